@@ -1,0 +1,59 @@
+# `make demo` and `make test` need nothing but Python 3.11 or later; the rest is set up by them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+.DEFAULT_GOAL := help
+.PHONY: help setup control-plane demo test test-oldest check bench manifests lock clean
+
+help: ## List what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(STAMP) ## Make .venv with the command at .venv/bin/dovetail
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed; try: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "Setting up $(VENV) (once; about a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+control-plane: setup ## Build the pinned Kubernetes binaries (minutes once, seconds after)
+	@$(BIN)/dovetail control-plane build
+
+demo: control-plane ## The same workload by the stock scheduler and with Dovetail, side by side
+	@$(BIN)/dovetail demo
+
+test: control-plane check ## Everything: style, types, import contracts, and every test this machine can run
+	@$(BIN)/pytest
+
+check: setup ## Style, types and import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
+	@$(BIN)/dovetail control-plane build --kubernetes 1.34
+	@$(BIN)/pytest -m integration --kubernetes 1.34
+
+bench: setup ## Time the verbs, and measure the ranking rules on the traces
+	@$(BIN)/dovetail bench
+
+manifests: control-plane ## Render manifests/ from the chart
+	@$(BIN)/python -m charts.render
+
+lock: ## Pin every dependency by hash
+	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
+	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --custom-compile-command "make lock" --extra dev -c requirements.lock \
+		pyproject.toml -o requirements-dev.lock
+	@rm -rf $(VENV)-lock
+
+clean: ## Remove what was set up here (the binaries' cache stays)
+	@rm -rf $(VENV) out

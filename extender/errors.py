@@ -1,0 +1,33 @@
+"""The exception tree: what can be wrong, each naming the thing and what is accepted."""
+
+
+class DovetailError(Exception):
+    """Anything that Dovetail raises on purpose; its text is meant for the user."""
+
+
+class SettingsError(DovetailError):
+    """The settings file has a wrong key or value."""
+
+
+class BadRequest(DovetailError):  # noqa: N818 - the name HTTP gives it
+    """A caller sent what cannot be understood."""
+
+
+class BadQuantity(DovetailError, ValueError):  # noqa: N818 - reads as what it is
+    """A quantity is malformed, negative, or too large to exist."""
+
+
+class BadAnnotation(DovetailError):  # noqa: N818 - reads as what it is
+    """An annotation of ours cannot be understood."""
+
+
+class ClusterError(DovetailError):
+    """The API server refused or could not be reached."""
+
+
+class ControlPlaneError(DovetailError):
+    """A local control plane could not be built, started or used."""
+
+
+class TraceError(DovetailError):
+    """A workload trace is malformed; says file, line and column."""
