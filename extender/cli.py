@@ -1,16 +1,48 @@
 """The command `dovetail`."""
 
 import sys
+from pathlib import Path
 
 import click
 
 from extender.errors import DovetailError
 
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dovetail")
 def cli() -> None:
-    """Pack a Kubernetes cluster by all its resources."""
+    """Pack a Kubernetes cluster by all its resources.
+
+    Dovetail is a scheduler extender: kube-scheduler asks it which nodes may take a pod, and which fits it best.
+    """
+
+
+@cli.command()
+@click.option("--config", type=_FILE, help="Settings file (kind: DovetailConfiguration). Default: built-in settings.")
+@click.option("--kubeconfig", type=_FILE, help="How to reach the API server. Default: the cluster that we run in.")
+def serve(config: Path | None, kubeconfig: Path | None) -> None:
+    """Answer kube-scheduler's filter and prioritize calls.
+
+    Also serves /livez, /readyz and /metrics. Logs to standard error. SIGTERM answers what has been asked, then ends.
+    """
+    from extender import app, settings
+
+    found = settings.load(config) if config else settings.Settings()
+    app.serve(
+        found, kubeconfig, lambda port: click.echo(f"dovetail: listening on {found.server.address}:{port}", err=True)
+    )
+
+
+@cli.command("validate-config")
+@click.argument("file", type=_FILE)
+def validate_config(file: Path) -> None:
+    """Check a settings file: names each wrong key, its value, and what is accepted."""
+    from extender import settings
+
+    found = settings.load(file)
+    click.echo(f"{file}: valid ({found.api_version} {found.kind}, rule {found.placement.rule})")
 
 
 def main() -> None:

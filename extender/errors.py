@@ -9,15 +9,15 @@ class SettingsError(DovetailError):
     """The settings file has a wrong key or value."""
 
 
-class BadRequest(DovetailError):  # noqa: N818 - the name HTTP gives it
+class BadRequest(DovetailError):
     """A caller sent what cannot be understood."""
 
 
-class BadQuantity(DovetailError, ValueError):  # noqa: N818 - reads as what it is
+class BadQuantity(DovetailError, ValueError):
     """A quantity is malformed, negative, or too large to exist."""
 
 
-class BadAnnotation(DovetailError):  # noqa: N818 - reads as what it is
+class BadAnnotation(DovetailError):
     """An annotation of ours cannot be understood."""
 
 

@@ -1,0 +1,5 @@
+"""`python -m extender` is `dovetail`."""
+
+from extender.cli import main
+
+main()

@@ -1,0 +1,272 @@
+"""The Flask app: filter, prioritize, health, metrics. Each verb decodes, asks `verdict`, encodes.
+
+`filter` puts the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes nothing.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress, repeat
+from typing import Any, Protocol
+
+import numpy as np
+import structlog
+from flask import Flask, Response, request
+from numpy.typing import NDArray
+
+from extender.adapters import wire
+from extender.adapters.kinds import node_from, pod_from, version_number
+from extender.adapters.metrics import Metrics
+from extender.cluster.model import CapacityRule, Pod
+from extender.cluster.snapshot import Rows, Snapshot
+from extender.cluster.state import Ledger
+from extender.errors import BadRequest, DovetailError
+from extender.verdict import Judgement, Placement, judge, rank
+
+UNKNOWN_NODE = "node unknown to Dovetail"
+_LANDING_SECONDS = 1.0
+"""A binding shows within this time or is not worth waiting for."""
+
+log = structlog.get_logger()
+
+
+class NotReady(DovetailError):
+    """The caches are not synced yet."""
+
+
+class Readiness(Protocol):
+    """Whether the caches can be trusted, and the time by which pods in flight grow old."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the caches are synced; False if they are not within the time."""
+
+    def problem(self) -> str | None:
+        """Return what keeps us from being ready; None when we are."""
+
+    def flight_time(self) -> float:
+        """Return the time in seconds at which what we know was current."""
+
+
+class Warner(Protocol):
+    """What tells the user of a broken annotation (a Recorder)."""
+
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
+        """Write a Warning event, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What filter decided: which of the nodes asked about (`rows`, -1 where unknown) passed."""
+
+    snapshot: Snapshot
+    judgement: Judgement
+    rows: Rows
+    passed: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """The two verbs, over the ledger."""
+
+    ledger: Ledger
+    placement: Placement
+    rules: tuple[CapacityRule, ...]
+    readiness: Readiness
+    warner: Warner
+    metrics: Metrics
+    wait_seconds: float
+
+    def filter(self, body: bytes) -> bytes:
+        """Return ExtenderFilterResult for ExtenderArgs. Raises BadRequest, NotReady."""
+        asked = wire.decode(body)
+        self._require_ready()
+        pod = self._pod(asked)
+        if pod.problem is not None:
+            self._warn(pod, pod.problem)
+        judged = self._judge_and_assume(pod, asked)
+        refused = self._refused(judged, asked)
+        self._log_filter(pod, judged)
+        return wire.encode(_reply(asked, judged.passed, refused))
+
+    def prioritize(self, body: bytes) -> bytes:
+        """Return a HostPriorityList for ExtenderArgs; an unknown node gets 0. Raises BadRequest, NotReady."""
+        asked = wire.decode(body)
+        self._require_ready()
+        pod = self._pod(asked)
+        snapshot, rows = self._view(self.ledger.snapshot(self.readiness.flight_time()), asked)
+        known = rows >= 0
+        scores = np.zeros(len(rows), dtype=np.int64)
+        scores[known] = rank(snapshot, pod, rows[known], self.placement)
+        if len(rows):
+            best = int(scores.argmax())
+            log.info(
+                "prioritize",
+                pod=f"{pod.namespace}/{pod.name}",
+                nodes=len(rows),
+                rule=self.placement.rule,
+                node=asked.names[best],
+                score=int(scores[best]),
+            )
+        return wire.encode(list(map(wire.HostPriority, asked.names, scores.tolist())))
+
+    def _require_ready(self) -> None:
+        if not self.readiness.wait(_LANDING_SECONDS):
+            raise NotReady(self.readiness.problem() or "not ready")
+
+    def _pod(self, asked: wire.Asked) -> Pod:
+        """Return the pod asked about; the watch has mostly brought it already, at the same version."""
+        meta = asked.pod.metadata
+        return self.ledger.pod(meta.uid, version_number(meta.resource_version)) or pod_from(asked.pod)
+
+    def _warn(self, pod: Pod, problem: str) -> None:
+        self.metrics.broken_annotations.labels("Pod").inc()
+        self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, f"{problem}; placed by its requests")
+
+    def _judge_and_assume(self, pod: Pod, asked: wire.Asked) -> Judged:
+        """Judge until no other pod took off meanwhile; wait a moment where only pods in flight stand in the way."""
+        self.ledger.forget(pod.uid)
+        started = time.monotonic()
+        while True:
+            base = self.ledger.snapshot(self.readiness.flight_time())
+            snapshot, rows = self._view(base, asked)
+            judgement = judge(snapshot, pod)
+            passed = (
+                (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
+            )
+            left = started + self.wait_seconds - time.monotonic()
+            if left > 0 and not passed.any() and self._may_land(pod, snapshot, rows):
+                self.ledger.wait_past(base.version, left)
+                continue
+            candidates = np.zeros(len(base.layout.names), dtype=np.bool_)
+            candidates[rows[passed & (rows < len(candidates))]] = True
+            if self.ledger.assume(pod, candidates, base, self.readiness.flight_time()):
+                self.metrics.wait_seconds.observe(time.monotonic() - started)
+                return Judged(snapshot, judgement, rows, passed)
+
+    def _may_land(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> bool:
+        """Say whether only pods in flight stand in the way, one so young that its binding may show any moment."""
+        if not snapshot.flights or not judge(snapshot, pod, in_flight=False).passed[rows[rows >= 0]].any():
+            return False
+        newest = self.ledger.newest_flight_since()
+        return newest is not None and self.readiness.flight_time() - newest < _LANDING_SECONDS
+
+    def _view(self, base: Snapshot, asked: wire.Asked) -> tuple[Snapshot, Rows]:
+        """Return the rows of the nodes asked about; a node that came whole and is unknown is taken from the request."""
+        rows = _rows(base, asked)
+        if asked.whole is None or (rows >= 0).all():
+            return base, rows
+        strangers = [node_from(wire.node_object(raw), self.rules) for raw in compress(asked.whole, (rows < 0).tolist())]
+        view = base.with_nodes(strangers)
+        return view, _rows(view, asked)
+
+    def _refused(self, judged: Judged, asked: wire.Asked) -> dict[str, str]:
+        """Return each refused node's reason, and count them."""
+        if judged.passed.all():
+            return {}
+        dimensions = judged.judgement.dimensions
+        reasons = np.array([*judged.judgement.reasons(), UNKNOWN_NODE], dtype=object)
+        known = judged.rows >= 0
+        which = np.where(known, judged.judgement.short[judged.rows] if known.any() else 0, len(dimensions))
+        refused = ~judged.passed
+        for index, count in zip(*np.unique(which[refused], return_counts=True), strict=True):
+            self.metrics.refusals.labels(reasons[index]).inc(int(count))
+        return dict(zip(compress(asked.names, refused.tolist()), reasons[which[refused]].tolist(), strict=True))
+
+    def _log_filter(self, pod: Pod, judged: Judged) -> None:
+        about = {"pod": f"{pod.namespace}/{pod.name}", "nodes": len(judged.rows)}
+        if judged.passed.all():
+            log.info("filter", **about, passed=len(judged.rows))
+            return
+        known = judged.rows[judged.rows >= 0]
+        log.info(
+            "filter",
+            **about,
+            passed=int(judged.passed.sum()),
+            refused=judged.judgement.refusals(known),
+            unknown=len(judged.rows) - len(known),
+            short_of=_figures(judged, pod, known),
+        )
+
+
+def create_app(verbs: Verbs) -> Flask:
+    """Return the Flask app around the verbs."""
+    app = Flask("dovetail")
+    app.add_url_rule("/filter", "filter", _verb("filter", verbs.filter, verbs.metrics), methods=["POST"])
+    app.add_url_rule(
+        "/prioritize", "prioritize", _verb("prioritize", verbs.prioritize, verbs.metrics), methods=["POST"]
+    )
+
+    @app.get("/livez")
+    def livez() -> Response:
+        return Response("ok\n", mimetype="text/plain")
+
+    @app.get("/readyz")
+    def readyz() -> Response:
+        problem = verbs.readiness.problem()
+        return Response(f"{problem or 'ok'}\n", 503 if problem else 200, mimetype="text/plain")
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        return Response(verbs.metrics.text(), mimetype="text/plain; version=0.0.4")
+
+    return app
+
+
+def _verb(name: str, answer: Callable[[bytes], bytes], metrics: Metrics) -> Callable[[], Response]:
+    """Wrap a verb: errors become replies, and every request is timed by its result."""
+
+    def view() -> Response:
+        started = time.perf_counter()
+        status, result = 200, "ok"
+        try:
+            body = answer(request.get_data(cache=False))
+        except BadRequest as error:
+            status, result, body = 400, "bad_request", _error(name, error)
+        except NotReady as error:
+            status, result, body = 503, "not_ready", _error(name, error)
+        except Exception as error:
+            log.exception("verb failed", verb=name)
+            status, result, body = 500, "error", _error(name, DovetailError(f"internal error: {error!r}"))
+        metrics.request_seconds.labels(name, result).observe(time.perf_counter() - started)
+        return Response(body, status, mimetype="application/json")
+
+    return view
+
+
+def _error(verb: str, error: DovetailError) -> bytes:
+    if not isinstance(error, NotReady):
+        log.warning("request refused", verb=verb, error=str(error))
+    return wire.encode({"Error": f"dovetail: {verb}: {error}"})
+
+
+def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:
+    """Return the row of each node asked about, -1 where unknown. Raises BadRequest where one is named twice."""
+    find = snapshot.layout.rows.get
+    rows = np.fromiter(map(find, asked.names, repeat(-1)), dtype=np.intp, count=len(asked.names))
+    seen = np.zeros(len(snapshot.layout.names) + 1, dtype=np.bool_)
+    seen[rows] = True
+    if np.count_nonzero(seen) != len(rows):  # a node named twice, or more than one that is unknown
+        wire.require_once(asked.names)
+    return rows
+
+
+def _reply(asked: wire.Asked, passed: NDArray[np.bool_], refused: dict[str, str]) -> wire.FilterReply:
+    if asked.whole is None and not refused:
+        return wire.FilterReply(node_names=asked.names)
+    keep = passed.tolist()
+    if asked.whole is not None:
+        return wire.FilterReply(
+            nodes={"items": list(compress(asked.whole, keep))}, failed_and_unresolvable_nodes=refused
+        )
+    return wire.FilterReply(node_names=list(compress(asked.names, keep)), failed_and_unresolvable_nodes=refused)
+
+
+def _figures(judged: Judged, pod: Pod, known: Rows) -> dict[str, dict[str, Any]]:
+    """Return, for each short dimension, what was asked for and the most that any node asked about has free."""
+    layout, figures = judged.snapshot.layout, {}
+    for name in judged.judgement.refusals(known):
+        column = layout.columns.get(name)
+        free = layout.capacity[known, column] - judged.snapshot.allocated[known, column] if column is not None else None
+        most = float(free.max()) if free is not None and np.isfinite(free).all() else None
+        figures[name] = {"asked": pod.demand[name], "most_free": most}
+    return figures

@@ -1,0 +1,87 @@
+"""kube-scheduler's extender protocol, v1: its JSON <-> our structs. Pure.
+
+The Go structs carry no JSON tags: keys are Go's field names, empty pointers arrive as null.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from extender.adapters.kinds import NodeObject, PodObject
+from extender.errors import BadRequest
+
+
+class _NodeItems(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+class _Args(msgspec.Struct, rename="pascal"):
+    pod: PodObject | None = None
+    nodes: _NodeItems | None = None
+    node_names: list[str] | None = None
+
+
+class HostPriority(msgspec.Struct, rename="pascal"):
+    """One element of the prioritize reply."""
+
+    host: str
+    score: int
+
+
+class FilterReply(msgspec.Struct, rename="pascal"):
+    """ExtenderFilterResult, with `nodes` or `node_names`: with neither, kube-scheduler rejects every node."""
+
+    nodes: Mapping[str, Sequence[msgspec.Raw]] | None = None
+    node_names: Sequence[str] | None = None
+    failed_nodes: Mapping[str, str] | None = None
+    failed_and_unresolvable_nodes: Mapping[str, str] | None = None
+    error: str = ""
+
+
+class Asked(msgspec.Struct):
+    """A filter or prioritize request: the pod, the nodes' names, and the nodes as they came where they came whole."""
+
+    pod: PodObject
+    names: Sequence[str]
+    whole: Sequence[msgspec.Raw] | None = None
+
+
+_ARGS = msgspec.json.Decoder(_Args)
+_NODE = msgspec.json.Decoder(NodeObject)
+
+
+def decode(body: bytes) -> Asked:
+    """Return the request. Raises BadRequest, which says where the body is wrong and what is accepted."""
+    try:
+        args = _ARGS.decode(body)
+        if args.pod is None:
+            raise BadRequest("Pod is missing; accepted: ExtenderArgs with Pod, and Nodes or NodeNames")
+        if args.node_names is not None:
+            return Asked(args.pod, args.node_names)
+        if args.nodes is None:
+            raise BadRequest("Nodes and NodeNames are both null; accepted: one of them")
+        whole = args.nodes.items or []
+        return Asked(args.pod, [_NODE.decode(raw).metadata.name for raw in whole], whole)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the body is not ExtenderArgs: {error}") from None
+    except RecursionError:
+        raise BadRequest("the body is nested too deeply; accepted: ExtenderArgs as kube-scheduler sends it") from None
+
+
+def node_object(raw: msgspec.Raw) -> NodeObject:
+    """Return one node that came whole."""
+    return _NODE.decode(raw)
+
+
+def encode(reply: object) -> bytes:
+    """Return a reply as JSON."""
+    return msgspec.json.encode(reply)
+
+
+def require_once(names: Sequence[str]) -> None:
+    """Raise BadRequest if a node is named more than once."""
+    if len(set(names)) != len(names):
+        counts = Counter(names)
+        twice = sorted(name for name, count in counts.items() if count > 1)
+        raise BadRequest(f"nodes are named more than once: {', '.join(twice[:5])}; accepted: each node once")

@@ -1,0 +1,95 @@
+"""The resource axis: which dimensions there are, their units, and how quantities are read.
+
+Amounts are floats that hold integers (millicores, bytes, bytes per second, pieces), so sums are exact below 2**53.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+from extender.errors import BadQuantity
+
+Amounts = Mapping[str, float]
+"""Dimension -> amount in its unit. A dimension that is absent is not asked for, or not declared."""
+
+CPU, MEMORY = "cpu", "memory"
+IO_DIMENSIONS = ("disk-read", "disk-write", "network-in", "network-out")
+DIMENSIONS = (CPU, MEMORY, *IO_DIMENSIONS)
+"""Tetris, table 4: millicores, bytes, and four rates in bytes per second. Extended resources come after these."""
+
+LARGEST = float(2**53)
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]))?", re.ASCII)
+_SUFFIXES = {suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
+_SUFFIXES |= {
+    suffix: Decimal(1000) ** power for power, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
+}
+
+
+def parse_quantity(text: object, *, per_unit: int = 1) -> float:
+    """Return the amount that a Kubernetes quantity names, times `per_unit`, rounded up to a whole number.
+
+    Raises BadQuantity where it is malformed, negative, or 2**53 and above.
+    """
+    match = _QUANTITY.fullmatch(text if isinstance(text, str) else str(text))
+    if match is None or isinstance(text, bool):
+        raise BadQuantity(f"{text!r} is not a quantity; accepted: numbers such as 2, 0.5, 250m, 100Mi, 1G")
+    number, exponent, suffix = match.groups()
+    amount = Decimal(number + (exponent or "")) * _SUFFIXES[suffix or ""] * per_unit
+    if amount < 0:
+        raise BadQuantity(f"{text!r} is negative; accepted: zero or more")
+    if amount >= LARGEST:
+        raise BadQuantity(f"{text!r} is too large; accepted: below 2**53")
+    return float(math.ceil(amount))
+
+
+def is_extended(name: str) -> bool:
+    """Say whether Kubernetes calls this an extended resource (a domain that is not its own, as in nvidia.com/gpu)."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def countable(quantities: Mapping[str, str]) -> dict[str, float]:
+    """Return the amounts of those resources that we count: CPU, memory, extended ones.
+
+    What Kubernetes let through but is larger than we can add up exactly counts as the largest amount.
+    """
+    return {
+        name: _clamped(quantity, 1000 if name == CPU else 1)
+        for name, quantity in quantities.items()
+        if name in (CPU, MEMORY) or is_extended(name)
+    }
+
+
+def io_amounts(quantities: Mapping[str, object]) -> dict[str, float]:
+    """Return disk and network rates in bytes per second. Raises BadQuantity, naming the key and what is accepted."""
+    amounts = {}
+    for name, quantity in quantities.items():
+        if name not in IO_DIMENSIONS:
+            raise BadQuantity(f"{name!r} is not a dimension; accepted: {', '.join(IO_DIMENSIONS)}")
+        try:
+            amounts[name] = parse_quantity(quantity)
+        except BadQuantity as error:
+            raise BadQuantity(f"{name}: {error}") from None
+    return amounts
+
+
+def add(left: Amounts, right: Amounts) -> dict[str, float]:
+    """Return the sum, dimension by dimension."""
+    return {name: left.get(name, 0.0) + right.get(name, 0.0) for name in (*left, *(n for n in right if n not in left))}
+
+
+def greatest(parts: Iterable[Amounts]) -> dict[str, float]:
+    """Return the largest amount of each dimension."""
+    most: dict[str, float] = {}
+    for part in parts:
+        for name, amount in part.items():
+            most[name] = max(amount, most.get(name, 0.0))
+    return most
+
+
+def _clamped(quantity: str, per_unit: int) -> float:
+    try:
+        return parse_quantity(quantity, per_unit=per_unit)
+    except BadQuantity:
+        return 0.0 if quantity.startswith("-") else LARGEST - 1

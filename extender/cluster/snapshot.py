@@ -1,0 +1,119 @@
+"""One immutable moment of the cluster: arrays, and the way from names to rows and back.
+
+N nodes, sorted by name; R dimensions: the six, then extended resources by name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.model import Node
+from extender.cluster.resources import DIMENSIONS, Amounts
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which row is which node, which column is which dimension, and what each node offers.
+
+    `largest` [R] is the most that one node offers, zero where none declares it. `capacity` [N, R] is infinite where a
+    node does not declare a disk or network dimension, and zero where it does not
+    advertise an extended resource, as Kubernetes has it.
+    """
+
+    names: tuple[str, ...]
+    rows: Mapping[str, int]
+    axis: tuple[str, ...]
+    columns: Mapping[str, int]
+    capacity: Floats
+    largest: Floats
+
+    def vector(self, amounts: Amounts) -> Floats:
+        """Return amounts as a row [R]; dimensions that no node knows are left out (see `unknown`)."""
+        row = np.zeros(len(self.axis))
+        for name, amount in amounts.items():
+            column = self.columns.get(name)
+            if column is not None:
+                row[column] = amount
+        return row
+
+    def unknown(self, amounts: Amounts) -> list[str]:
+        """Return the dimensions asked for that no node advertises."""
+        return [name for name, amount in amounts.items() if amount > 0 and name not in self.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Nominations:
+    """Waiting pods that somebody nominated to a node: they count there against pods of equal or lower priority."""
+
+    uids: tuple[str, ...]
+    rows: Rows
+    priorities: NDArray[np.int64]
+    demand: Floats
+
+    def load(self, shape: tuple[int, ...], *, priority: int, uid: str) -> Floats | None:
+        """Return what nominated pods take from a pod of this priority [N, R]; None where there are none."""
+        counts = self.priorities >= priority
+        if uid in self.uids:
+            counts[self.uids.index(uid)] = False
+        if not counts.any():
+            return None
+        load = np.zeros(shape)
+        np.add.at(load, self.rows[counts], self.demand[counts])
+        return load
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The cluster at one version: what is allocated for certain, and what pods in flight may add [N, R]."""
+
+    version: int
+    assumed: int
+    layout: Layout
+    allocated: Floats
+    in_flight: Floats
+    nominations: Nominations
+    flights: int = 0
+
+    def with_nodes(self, nodes: Sequence[Node]) -> "Snapshot":
+        """Return a snapshot that also knows these empty nodes, after the others, on the same axis."""
+        axis = self.layout.axis
+        more = _capacities(nodes, axis)
+        return replace(
+            self,
+            layout=_layout(
+                self.layout.names + tuple(node.name for node in nodes), axis, np.vstack((self.layout.capacity, more))
+            ),
+            allocated=np.vstack((self.allocated, np.zeros_like(more))),
+            in_flight=np.vstack((self.in_flight, np.zeros_like(more))),
+        )
+
+
+def layout_of(nodes: Mapping[str, Node]) -> Layout:
+    """Return the layout of these nodes: rows by name, columns the six dimensions and every extended resource."""
+    names = tuple(sorted(nodes))
+    extended = {name for node in nodes.values() for name in node.allocatable} - set(DIMENSIONS)
+    axis = (*DIMENSIONS, *sorted(extended))
+    return _layout(names, axis, _capacities([nodes[name] for name in names], axis))
+
+
+def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> Layout:
+    capacity.setflags(write=False)
+    return Layout(
+        names=names,
+        rows={name: row for row, name in enumerate(names)},
+        axis=axis,
+        columns={name: column for column, name in enumerate(axis)},
+        capacity=capacity,
+        largest=np.asarray(capacity.max(axis=0, initial=0.0, where=np.isfinite(capacity))),
+    )
+
+
+def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
+    """Return what nodes offer [N, R]: what a node does not declare is unlimited if of the six, else none."""
+    rows = [[node.allocatable.get(name, np.inf if name in DIMENSIONS else 0.0) for name in axis] for node in nodes]
+    return np.array(rows).reshape(len(nodes), len(axis))

@@ -1,0 +1,277 @@
+"""The one mutable ledger: which pod holds what where, and which pods are on their way to a node.
+
+Between a filter reply and the binding that the watch shows, nobody tells us which node kube-scheduler chose. Such a
+pod is *in flight*: it counts on every node that passed for it, so that the next pod cannot over-allocate the one that
+it got. It lands when the watch shows it bound, refused or gone, and at the latest after a bounded time.
+"""
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.model import (
+    Event,
+    Node,
+    NodeGone,
+    NodeSeen,
+    NodesListed,
+    Pod,
+    PodGone,
+    PodSeen,
+    PodsListed,
+)
+from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of
+
+Candidates = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A pod that passed the filter at `since`, and the nodes [N] that it may have got."""
+
+    pod: Pod
+    candidates: Candidates
+    since: float
+
+
+class Ledger:
+    """Applies events, hands out snapshots. Any thread may call any method; times are passed in, in seconds."""
+
+    def __init__(self, *, in_flight_seconds: float) -> None:
+        self._in_flight_seconds = in_flight_seconds
+        self._changed = threading.Condition()
+        self._nodes: dict[str, Node] = {}
+        self._pods: dict[str, Pod] = {}
+        self._held: defaultdict[str, set[str]] = defaultdict(set)
+        self._nominated: dict[str, Pod] = {}
+        self._flights: dict[str, Flight] = {}
+        self._layout: Layout = layout_of({})
+        self._allocated = np.zeros((0, len(self._layout.axis)))
+        self._in_flight = self._allocated.copy()
+        self._layout_is_old = False
+        self._version = 0
+        self._assumed = 0
+        self._copies: dict[str, Floats] = {}
+        self._nominations: Nominations | None = None
+
+    def apply(self, event: Event) -> None:
+        """Take one event in. Duplicates change nothing; an event older than what is known is ignored."""
+        with self._changed:
+            match event:
+                case NodeSeen(node):
+                    self._see_node(node)
+                case NodeGone(name):
+                    self._lose_node(name)
+                case NodesListed(nodes):
+                    for name in self._nodes.keys() - {node.name for node in nodes}:
+                        self._lose_node(name)
+                    for node in nodes:
+                        self._see_node(node)
+                case PodSeen(pod):
+                    self._see_pod(pod)
+                case PodGone(uid):
+                    self._lose_pod(uid)
+                case PodsListed(pods):
+                    for uid in self._pods.keys() - {pod.uid for pod in pods}:
+                        self._lose_pod(uid)
+                    for pod in pods:
+                        self._see_pod(pod)
+            self._changed.notify_all()
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Return the cluster as known now. Flights that have lasted too long are dropped first."""
+        with self._changed:
+            self._expire(now)
+            if self._layout_is_old:
+                self._lay_out()
+            if self._nominations is None:
+                self._nominations = self._nominate_all()
+            return Snapshot(
+                version=self._version,
+                assumed=self._assumed,
+                layout=self._layout,
+                allocated=self._copy("allocated", self._allocated),
+                in_flight=self._copy("in_flight", self._in_flight),
+                nominations=self._nominations,
+                flights=len(self._flights),
+            )
+
+    def assume(self, pod: Pod, candidates: Candidates, snapshot: Snapshot, now: float) -> bool:
+        """Put the pod in flight to the nodes of the snapshot that `candidates` [N] marks.
+
+        Returns False, and does nothing, where another pod took off or the nodes changed since the snapshot was made:
+        judge again then.
+        """
+        with self._changed:
+            if self._assumed != snapshot.assumed or self._layout_is_old or self._layout is not snapshot.layout:
+                return False
+            self._land(pod.uid)
+            if candidates.any():
+                self._assumed += 1
+                self._flights[pod.uid] = Flight(pod, candidates, now)
+                self._charge_flight(self._flights[pod.uid], 1.0)
+            return True
+
+    def forget(self, uid: str) -> None:
+        """Take a pod out of flight: it is being asked about anew, or will not arrive."""
+        with self._changed:
+            self._land(uid)
+            self._changed.notify_all()
+
+    def pod(self, uid: str, resource_version: int) -> Pod | None:
+        """Return a pod that the watch has brought, if it did so at this very version."""
+        with self._changed:
+            known = self._pods.get(uid)
+            return known if known is not None and known.resource_version == resource_version else None
+
+    def wait_past(self, version: int, timeout_seconds: float) -> bool:
+        """Wait until the ledger has changed since that version; False if it has not within the time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._version != version, timeout_seconds)
+
+    def newest_flight_since(self) -> float | None:
+        """Return when the youngest pod in flight took off; None if none is in flight."""
+        with self._changed:
+            return max((flight.since for flight in self._flights.values()), default=None)
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many pods hold a node, how many do not (waiting or finished), and how many are in flight."""
+        with self._changed:
+            holding = sum(map(len, self._held.values()))
+            return holding, len(self._pods) - holding, len(self._flights)
+
+    # -- nodes
+
+    def _see_node(self, node: Node) -> None:
+        if self._nodes.get(node.name) != node:
+            self._nodes[node.name] = node
+            self._layout_is_old = True
+            self._change()
+
+    def _lose_node(self, name: str) -> None:
+        if self._nodes.pop(name, None) is not None:
+            self._layout_is_old = True
+            self._change()
+
+    def _lay_out(self) -> None:
+        """Rebuild rows and columns; what nodes that stay have allocated is carried over, not counted again."""
+        old, self._layout, self._layout_is_old = self._layout, layout_of(self._nodes), False
+        shape = self._layout.capacity.shape
+        allocated, self._allocated, self._in_flight = self._allocated, np.zeros(shape), np.zeros(shape)
+        self._copies.clear()
+        self._nominations = None
+        stayed = [name for name in self._layout.names if name in old.rows]
+        before = np.array([old.rows[name] for name in stayed], dtype=np.intp)
+        after = np.array([self._layout.rows[name] for name in stayed], dtype=np.intp)
+        same_axis = old.axis == self._layout.axis
+        if same_axis:
+            self._allocated[after] = allocated[before]
+        for name in set(self._layout.names).difference(stayed if same_axis else ()):
+            for uid in self._held.get(name, ()):
+                self._charge(self._pods[uid], 1.0)
+        for uid, flight in self._flights.items():
+            candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
+            candidates[after] = flight.candidates[before]
+            self._flights[uid] = replace(flight, candidates=candidates)
+            self._charge_flight(self._flights[uid], 1.0)
+
+    # -- pods
+
+    def _see_pod(self, pod: Pod) -> None:
+        known = self._pods.get(pod.uid)
+        if known is not None and known.resource_version > pod.resource_version:
+            return
+        self._pods[pod.uid] = pod
+        if known is None or (known.holds, known.demand) != (pod.holds, pod.demand):
+            self._release(known)
+            self._hold(pod)
+        self._nominate(pod)
+        flight = self._flights.get(pod.uid)
+        if flight is not None and _has_landed(flight, pod):
+            self._land(pod.uid)
+
+    def _lose_pod(self, uid: str) -> None:
+        self._release(self._pods.pop(uid, None))
+        self._land(uid)
+        if self._nominated.pop(uid, None) is not None:
+            self._nominations = None
+            self._change()
+
+    def _hold(self, pod: Pod) -> None:
+        if pod.holds is not None:
+            self._held[pod.holds].add(pod.uid)
+            self._charge(pod, 1.0)
+
+    def _release(self, pod: Pod | None) -> None:
+        if pod is not None and pod.holds is not None:
+            self._held[pod.holds].discard(pod.uid)
+            self._charge(pod, -1.0)
+
+    def _charge(self, pod: Pod, sign: float) -> None:
+        row = self._layout.rows.get(pod.holds or "")
+        if row is not None:
+            self._allocated[row] += sign * self._layout.vector(pod.demand)
+        self._change("allocated")
+
+    def _nominate(self, pod: Pod) -> None:
+        waits = pod.nominated is not None and pod.node is None and not pod.finished
+        known = self._nominated.pop(pod.uid, None)
+        if waits:
+            self._nominated[pod.uid] = pod
+        if waits or known is not None:
+            self._nominations = None
+            self._change()
+
+    # -- flights
+
+    def _land(self, uid: str) -> None:
+        flight = self._flights.pop(uid, None)
+        if flight is not None:
+            self._charge_flight(flight, -1.0)
+
+    def _charge_flight(self, flight: Flight, sign: float) -> None:
+        self._change("in_flight")
+        if flight.pod.uid in self._nominated:
+            self._nominations = None
+        if not self._layout_is_old:  # else everything in flight is charged anew when the layout is rebuilt
+            self._in_flight += flight.candidates[:, None] * (sign * self._layout.vector(flight.pod.demand))
+
+    def _expire(self, now: float) -> None:
+        late = [uid for uid, flight in self._flights.items() if now - flight.since > self._in_flight_seconds]
+        for uid in late:
+            self._land(uid)
+
+    # -- snapshots
+
+    def _copy(self, name: str, array: Floats) -> Floats:
+        """Return a read-only copy, the same one until `_change` drops it."""
+        if name not in self._copies:
+            self._copies[name] = array.copy()
+            self._copies[name].setflags(write=False)
+        return self._copies[name]
+
+    def _change(self, name: str | None = None) -> None:
+        self._version += 1
+        if name is not None:
+            self._copies.pop(name, None)
+
+    def _nominate_all(self) -> Nominations:
+        waiting = [pod for pod in self._nominated.values() if pod.uid not in self._flights]
+        there = [pod for pod in waiting if pod.nominated in self._layout.rows]
+        return Nominations(
+            uids=tuple(pod.uid for pod in there),
+            rows=np.array([self._layout.rows[pod.nominated or ""] for pod in there], dtype=np.intp),
+            priorities=np.array([pod.priority for pod in there], dtype=np.int64),
+            demand=np.array([self._layout.vector(pod.demand) for pod in there]).reshape(
+                len(there), len(self._layout.axis)
+            ),
+        )
+
+
+def _has_landed(flight: Flight, pod: Pod) -> bool:
+    """Say whether this news ends the flight: bound, finished, or refused after the filter was asked."""
+    refused = pod.unschedulable and pod.resource_version > flight.pod.resource_version
+    return pod.node is not None or pod.finished or refused
