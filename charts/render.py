@@ -1,0 +1,98 @@
+"""Render `manifests/` from the chart, for installing without Helm: `python -m charts.render`."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from extender.controlplane import build, pins
+
+ROOT = Path(__file__).parents[1]
+CHART = ROOT / "charts" / "dovetail"
+NAMESPACE = "dovetail-system"
+
+SERVICE_ADDRESS = "10.96.0.250"
+"""In the service range of kind and of kubeadm, and in the part of it that Kubernetes leaves to fixed addresses."""
+
+VALUES: dict[str, dict[str, Any]] = {
+    "scheduler": {"mode": "scheduler"},
+    "existing": {"mode": "existing", "existing": {"clusterIP": SERVICE_ADDRESS}},
+    # kind's kube-scheduler is there before Dovetail, and until then every call to that address waits so long.
+    "kind": {
+        "mode": "existing",
+        "existing": {"clusterIP": SERVICE_ADDRESS},
+        "kubeScheduler": {"extender": {"httpTimeout": "1s"}},
+    },
+}
+
+_MADE = "# Rendered from charts/dovetail by `make manifests`: change the chart, not this file.\n"
+_ADDRESS = (
+    f"# {SERVICE_ADDRESS} is a fixed address in the service range that kubeadm and kind use. In a cluster with\n"
+    "# another range, take a free address of that, here and in kube-scheduler's configuration.\n"
+)
+_PURPOSE = {
+    "scheduler": "# A second scheduler, called dovetail: kubectl apply --filename manifests/scheduler.yaml\n",
+    "existing": "# Dovetail for the cluster's own kube-scheduler: kubectl apply --filename manifests/existing.yaml\n"
+    + _ADDRESS,
+    "kind": "# What the kube-scheduler of kind-config.yaml reads; the same for any cluster made by kubeadm.\n"
+    + _ADDRESS,
+}
+_NAMESPACE_OBJECT = f"""---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {NAMESPACE}
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+"""
+_HELM_ONLY = re.compile(r"^ *(app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n", re.MULTILINE)
+
+
+def manifests(helm: Path) -> dict[Path, str]:
+    """Return each file of `manifests/` with the text that the chart gives it."""
+    texts = {name: _HELM_ONLY.sub("", template(helm, values)) for name, values in VALUES.items()}
+    bodies = {
+        "scheduler.yaml": _PURPOSE["scheduler"] + _MADE + _NAMESPACE_OBJECT + texts["scheduler"],
+        "existing.yaml": _PURPOSE["existing"] + _MADE + _NAMESPACE_OBJECT + texts["existing"],
+        "kind/kube-scheduler.yaml": _PURPOSE["kind"] + _MADE + kube_scheduler_configuration(texts["kind"]),
+    }
+    return {ROOT / "manifests" / name: body for name, body in bodies.items()}
+
+
+def template(helm: Path, values: Mapping[str, Any]) -> str:
+    """Return what the chart renders to with these values. Raises CalledProcessError, with helm's reason in `stderr`."""
+    command = [str(helm), "template", "dovetail", str(CHART), "--namespace", NAMESPACE, "--values", "-"]
+    done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def kube_scheduler_configuration(rendered: str) -> str:
+    """Return the KubeSchedulerConfiguration out of a rendered chart."""
+    texts = [
+        found["data"]["kube-scheduler.yaml"]
+        for found in yaml.safe_load_all(rendered)
+        if found["kind"] == "ConfigMap" and "kube-scheduler.yaml" in found["data"]
+    ]
+    return str(texts[0]).rstrip("\n") + "\n"
+
+
+@click.command()
+@click.option("--helm", type=click.Path(exists=True, path_type=Path), help="The helm to use; built, if not given.")
+def main(helm: Path | None) -> None:
+    """Render manifests/ from the chart."""
+    if helm is None:
+        helm = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
+    for path, text in manifests(helm).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The chart, rendered in both modes by the pinned helm."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from charts.render import VALUES, template
+from extender.controlplane import build, pins
+
+MODES = ("scheduler", "existing")
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    return build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def rendered(helm):
+    return {mode: list(yaml.safe_load_all(template(helm, VALUES[mode]))) for mode in MODES}
+
+
+@pytest.fixture
+def objects(rendered, mode):
+    """Every object of one mode."""
+    return rendered[mode]

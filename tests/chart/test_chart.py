@@ -1,0 +1,293 @@
+"""What the chart renders, and what it refuses."""
+
+import copy
+import json
+import subprocess
+
+import pytest
+import yaml
+
+from charts.render import CHART, NAMESPACE, SERVICE_ADDRESS, VALUES, manifests, template
+from extender.settings import parse
+from tests.chart.rbac import rendered_rbac
+
+pytestmark = pytest.mark.chart
+
+
+def only(objects, kind, name=None):
+    (found,) = [it for it in objects if it["kind"] == kind and name in (None, it["metadata"]["name"])]
+    return found
+
+
+def pod_spec(objects):
+    return only(objects, "Deployment")["spec"]["template"]["spec"]
+
+
+def containers(objects):
+    spec = pod_spec(objects)
+    return {it["name"]: it for it in spec.get("initContainers", []) + spec["containers"]}
+
+
+def kube_scheduler(objects):
+    return yaml.safe_load(only(objects, "ConfigMap", "dovetail-kube-scheduler")["data"]["kube-scheduler.yaml"])
+
+
+def with_values(mode, **changes):
+    values = copy.deepcopy(VALUES[mode])
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = values
+        for part in parents:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return values
+
+
+def test_helm_finds_nothing_to_complain_of(helm, mode, tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text(json.dumps(VALUES[mode]))
+
+    done = subprocess.run(
+        [helm, "lint", "--strict", CHART, "--values", values], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert "[WARNING]" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("mode", "changes", "complaint"),
+    [
+        ("existing", {"existing__clusterIP": ""}, "/existing/clusterIP"),
+        ("existing", {"existing__clusterIP": "dovetail.dovetail-system.svc"}, "/existing/clusterIP"),
+        ("existing", {"existing__clusterIP": "10.96.0.256"}, "/existing/clusterIP"),
+        ("scheduler", {"replica": 3}, "'replica' not allowed"),
+        ("scheduler", {"config__server__adress": "::"}, "'adress' not allowed"),
+        ("scheduler", {"config__server__address": "127.0.0.1"}, "'0.0.0.0', '::'"),
+        ("scheduler", {"config__placement__rule": "best"}, "/config/placement/rule"),
+        ("scheduler", {"kubeScheduler__extender__weight": 0}, "/kubeScheduler/extender/weight"),
+        ("scheduler", {"scheduler__name": "default-scheduler"}, "/scheduler/name"),
+        ("both", {}, "/mode"),
+    ],
+)
+def test_the_schema_refuses_what_cannot_work(helm, mode, changes, complaint):
+    values = with_values(mode, **changes) if mode in VALUES else {"mode": mode}
+
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, values)
+
+    assert complaint in refused.value.stderr
+
+
+@pytest.mark.parametrize("address", [SERVICE_ADDRESS, "fd00:10:96::fa"])
+def test_a_fixed_address_of_either_family_is_accepted(helm, address):
+    objects = list(yaml.safe_load_all(template(helm, with_values("existing", existing__clusterIP=address))))
+
+    assert only(objects, "Service")["spec"]["clusterIP"] == address
+    host = f"[{address}]" if ":" in address else address
+    assert kube_scheduler(objects)["extenders"][0]["urlPrefix"] == f"http://{host}:10351"
+
+
+def test_manifests_are_what_the_chart_renders(helm):
+    for path, text in manifests(helm).items():
+        assert path.read_text() == text, f"{path} is out of date: run `make manifests`"
+
+
+def test_every_object_says_its_namespace_and_only_one_lives_elsewhere(objects, mode):
+    elsewhere = [
+        it["metadata"]["name"]
+        for it in objects
+        if not it["kind"].startswith("Cluster") and it["metadata"]["namespace"] != NAMESPACE
+    ]
+
+    assert elsewhere == (["dovetail-authentication-reader"] if mode == "scheduler" else [])
+
+
+def test_dovetail_itself_may_only_look_and_report_events(mode):
+    role = only(rendered_rbac(mode), "ClusterRole")
+
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+    ]
+
+
+def test_the_account_has_no_other_rights_than_these(objects, mode):
+    bound = {
+        (it["roleRef"]["kind"], it["roleRef"]["name"]): it["subjects"]
+        for it in objects
+        if it["kind"].endswith("RoleBinding")
+    }
+
+    of_the_scheduler = {
+        ("ClusterRole", "system:kube-scheduler"),
+        ("ClusterRole", "system:volume-scheduler"),
+        ("Role", "extension-apiserver-authentication-reader"),
+        ("Role", "dovetail-lease"),
+    }
+    assert set(bound) == {("ClusterRole", "dovetail-extender")} | (of_the_scheduler if mode == "scheduler" else set())
+    account = {"kind": "ServiceAccount", "name": "dovetail", "namespace": NAMESPACE}
+    assert all(subjects == [account] for subjects in bound.values())
+
+
+def test_the_second_scheduler_may_use_its_own_lease_alone(rendered):
+    configured = kube_scheduler(rendered["scheduler"])["leaderElection"]
+    create, use = only(rendered["scheduler"], "Role")["rules"]
+
+    assert (configured["resourceNamespace"], configured["resourceName"]) == (NAMESPACE, "dovetail")
+    assert create["verbs"] == ["create"]
+    assert use["resourceNames"] == ["dovetail"]
+    assert use["verbs"] == ["get", "update"]
+
+
+def test_settings_are_those_of_the_service(objects):
+    settings = parse(yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"]))
+
+    assert settings.server.max_body_bytes == 67_108_864
+
+
+def test_the_second_scheduler_calls_its_sidecar_and_waits_for_it(rendered):
+    configured = kube_scheduler(rendered["scheduler"])
+    (extender,) = configured["extenders"]
+
+    assert configured["profiles"][0]["schedulerName"] == "dovetail"
+    assert extender["urlPrefix"] == "http://127.0.0.1:10351"
+    assert extender["ignorable"] is False
+    assert extender["nodeCacheCapable"] is True
+    assert containers(rendered["scheduler"])["extender"]["restartPolicy"] == "Always"
+
+
+def test_the_clusters_own_scheduler_goes_on_without_us(rendered):
+    configured = kube_scheduler(rendered["existing"])
+
+    assert configured["extenders"][0]["ignorable"] is True
+    assert configured["profiles"][0]["schedulerName"] == "default-scheduler"
+    assert "resourceName" not in configured["leaderElection"]
+
+
+def test_our_own_pods_are_placed_by_the_clusters_scheduler(objects):
+    assert pod_spec(objects)["schedulerName"] == "default-scheduler"
+
+
+def test_scores_that_prefer_empty_nodes_are_off(objects):
+    (profile,) = kube_scheduler(objects)["profiles"]
+
+    off = [it["name"] for it in profile["plugins"]["score"]["disabled"]]
+    assert off == ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"]
+
+
+def test_every_knob_of_the_scheduler_reaches_its_configuration(helm):
+    values = with_values(
+        "scheduler",
+        scheduler__name="packed",
+        kubeScheduler={
+            "percentageOfNodesToScore": 7,
+            "parallelism": 3,
+            "clientConnection": {"qps": 90_000, "burst": 2_000_000},
+            "leaderElection": {"leaseDuration": "31s", "renewDeadline": "21s", "retryPeriod": "3s"},
+            "podInitialBackoffSeconds": 2,
+            "podMaxBackoffSeconds": 4,
+            "disabledScorePlugins": [],
+            "scorePlugins": [{"name": "NodeAffinity", "weight": 5}],
+            "spreadReplicas": False,
+            "extender": {"weight": 9, "httpTimeout": "1500ms"},
+        },
+    )
+
+    told = kube_scheduler(list(yaml.safe_load_all(template(helm, values))))
+
+    assert told == {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "percentageOfNodesToScore": 7,
+        "parallelism": 3,
+        "clientConnection": {"qps": 90_000, "burst": 2_000_000},
+        "leaderElection": {
+            "leaderElect": True,
+            "resourceName": "packed",
+            "resourceNamespace": NAMESPACE,
+            "leaseDuration": "31s",
+            "renewDeadline": "21s",
+            "retryPeriod": "3s",
+        },
+        "podInitialBackoffSeconds": 2,
+        "podMaxBackoffSeconds": 4,
+        "profiles": [
+            {
+                "schedulerName": "packed",
+                "plugins": {"score": {"enabled": [{"name": "NodeAffinity", "weight": 5}]}},
+                "pluginConfig": [
+                    {
+                        "name": "PodTopologySpread",
+                        "args": {"defaultingType": "List", "defaultConstraints": []},
+                    }
+                ],
+            }
+        ],
+        "extenders": [
+            {
+                "urlPrefix": "http://127.0.0.1:10351",
+                "filterVerb": "filter",
+                "prioritizeVerb": "prioritize",
+                "weight": 9,
+                "httpTimeout": "1500ms",
+                "nodeCacheCapable": True,
+                "ignorable": False,
+            }
+        ],
+    }
+
+
+def test_every_container_is_locked_down_and_probed(objects):
+    for container in containers(objects).values():
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+        assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+def test_replicas_keep_apart_and_one_stays_up(objects):
+    spread = {it["topologyKey"] for it in pod_spec(objects)["topologySpreadConstraints"]}
+
+    assert spread == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+    assert only(objects, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    assert only(objects, "Deployment")["spec"]["replicas"] == 2
+
+
+def test_nobody_else_may_call_the_sidecar(rendered):
+    policy = only(rendered["scheduler"], "NetworkPolicy")["spec"]
+
+    assert policy["policyTypes"] == ["Ingress"]
+    assert policy["ingress"] == []
+
+
+def test_no_policy_shuts_the_clusters_scheduler_out_unless_it_is_named(helm, rendered):
+    assert not [it for it in rendered["existing"] if it["kind"] == "NetworkPolicy"]
+
+    peers = [{"ipBlock": {"cidr": "192.0.2.0/28"}}]
+    objects = list(yaml.safe_load_all(template(helm, with_values("existing", networkPolicy={"from": peers}))))
+
+    (rule,) = only(objects, "NetworkPolicy")["spec"]["ingress"]
+    assert rule == {"ports": [{"port": 10351}], "from": peers}
+
+
+def test_changed_settings_restart_the_pods(helm, rendered):
+    def settings_hash(objects):
+        return only(objects, "Deployment")["spec"]["template"]["metadata"]["annotations"]["dovetail.dev/settings-hash"]
+
+    changed = list(yaml.safe_load_all(template(helm, with_values("scheduler", config__log__level="debug"))))
+
+    assert settings_hash(changed) != settings_hash(rendered["scheduler"])
+
+
+def test_the_notes_name_the_stanza_that_the_clusters_scheduler_needs(helm, rendered):
+    command = [helm, "install", "dovetail", CHART, "--dry-run=client", "--values", "-"]
+    done = subprocess.run(command, input=json.dumps(VALUES["existing"]), capture_output=True, text=True, check=True)
+
+    notes = done.stdout.partition("NOTES:")[2]
+    stanza = yaml.safe_load("  extenders:" + notes.partition("  extenders:")[2].partition("\n\n")[0])
+    assert stanza == {"extenders": kube_scheduler(rendered["existing"])["extenders"]}
