@@ -1,0 +1,33 @@
+"""Free ports on the loopback address."""
+
+import secrets
+import socket
+
+from extender.errors import ControlPlaneError
+
+_LOWEST, _HIGHEST = 20_000, 32_000
+
+
+def pick(count: int) -> list[int]:
+    """Return that many different free ports.
+
+    They lie below the range that systems give to outgoing connections: a client that keeps trying a stopped
+    server's port can then never be given that port itself, and a restarted server finds its port free.
+    """
+    found: list[int] = []
+    for _ in range(200 * count):
+        port = _LOWEST + secrets.randbelow(_HIGHEST - _LOWEST)
+        if port not in found and _is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise ControlPlaneError(f"no {count} free ports on 127.0.0.1 between {_LOWEST} and {_HIGHEST}; end what holds them")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,160 @@
+"""Dovetail on the control plane of the tests: the extender and a second scheduler, with the chart's own rights.
+
+And the truth to hold them to: what is allocated where, counted from the API server and nothing else.
+"""
+
+import copy
+import json
+import urllib.error
+import urllib.request
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+
+import msgspec
+import yaml
+
+from charts.render import ROOT
+from extender.adapters.kinds import NodeObject, PodObject, node_from, pod_from
+from extender.controlplane import workload
+from tests.chart.rbac import granted
+
+IO = ("disk-read", "disk-write", "network-in", "network-out")
+SCHEDULER = "dovetail"
+
+
+def scheduler_configuration(url, *, ignorable=False, whole_nodes=False):
+    """Return the configuration that the chart ships, for this extender; kube-scheduler need not lead here."""
+    objects = yaml.safe_load_all((ROOT / "manifests" / "scheduler.yaml").read_text())
+    (text,) = [it["data"]["kube-scheduler.yaml"] for it in objects if "kube-scheduler.yaml" in it.get("data", {})]
+    told = yaml.safe_load(text)
+    told["leaderElection"] = {"leaderElect": False}
+    told["extenders"][0] |= {"urlPrefix": url, "ignorable": ignorable, "nodeCacheCapable": not whole_nodes}
+    return told
+
+
+class Dovetail:
+    """A running extender with its scheduler."""
+
+    def __init__(self, control_plane, url):
+        self.control_plane = control_plane
+        self.client = control_plane.client()
+        self.url = url
+
+    def call(self, verb, body):
+        """POST to a verb; return status and decoded reply."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}/{verb}", data, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                text = error.read()
+            try:
+                return error.code, json.loads(text)
+            except ValueError:
+                return error.code, text.decode()
+
+    def metric(self, name, **labels):
+        """Return the sum of a metric's samples with these labels."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        found = [line for line in lines if line.split("{")[0].split(" ")[0] == name and all(w in line for w in wanted)]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in found)
+
+    def allocated(self):
+        """Return what its caches say is allocated, by dimension (cores, bytes, bytes per second)."""
+        names = ("cpu", "memory", *IO)
+        return {name: self.metric("dovetail_allocated", dimension=name) for name in names}
+
+    def wait_current(self, seconds=20):
+        """Wait until its caches say what the API server says."""
+        workload.wait_until(
+            lambda: self.allocated() == allocated_in_truth(self.client), seconds, "the caches to be right again"
+        )
+
+    def decisions(self, event):
+        """Return its log lines about one kind of decision."""
+        lines = map(json.loads, filter(None, self.control_plane.log("dovetail").read_text().splitlines()))
+        return [line for line in lines if line["event"] == event]
+
+
+@contextmanager
+def dovetail_on(control_plane, *, settings=None, **options):
+    """Run the extender and the second scheduler under exactly the rights that the chart ships."""
+    with granted(control_plane, "scheduler") as account:
+        url = control_plane.add_extender(settings, user=account)
+        try:
+            control_plane.add_scheduler(scheduler_configuration(url, **options), user=account, name="second-scheduler")
+            try:
+                yield Dovetail(control_plane, url)
+            finally:
+                control_plane.remove_scheduler("second-scheduler")
+        finally:
+            control_plane.remove_scheduler("dovetail")
+
+
+def demands(client):
+    """Return what each pod that holds a node demands, by node, as the API server has it."""
+    held = defaultdict(list)
+    for manifest in workload.pods(client):
+        pod = pod_from(_as(PodObject, manifest))
+        if pod.holds:
+            held[pod.holds].append(pod.demand)
+    return held
+
+
+def over_allocated(client):
+    """Return by how much each (node, dimension) is over-allocated; empty where nothing is."""
+    held, over = demands(client), {}
+    for manifest in workload.nodes(client):
+        node = node_from(_as(NodeObject, manifest), ())
+        taken = Counter()
+        for demand in held[node.name]:
+            taken.update(demand)
+        over |= {(node.name, d): taken[d] - limit for d, limit in node.allocatable.items() if taken[d] > limit}
+    return over
+
+
+def allocated_in_truth(client):
+    """Return what is allocated on the nodes that declare a dimension (cores, bytes, bytes per second)."""
+    held, total = demands(client), dict.fromkeys(("cpu", "memory", *IO), 0.0)
+    for manifest in workload.nodes(client):
+        node = node_from(_as(NodeObject, manifest), ())
+        for demand in held[node.name]:
+            for dimension in total.keys() & node.allocatable.keys():
+                total[dimension] += demand.get(dimension, 0.0)
+    total["cpu"] /= 1000
+    return total
+
+
+def mixed_pods(builders, count, draw, *, prefix="pod", scheduler_name=SCHEDULER):
+    """Return pods heavy in one of CPU, memory, disk and network; I/O out of 1,000 a node."""
+    made = []
+    for number in range(count):
+        demand = {dimension: draw.randint(5, 60) for dimension in IO}
+        heavy = draw.choice(("cpu", "memory", "disk-read", "network-in"))
+        if heavy in demand:
+            demand[heavy] = draw.randint(100, 300)
+        cpu, memory = draw.randint(100, 400), draw.randint(200, 900)
+        made.append(
+            builders.pod(
+                f"{prefix}-{number:04d}",
+                cpu=f"{cpu * (5 if heavy == 'cpu' else 1)}m",
+                memory=f"{memory * (5 if heavy == 'memory' else 1)}Mi",
+                demand=demand,
+                scheduler_name=scheduler_name,
+            )
+        )
+    return made
+
+
+def equal_nodes(builders, count, **options):
+    """Return nodes of 16 cores, 64 GiB and 1,000 bytes a second in each I/O dimension."""
+    offered = {"cpu": 16, "memory": "64Gi", "capacity": dict.fromkeys(IO, 1000), **options}
+    return [builders.node(f"node-{number:03d}", **copy.deepcopy(offered)) for number in range(count)]
+
+
+def _as(kind, manifest):
+    return msgspec.convert(manifest, kind)
