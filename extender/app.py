@@ -75,6 +75,7 @@ class Service:
     def __init__(self, settings: Settings, api: Api) -> None:
         rules = settings.capacity_rules()
         self._api = api
+        self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
         self._recorder = Recorder(api)
@@ -108,7 +109,7 @@ class Service:
         """Serve until `stop`. Raises ClusterError where the API server is too old."""
         for name, target in (("recorder", self._recorder.run), ("start", self._start_watches)):
             threading.Thread(target=target, name=name, daemon=True).start()
-        log.info("listening", port=self.port)
+        log.info("listening", address=self._address, port=self.port)
         self._server.run()
         for watch in self._watches:
             watch.stop()
@@ -166,13 +167,12 @@ class Service:
         )
 
 
-def serve(settings: Settings, kubeconfig: Path | None, announce: Callable[[int], None]) -> None:
-    """Run the extender until SIGTERM or SIGINT. `announce` gets the port once it listens."""
+def serve(settings: Settings, kubeconfig: Path | None) -> None:
+    """Run the extender until SIGTERM or SIGINT."""
     configure_logs(settings.log)
     service = Service(settings, connect(kubeconfig))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: service.stop())
-    announce(service.port)
     service.run()
 
 

@@ -30,9 +30,7 @@ def serve(config: Path | None, kubeconfig: Path | None) -> None:
     from extender import app, settings
 
     found = settings.load(config) if config else settings.Settings()
-    app.serve(
-        found, kubeconfig, lambda port: click.echo(f"dovetail: listening on {found.server.address}:{port}", err=True)
-    )
+    app.serve(found, kubeconfig)
 
 
 @cli.command("validate-config")

@@ -1,8 +1,8 @@
 """The settings file: one strict YAML document, read once. A wrong key or value is named with what is accepted."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 import yaml
@@ -83,7 +83,7 @@ def load(path: Path) -> Settings:
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingsError(f"{path} is not YAML: {error}") from None
     try:
         return parse(document)
@@ -98,13 +98,10 @@ def parse(document: object) -> Settings:
     for key, accepted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if document.get(key) != accepted:
             raise SettingsError(f"{key}: {document.get(key)!r} is not known; accepted: {accepted}")
-    mistakes = list(_wrong_keys(document, Settings, ""))
+    mistakes = list(_mistakes(document, Settings, ""))
     if mistakes:
         raise SettingsError("\n".join(mistakes))
-    try:
-        settings = msgspec.convert(document, Settings)
-    except msgspec.ValidationError as error:
-        raise SettingsError(_explained(str(error), document)) from None
+    settings = msgspec.convert(document, Settings)
     settings.capacity_rules()
     return settings
 
@@ -122,47 +119,36 @@ def _rule(number: int, setting: CapacitySetting) -> CapacityRule:
         raise SettingsError(f"cluster.capacities[{number}].capacity: {error}") from None
 
 
-def _wrong_keys(value: object, section: type, path: str) -> Iterator[str]:
+def _mistakes(value: object, section: type[msgspec.Struct], path: str) -> Iterator[str]:
+    """Yield what is wrong in one section, key by key."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
     if not isinstance(value, dict):
+        yield f"{path}: {value!r}: expected a mapping; accepted: {', '.join(fields)}"
         return
-    fields = {field.encode_name: field.name for field in msgspec.structs.fields(section)}
-    types = get_type_hints(section)
+    prefix = f"{path}." if path else ""
+    types = get_type_hints(section, include_extras=True)
     for key, child in value.items():
-        if key not in fields:
-            yield f"{path}{key}: {child!r}: there is no such setting; accepted: {', '.join(fields)}"
-            continue
-        of = types[fields[key]]
-        if isinstance(of, type) and issubclass(of, msgspec.Struct):
-            yield from _wrong_keys(child, of, f"{path}{key}.")
-        elif of == tuple[CapacitySetting, ...] and isinstance(child, list):
-            for number, item in enumerate(child):
-                yield from _wrong_keys(item, CapacitySetting, f"{path}{key}[{number}].")
+        if key in fields:
+            yield from _wrong_value(child, types[fields[key].name], f"{prefix}{key}")
+        else:
+            yield f"{prefix}{key}: {child!r}: there is no such setting; accepted: {', '.join(fields)}"
+    for key in (key for key, field in fields.items() if field.required and key not in value):
+        yield f"{prefix}{key}: missing; accepted: a mapping"
 
 
-def _explained(message: str, document: Mapping[str, Any]) -> str:
-    """Turn msgspec's "Expected X, got Y - at `$.a.b`" into "a.b: VALUE: expected X, got Y"."""
-    what, _, where = message.partition(" - at `$.")
-    path = where.rstrip("`")
-    value: Any = document
-    for part in path.replace("[", ".[").split("."):
-        value = value[int(part[1:-1])] if part.startswith("[") else value[part]
-    accepted = _accepted(path)
-    return f"{path}: {value!r}: {what[0].lower()}{what[1:]}" + (f"; accepted: {accepted}" if accepted else "")
-
-
-def _accepted(path: str) -> str:
-    """Return the words that an enumerated setting takes; empty for the others."""
-    of: Any = Settings
-    for part in path.split("."):
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(of)} if _is_section(of) else {}
-        if part not in names:
-            return ""
-        of = get_type_hints(of)[names[part]]
-    return ", ".join(map(str, getattr(of, "__args__", ()))) if getattr(of, "__origin__", None) is Literal else ""
-
-
-def _is_section(of: object) -> bool:
-    return isinstance(of, type) and issubclass(of, msgspec.Struct)
+def _wrong_value(value: object, of: object, path: str) -> Iterator[str]:
+    if isinstance(of, type) and issubclass(of, msgspec.Struct):
+        yield from _mistakes(value, of, path)
+    elif of == tuple[CapacitySetting, ...] and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _mistakes(item, CapacitySetting, f"{path}[{number}]")
+    else:
+        try:
+            msgspec.convert(value, of)
+        except msgspec.ValidationError as error:
+            wrong = str(error).partition(" - at ")[0]
+            words = f"; accepted: {', '.join(get_args(of))}" if get_origin(of) is Literal else ""
+            yield f"{path}: {value!r}: {wrong[0].lower()}{wrong[1:]}{words}"
 
 
 class _NoDuplicates(yaml.SafeLoader):

@@ -196,4 +196,4 @@ def _quantities(quantities: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def version_number(text: str) -> int:
     """Return a resource version as a number, 0 where it is none; they grow with time."""
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0

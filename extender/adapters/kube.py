@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,10 @@ class Api:
 
     def check_version(self) -> str:
         """Return the server's version. Raises ClusterError if it is older than what the design needs."""
-        version = msgspec.json.decode(self.get("/version").data, type=_Version)
+        try:
+            version = msgspec.json.decode(self.get("/version").data, type=_Version)
+        except (msgspec.DecodeError, UnicodeDecodeError, urllib3.exceptions.HTTPError) as error:
+            raise ClusterError(f"GET /version: the answer is not an API server's: {error}") from None
         minor = int("".join(c for c in version.minor if c.isdigit()) or 0)
         if (version.major, minor) < ("1", OLDEST_MINOR):
             needed = f"Dovetail needs 1.{OLDEST_MINOR} or later (resize of pods)"
@@ -210,41 +214,43 @@ class Watch:
         self._stream: urllib3.HTTPResponse | None = None
 
     def run(self) -> None:
-        """List, then watch, for ever; failures are logged, counted and retried after a growing pause."""
-        version, failures = "", 0
+        """List, then watch, for ever. What ends a watch is counted; after rounds that brought nothing, pauses grow."""
+        version, fruitless = "", 0
         while not self._stopped.is_set():
+            fruitless += 1
             try:
+                version = version or self._list()
                 for taken in self._follow(version):
-                    version, failures = taken, 0
+                    version, fruitless = taken, 0
                 cause = "ended"
             except _Expired:
                 version, cause = "", "expired"
             except (ClusterError, urllib3.exceptions.HTTPError, OSError) as error:
-                failures += 1
                 cause = "failed"
-                log.warning("watch failed", resource=self.resource.name, error=str(error), failures=failures)
-            except msgspec.DecodeError as error:
+                if not self._stopped.is_set():
+                    log.warning("watch failed", resource=self.resource.name, error=str(error), failures=fruitless)
+            except Exception as error:  # whatever it is: a loop that ended here would leave us blind
                 version, cause = "", "garbled"
-                failures += 1
-                log.warning("watch sent what cannot be read", resource=self.resource.name, error=str(error))
+                log.warning("watch sent what cannot be read", resource=self.resource.name, error=repr(error))
             self.connected = False
             if not self._stopped.is_set():
                 self._restarted(self.resource.name, cause)
-                self._stopped.wait(_pause(failures))
+                self._stopped.wait(_pause(fruitless))
 
     def stop(self) -> None:
-        """End `run` soon."""
+        """End `run` at once, also where it waits for bytes."""
         self._stopped.set()
+        stream = self._stream
+        if stream is not None:
+            with suppress(ValueError, RuntimeError, OSError):  # it has ended by itself
+                stream.shutdown()
 
     def age_seconds(self) -> float:
         """Return for how long nothing has been heard; infinite before the first list."""
         return float("inf") if self.heard_at is None else self._clock() - self.heard_at
 
     def _follow(self, version: str) -> Iterator[str]:
-        """Yield each resource version that has been taken in; listing first where there is none to resume from."""
-        if not version:
-            version = self._list()
-            yield version
+        """Yield each resource version that has been taken in after this one."""
         params = [
             ("watch", "true"),
             ("resourceVersion", version),
@@ -252,7 +258,7 @@ class Watch:
             ("timeoutSeconds", str(_WATCH_SECONDS + random.randrange(60))),  # noqa: S311 - spreads reconnections
         ]
         try:
-            stream = self._api.get(self.resource.path, params, seconds=_SILENCE_SECONDS)
+            stream = self._stream = self._api.get(self.resource.path, params, seconds=_SILENCE_SECONDS)
         except Refused as refusal:
             if refusal.status == 410:
                 raise _Expired from None
@@ -260,11 +266,12 @@ class Watch:
         self._heard()
         self.connected = True
         try:
-            for line in _lines(stream):
+            for line in _lines(stream) if not self._stopped.is_set() else ():
                 yield self._take(msgspec.json.decode(line, type=_Change))
                 if self._stopped.is_set():
                     return
         finally:
+            self._stream = None
             stream.close()
 
     def _list(self) -> str:
@@ -311,5 +318,6 @@ def _lines(stream: urllib3.HTTPResponse) -> Iterator[bytes]:
         yield from (line for line in lines if line)
 
 
-def _pause(failures: int) -> float:
-    return min(_LONGEST_PAUSE_SECONDS, 0.1 * 2.0**failures) * random.uniform(0.5, 1.0) if failures else 0.0  # noqa: S311
+def _pause(fruitless: int) -> float:
+    longest = min(_LONGEST_PAUSE_SECONDS, 0.1 * 2.0 ** min(fruitless, 10))
+    return longest * random.uniform(0.5, 1.0) if fruitless else 0.0  # noqa: S311

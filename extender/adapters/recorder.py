@@ -2,6 +2,7 @@
 
 import hashlib
 import queue
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -31,20 +32,22 @@ class Recorder:
         self._api = api
         self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._said: dict[str, None] = {}
+        self._saying = threading.Lock()
 
     def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
         """Say that an annotation is broken; returns at once. Where too much waits already, a later call says it."""
         digest = hashlib.sha256(f"{uid}{message}".encode()).hexdigest()[:16]
-        if digest in self._said:
-            return
         event = _event(kind, namespace or "default", name, uid, message, digest)
-        try:
-            self._queue.put_nowait((namespace or "default", event))
-        except queue.Full:
-            return
-        self._said[digest] = None
-        if len(self._said) > _REMEMBERED:
-            del self._said[next(iter(self._said))]
+        with self._saying:
+            if digest in self._said:
+                return
+            try:
+                self._queue.put_nowait((namespace or "default", event))
+            except queue.Full:
+                return
+            self._said[digest] = None
+            if len(self._said) > _REMEMBERED:
+                del self._said[next(iter(self._said))]
         log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
 
     def run(self) -> None:
@@ -75,7 +78,7 @@ def _event(kind: str, namespace: str, name: str, uid: str, message: str, digest:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{name[:220]}.{digest}", "namespace": namespace},
+        "metadata": {"name": f"{name[:220].rstrip('-.')}.{digest}", "namespace": namespace},
         "involvedObject": about,
         "type": "Warning",
         "reason": "BrokenAnnotation",

@@ -3,6 +3,7 @@
 Two writes a reply, with Nagle's algorithm at the other end, cost kube-scheduler 40 ms a call.
 """
 
+import socket
 import threading
 import time
 from typing import Any
@@ -45,27 +46,20 @@ class Server:
         self._stopping = threading.Event()
         self._drain_seconds = settings.drain_seconds
         self._sockets: dict[int, Any] = {}
-        try:
-            self._server = create_server(
-                app.wsgi_app,
-                map=self._sockets,
-                host=settings.address,
-                port=settings.port,
-                threads=settings.threads,
-                channel_timeout=settings.keep_alive_seconds,
-                max_request_body_size=settings.max_body_bytes,
-                inbuf_overflow=settings.max_body_bytes + 1,
-                outbuf_overflow=2**30,
-                recv_bytes=2**18,
-                asyncore_use_poll=True,
-                ident=None,
-                clear_untrusted_proxy_headers=True,
-            )
-        except OSError as error:
-            raise DovetailError(
-                f"cannot listen on {settings.address}:{settings.port}: {error.strerror}; "
-                "set server.address and server.port to what is free"
-            ) from None
+        self._server = create_server(
+            app.wsgi_app,
+            map=self._sockets,
+            sockets=[_listen(settings.address, settings.port)],
+            threads=settings.threads,
+            channel_timeout=settings.keep_alive_seconds,
+            max_request_body_size=settings.max_body_bytes + 1,  # waitress refuses what reaches it
+            inbuf_overflow=settings.max_body_bytes + 1,
+            outbuf_overflow=2**30,
+            recv_bytes=2**18,
+            asyncore_use_poll=True,
+            ident=None,
+            clear_untrusted_proxy_headers=True,
+        )
         self._server.channel_class = _Channel
 
     @property
@@ -85,6 +79,9 @@ class Server:
         if self._busy():
             log.warning("requests dropped at the end of the drain", drain_seconds=self._drain_seconds)
         self._server.task_dispatcher.shutdown(timeout=1)
+        for channel in list(self._server.active_channels.values()):
+            channel.close()
+        self._server.trigger.close()
 
     def stop(self) -> None:
         """Ask `run` to drain and return; may be called from a signal handler."""
@@ -98,3 +95,14 @@ class Server:
         """Say whether a request is being read, answered or sent."""
         channels = list(self._server.active_channels.values())
         return any(c.request is not None or c.requests or c.total_outbufs_len for c in channels)
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises DovetailError, which says what to set."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        return socket.create_server((address, port), family=family, backlog=1024)
+    except OSError as error:
+        raise DovetailError(
+            f"cannot listen on {address}:{port}: {error.strerror}; set server.address and server.port to what is free"
+        ) from None

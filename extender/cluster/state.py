@@ -78,7 +78,7 @@ class Ledger:
                     for uid in self._pods.keys() - {pod.uid for pod in pods}:
                         self._lose_pod(uid)
                     for pod in pods:
-                        self._see_pod(pod)
+                        self._take_pod(pod)
             self._changed.notify_all()
 
     def snapshot(self, now: float) -> Snapshot:
@@ -109,7 +109,7 @@ class Ledger:
             if self._assumed != snapshot.assumed or self._layout_is_old or self._layout is not snapshot.layout:
                 return False
             self._land(pod.uid)
-            if candidates.any():
+            if candidates.any() and not self._has_arrived(pod.uid):
                 self._assumed += 1
                 self._flights[pod.uid] = Flight(pod, candidates, now)
                 self._charge_flight(self._flights[pod.uid], 1.0)
@@ -182,8 +182,12 @@ class Ledger:
 
     def _see_pod(self, pod: Pod) -> None:
         known = self._pods.get(pod.uid)
-        if known is not None and known.resource_version > pod.resource_version:
-            return
+        if known is None or known.resource_version <= pod.resource_version:
+            self._take_pod(pod)
+
+    def _take_pod(self, pod: Pod) -> None:
+        """Take a pod as it is, even at an older version than is known: so a list may say after a restored backup."""
+        known = self._pods.get(pod.uid)
         self._pods[pod.uid] = pod
         if known is None or (known.holds, known.demand) != (pod.holds, pod.demand):
             self._release(known)
@@ -207,8 +211,10 @@ class Ledger:
 
     def _release(self, pod: Pod | None) -> None:
         if pod is not None and pod.holds is not None:
-            self._held[pod.holds].discard(pod.uid)
             self._charge(pod, -1.0)
+            self._held[pod.holds].discard(pod.uid)
+            if not self._held[pod.holds]:
+                del self._held[pod.holds]
 
     def _charge(self, pod: Pod, sign: float) -> None:
         row = self._layout.rows.get(pod.holds or "")
@@ -238,6 +244,11 @@ class Ledger:
             self._nominations = None
         if not self._layout_is_old:  # else everything in flight is charged anew when the layout is rebuilt
             self._in_flight += flight.candidates[:, None] * (sign * self._layout.vector(flight.pod.demand))
+
+    def _has_arrived(self, uid: str) -> bool:
+        """Say whether the watch was faster than the verb: kube-scheduler goes on without us after its timeout."""
+        known = self._pods.get(uid)
+        return known is not None and (known.node is not None or known.finished)
 
     def _expire(self, now: float) -> None:
         late = [uid for uid, flight in self._flights.items() if now - flight.since > self._in_flight_seconds]

@@ -1,0 +1,293 @@
+"""The verbs over HTTP, as kube-scheduler speaks it, without an API server."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from extender.adapters.metrics import Metrics
+from extender.adapters.verbs import Verbs, create_app
+from extender.cluster.model import CapacityRule, Node, NodesListed, Pod, PodGone, PodSeen
+from extender.cluster.state import Ledger
+from extender.verdict import Placement
+
+NETWORK = "network-in"
+
+
+class Clock:
+    """A Readiness whose state and time the test sets."""
+
+    def __init__(self):
+        self.ready, self.now = True, 100.0
+
+    def wait(self, seconds):
+        return self.ready
+
+    def problem(self):
+        return None if self.ready else "caches are not synced yet"
+
+    def flight_time(self):
+        return self.now
+
+
+class Heard:
+    """A Warner that remembers."""
+
+    def __init__(self):
+        self.messages = []
+
+    def warn(self, kind, namespace, name, uid, message):
+        self.messages.append((kind, f"{namespace}/{name}", message))
+
+
+class Extender:
+    """The app over a ledger of nodes with 100 of network-in each."""
+
+    def __init__(self, *names, rules=(), wait_seconds=0.0):
+        self.ledger = Ledger(in_flight_seconds=15)
+        self.ledger.apply(NodesListed([Node(name, {"cpu": 4000.0, "memory": 8e9, NETWORK: 100.0}) for name in names]))
+        self.clock, self.heard, self.metrics = Clock(), Heard(), Metrics("test")
+        self.verbs = Verbs(
+            ledger=self.ledger,
+            placement=Placement(),
+            rules=rules,
+            readiness=self.clock,
+            warner=self.heard,
+            metrics=self.metrics,
+            wait_seconds=wait_seconds,
+        )
+        self.client = create_app(self.verbs).test_client()
+
+    def post(self, verb, body):
+        return self.client.post(f"/{verb}", data=body if isinstance(body, bytes) else json.dumps(body))
+
+    def filter(self, pod, *names):
+        return self.post("filter", {"Pod": pod, "Nodes": None, "NodeNames": list(names)}).get_json()
+
+    def prioritize(self, pod, *names):
+        reply = self.post("prioritize", {"Pod": pod, "Nodes": None, "NodeNames": list(names)}).get_json()
+        return {it["Host"]: it["Score"] for it in reply}
+
+    def sample(self, name, **labels):
+        families = text_string_to_metric_families(self.client.get("/metrics").get_data(as_text=True))
+        found = [s for family in families for s in family.samples if s.name == name and s.labels == labels]
+        return found[0].value if found else 0.0
+
+
+def pod(name="pod", *, cpu="1", network=None, version="1", annotation=None):
+    annotations = {"dovetail.dev/demand": annotation or json.dumps({NETWORK: network})} if network or annotation else {}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "team",
+            "uid": f"uid-{name}",
+            "resourceVersion": version,
+            "annotations": annotations,
+        },
+        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]},
+    }
+
+
+def landed(name, node, *, cpu=1000.0, network=0.0, version=2):
+    demand = {"cpu": cpu, NETWORK: network} if network else {"cpu": cpu}
+    return PodSeen(Pod(f"uid-{name}", "team", name, demand, node=node, resource_version=version))
+
+
+def test_filter_returns_each_node_once_passed_or_refused_with_a_reason_without_quantity():
+    extender = Extender("a", "b", "c")
+    extender.ledger.apply(landed("old", "b", network=60.0))
+    reply = extender.filter(pod(network=50), "c", "b", "a", "gone")
+    assert reply["NodeNames"] == ["c", "a"]
+    assert reply["FailedAndUnresolvableNodes"] == {"b": "insufficient network-in", "gone": "node unknown to Dovetail"}
+    assert not reply["FailedNodes"]
+    assert reply["Error"] == ""
+
+
+def test_the_reason_for_a_pod_stays_the_same_while_the_figures_change():
+    extender = Extender("a")
+    replies = []
+    for held in (60.0, 80.0):
+        extender.ledger.apply(landed("old", "a", network=held, version=int(held)))
+        replies.append(extender.filter(pod(network=50), "a"))
+    assert replies[0] == replies[1]
+
+
+def test_whole_nodes_come_back_as_they_came():
+    extender = Extender("a", "b")
+    extender.ledger.apply(landed("old", "b", network=60.0))
+    items = [{"metadata": {"name": name, "labels": {"x": "ü"}}, "spec": {"strange": [1]}} for name in ("a", "b")]
+    body = {"Pod": pod(network=50), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+    reply = extender.post("filter", body).get_json()
+    assert reply["Nodes"]["items"] == [items[0]]
+    assert reply["NodeNames"] is None
+    assert reply["FailedAndUnresolvableNodes"] == {"b": "insufficient network-in"}
+    assert {it["Host"] for it in extender.post("prioritize", body).get_json()} == {"a", "b"}
+
+
+def test_a_whole_node_that_is_unknown_is_judged_by_what_the_request_says_of_it():
+    extender = Extender("a", rules=(CapacityRule({"disk": "slow"}, {"disk-read": 10.0}),))
+    new = {
+        "metadata": {
+            "name": "new",
+            "labels": {"disk": "slow"},
+            "annotations": {"dovetail.dev/capacity": '{"network-in": 40}'},
+        },
+        "status": {"allocatable": {"cpu": "8", "memory": "8Gi"}},
+    }
+    body = {"Pod": pod(network=50), "Nodes": {"items": [new, {"metadata": {"name": "a"}}]}}
+    reply = extender.post("filter", body).get_json()
+    assert reply["FailedAndUnresolvableNodes"] == {"new": "insufficient network-in"}
+    body["Pod"] = pod("small", network=30)
+    assert len(extender.post("filter", body).get_json()["Nodes"]["items"]) == 2
+    assert len(extender.post("prioritize", body).get_json()) == 2
+
+
+def test_a_pod_that_may_have_got_a_node_counts_there_until_its_binding_is_seen():
+    extender = Extender("a", "b")
+    assert extender.filter(pod("first", network=80), "a", "b")["NodeNames"] == ["a", "b"]
+    assert extender.filter(pod("second", network=80), "a", "b")["NodeNames"] == []
+    extender.ledger.apply(landed("first", "a", network=80.0))
+    assert extender.filter(pod("second", network=80), "a", "b")["NodeNames"] == ["b"]
+
+
+def test_a_pod_asked_about_again_does_not_stand_in_its_own_way():
+    extender = Extender("a")
+    for _ in range(3):
+        assert extender.filter(pod(network=80), "a")["NodeNames"] == ["a"]
+
+
+def test_a_pod_in_flight_is_dropped_after_its_time():
+    extender = Extender("a")
+    extender.filter(pod("first", network=80), "a")
+    extender.clock.now += 16
+    assert extender.filter(pod("second", network=80), "a")["NodeNames"] == ["a"]
+
+
+def test_filter_waits_for_a_binding_that_is_about_to_show():
+    extender = Extender("a", "b", wait_seconds=5.0)
+    extender.filter(pod("first", network=80), "a", "b")
+    threading.Timer(0.2, lambda: extender.ledger.apply(landed("first", "b", network=80.0))).start()
+    started = time.monotonic()
+    assert extender.filter(pod("second", network=80), "a", "b")["NodeNames"] == ["a"]
+    assert 0.1 < time.monotonic() - started < 4
+
+
+def test_filter_does_not_wait_where_more_than_pods_in_flight_stand_in_the_way():
+    extender = Extender("a", wait_seconds=5.0)
+    extender.ledger.apply(landed("old", "a", network=50.0))
+    extender.filter(pod("first", network=40), "a")
+    started = time.monotonic()
+    assert extender.filter(pod("second", network=60), "a")["NodeNames"] == []
+    assert time.monotonic() - started < 4
+
+
+def test_two_schedulers_asking_at_once_never_both_get_the_last_room():
+    extender = Extender(*(f"n{i}" for i in range(50)))
+    both = []
+    for round_ in range(40):
+        replies, barrier = {}, threading.Barrier(2)
+
+        def ask(name, replies=replies, barrier=barrier):
+            barrier.wait()
+            replies[name] = extender.filter(pod(name, network=80), "n0")["NodeNames"]
+
+        threads = [threading.Thread(target=ask, args=(f"{side}{round_}",)) for side in ("x", "y")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        both.append(sum(map(len, replies.values())))
+        for name in replies:
+            extender.ledger.apply(PodGone(f"uid-{name}"))
+            extender.ledger.forget(f"uid-{name}")
+    assert set(both) == {1}
+
+
+def test_prioritize_gives_integers_best_ten_and_unknown_nodes_nothing():
+    extender = Extender("a", "b")
+    extender.ledger.apply(landed("old", "b", network=10.0))
+    scores = extender.prioritize(pod(cpu="500m", network=20), "a", "b", "gone")
+    assert max(scores.values()) == 10
+    assert scores["gone"] == 0
+    assert all(type(score) is int for score in scores.values())
+
+
+def test_prioritize_changes_nothing():
+    extender = Extender("a", "b")
+    before = extender.ledger.snapshot(0).version
+    extender.prioritize(pod(network=20), "a", "b")
+    assert extender.ledger.snapshot(0).version == before
+
+
+def test_no_nodes_asked_about_is_answered_with_none():
+    extender = Extender("a")
+    assert extender.filter(pod())["NodeNames"] == []
+    assert extender.prioritize(pod()) == {}
+
+
+def test_a_pod_that_fits_nowhere_known_gets_every_node_refused_before_any_node_is_known():
+    extender = Extender()
+    assert extender.filter(pod(), "a")["FailedAndUnresolvableNodes"] == {"a": "node unknown to Dovetail"}
+
+
+def test_before_the_caches_are_synced_verbs_answer_503_and_readyz_says_why():
+    extender = Extender("a")
+    extender.clock.ready = False
+    reply = extender.post("filter", {"Pod": pod(), "NodeNames": ["a"]})
+    assert reply.status_code == 503
+    assert reply.get_json()["Error"] == "dovetail: filter: caches are not synced yet"
+    assert extender.client.get("/readyz").status_code == 503
+    assert extender.client.get("/readyz").get_data(as_text=True) == "caches are not synced yet\n"
+    assert extender.client.get("/livez").status_code == 200
+
+
+def test_a_broken_annotation_is_told_and_the_pod_is_placed_by_its_requests():
+    extender = Extender("a")
+    assert extender.filter(pod(annotation='{"network-in": "-5"}'), "a")["NodeNames"] == ["a"]
+    ((kind, name, message),) = extender.heard.messages
+    assert (kind, name) == ("Pod", "team/pod")
+    assert "'-5' is negative; accepted: zero or more" in message
+    assert extender.sample("dovetail_broken_annotations_total", kind="Pod") == 1
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_a_bad_request_is_400_says_what_is_accepted_and_is_counted(verb):
+    extender = Extender("a")
+    reply = extender.post(verb, b'{"Pod": {}, "NodeNames": 5}')
+    assert reply.status_code == 400
+    assert reply.get_json()["Error"].endswith("Expected `array | null`, got `int` - at `$.NodeNames`")
+    assert extender.sample("dovetail_request_duration_seconds_count", verb=verb, result="bad_request") == 1
+
+
+def test_a_node_named_twice_is_a_bad_request():
+    extender = Extender("a")
+    reply = extender.post("filter", {"Pod": pod(), "NodeNames": ["a", "b", "b"]})
+    assert reply.status_code == 400
+    assert "more than once: b" in reply.get_json()["Error"]
+
+
+def test_a_mistake_of_ours_is_500_and_the_next_request_is_answered():
+    extender = Extender("a")
+    body = {"Pod": pod(), "NodeNames": ["a"]}
+    extender.clock.now = "no time"
+    extender.ledger.assume(Pod("u", "n", "p", {}), np.array([True]), extender.ledger.snapshot(0.0), 0.0)
+    assert extender.post("filter", body).status_code == 500
+    extender.clock.now = 0.0
+    assert extender.post("filter", body).status_code == 200
+
+
+def test_refusals_are_counted_by_reason():
+    extender = Extender("a", "b")
+    extender.filter(pod(network=500), "a", "b", "gone")
+    assert extender.sample("dovetail_refusals_total", reason="insufficient network-in") == 2
+    assert extender.sample("dovetail_refusals_total", reason="node unknown to Dovetail") == 1
+
+
+def test_a_resource_that_no_node_advertises_is_refused_everywhere_by_its_name():
+    extender = Extender("a")
+    asks = pod()
+    asks["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    assert extender.filter(asks, "a")["FailedAndUnresolvableNodes"] == {"a": "insufficient example.com/gpu"}
