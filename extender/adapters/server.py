@@ -84,9 +84,10 @@ class Server:
         self._server.trigger.close()
 
     def stop(self) -> None:
-        """Ask `run` to drain and return; may be called from a signal handler."""
-        self._stopping.set()
-        self._server.pull_trigger()
+        """Ask `run` to drain and return; may be called from a signal handler, and more than once."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._server.pull_trigger()
 
     def _turn(self, seconds: float) -> None:
         wasyncore.loop(timeout=seconds, map=self._sockets, use_poll=True, count=1)

@@ -5,7 +5,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress, repeat
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from extender.adapters import wire
 from extender.adapters.kinds import node_from, pod_from, version_number
 from extender.adapters.metrics import Metrics
 from extender.cluster.model import CapacityRule, Pod
-from extender.cluster.snapshot import Rows, Snapshot
+from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
 from extender.errors import BadRequest, DovetailError
 from extender.verdict import Judgement, Placement, judge, rank
@@ -64,7 +64,7 @@ class Judged:
     passed: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verbs:
     """The two verbs, over the ledger."""
 
@@ -75,6 +75,7 @@ class Verbs:
     warner: Warner
     metrics: Metrics
     wait_seconds: float
+    _last_table: tuple[Layout, wire.ScoreTable] | None = field(default=None, init=False)
 
     def filter(self, body: bytes) -> bytes:
         """Return ExtenderFilterResult for ExtenderArgs. Raises BadRequest, NotReady."""
@@ -95,19 +96,30 @@ class Verbs:
         pod = self._pod(asked)
         snapshot, rows = self._view(self.ledger.snapshot(self.readiness.flight_time()), asked)
         known = rows >= 0
-        scores = np.zeros(len(rows), dtype=np.int64)
-        scores[known] = rank(snapshot, pod, rows[known], self.placement)
+        unknown = [] if known.all() else list(compress(asked.names, (~known).tolist()))
+        rows = rows[known] if unknown else rows
+        levels = rank(snapshot, pod, rows, self.placement)
+        self._log_prioritize(pod, snapshot.layout, rows, levels)
+        return self._table(snapshot.layout).encode(rows, levels, unknown)
+
+    def _table(self, layout: Layout) -> wire.ScoreTable:
+        """Return the ready-made pieces for these nodes; kept until the nodes change."""
+        last = self._last_table
+        if last is None or last[0] is not layout:
+            last = self._last_table = (layout, wire.ScoreTable(layout.names))
+        return last[1]
+
+    def _log_prioritize(self, pod: Pod, layout: Layout, rows: Rows, levels: NDArray[np.int64]) -> None:
         if len(rows):
-            best = int(scores.argmax())
+            best = int(levels.argmax())
             log.info(
                 "prioritize",
                 pod=f"{pod.namespace}/{pod.name}",
                 nodes=len(rows),
                 rule=self.placement.rule,
-                node=asked.names[best],
-                score=int(scores[best]),
+                node=layout.names[rows[best]],
+                score=int(levels[best]),
             )
-        return wire.encode(list(map(wire.HostPriority, asked.names, scores.tolist())))
 
     def _require_ready(self) -> None:
         if not self.readiness.wait(_LANDING_SECONDS):

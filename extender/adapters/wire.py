@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from extender.adapters.kinds import NodeObject, PodObject
 from extender.errors import BadRequest
@@ -20,13 +22,6 @@ class _Args(msgspec.Struct, rename="pascal"):
     pod: PodObject | None = None
     nodes: _NodeItems | None = None
     node_names: list[str] | None = None
-
-
-class HostPriority(msgspec.Struct, rename="pascal"):
-    """One element of the prioritize reply."""
-
-    host: str
-    score: int
 
 
 class FilterReply(msgspec.Struct, rename="pascal"):
@@ -72,6 +67,21 @@ def decode(body: bytes) -> Asked:
 def node_object(raw: msgspec.Raw) -> NodeObject:
     """Return one node that came whole."""
     return _NODE.decode(raw)
+
+
+class ScoreTable:
+    """The prioritize reply, from ready-made pieces: one for each node and level, made once for a set of nodes."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        hosts = [b'{"Host":' + encode(name) + b',"Score":' for name in names]
+        levels = [b"%d}" % level for level in range(11)]
+        self._pieces = np.array([host + level for host in hosts for level in levels], dtype=object).reshape(-1, 11)
+
+    def encode(self, rows: NDArray[np.intp], levels: NDArray[np.int64], unknown: Sequence[str] = ()) -> bytes:
+        """Return the levels [K] of these nodes [K] as a HostPriorityList; unknown nodes get 0."""
+        pieces = self._pieces[rows, levels].tolist()
+        pieces += [encode({"Host": name, "Score": 0}) for name in unknown]
+        return b"[" + b",".join(pieces) + b"]"
 
 
 def encode(reply: object) -> bytes:

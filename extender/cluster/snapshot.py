@@ -14,6 +14,7 @@ from extender.cluster.resources import DIMENSIONS, Amounts
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Number = TypeVar("Number", np.float64, np.int64, np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,15 @@ class Snapshot:
             layout=_layout(
                 self.layout.names + tuple(node.name for node in nodes), axis, np.vstack((self.layout.capacity, more))
             ),
-            allocated=np.vstack((self.allocated, np.zeros_like(more))),
-            in_flight=np.vstack((self.in_flight, np.zeros_like(more))),
+            allocated=read_only(np.vstack((self.allocated, np.zeros_like(more)))),
+            in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
         )
+
+
+def read_only(array: NDArray[Number]) -> NDArray[Number]:
+    """Return the array itself, no longer to be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def layout_of(nodes: Mapping[str, Node]) -> Layout:
@@ -102,14 +109,13 @@ def layout_of(nodes: Mapping[str, Node]) -> Layout:
 
 
 def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> Layout:
-    capacity.setflags(write=False)
     return Layout(
         names=names,
         rows={name: row for row, name in enumerate(names)},
         axis=axis,
         columns={name: column for column, name in enumerate(axis)},
-        capacity=capacity,
-        largest=np.asarray(capacity.max(axis=0, initial=0.0, where=np.isfinite(capacity))),
+        capacity=read_only(capacity),
+        largest=read_only(np.asarray(capacity.max(axis=0, initial=0.0, where=np.isfinite(capacity)))),
     )
 
 

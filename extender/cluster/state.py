@@ -243,7 +243,8 @@ class Ledger:
         if flight.pod.uid in self._nominated:
             self._nominations = None
         if not self._layout_is_old:  # else everything in flight is charged anew when the layout is rebuilt
-            self._in_flight += flight.candidates[:, None] * (sign * self._layout.vector(flight.pod.demand))
+            demand = sign * self._layout.vector(flight.pod.demand)
+            self._in_flight += demand if flight.candidates.all() else flight.candidates[:, None] * demand
 
     def _has_arrived(self, uid: str) -> bool:
         """Say whether the watch was faster than the verb: kube-scheduler goes on without us after its timeout."""
@@ -260,8 +261,7 @@ class Ledger:
     def _copy(self, name: str, array: Floats) -> Floats:
         """Return a read-only copy, the same one until `_change` drops it."""
         if name not in self._copies:
-            self._copies[name] = array.copy()
-            self._copies[name].setflags(write=False)
+            self._copies[name] = read_only(array.copy())
         return self._copies[name]
 
     def _change(self, name: str | None = None) -> None:
@@ -272,13 +272,12 @@ class Ledger:
     def _nominate_all(self) -> Nominations:
         waiting = [pod for pod in self._nominated.values() if pod.uid not in self._flights]
         there = [pod for pod in waiting if pod.nominated in self._layout.rows]
+        demand = [self._layout.vector(pod.demand) for pod in there]
         return Nominations(
             uids=tuple(pod.uid for pod in there),
-            rows=np.array([self._layout.rows[pod.nominated or ""] for pod in there], dtype=np.intp),
-            priorities=np.array([pod.priority for pod in there], dtype=np.int64),
-            demand=np.array([self._layout.vector(pod.demand) for pod in there]).reshape(
-                len(there), len(self._layout.axis)
-            ),
+            rows=read_only(np.array([self._layout.rows[pod.nominated or ""] for pod in there], dtype=np.intp)),
+            priorities=read_only(np.array([pod.priority for pod in there], dtype=np.int64)),
+            demand=read_only(np.array(demand).reshape(len(there), len(self._layout.axis))),
         )
 
 
