@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from extender.bench.commands import bench
+from extender.controlplane.commands import control_plane
 from extender.errors import DovetailError
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -41,6 +43,10 @@ def validate_config(file: Path) -> None:
 
     found = settings.load(file)
     click.echo(f"{file}: valid ({found.api_version} {found.kind}, rule {found.placement.rule})")
+
+
+cli.add_command(bench)
+cli.add_command(control_plane)
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ class PlacementSettings(_Section, frozen=True):
     """How nodes are ranked, and how pods count whose node is not known yet."""
 
     rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio"] = "cosine"
-    shape_step: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.01
+    shape_step: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
     in_flight_seconds: _Seconds = 15.0
     wait_milliseconds: Annotated[int, msgspec.Meta(ge=0, le=4_000)] = 500
 

@@ -21,7 +21,7 @@ class Placement:
     """How nodes are ranked for a pod."""
 
     rule: str = "cosine"
-    shape_step: float = 0.01
+    shape_step: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def rank(snapshot: Snapshot, pod: Pod, rows: Rows, placement: Placement) -> NDAr
     free = capacity - _load(snapshot, pod)[rows]
     demand = snapshot.layout.vector(pod.demand)
     scores = RULES[placement.rule](demand, free, capacity, snapshot.layout.largest)
-    return levels(scores, fullness(free, capacity), step=placement.shape_step)
+    return levels(scores, fullness(free, capacity, snapshot.layout.largest), step=placement.shape_step)
 
 
 def _load(snapshot: Snapshot, pod: Pod) -> Floats:

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
 from typing import Any, Protocol
@@ -76,6 +76,7 @@ class Verbs:
     metrics: Metrics
     wait_seconds: float
     _last_table: tuple[Layout, wire.ScoreTable] | None = field(default=None, init=False)
+    _last_passed: tuple[Layout, Sequence[str], Rows] | None = field(default=None, init=False)
 
     def filter(self, body: bytes) -> bytes:
         """Return ExtenderFilterResult for ExtenderArgs. Raises BadRequest, NotReady."""
@@ -87,20 +88,29 @@ class Verbs:
         judged = self._judge_and_assume(pod, asked)
         refused = self._refused(judged, asked)
         self._log_filter(pod, judged)
-        return wire.encode(_reply(asked, judged.passed, refused))
+        passed = list(compress(asked.names, judged.passed.tolist())) if refused else asked.names
+        self._last_passed = (judged.snapshot.layout, passed, judged.rows[judged.passed] if refused else judged.rows)
+        return wire.encode(_reply(asked, judged.passed, passed, refused))
 
     def prioritize(self, body: bytes) -> bytes:
         """Return a HostPriorityList for ExtenderArgs; an unknown node gets 0. Raises BadRequest, NotReady."""
         asked = wire.decode(body)
         self._require_ready()
         pod = self._pod(asked)
-        snapshot, rows = self._view(self.ledger.snapshot(self.readiness.flight_time()), asked)
+        snapshot, rows = self._rows_to_rank(asked)
         known = rows >= 0
         unknown = [] if known.all() else list(compress(asked.names, (~known).tolist()))
         rows = rows[known] if unknown else rows
         levels = rank(snapshot, pod, rows, self.placement)
         self._log_prioritize(pod, snapshot.layout, rows, levels)
         return self._table(snapshot.layout).encode(rows, levels, unknown)
+
+    def _rows_to_rank(self, asked: wire.Asked) -> tuple[Snapshot, Rows]:
+        """Return the rows of the nodes asked about: mostly those that filter has just let pass, in that order."""
+        base, last = self.ledger.snapshot(self.readiness.flight_time()), self._last_passed
+        if last is not None and last[0] is base.layout and last[1] == asked.names:
+            return base, last[2]
+        return self._view(base, asked)
 
     def _table(self, layout: Layout) -> wire.ScoreTable:
         """Return the ready-made pieces for these nodes; kept until the nodes change."""
@@ -262,15 +272,13 @@ def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:
     return rows
 
 
-def _reply(asked: wire.Asked, passed: NDArray[np.bool_], refused: dict[str, str]) -> wire.FilterReply:
-    if asked.whole is None and not refused:
-        return wire.FilterReply(node_names=asked.names)
-    keep = passed.tolist()
-    if asked.whole is not None:
-        return wire.FilterReply(
-            nodes={"items": list(compress(asked.whole, keep))}, failed_and_unresolvable_nodes=refused
-        )
-    return wire.FilterReply(node_names=list(compress(asked.names, keep)), failed_and_unresolvable_nodes=refused)
+def _reply(
+    asked: wire.Asked, mask: NDArray[np.bool_], passed: Sequence[str], refused: dict[str, str]
+) -> wire.FilterReply:
+    if asked.whole is None:
+        return wire.FilterReply(node_names=passed, failed_and_unresolvable_nodes=refused)
+    items = list(compress(asked.whole, mask.tolist()))
+    return wire.FilterReply(nodes={"items": items}, failed_and_unresolvable_nodes=refused)
 
 
 def _figures(judged: Judged, pod: Pod, known: Rows) -> dict[str, dict[str, Any]]:

@@ -1,8 +1,7 @@
 """How long the verbs take over a kept-alive loopback connection, beside a handler that only decodes and encodes.
 
 A process of its own runs the service's own server, verbs and ledger, filled with nodes and pods; no API server is
-needed. The pod asked about is the same one, so every filter call takes it out of flight and puts it in again, as a
-binding between two calls does.
+needed. Between two rounds the pod asked about lands, as a binding does.
 """
 
 import contextlib
@@ -19,6 +18,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from flask import Response, request
+from rich.table import Table
 
 from extender.adapters import wire
 from extender.adapters.kinds import PodObject, pod_from
@@ -26,6 +26,7 @@ from extender.adapters.metrics import Metrics
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs, create_app
 from extender.app import configure_logs
+from extender.bench.report import Report, Row
 from extender.cluster.model import Node, NodesListed, Pod, PodsListed
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.cluster.state import Ledger
@@ -61,6 +62,29 @@ def measure(
             yield Timing(verb, nodes, float(p50), float(p99))
 
 
+def report(timings: Sequence[Timing]) -> Report:
+    """Return the rows and the table: milliseconds, and how many times the floor the dearer verb costs at p50."""
+    rows: list[Row] = []
+    table = Table(title="Milliseconds a call, over a kept-alive loopback connection")
+    for heading in ("nodes", "filter p50", "p99", "prioritize p50", "p99", "floor p50", "p99", "ratio"):
+        table.add_column(heading, justify="right")
+    for nodes in sorted({timing.nodes for timing in timings}):
+        at = {timing.verb: timing for timing in timings if timing.nodes == nodes}
+        ratio = max(at["filter"].p50, at["prioritize"].p50) / at["floor"].p50
+        cells = [f"{nodes:,}"]
+        for verb in VERBS:
+            for name in ("p50", "p99"):
+                milliseconds = getattr(at[verb], name) * 1000
+                rows.append(Row(f"{verb}_{name}_ms.{nodes}", round(milliseconds, 3), "ms"))
+                cells.append(f"{milliseconds:.2f}")
+        rows.append(Row(f"ratio.{nodes}", round(ratio, 3), "times", note="the dearer verb's p50 over the floor's"))
+        table.add_row(*cells, f"{ratio:.2f}")
+    table.caption = (
+        "floor: the same server decodes the request and returns all nodes. ratio: the dearer verb / floor, p50"
+    )
+    return Report(rows, [table])
+
+
 def _call_in_turn(
     port: int, nodes: int, calls: int, pod: bytes, progress: Callable[[], None]
 ) -> dict[str, list[float]]:
@@ -74,6 +98,7 @@ def _call_in_turn(
                 took = _call(connection, verb, body)
                 if number >= calls // 10:
                     seconds[verb].append(took)
+            _call(connections["floor"], "land", b"")
             progress()
     return seconds
 
@@ -129,6 +154,7 @@ def _serve(nodes: int, ready: Connection) -> None:
     )
     app = create_app(verbs)
     app.add_url_rule("/floor", "floor", _floor, methods=["POST"])
+    app.add_url_rule("/land", "land", lambda: _land(verbs.ledger), methods=["POST"])
     server = Server(app, ServerSettings(port=0))
     ready.send(server.port)
     server.run()
@@ -138,6 +164,12 @@ def _floor() -> Response:
     """Decode the request and return all nodes unchanged: what any extender in this server costs."""
     asked = wire.decode(request.get_data(cache=False))
     return Response(wire.encode(wire.FilterReply(node_names=asked.names)), mimetype="application/json")
+
+
+def _land(ledger: Ledger) -> Response:
+    """Take the pod out of flight, as the watch does when it shows the binding; between calls, not in one."""
+    ledger.forget("asked")
+    return Response(b"{}", mimetype="application/json")
 
 
 def _filled_ledger(nodes: int) -> Ledger:

@@ -77,9 +77,9 @@ def l2_norm_ratio(demand: Floats, free: Floats, capacity: Floats, reference: Flo
     """Return minus the sum of (demand / free)^2: -R..0 where the pod fits, the smaller ratio wins (Tetris, 5.3.1).
 
     The paper gives no sign. The dimension that the pod would come nearest to using up rules the
-    sum: the smaller it is, the less likely one dimension strands the others. The other sign drives
-    nodes into exactly that, and measured worst of all. Ratios have no unit, so `reference` plays
-    no part. Minus infinity where nothing is free of what is demanded.
+    sum: the smaller it is, the less likely one dimension strands the others. The other sign is best
+    fit in disguise, and measured like it. Ratios have no unit, so `reference` plays no part. Minus
+    infinity where nothing is free of what is demanded.
     """
     del reference
     asked = np.flatnonzero(demand)

@@ -1,0 +1,171 @@
+"""The command `dovetail bench`: every benchmark, or one of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from extender.errors import TraceError
+
+if TYPE_CHECKING:
+    from extender.bench.report import Report
+
+_DEFAULT_TRACES = Path("../shared/traces")
+_PLAIN_WIDTH = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What all benchmarks are told."""
+
+    as_json: bool
+    quick: bool
+    seeds: int
+    first_seed: int
+    traces: Path | None
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "--traces",
+            type=click.Path(file_okay=False, path_type=Path),
+            help=f"Folder of the workload traces. Default: {_DEFAULT_TRACES}, where it exists.",
+        ),
+        click.option(
+            "--first-seed",
+            default=3,
+            show_default=True,
+            type=click.IntRange(0),
+            help="The first seed; the default rule and step were chosen on 0 to 2.",
+        ),
+        click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds."),
+        click.option("--quick", is_flag=True, help="A small form, in seconds: to see that it works, not to quote."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(invoke_without_command=True)
+@_options
+@click.pass_context
+def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Measure how well pods are placed and how fast the verbs are.
+
+    Without a command, all of it; what cannot run is named with its reason.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    options = Options(**given)
+    _require_extra()
+    reports = [_extender(options)]
+    if options.traces or _DEFAULT_TRACES.is_dir():
+        reports.append(_placement(options))
+    else:
+        click.echo(f"placement: skipped: no workload traces at {_DEFAULT_TRACES}; say where with --traces", err=True)
+    _show(reports, options)
+
+
+@bench.command()
+@_options
+@click.option("--shape-step", type=click.FloatRange(0, 1), help="Instead of the default step (placement.shapeStep).")
+@click.option("--ranking", "names", multiple=True, help="Only this one; can be repeated.")
+def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Compare the ranking rules: how much of a cluster each fills, by replays of real workloads.
+
+    Pods of two traces (openb: a GPU cluster of many node shapes; Alibaba 2017: batch tasks on equal
+    machines) arrive in random order and none leaves. Rules and baselines get the same arrivals.
+    """
+    options = Options(**given)
+    _require_extra()
+    _show([_placement(options, shape_step, names)], options)
+
+
+@bench.command()
+@_options
+def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time filter and prioritize beside a handler that only decodes and encodes, at 100 to 5,000 nodes.
+
+    All three are called in turn over kept-alive loopback connections to one server, which runs in a process of its own.
+    """
+    options = Options(**given)
+    _require_extra()
+    _show([_extender(options)], options)
+
+
+def _extender(options: Options) -> "Report":
+    """Run the extender benchmark."""
+    from extender.bench import verbs
+
+    sizes, calls = (verbs.SIZES[:2], 50) if options.quick else (verbs.SIZES, 1_000)
+    with _progress("Calling", len(sizes) * (calls + calls // 10)) as advance:
+        return verbs.report(list(verbs.measure(sizes, calls, advance)))
+
+
+def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":
+    """Run the placement benchmark. Raises TraceError."""
+    from extender.bench import placement as measuring
+    from extender.bench.rankings import rankings
+    from extender.verdict import Placement
+
+    known = {
+        ranking.name: ranking
+        for ranking in rankings(Placement() if shape_step is None else Placement(shape_step=shape_step))
+    }
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r}; known are {', '.join(known)}", param_hint="--ranking")
+    compared = [known[name] for name in names or known]
+    seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))
+    scenes = measuring.scenes(_traces(options.traces), quick=options.quick)
+    with _progress("Replaying", len(scenes) * len(compared) * len(seeds)) as advance:
+        return measuring.measure(scenes, compared, seeds, advance)
+
+
+def _traces(given: Path | None) -> Path:
+    """Return the folder of the traces. Raises TraceError where there is none."""
+    from extender.bench import traces
+
+    folder = given or _DEFAULT_TRACES
+    if not folder.is_dir():
+        needed = ", ".join(map(str, (traces.OPENB_NODES, traces.OPENB_PODS, traces.ALIBABA_JOBS)))
+        raise TraceError(f"no workload traces at {folder}; say with --traces which folder holds {needed}")
+    return folder
+
+
+def _require_extra() -> None:
+    try:
+        import rich  # noqa: F401
+    except ImportError as error:
+        raise TraceError(f"{error.name} is missing; install it with: pip install 'dovetail[demo]'") from error
+
+
+def _show(reports: Sequence["Report"], options: Options) -> None:
+    from rich.console import Console
+
+    from extender.bench.report import to_json
+
+    if options.as_json:
+        click.echo(to_json([row for report in reports for row in report.rows]))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PLAIN_WIDTH)
+    for report in reports:
+        for table in report.tables:
+            console.print(table)
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a progress bar on stderr, if that is a terminal; yields what advances it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)
