@@ -56,9 +56,6 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     along the axis is named. With `in_flight` false, as if no pod in flight arrived anywhere.
     """
     layout = snapshot.layout
-    nowhere = layout.unknown(pod.demand)
-    if nowhere:
-        return Judgement(nowhere, np.zeros(len(layout.names), dtype=np.intp))
     demand = layout.vector(pod.demand)
     room = layout.capacity - _load(snapshot, pod)
     if in_flight and snapshot.flights:

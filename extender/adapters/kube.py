@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import structlog
 import urllib3
+import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
@@ -148,7 +149,7 @@ def connect(kubeconfig: Path | None) -> Api:
             )
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-    except (ConfigException, OSError, ValueError) as error:
+    except (ConfigException, OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
         where = f"kubeconfig {kubeconfig}" if kubeconfig else "the cluster that we run in"
         raise ClusterError(f"cannot read how to reach {where}: {error}; give a file by --kubeconfig") from None
     configuration.retries = False

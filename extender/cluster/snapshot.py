@@ -5,6 +5,7 @@ N nodes, sorted by name; R dimensions: the six, then extended resources by name.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,8 @@ class Layout:
     """Which row is which node, which column is which dimension, and what each node offers.
 
     `largest` [R] is the most that one node offers, zero where none declares it. `capacity` [N, R] is infinite where a
-    node does not declare a disk or network dimension, and zero where it does not
-    advertise an extended resource, as Kubernetes has it.
+    node does not declare a dimension: we do not limit it there. (kube-scheduler itself refuses an extended resource that
+    the node neither advertises nor has by a device claim, which we cannot see.)
     """
 
     names: tuple[str, ...]
@@ -34,17 +35,13 @@ class Layout:
     largest: Floats
 
     def vector(self, amounts: Amounts) -> Floats:
-        """Return amounts as a row [R]; dimensions that no node knows are left out (see `unknown`)."""
+        """Return amounts as a row [R]; a dimension that no node declares is left out, as no node limits it."""
         row = np.zeros(len(self.axis))
         for name, amount in amounts.items():
             column = self.columns.get(name)
             if column is not None:
                 row[column] = amount
         return row
-
-    def unknown(self, amounts: Amounts) -> list[str]:
-        """Return the dimensions asked for that no node advertises."""
-        return [name for name, amount in amounts.items() if amount > 0 and name not in self.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +117,6 @@ def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> 
 
 
 def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
-    """Return what nodes offer [N, R]: what a node does not declare is unlimited if of the six, else none."""
-    rows = [[node.allocatable.get(name, np.inf if name in DIMENSIONS else 0.0) for name in axis] for node in nodes]
+    """Return what nodes offer [N, R]: what a node does not declare is unlimited."""
+    rows = [[node.allocatable.get(name, np.inf) for name in axis] for node in nodes]
     return np.array(rows).reshape(len(nodes), len(axis))

@@ -23,7 +23,7 @@ from extender.cluster.model import (
     PodSeen,
     PodsListed,
 )
-from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of
+from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, read_only
 
 Candidates = NDArray[np.bool_]
 
@@ -283,5 +283,6 @@ class Ledger:
 
 def _has_landed(flight: Flight, pod: Pod) -> bool:
     """Say whether this news ends the flight: bound, finished, or refused after the filter was asked."""
-    refused = pod.unschedulable and pod.resource_version > flight.pod.resource_version
+    refused = pod.unschedulable and not flight.pod.unschedulable
+    refused = refused and pod.resource_version > flight.pod.resource_version
     return pod.node is not None or pod.finished or refused

@@ -286,8 +286,20 @@ def test_refusals_are_counted_by_reason():
     assert extender.sample("dovetail_refusals_total", reason="node unknown to Dovetail") == 1
 
 
-def test_a_resource_that_no_node_advertises_is_refused_everywhere_by_its_name():
+def test_news_that_kube_scheduler_had_first_is_waited_for_a_moment():
+    # The old pod's end woke the new one; kube-scheduler asks before our watch has shown it.
     extender = Extender("a")
-    asks = pod()
-    asks["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
-    assert extender.filter(asks, "a")["FailedAndUnresolvableNodes"] == {"a": "insufficient example.com/gpu"}
+    extender.ledger.apply(landed("old", "a", network=80.0))
+    threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-old"))).start()
+    assert extender.filter(pod(network=50), "a")["NodeNames"] == ["a"]
+
+
+def test_where_many_pods_are_refused_the_waits_for_news_take_a_tenth_of_the_time_at_most():
+    extender = Extender("a")
+    extender.ledger.apply(landed("old", "a", network=80.0))
+    started = time.monotonic()
+    calls = 0
+    while time.monotonic() - started < 1.0:
+        extender.filter(pod(f"pod-{calls}", network=50), "a")
+        calls += 1
+    assert calls > 100, "without the bound, 20 calls of 50 ms each would fill the second"

@@ -1,0 +1,184 @@
+"""Kubernetes' JSON to our Pod and Node."""
+
+import msgspec
+import pytest
+
+from extender.adapters.kinds import NodeObject, PodObject, node_from, pod_from, version_number
+from extender.cluster.model import CapacityRule
+
+KEY = "dovetail.dev/"
+
+
+def read_pod(document):
+    return pod_from(msgspec.json.decode(msgspec.json.encode(document), type=PodObject))
+
+
+def read_node(document, rules=()):
+    return node_from(msgspec.json.decode(msgspec.json.encode(document), type=NodeObject), rules)
+
+
+def pod_document(*, spec=None, status=None, annotations=None):
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": "u1",
+            "resourceVersion": "42",
+            "annotations": annotations,
+            "managedFields": [{"fieldsV1": {"f:x": {}}}],
+        },
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]} | (spec or {}),
+        "status": status,
+    }
+
+
+def requests(**quantities):
+    return {"requests": quantities}
+
+
+def test_a_waiting_pod_is_read():
+    pod = read_pod(pod_document(spec={"priority": 7}, status={"phase": "Pending"}))
+    assert (pod.namespace, pod.name, pod.uid, pod.resource_version, pod.priority) == ("shop", "web", "u1", 42, 7)
+    assert (pod.node, pod.nominated, pod.holds, pod.finished, pod.unschedulable) == (None, None, None, False, False)
+    assert pod.demand == {"cpu": 1000}
+    assert pod.problem is None
+
+
+def test_a_bound_pod_holds_its_node_until_it_has_finished():
+    assert read_pod(pod_document(spec={"nodeName": "n1"}, status={"phase": "Running"})).holds == "n1"
+    for phase in ("Succeeded", "Failed"):
+        done = read_pod(pod_document(spec={"nodeName": "n1"}, status={"phase": phase}))
+        assert (done.node, done.finished, done.holds) == ("n1", True, None)
+
+
+def test_a_nomination_and_a_refusal_are_read_from_status():
+    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod = read_pod(pod_document(status={"nominatedNodeName": "n2", "conditions": [refused]}))
+    assert (pod.nominated, pod.unschedulable) == ("n2", True)
+    for condition in ({"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}):
+        assert not read_pod(pod_document(status={"conditions": [condition]})).unschedulable
+
+
+def test_empty_names_are_no_names():
+    pod = read_pod(pod_document(spec={"nodeName": ""}, status={"nominatedNodeName": ""}))
+    assert (pod.node, pod.nominated) == (None, None)
+
+
+@pytest.mark.parametrize("document", [{}, {"metadata": {}, "spec": {}}, {"metadata": {}, "spec": {}, "status": {}}])
+def test_an_object_with_nothing_in_it_demands_nothing(document):
+    assert read_pod(document).demand == {}
+    assert read_node(document).allocatable == {}
+
+
+def test_nulls_are_read_as_absent():
+    nothing = dict.fromkeys(("nodeName", "priority", "containers", "initContainers", "overhead", "resources"))
+    status = dict.fromkeys(
+        ("phase", "nominatedNodeName", "conditions", "containerStatuses", "initContainerStatuses", "resources")
+    )
+    assert read_pod(pod_document(spec=nothing, status=status)).demand == {}
+    assert read_pod(pod_document(spec={"containers": [{"resources": None}, {"resources": {"requests": None}}]}))
+    assert read_node({"metadata": {"labels": None, "annotations": None}, "status": {"allocatable": None}})
+
+
+def test_init_containers_sidecars_and_overhead_add_up_by_kubernetes_rules():
+    pod = read_pod(
+        pod_document(
+            spec={
+                "initContainers": [
+                    {"name": "s", "restartPolicy": "Always", "resources": requests(cpu="10m", memory="1Ki")},
+                    {"name": "i", "resources": requests(cpu="3")},
+                ],
+                "overhead": {"cpu": "5m"},
+            }
+        )
+    )
+    assert pod.demand == {"cpu": 3015, "memory": 1024}  # max(10 + 3000, 10 + 1000) + 5
+
+
+def test_a_resize_is_counted_by_container_name():
+    spec = {"containers": [{"name": n, "resources": requests(cpu="1")} for n in ("x", "y")]}
+    status = {
+        "containerStatuses": [
+            {"name": "y", "resources": requests(cpu="2"), "allocatedResources": {"cpu": "3"}},
+            {"name": "x"},
+        ]
+    }
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 4000}  # 1 + max(1, 2, 3)
+
+
+def test_an_infeasible_resize_counts_what_the_container_has():
+    spec = {"containers": [{"name": "x", "resources": requests(cpu="8")}]}
+    status = {
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+        "containerStatuses": [{"name": "x", "resources": requests(cpu="2")}],
+    }
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 2000}
+    status["conditions"][0]["reason"] = "Deferred"
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 8000}
+
+
+def test_pod_level_resources_and_their_resize_are_read():
+    spec = {"resources": requests(cpu="4")}
+    assert read_pod(pod_document(spec=spec)).demand == {"cpu": 4000}
+    status = {"resources": requests(cpu="5"), "allocatedResources": {"cpu": "6"}}
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 6000}
+
+
+def test_rates_come_from_the_annotation_and_zeros_are_left_out():
+    pod = read_pod(pod_document(annotations={KEY + "demand": '{"disk-read": "1Ki", "network-in": 0}', "other": "x"}))
+    assert pod.demand == {"cpu": 1000, "disk-read": 1024}
+
+
+def test_a_broken_annotation_leaves_the_requests_and_is_named():
+    pod = read_pod(pod_document(annotations={KEY + "demand": '{"disk-read": "fast"}'}))
+    assert pod.demand == {"cpu": 1000}
+    assert pod.problem.startswith("annotation dovetail.dev/demand: disk-read: 'fast' is not a quantity")
+
+
+def node_document(capacity=None):
+    return {
+        "metadata": {"name": "n1", "labels": {"disk": "ssd"}, "annotations": capacity and {KEY + "capacity": capacity}},
+        "status": {"allocatable": {"cpu": "2", "memory": "1Ki", "pods": "110", "a.b/gpu": "1"}},
+    }
+
+
+def test_a_node_offers_what_is_allocatable_and_its_declared_rates():
+    rules = [CapacityRule({"disk": "ssd"}, {"disk-read": 5.0})]
+    own = {"cpu": 2000, "memory": 1024, "a.b/gpu": 1}
+    assert read_node(node_document()).allocatable == own
+    assert read_node(node_document(), rules).allocatable == own | {"disk-read": 5}
+    assert read_node(node_document('{"disk-read": 7}'), rules).allocatable == own | {"disk-read": 7}
+
+
+def test_a_broken_node_annotation_leaves_the_settings_capacity_and_is_named():
+    node = read_node(node_document("nonsense"), [CapacityRule({}, {"disk-read": 5.0})])
+    assert node.allocatable["disk-read"] == 5
+    assert node.problem.startswith("annotation dovetail.dev/capacity: ")
+
+
+@pytest.mark.parametrize(
+    ("document", "where"),
+    [
+        ({"metadata": []}, "$.metadata"),
+        ({"metadata": {"name": 5}}, "$.metadata.name"),
+        ({"spec": {"containers": {}}}, "$.spec.containers"),
+        (
+            {"spec": {"containers": [{"resources": {"requests": {"cpu": 1}}}]}},
+            "$.spec.containers[0].resources.requests",
+        ),
+        ({"spec": {"priority": "high"}}, "$.spec.priority"),
+        ({"status": {"conditions": [None]}}, "$.status.conditions[0]"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_its_place(document, where):
+    with pytest.raises(msgspec.ValidationError) as caught:
+        read_pod(document)
+    assert where in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("17", 17), ("", 0), ("abc", 0), ("-1", 0), ("\u00b2", 0), ("\u0663", 0), ("9" * 5000, 0)]
+)
+def test_a_version_that_is_no_number_is_zero(text, number):
+    assert version_number(text) == number

@@ -1,0 +1,112 @@
+"""Warning events in the background."""
+
+import threading
+
+import pytest
+
+from extender.adapters import recorder as module
+from extender.adapters.kube import Refused
+from extender.adapters.recorder import Recorder
+from extender.errors import ClusterError
+
+
+class Board:
+    """Takes objects as an API server would, or fails as told."""
+
+    def __init__(self, failures=()):
+        self.posted = []
+        self.failures = list(failures)
+
+    def post(self, path, body):
+        self.posted.append((path, body))
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+def written(board, *warnings):
+    recorder = Recorder(board)
+    for warning in warnings:
+        recorder.warn(*warning)
+    recorder.stop()
+    recorder.run()
+    return board.posted
+
+
+POD = ("Pod", "shop", "web", "u1", "annotation broken")
+
+
+def test_a_pod_s_warning_is_an_event_in_its_namespace():
+    [(path, event)] = written(Board(), POD)
+    assert path == "/api/v1/namespaces/shop/events"
+    assert event["metadata"]["namespace"] == "shop"
+    assert event["metadata"]["name"].startswith("web.")
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "web",
+        "uid": "u1",
+        "namespace": "shop",
+    }
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "BrokenAnnotation", "annotation broken")
+
+
+def test_a_node_s_warning_goes_to_the_default_namespace():
+    [(path, event)] = written(Board(), ("Node", "", "n1", "n1", "broken"))
+    assert path == "/api/v1/namespaces/default/events"
+    assert "namespace" not in event["involvedObject"]
+
+
+def test_a_warning_is_written_once_for_each_object_and_message():
+    posted = written(Board(), POD, POD, (*POD[:4], "another"), ("Pod", "shop", "web", "u2", POD[4]), POD)
+    assert [(event["involvedObject"]["uid"], event["message"]) for _, event in posted] == [
+        ("u1", "annotation broken"),
+        ("u1", "another"),
+        ("u2", "annotation broken"),
+    ]
+
+
+def test_a_second_replica_gives_the_same_event_the_same_name():
+    [(_, first)], [(_, second)] = written(Board(), POD), written(Board(), POD)
+    assert first["metadata"]["name"] == second["metadata"]["name"]
+
+
+@pytest.mark.parametrize("failure", [Refused("there", 409), Refused("forbidden", 403), ClusterError("unreachable")])
+def test_a_refusal_or_an_outage_does_not_stop_the_next_warning(failure):
+    posted = written(Board([failure]), POD, (*POD[:4], "another"))
+    assert [event["message"] for _, event in posted] == ["annotation broken", "another"]
+
+
+def test_where_too_much_waits_already_a_warning_can_be_given_again_later():
+    board = Board()
+    recorder = Recorder(board)
+    for number in range(module._WAITING):
+        recorder.warn("Pod", "shop", "web", f"u{number}", "broken")
+    recorder.warn(*POD)  # finds the queue full and must not wait
+    for _ in range(2):
+        recorder._queue.get_nowait()  # one for the warning, one for the end
+    recorder.warn(*POD)
+    recorder.stop()
+    recorder.run()
+    assert len(board.posted) == module._WAITING - 2 + 1
+    assert board.posted[-1][1]["message"] == POD[4]
+
+
+def test_long_names_and_messages_are_cut_to_what_kubernetes_takes():
+    [(_, event)] = written(Board(), ("Pod", "shop", "a" * 219 + "." + "b" * 30, "u", "x" * 5000))
+    name = event["metadata"]["name"]
+    assert len(name) <= 253
+    assert ".." not in name
+    assert len(event["message"]) == 1000
+
+
+def test_many_threads_that_say_the_same_write_it_once():
+    board = Board()
+    recorder = Recorder(board)
+    threads = [threading.Thread(target=lambda: [recorder.warn(*POD) for _ in range(50)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recorder.stop()
+    recorder.run()
+    assert len(board.posted) == 1

@@ -1,0 +1,194 @@
+"""The settings file: its defaults, and every kind of mistake by path, value and what is accepted."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from extender.cluster.model import CapacityRule
+from extender.errors import SettingsError
+from extender.settings import Settings, defaults, load, parse
+
+HEAD = "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\n"
+
+EVERYTHING = (
+    HEAD
+    + """
+server:
+  address: 127.0.0.1
+  port: 10351
+  threads: 8
+  maxBodyBytes: 67108864
+  keepAliveSeconds: 120
+  drainSeconds: 5
+placement:
+  rule: cosine
+  shapeStep: 0.05
+  inFlightSeconds: 15
+  waitMilliseconds: 500
+cluster:
+  capacities: []
+  staleSeconds: 60
+log:
+  level: info
+  format: json
+"""
+)
+
+
+@pytest.fixture
+def settings_file(tmp_path):
+    def write(text) -> Path:
+        path = tmp_path / "dovetail.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def mistakes(settings_file, text):
+    path = settings_file(text)
+    with pytest.raises(SettingsError) as caught:
+        load(path)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{path}: ") for line in lines)
+    return [line.removeprefix(f"{path}: ") for line in lines]
+
+
+def test_the_defaults_are_those_that_are_documented():
+    assert yaml.safe_load(yaml.safe_dump(defaults())) == yaml.safe_load(EVERYTHING)
+
+
+def test_a_file_that_states_every_default_equals_one_that_states_none(settings_file):
+    assert load(settings_file(EVERYTHING)) == load(settings_file(HEAD)) == Settings()
+
+
+def test_what_is_stated_is_taken(settings_file):
+    found = load(settings_file(HEAD + "placement: {rule: dot, shapeStep: 0}\nserver: {port: 0, drainSeconds: 0.5}\n"))
+    assert (found.placement.rule, found.placement.shape_step) == ("dot", 0)
+    assert (found.server.port, found.server.drain_seconds) == (0, 0.5)
+    assert found.placement.in_flight_seconds == 15
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value", "accepted"),
+    [
+        ("sever: {}", "sever", "{}", "apiVersion, kind, server, placement, cluster, log"),
+        ("server: {prot: 1}", "server.prot", "1", "address, port, threads"),
+        ("server: {port: http}", "server.port", "'http'", "`int`"),
+        ("server: {port: '10351'}", "server.port", "'10351'", "`int`"),
+        ("server: {port: 65536}", "server.port", "65536", "<= 65535"),
+        ("server: {port: true}", "server.port", "True", "`int`"),
+        ("server: {threads: 0}", "server.threads", "0", ">= 1"),
+        ("server: {keepAliveSeconds: 90}", "server.keepAliveSeconds", "90", ">= 91"),
+        ("server: {maxBodyBytes: 10}", "server.maxBodyBytes", "10", ">= 1024"),
+        ("server: {address: 5}", "server.address", "5", "`str`"),
+        ("server: null", "server", "None", "a mapping"),
+        ("server: [1]", "server", "[1]", "a mapping"),
+        ("placement: {rule: best}", "placement.rule", "'best'", "dot, cosine, l2-norm-diff, l2-norm-ratio"),
+        ("placement: {shapeStep: 1.5}", "placement.shapeStep", "1.5", "<= 1.0"),
+        ("placement: {shapeStep: .nan}", "placement.shapeStep", "nan", ">= 0.0"),
+        ("placement: {inFlightSeconds: 0}", "placement.inFlightSeconds", "0", "> 0.0"),
+        ("placement: {waitMilliseconds: 0.5}", "placement.waitMilliseconds", "0.5", "`int`"),
+        ("cluster: {staleSeconds: .inf}", "cluster.staleSeconds", "inf", "<= 86400.0"),
+        ("cluster: {capacities: null}", "cluster.capacities", "None", "`array`"),
+        ("cluster: {capacities: [x]}", "cluster.capacities[0]", "'x'", "nodeSelector, capacity"),
+        ("log: {level: loud}", "log.level", "'loud'", "debug, info, warning, error"),
+        ("log: {format: xml}", "log.format", "'xml'", "json, text"),
+        ("1: 2", "1", "2", "apiVersion, kind"),
+    ],
+)
+def test_each_mistake_is_named_by_path_value_and_what_is_accepted(settings_file, text, path, value, accepted):
+    [line] = mistakes(settings_file, HEAD + text)
+    assert line.startswith(f"{path}: {value}: ")
+    assert accepted in line
+
+
+def test_several_mistakes_are_named_at_once(settings_file):
+    text = (
+        "server: {prot: 1, threads: 0}\nplacement: {rule: best}\ncluster: {capacities: [{nodeSelector: {a: true}}]}\n"
+    )
+    assert [line.partition(": ")[0] for line in mistakes(settings_file, HEAD + text)] == [
+        "server.prot",
+        "server.threads",
+        "placement.rule",
+        "cluster.capacities[0].nodeSelector",
+        "cluster.capacities[0].capacity",
+    ]
+
+
+def test_capacities_become_rules_in_bytes_per_second(settings_file):
+    text = "cluster: {capacities: [{nodeSelector: {disk: ssd}, capacity: {disk-read: 1Ki, network-in: 2000}}]}\n"
+    assert load(settings_file(HEAD + text)).capacity_rules() == (
+        CapacityRule({"disk": "ssd"}, {"disk-read": 1024, "network-in": 2000}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("capacity", "said"),
+    [
+        ("{network-in: fast}", "network-in: 'fast' is not a quantity; accepted: numbers such as 2"),
+        ("{network-in: -1}", "network-in: -1 is negative"),
+        ("{cpu: 1}", "'cpu' is not a dimension; accepted: disk-read, disk-write, network-in, network-out"),
+        ("{network-in: null}", "{'network-in': None}: expected `int | float | str`, got `null`"),
+        ("5", "5: expected `object`, got `int`"),
+    ],
+)
+def test_a_wrong_capacity_is_named_with_its_place(settings_file, capacity, said):
+    right, wrong = (f"{{nodeSelector: {{}}, capacity: {each}}}" for each in ("{}", capacity))
+    text = f"cluster: {{capacities: [{right}, {wrong}]}}"
+    [line] = mistakes(settings_file, HEAD + text)
+    assert line.startswith(f"cluster.capacities[1].capacity: {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: DovetailConfiguration", "apiVersion: None is not known; accepted: dovetail.dev/v1alpha1"),
+        (HEAD.replace("v1alpha1", "v2"), "apiVersion: 'dovetail.dev/v2' is not known; accepted: dovetail.dev/v1alpha1"),
+        ("apiVersion: dovetail.dev/v1alpha1", "kind: None is not known; accepted: DovetailConfiguration"),
+        (HEAD.replace("Dovetail", ""), "kind: 'Configuration' is not known; accepted: DovetailConfiguration"),
+        ("", "None is not a mapping; accepted: apiVersion"),
+        ("[]", "[] is not a mapping; accepted: apiVersion"),
+        ("just words", "'just words' is not a mapping"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(settings_file, text, said):
+    [line] = mistakes(settings_file, text)
+    assert line.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [1",
+        "a: b: c",
+        "\tx: 1",
+        b"\xff\xfe\xfa",
+        "a: 2026-13-45",
+        "x: !!python/object/apply:os.getcwd []",
+        HEAD + "a: " + "[" * 5_000,
+    ],
+)
+def test_what_is_not_plain_yaml_is_refused(settings_file, text):
+    path = settings_file(text)
+    with pytest.raises(SettingsError, match="is not YAML"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["kind: DovetailConfiguration\n", "log: {level: info, level: debug}\n"])
+def test_a_key_that_stands_twice_is_refused(settings_file, text):
+    path = settings_file(HEAD + text)
+    with pytest.raises(SettingsError, match=r"stands twice"):
+        load(path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"cannot read .*missing\.yaml: No such file"):
+        load(tmp_path / "missing.yaml")
+    with pytest.raises(SettingsError, match=r"cannot read .*: Is a directory"):
+        load(tmp_path)
+
+
+def test_a_document_can_be_parsed_without_a_file():
+    assert parse(yaml.safe_load(HEAD)) == Settings()

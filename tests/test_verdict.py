@@ -1,0 +1,225 @@
+"""The verdict: which nodes may take a pod, why not the others, and how they rank."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.state import Ledger
+from extender.policy.alignment import RULES
+from extender.verdict import Placement, judge, rank
+
+GPU = "a.b/gpu"
+
+
+def node(name, cpu=1000.0, memory=1000.0, **more):
+    return Node(name, {"cpu": cpu, "memory": memory, **{key.replace("_", "-"): value for key, value in more.items()}})
+
+
+def asking(uid="new", priority=0, **demand):
+    return Pod(uid, "default", uid, {k.replace("_", "-"): float(v) for k, v in demand.items()}, priority=priority)
+
+
+def held(uid, where, **demand):
+    return replace(asking(uid, **demand), node=where)
+
+
+def ledger(nodes, pods=()):
+    filled = Ledger(in_flight_seconds=15)
+    filled.apply(NodesListed(nodes))
+    for pod in pods:
+        filled.apply(PodSeen(pod))
+    return filled
+
+
+def view(nodes, pods=()):
+    return ledger(nodes, pods).snapshot(0)
+
+
+def verdicts(snapshot, pod):
+    """Return what is said of each node: None where the pod fits, else the reason."""
+    found = judge(snapshot, pod)
+    reasons = found.reasons()
+    return {name: None if d < 0 else reasons[d] for name, d in zip(snapshot.layout.names, found.short, strict=True)}
+
+
+def ranked(snapshot, pod, *names, rule="cosine", step=0.01):
+    rows = np.array([snapshot.layout.rows[name] for name in names or snapshot.layout.names], dtype=np.intp)
+    return rank(snapshot, pod, rows, Placement(rule, step)).tolist()
+
+
+# -- judge
+
+
+def test_a_pod_fits_where_it_takes_the_last_of_everything_and_not_one_more():
+    snapshot = view([node("a")], [held("p", "a", cpu=600)])
+    assert verdicts(snapshot, asking(cpu=400)) == {"a": None}  # 600 + 400 = 1000
+    assert verdicts(snapshot, asking(cpu=401)) == {"a": "insufficient cpu"}
+
+
+def test_a_full_network_refuses_though_cpu_and_memory_would_fit():
+    snapshot = view([node("a", network_in=100.0), node("b", network_in=200.0)], [held("p", "a", network_in=80)])
+    pod = asking(cpu=1, memory=1, network_in=50)
+    assert verdicts(snapshot, pod) == {"a": "insufficient network-in", "b": None}
+
+
+def test_a_dimension_that_the_pod_does_not_demand_refuses_nobody_however_full_it_is():
+    snapshot = view([node("a", network_in=100.0)], [held("p", "a", cpu=9_000, network_in=900)])
+    assert verdicts(snapshot, asking(memory=10)) == {"a": None}
+    assert verdicts(snapshot, asking()) == {"a": None}
+    assert verdicts(snapshot, asking(memory=10, cpu=0)) == {"a": None}
+
+
+def test_an_undeclared_rate_is_not_limited():
+    assert verdicts(view([node("a")]), asking(disk_read=1e15)) == {"a": None}
+
+
+def test_a_rate_declared_as_zero_takes_nothing():
+    assert verdicts(view([node("a", disk_read=0.0)]), asking(disk_read=1)) == {"a": "insufficient disk-read"}
+
+
+def test_an_extended_resource_counts_where_it_is_declared_and_is_kube_schedulers_affair_elsewhere():
+    # It may come from a device claim, which no node advertises; a node that has none is refused before we are asked.
+    snapshot = view([node("a"), node("b", **{GPU: 1.0})])
+    assert verdicts(snapshot, asking(**{GPU: 2})) == {"a": None, "b": f"insufficient {GPU}"}
+    assert verdicts(snapshot, asking(**{"x.y/z": 1})) == {"a": None, "b": None}
+
+
+def test_of_several_short_dimensions_the_first_along_the_axis_is_named():
+    assert verdicts(view([node("a")]), asking(cpu=1, memory=2000, **{"x.y/z": 0})) == {"a": "insufficient memory"}
+    assert verdicts(view([node("a")]), asking(cpu=2000, memory=2000)) == {"a": "insufficient cpu"}
+
+
+def test_refusals_are_counted_by_dimension_over_the_nodes_asked_about():
+    snapshot = view([node("a", 1), node("b", 1), node("c", 1000, 1), node("d")])
+    found = judge(snapshot, asking(cpu=10, memory=10))
+    assert found.refusals(np.array([0, 1, 2, 3])) == {"cpu": 2, "memory": 1}
+    assert found.refusals(np.array([3])) == {}
+    assert found.refusals(np.array([1, 3])) == {"cpu": 1}
+
+
+def test_a_cluster_without_nodes_passes_nobody_and_fails_nobody():
+    assert judge(view([]), asking(cpu=1)).passed.shape == (0,)
+    assert ranked(view([]), asking(cpu=1)) == []
+
+
+def test_what_is_in_flight_counts_for_judge_unless_told_otherwise_and_never_for_rank():
+    filled = ledger([node("a"), node("b")])
+    calm = filled.snapshot(0)
+    assert filled.assume(asking("flying", cpu=900), np.array([True, False]), calm, 0)
+    busy, pod = filled.snapshot(0), asking(cpu=200)
+    assert judge(busy, pod).passed.tolist() == [False, True]  # 900 + 200 > 1000 on a
+    assert judge(busy, pod, in_flight=False).passed.tolist() == [True, True]
+    assert ranked(busy, pod) == ranked(calm, pod)
+
+
+def test_a_nominated_pod_keeps_its_room_from_equal_and_lower_priorities_but_not_from_itself():
+    waiting = replace(asking("waiting", cpu=900, priority=5), nominated="a")
+    snapshot = view([node("a")], [waiting])
+    assert verdicts(snapshot, asking(cpu=200, priority=5)) == {"a": "insufficient cpu"}
+    assert verdicts(snapshot, asking(cpu=200, priority=6)) == {"a": None}
+    assert verdicts(snapshot, waiting) == {"a": None}
+
+
+def test_judging_changes_nothing():
+    filled = ledger([node("a")], [replace(asking("w", cpu=5), nominated="a")])
+    assert filled.assume(asking("f", cpu=7), np.array([True]), filled.snapshot(0), 0)
+    snapshot = filled.snapshot(0)
+    before = (snapshot.allocated.tolist(), snapshot.in_flight.tolist(), snapshot.layout.capacity.tolist())
+    judge(snapshot, asking(cpu=1))
+    ranked(snapshot, asking(cpu=1))
+    assert (snapshot.allocated.tolist(), snapshot.in_flight.tolist(), snapshot.layout.capacity.tolist()) == before
+
+
+# -- rank
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_best_node_gets_10_and_nobody_more(rule):
+    snapshot = view([node(n) for n in "abcdef"], [held(n, n, cpu=100 * i) for i, n in enumerate("abcdef")])
+    got = ranked(snapshot, asking(cpu=100, memory=200), rule=rule)
+    assert max(got) == 10
+    assert min(got) >= 0
+
+
+def test_shape_decides_and_not_emptiness():
+    """A CPU-heavy pod goes to the fuller node that has CPU left, not to the empty-ish one that has memory."""
+    pods = [held("p", "a", cpu=100, memory=700), held("q", "b", cpu=500, memory=0)]
+    # free: a (900, 300), b (500, 1000); b has more in all, a has the pod's proportions (3 : 1)
+    assert ranked(view([node("a"), node("b")], pods), asking(cpu=300, memory=100)) == [10, 9]
+
+
+def test_of_nodes_of_one_shape_the_fuller_one_wins():
+    # free: a (1000, 1000), b (400, 400)
+    snapshot = view([node("a"), node("b")], [held("p", "b", cpu=600, memory=600)])
+    assert ranked(snapshot, asking(cpu=100, memory=100)) == [9, 10]
+
+
+def test_scores_closer_than_the_step_are_equal_and_then_the_fuller_node_wins():
+    # free: a (1000, 1000), b (390, 400): cosines with (1, 1) are 1 and 0.9999
+    snapshot = view([node("a"), node("b")], [held("p", "b", cpu=610, memory=600)])
+    pod = asking(cpu=100, memory=100)
+    assert ranked(snapshot, pod, step=0.01) == [9, 10]
+    assert ranked(snapshot, pod, step=0.0) == [10, 9]
+
+
+def test_levels_come_in_the_order_of_the_rows_asked_for():
+    snapshot = view([node("a"), node("b"), node("c")], [held("p", "c", cpu=600, memory=600)])
+    assert ranked(snapshot, asking(cpu=1, memory=1), "c", "a") == [10, 9]
+    assert ranked(snapshot, asking(cpu=1, memory=1), "a", "c") == [9, 10]
+
+
+def test_a_pod_that_asks_for_nothing_is_ranked_all_the_same():
+    assert max(ranked(view([node("a"), node("b")]), asking())) == 10
+
+
+# -- properties
+
+
+sizes = st.integers(0, 6).map(float)
+io = st.sampled_from([None, 0.0, 2.0, 5.0])
+clusters = st.lists(st.tuples(sizes, sizes, io, st.sampled_from([None, 1.0, 3.0])), min_size=1, max_size=6)
+demands = st.fixed_dictionaries({"cpu": sizes, "memory": sizes, "disk-read": sizes, GPU: sizes})
+placed = st.lists(st.tuples(st.integers(0, 5), demands), max_size=6)
+
+
+def build(cluster, pods, names):
+    nodes = []
+    for name, (cpu, memory, disk, gpu) in zip(names, cluster, strict=True):
+        offered = {"cpu": cpu, "memory": memory, "disk-read": disk, GPU: gpu}
+        nodes.append(Node(name, {k: v for k, v in offered.items() if v is not None}))
+    there = [
+        Pod(f"p{i}", "default", f"p{i}", demand, node=names[where % len(names)])
+        for i, (where, demand) in enumerate(pods)
+    ]
+    return nodes, there
+
+
+@settings(max_examples=300, deadline=None)
+@given(clusters, placed, demands)
+def test_a_node_passes_exactly_where_nothing_that_is_demanded_would_be_over_allocated(cluster, pods, demand):
+    names = [f"n{i}" for i in range(len(cluster))]
+    nodes, there = build(cluster, pods, names)
+    passed = judge(view(nodes, there), Pod("new", "default", "new", demand)).passed
+    for row, found in enumerate(nodes):
+        fits = True
+        for dimension, asked in demand.items():
+            offered = found.allocatable.get(dimension, float("inf"))
+            used = sum(p.demand[dimension] for p in there if p.node == found.name)
+            fits = fits and (asked == 0 or used + asked <= offered)
+        assert passed[row] == fits
+
+
+@settings(max_examples=100, deadline=None)
+@given(clusters, placed, demands, st.data(), st.sampled_from(sorted(RULES)))
+def test_permuting_the_nodes_permutes_the_levels(cluster, pods, demand, data, rule):
+    names = [f"n{i}" for i in range(len(cluster))]
+    renamed = data.draw(st.permutations(names))
+    pod = Pod("new", "default", "new", demand)
+    straight = dict(zip(names, ranked(view(*build(cluster, pods, names)), pod, *names, rule=rule), strict=True))
+    shuffled = dict(zip(renamed, ranked(view(*build(cluster, pods, renamed)), pod, *renamed, rule=rule), strict=True))
+    assert [straight[name] for name in names] == [shuffled[name] for name in renamed]
+    assert max(straight.values()) == 10
