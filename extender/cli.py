@@ -7,6 +7,7 @@ import click
 
 from extender.bench.commands import bench
 from extender.controlplane.commands import control_plane
+from extender.demo.commands import demo
 from extender.errors import DovetailError
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -47,6 +48,7 @@ def validate_config(file: Path) -> None:
 
 cli.add_command(bench)
 cli.add_command(control_plane)
+cli.add_command(demo)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from extender.adapters import wire
 from extender.adapters.kinds import node_from, pod_from, version_number
 from extender.adapters.metrics import Metrics
+from extender.adapters.refused import RefusedPods
 from extender.cluster.model import CapacityRule, Pod
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
@@ -29,9 +30,6 @@ _LANDING_SECONDS = 1.0
 
 _LAG_SECONDS = 0.05
 """Our watch is hardly ever further behind kube-scheduler's."""
-
-_LAG_REST = 9.0
-"""After a wait for the lag, none for so many times as long: where hundreds of pods are refused, it must cost little."""
 
 log = structlog.get_logger()
 
@@ -81,7 +79,7 @@ class Verbs:
     warner: Warner
     metrics: Metrics
     wait_seconds: float
-    _no_lag_before: float = field(default=0.0, init=False)
+    _refused_pods: RefusedPods = field(default_factory=RefusedPods, init=False)
     _last_table: tuple[Layout, wire.ScoreTable] | None = field(default=None, init=False)
     _last_passed: tuple[Layout, Sequence[str], Rows] | None = field(default=None, init=False)
 
@@ -162,30 +160,32 @@ class Verbs:
             passed = (
                 (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
             )
-            if not passed.any() and self._wait_for_news(pod, snapshot, rows, base.version, started):
-                continue
+            if not passed.any():
+                if self._wait_for_news(pod, snapshot, rows, started):
+                    continue
+                self._refused_pods.remember(pod, snapshot.heard)
             candidates = np.zeros(len(base.layout.names), dtype=np.bool_)
             candidates[rows[passed & (rows < len(candidates))]] = True
             if self.ledger.assume(pod, candidates, base, self.readiness.flight_time()):
                 self.metrics.wait_seconds.observe(time.monotonic() - started)
                 return Judged(snapshot, judgement, rows, passed)
 
-    def _wait_for_news(self, pod: Pod, snapshot: Snapshot, rows: Rows, version: int, started: float) -> bool:
-        """Wait for the ledger to change, where news may still make the pod fit; False where it need not be judged anew.
+    def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float) -> bool:
+        """Wait for news that may yet make the pod fit; False where there is nothing to wait for, or none came.
 
         Either a pod in flight stands in the way, and its binding may show any moment. Or kube-scheduler asks because
         room has appeared, and heard of it before we did: refused then, the pod would sleep for minutes with room there.
         """
-        now = time.monotonic()
-        landing = started + self.wait_seconds - now
-        if landing > 0 and self._may_land(pod, snapshot, rows):
-            return self.ledger.wait_past(version, landing)
-        lagging = started + _LAG_SECONDS - now
-        if lagging <= 0 or started < self._no_lag_before:
-            return False
-        changed = self.ledger.wait_past(version, lagging)
-        self._no_lag_before = time.monotonic() + _LAG_REST * (time.monotonic() - started)
-        return changed
+        landing = started + self.wait_seconds - time.monotonic()
+        if landing > 0 and self._may_land(pod, view, rows):
+            return self.ledger.wait_past(view, landing)
+        return self._refused_pods.woken_by_news_to_come(pod, view.heard, started) and self._wait_for_lag(view)
+
+    def _wait_for_lag(self, view: Snapshot) -> bool:
+        came = self.ledger.wait_past(view, _LAG_SECONDS)
+        if not came:
+            self._refused_pods.waited_in_vain(time.monotonic())
+        return came
 
     def _may_land(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> bool:
         """Say whether only pods in flight stand in the way, one so young that its binding may show any moment."""

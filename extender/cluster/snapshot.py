@@ -23,7 +23,7 @@ class Layout:
     """Which row is which node, which column is which dimension, and what each node offers.
 
     `largest` [R] is the most that one node offers, zero where none declares it. `capacity` [N, R] is infinite where a
-    node does not declare a dimension: we do not limit it there. (kube-scheduler itself refuses an extended resource that
+    node does not declare a dimension: we do not limit it there. (kube-scheduler itself refuses extended resources that
     the node neither advertises nor has by a device claim, which we cannot see.)
     """
 
@@ -67,7 +67,10 @@ class Nominations:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The cluster at one version: what is allocated for certain, and what pods in flight may add [N, R]."""
+    """The cluster at one version: what is allocated for certain, and what pods in flight may add [N, R].
+
+    `assumed` counts the pods that ever took off, `flights` those in flight, `heard` the events taken in.
+    """
 
     version: int
     assumed: int
@@ -76,6 +79,7 @@ class Snapshot:
     in_flight: Floats
     nominations: Nominations
     flights: int = 0
+    heard: int = 0
 
     def with_nodes(self, nodes: Sequence[Node]) -> "Snapshot":
         """Return a snapshot that also knows these empty nodes, after the others, on the same axis."""

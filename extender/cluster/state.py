@@ -54,12 +54,14 @@ class Ledger:
         self._layout_is_old = False
         self._version = 0
         self._assumed = 0
+        self._heard = 0
         self._copies: dict[str, Floats] = {}
         self._nominations: Nominations | None = None
 
     def apply(self, event: Event) -> None:
         """Take one event in. Duplicates change nothing; an event older than what is known is ignored."""
         with self._changed:
+            self._heard += 1
             match event:
                 case NodeSeen(node):
                     self._see_node(node)
@@ -92,6 +94,7 @@ class Ledger:
             return Snapshot(
                 version=self._version,
                 assumed=self._assumed,
+                heard=self._heard,
                 layout=self._layout,
                 allocated=self._copy("allocated", self._allocated),
                 in_flight=self._copy("in_flight", self._in_flight),
@@ -127,10 +130,11 @@ class Ledger:
             known = self._pods.get(uid)
             return known if known is not None and known.resource_version == resource_version else None
 
-    def wait_past(self, version: int, timeout_seconds: float) -> bool:
-        """Wait until the ledger has changed since that version; False if it has not within the time."""
+    def wait_past(self, snapshot: Snapshot, timeout_seconds: float) -> bool:
+        """Wait for an event, or a change, that the snapshot does not know; False if none comes within the time."""
+        known = (snapshot.version, snapshot.heard)
         with self._changed:
-            return self._changed.wait_for(lambda: self._version != version, timeout_seconds)
+            return self._changed.wait_for(lambda: (self._version, self._heard) != known, timeout_seconds)
 
     def newest_flight_since(self) -> float | None:
         """Return when the youngest pod in flight took off; None if none is in flight."""

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -170,18 +169,14 @@ def test_filter_waits_for_a_binding_that_is_about_to_show():
     extender = Extender("a", "b", wait_seconds=5.0)
     extender.filter(pod("first", network=80), "a", "b")
     threading.Timer(0.2, lambda: extender.ledger.apply(landed("first", "b", network=80.0))).start()
-    started = time.monotonic()
     assert extender.filter(pod("second", network=80), "a", "b")["NodeNames"] == ["a"]
-    assert 0.1 < time.monotonic() - started < 4
 
 
 def test_filter_does_not_wait_where_more_than_pods_in_flight_stand_in_the_way():
-    extender = Extender("a", wait_seconds=5.0)
+    extender = Extender("a", wait_seconds=3_600.0)
     extender.ledger.apply(landed("old", "a", network=50.0))
     extender.filter(pod("first", network=40), "a")
-    started = time.monotonic()
     assert extender.filter(pod("second", network=60), "a")["NodeNames"] == []
-    assert time.monotonic() - started < 4
 
 
 def test_two_schedulers_asking_at_once_never_both_get_the_last_room():
@@ -286,20 +281,15 @@ def test_refusals_are_counted_by_reason():
     assert extender.sample("dovetail_refusals_total", reason="node unknown to Dovetail") == 1
 
 
-def test_news_that_kube_scheduler_had_first_is_waited_for_a_moment():
-    # The old pod's end woke the new one; kube-scheduler asks before our watch has shown it.
+def full():
     extender = Extender("a")
     extender.ledger.apply(landed("old", "a", network=80.0))
+    assert extender.filter(pod(network=50), "a")["NodeNames"] == []
+    return extender
+
+
+def test_news_that_kube_scheduler_had_first_is_waited_for_a_moment():
+    # The old pod's end woke the new one; kube-scheduler asks again before our watch has shown it.
+    extender = full()
     threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-old"))).start()
     assert extender.filter(pod(network=50), "a")["NodeNames"] == ["a"]
-
-
-def test_where_many_pods_are_refused_the_waits_for_news_take_a_tenth_of_the_time_at_most():
-    extender = Extender("a")
-    extender.ledger.apply(landed("old", "a", network=80.0))
-    started = time.monotonic()
-    calls = 0
-    while time.monotonic() - started < 1.0:
-        extender.filter(pod(f"pod-{calls}", network=50), "a")
-        calls += 1
-    assert calls > 100, "without the bound, 20 calls of 50 ms each would fill the second"

@@ -363,16 +363,16 @@ def test_a_nominated_pod_in_flight_counts_as_in_flight_only_and_again_when_it_co
 
 def test_waiting_ends_with_the_next_change_and_says_so():
     filled = ledger(NodeSeen(node("a")))
-    version = filled.snapshot(0).version
+    snapshot = filled.snapshot(0)
     timer = threading.Timer(0.02, filled.apply, [PodSeen(pod("p", node="a"))])
     timer.start()
-    assert filled.wait_past(version, 10.0)
+    assert filled.wait_past(snapshot, 10.0)
     timer.join()
 
 
 def test_waiting_without_a_change_ends_after_its_time():
     filled = ledger(NodeSeen(node("a")))
-    assert not filled.wait_past(filled.snapshot(0).version, 0.01)
+    assert not filled.wait_past(filled.snapshot(0), 0.01)
 
 
 # -- properties

@@ -209,10 +209,8 @@ def test_sigterm_answers_what_was_asked_and_ends_within_seconds(behind_proxy, cl
     workload.wait_until(lambda: dovetail.metric("dovetail_nodes") == 2, 10, "the nodes to be seen")
     asked = {"Pod": {"metadata": {"uid": "u", "name": "p"}}, "NodeNames": ["node-000", "node-001"]}
     assert dovetail.call("filter", asked)[0] == 200
-    started = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
-    assert time.monotonic() - started < 5
+    assert process.wait(5) == 0
 
 
 def test_what_is_malformed_is_refused_with_its_reason_and_harms_nobody(control_plane, client):

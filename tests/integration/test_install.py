@@ -172,7 +172,7 @@ def test_the_second_scheduler_may_bind_and_use_no_lease_but_its_own(control_plan
 
 def test_the_second_scheduler_leads_with_the_rights_and_the_configuration_of_the_chart(control_plane, start_scheduler):
     with granted(control_plane, "scheduler") as account:
-        name = start_scheduler(configurations()["scheduler"], user=account)
+        name = start_scheduler(configurations()["scheduler"], user=account, name="leading")
 
         holder = wait_for_holder(control_plane)
 

@@ -1,0 +1,99 @@
+"""One run: a fresh control plane, one scheduler, the whole workload until its last pod has ended."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from extender.controlplane import workload as cluster
+from extender.controlplane.running import ControlPlane
+from extender.demo.room import MachineRoom, Times
+from extender.demo.workload import Workload
+from extender.errors import ControlPlaneError
+
+_LONGEST_SECONDS = 300
+_LOOK_SECONDS = 0.1
+
+Show = Callable[[int, int], None]
+"""Takes how many pods have finished, and how many run now."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to schedule: its name for people, and whether Dovetail is asked."""
+
+    name: str
+    with_dovetail: bool
+
+
+STOCK = Contender("stock scheduler", with_dovetail=False)
+DOVETAIL = Contender("Dovetail", with_dovetail=True)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run."""
+
+    contender: Contender
+    times: Times
+    kubernetes: str
+
+
+def stock_configuration() -> dict[str, Any]:
+    """Return kube-scheduler's defaults with the client's rate raised, which would else hold it to 50 pods a second."""
+    return {"clientConnection": {"qps": 500, "burst": 1000}}
+
+
+def dovetail_configuration(url: str) -> dict[str, Any]:
+    """Return the KubeSchedulerConfiguration that the chart ships (a test compares them), for an extender at `url`."""
+    disabled = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality")
+    plugins = {"score": {"disabled": [{"name": name} for name in disabled]}}
+    return {
+        **stock_configuration(),
+        "parallelism": 16,
+        "percentageOfNodesToScore": 100,
+        "podInitialBackoffSeconds": 1,
+        "podMaxBackoffSeconds": 10,
+        "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
+        "extenders": [
+            {
+                "urlPrefix": url,
+                "filterVerb": "filter",
+                "prioritizeVerb": "prioritize",
+                "weight": 1,
+                "httpTimeout": "5s",
+                "nodeCacheCapable": True,
+                "ignorable": False,
+            }
+        ],
+    }
+
+
+def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, show: Show) -> Outcome:
+    """Run the workload to its end. Raises ControlPlaneError where that fails or takes too long."""
+    with ControlPlane(programs) as control_plane:
+        client = control_plane.client()
+        cluster.create_nodes(client, workload.node_manifests())
+        _add_scheduler(control_plane, contender)
+        with MachineRoom(client, workload) as room:
+            cluster.create_pods(client, workload.pod_manifests())
+            _wait(room, len(workload.tasks), show)
+            return Outcome(contender, room.times(), control_plane.version())
+
+
+def _add_scheduler(control_plane: ControlPlane, contender: Contender) -> None:
+    if contender.with_dovetail:
+        control_plane.add_scheduler(dovetail_configuration(control_plane.add_extender()))
+    else:
+        control_plane.add_scheduler(stock_configuration())
+
+
+def _wait(room: MachineRoom, pods: int, show: Show) -> None:
+    begun = time.monotonic()
+    while (finished := room.finished) < pods:
+        show(finished, room.running)
+        if time.monotonic() - begun > _LONGEST_SECONDS:
+            raise ControlPlaneError(f"only {finished} of {pods} pods had finished after {_LONGEST_SECONDS} s")
+        time.sleep(_LOOK_SECONDS)
+    show(finished, 0)
