@@ -1,4 +1,4 @@
-"""When a refused pod is asked about again: has kube-scheduler heard of something that we have not?"""
+"""When a refused pod is asked about again, has kube-scheduler heard of something that we have not."""
 
 from extender.adapters.refused import RefusedPods
 from extender.cluster.model import Pod
