@@ -15,8 +15,9 @@ import structlog
 from extender.adapters.kube import Api, UnsupportedVersion, Watch, connect, nodes, pods
 from extender.adapters.metrics import Gauges, Metrics
 from extender.adapters.recorder import Recorder
+from extender.adapters.routes import create_app
 from extender.adapters.server import Server
-from extender.adapters.verbs import Verbs, create_app
+from extender.adapters.verbs import Verbs
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.errors import ClusterError

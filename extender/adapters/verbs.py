@@ -1,17 +1,16 @@
-"""The Flask app: filter, prioritize, health, metrics. Each verb decodes, asks `verdict`, encodes.
+"""The verbs, filter and prioritize: each decodes, asks `verdict`, encodes.
 
 `filter` puts the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes nothing.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
 from typing import Any, Protocol
 
 import numpy as np
 import structlog
-from flask import Flask, Response, request
 from numpy.typing import NDArray
 
 from extender.adapters import wire
@@ -21,7 +20,7 @@ from extender.adapters.refused import RefusedPods
 from extender.cluster.model import CapacityRule, Pod
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
-from extender.errors import BadRequest, DovetailError
+from extender.errors import DovetailError
 from extender.verdict import Judgement, Placement, judge, rank
 
 UNKNOWN_NODE = "node unknown to Dovetail"
@@ -230,57 +229,6 @@ class Verbs:
             unknown=len(judged.rows) - len(known),
             short_of=_figures(judged, pod, known),
         )
-
-
-def create_app(verbs: Verbs) -> Flask:
-    """Return the Flask app around the verbs."""
-    app = Flask("dovetail")
-    app.add_url_rule("/filter", "filter", _verb("filter", verbs.filter, verbs.metrics), methods=["POST"])
-    app.add_url_rule(
-        "/prioritize", "prioritize", _verb("prioritize", verbs.prioritize, verbs.metrics), methods=["POST"]
-    )
-
-    @app.get("/livez")
-    def livez() -> Response:
-        return Response("ok\n", mimetype="text/plain")
-
-    @app.get("/readyz")
-    def readyz() -> Response:
-        problem = verbs.readiness.problem()
-        return Response(f"{problem or 'ok'}\n", 503 if problem else 200, mimetype="text/plain")
-
-    @app.get("/metrics")
-    def metrics() -> Response:
-        return Response(verbs.metrics.text(), mimetype="text/plain; version=0.0.4")
-
-    return app
-
-
-def _verb(name: str, answer: Callable[[bytes], bytes], metrics: Metrics) -> Callable[[], Response]:
-    """Wrap a verb: errors become replies, and every request is timed by its result."""
-
-    def view() -> Response:
-        started = time.perf_counter()
-        status, result = 200, "ok"
-        try:
-            body = answer(request.get_data(cache=False))
-        except BadRequest as error:
-            status, result, body = 400, "bad_request", _error(name, error)
-        except NotReady as error:
-            status, result, body = 503, "not_ready", _error(name, error)
-        except Exception as error:
-            log.exception("verb failed", verb=name)
-            status, result, body = 500, "error", _error(name, DovetailError(f"internal error: {error!r}"))
-        metrics.request_seconds.labels(name, result).observe(time.perf_counter() - started)
-        return Response(body, status, mimetype="application/json")
-
-    return view
-
-
-def _error(verb: str, error: DovetailError) -> bytes:
-    if not isinstance(error, NotReady):
-        log.warning("request refused", verb=verb, error=str(error))
-    return wire.encode({"Error": f"dovetail: {verb}: {error}"})
 
 
 def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:

@@ -23,8 +23,9 @@ from rich.table import Table
 from extender.adapters import wire
 from extender.adapters.kinds import PodObject, pod_from
 from extender.adapters.metrics import Metrics
+from extender.adapters.routes import create_app
 from extender.adapters.server import Server
-from extender.adapters.verbs import Verbs, create_app
+from extender.adapters.verbs import Verbs
 from extender.app import configure_logs
 from extender.bench.report import Report, Row
 from extender.cluster.model import Node, NodesListed, Pod, PodsListed

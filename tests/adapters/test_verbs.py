@@ -8,7 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.adapters.metrics import Metrics
-from extender.adapters.verbs import Verbs, create_app
+from extender.adapters.routes import create_app
+from extender.adapters.verbs import Verbs
 from extender.cluster.model import CapacityRule, Node, NodesListed, Pod, PodGone, PodSeen
 from extender.cluster.state import Ledger
 from extender.verdict import Placement
