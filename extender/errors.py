@@ -1,5 +1,7 @@
 """The exception tree: what can be wrong, each naming the thing and what is accepted."""
 
+from importlib.util import find_spec
+
 
 class DovetailError(Exception):
     """Anything that Dovetail raises on purpose; its text is meant for the user."""
@@ -31,3 +33,14 @@ class ControlPlaneError(DovetailError):
 
 class TraceError(DovetailError):
     """A workload trace is malformed; says file, line and column."""
+
+
+class MissingExtra(DovetailError):
+    """A library is missing that only trying out and measuring need."""
+
+    @classmethod
+    def unless_installed(cls, *modules: str) -> None:
+        """Raise if one of the modules is missing, with the command that installs it."""
+        for module in modules:
+            if find_spec(module) is None:
+                raise cls(f"{module} is missing; install it with: pip install 'dovetail[demo]'")

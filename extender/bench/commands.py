@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from extender.errors import TraceError
+from extender.errors import MissingExtra, TraceError
 
 if TYPE_CHECKING:
     from extender.bench.report import Report
@@ -61,7 +61,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
     if context.invoked_subcommand is not None:
         return
     options = Options(**given)
-    _require_extra()
+    MissingExtra.unless_installed("rich")
     reports = [_extender(options)]
     if options.traces or _DEFAULT_TRACES.is_dir():
         reports.append(_placement(options))
@@ -81,7 +81,7 @@ def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) ->
     machines) arrive in random order and none leaves. Rules and baselines get the same arrivals.
     """
     options = Options(**given)
-    _require_extra()
+    MissingExtra.unless_installed("rich")
     _show([_placement(options, shape_step, names)], options)
 
 
@@ -93,7 +93,7 @@ def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
     All three are called in turn over kept-alive loopback connections to one server, which runs in a process of its own.
     """
     options = Options(**given)
-    _require_extra()
+    MissingExtra.unless_installed("rich")
     _show([_extender(options)], options)
 
 
@@ -135,13 +135,6 @@ def _traces(given: Path | None) -> Path:
         needed = ", ".join(map(str, (traces.OPENB_NODES, traces.OPENB_PODS, traces.ALIBABA_JOBS)))
         raise TraceError(f"no workload traces at {folder}; say with --traces which folder holds {needed}")
     return folder
-
-
-def _require_extra() -> None:
-    try:
-        import rich  # noqa: F401
-    except ImportError as error:
-        raise TraceError(f"{error.name} is missing; install it with: pip install 'dovetail[demo]'") from error
 
 
 def _show(reports: Sequence["Report"], options: Options) -> None:

@@ -11,7 +11,7 @@ import click
 from extender.controlplane import build as building
 from extender.controlplane import pins, showing
 from extender.controlplane.build import Program
-from extender.errors import ControlPlaneError
+from extender.errors import MissingExtra
 
 kubernetes_option = click.option(
     "--kubernetes",
@@ -58,7 +58,7 @@ def versions() -> None:
 def run(kubernetes: str, nodes: int) -> None:
     """Run a control plane with nodes and a stock kube-scheduler, until Ctrl-C."""
     found = provide(kubernetes)
-    _require_extra()
+    MissingExtra.unless_installed("rich", "trustme")
     from extender.controlplane import builders, workload
     from extender.controlplane.running import ControlPlane
 
@@ -105,7 +105,7 @@ def _short(path: Path) -> str:
 
 
 def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    _require_extra()
+    MissingExtra.unless_installed("rich", "trustme")
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -119,11 +119,3 @@ def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if not console.is_terminal:
         console = Console(width=_PLAIN_WIDTH)
     console.print(table)
-
-
-def _require_extra() -> None:
-    try:
-        import rich  # noqa: F401
-        import trustme  # noqa: F401
-    except ImportError as error:
-        raise ControlPlaneError(f"{error.name} is missing; install it with: pip install 'dovetail[demo]'") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from extender.controlplane import pins
-from extender.errors import ControlPlaneError
+from extender.errors import MissingExtra
 
 if TYPE_CHECKING:
     from extender.demo.comparison import Comparison
@@ -55,7 +55,7 @@ def demo(
     The control plane is real and runs on loopback; the nodes are simulated. Takes about two minutes once the programs
     are built. Prints the figures side by side and writes a report with plots.
     """
-    _require_extra()
+    MissingExtra.unless_installed("matplotlib", "rich", "trustme")
     from extender.demo.workload import FULL, QUICK, Size
 
     usual = QUICK if quick else FULL
@@ -101,12 +101,3 @@ def _print_json(found: "Comparison") -> None:
     from extender.demo import rows
 
     click.echo(json.dumps(rows.as_json(found.rows), indent=2))
-
-
-def _require_extra() -> None:
-    try:
-        import matplotlib as mpl  # noqa: F401
-        import rich  # noqa: F401
-        import trustme  # noqa: F401
-    except ImportError as error:
-        raise ControlPlaneError(f'{error.name} is missing; install it with: pip install "dovetail[demo]"') from error

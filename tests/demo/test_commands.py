@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from extender.cli import cli
 from extender.demo.commands import demo
 from extender.demo.run import dovetail_configuration, stock_configuration
-from extender.errors import ControlPlaneError
+from extender.errors import MissingExtra
 
 SHIPPED = Path(__file__).parents[2] / "manifests" / "scheduler.yaml"
 
@@ -25,8 +25,8 @@ def test_a_picture_of_another_form_is_refused_with_what_is_accepted():
 def test_a_missing_extra_is_named_with_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = CliRunner().invoke(demo, ["--quick"])
-    assert isinstance(found.exception, ControlPlaneError)
-    assert str(found.exception) == 'matplotlib is missing; install it with: pip install "dovetail[demo]"'
+    assert isinstance(found.exception, MissingExtra)
+    assert str(found.exception) == "matplotlib is missing; install it with: pip install 'dovetail[demo]'"
 
 
 def test_the_command_line_imports_nothing_of_the_extra():
