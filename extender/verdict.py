@@ -69,11 +69,17 @@ def rank(snapshot: Snapshot, pod: Pod, rows: Rows, placement: Placement) -> NDAr
 
     What is in flight is left out: it is on one node of many, and would only blur which one is full.
     """
-    capacity = snapshot.layout.capacity[rows]
-    free = capacity - _load(snapshot, pod)[rows]
-    demand = snapshot.layout.vector(pod.demand)
-    scores = RULES[placement.rule](demand, free, capacity, snapshot.layout.largest)
-    return levels(scores, fullness(free, capacity, snapshot.layout.largest), step=placement.shape_step)
+    layout = snapshot.layout
+    load, capacity = _load(snapshot, pod), layout.capacity
+    most = 2 * len(rows) > len(layout.names)
+    if not most:
+        load, capacity = load[rows], capacity[rows]
+    free = capacity - load
+    scores = RULES[placement.rule](layout.vector(pod.demand), free, capacity, layout.largest)
+    full = fullness(free, capacity, layout.largest)
+    if most:  # picking out scores is cheaper than picking out nodes
+        scores, full = scores[rows], full[rows]
+    return levels(scores, full, step=placement.shape_step)
 
 
 def _load(snapshot: Snapshot, pod: Pod) -> Floats:

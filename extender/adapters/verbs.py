@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,7 +105,7 @@ class Verbs:
         snapshot, rows = self._rows_to_rank(asked)
         known = rows >= 0
         unknown = [] if known.all() else list(compress(asked.names, (~known).tolist()))
-        rows = rows[known] if unknown else rows
+        rows = np.sort(rows[known])  # the reply has no order, and memory is faster in its own
         levels = rank(snapshot, pod, rows, self.placement)
         self._log_prioritize(pod, snapshot.layout, rows, levels)
         return self._table(snapshot.layout).encode(rows, levels, unknown)
@@ -233,8 +234,7 @@ class Verbs:
 
 def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:
     """Return the row of each node asked about, -1 where unknown. Raises BadRequest where one is named twice."""
-    find = snapshot.layout.rows.get
-    rows = np.fromiter(map(find, asked.names, repeat(-1)), dtype=np.intp, count=len(asked.names))
+    rows = _find(snapshot.layout, asked.names)
     seen = np.zeros(len(snapshot.layout.names) + 1, dtype=np.bool_)
     seen[rows] = True
     if np.count_nonzero(seen) != len(rows):  # a node named twice, or more than one that is unknown
@@ -249,6 +249,15 @@ def _reply(
         return wire.FilterReply(node_names=passed, failed_and_unresolvable_nodes=refused)
     items = list(compress(asked.whole, mask.tolist()))
     return wire.FilterReply(nodes={"items": items}, failed_and_unresolvable_nodes=refused)
+
+
+def _find(layout: Layout, names: Sequence[str]) -> Rows:
+    if len(names) > 1:
+        try:
+            return np.array(itemgetter(*names)(layout.rows), dtype=np.intp)
+        except KeyError:
+            pass  # the slower way, which can do without
+    return np.fromiter(map(layout.rows.get, names, repeat(-1)), dtype=np.intp, count=len(names))
 
 
 def _figures(judged: Judged, pod: Pod, known: Rows) -> dict[str, dict[str, Any]]:
