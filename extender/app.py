@@ -22,7 +22,7 @@ from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.errors import ClusterError
 from extender.settings import LogSettings, Settings
-from extender.verdict import Placement
+from extender.verdict import Placement, Ranker
 
 _SETTLE_SECONDS = 0.5
 """After the first sync, bindings that were under way when we started get this long to show."""
@@ -89,7 +89,7 @@ class Service:
             create_app(
                 Verbs(
                     ledger=self._ledger,
-                    placement=Placement(settings.placement.rule, settings.placement.shape_step),
+                    ranker=Ranker(Placement(settings.placement.rule, settings.placement.shape_step)),
                     rules=rules,
                     readiness=self._caches,
                     warner=self._recorder,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
-from extender.cluster.snapshot import Floats, Rows, Snapshot
-from extender.policy.alignment import RULES, fullness
+from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot
+from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
 
 
@@ -57,29 +57,40 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     """
     layout = snapshot.layout
     demand = layout.vector(pod.demand)
-    room = layout.capacity - _load(snapshot, pod)
+    free = layout.capacity - _load(snapshot, pod)
     if in_flight and snapshot.flights:
-        room -= snapshot.in_flight
-    over = room < np.where(demand > 0, demand, -np.inf)
+        free -= snapshot.in_flight
+    over = free < np.where(demand > 0, demand, -np.inf)
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1))
 
 
-def rank(snapshot: Snapshot, pod: Pod, rows: Rows, placement: Placement) -> NDArray[np.int64]:
-    """Return a level 0..10 for each of these nodes [K], the best 10: by shape first, then the fuller node.
+class Ranker:
+    """Ranks nodes for pods by one rule; keeps what changes only with the nodes."""
 
-    What is in flight is left out: it is on one node of many, and would only blur which one is full.
-    """
-    layout = snapshot.layout
-    load, capacity = _load(snapshot, pod), layout.capacity
-    most = 2 * len(rows) > len(layout.names)
-    if not most:
-        load, capacity = load[rows], capacity[rows]
-    free = capacity - load
-    scores = RULES[placement.rule](layout.vector(pod.demand), free, capacity, layout.largest)
-    full = fullness(free, capacity, layout.largest)
-    if most:  # picking out scores is cheaper than picking out nodes
-        scores, full = scores[rows], full[rows]
-    return levels(scores, full, step=placement.shape_step)
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self._last: tuple[Layout, Offered] | None = None
+
+    def rank(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> NDArray[np.int64]:
+        """Return a level 0..10 for each of these nodes [K], the best 10: by shape first, then the fuller node."""
+        return levels(*self.score(snapshot, pod, rows), step=self.placement.shape_step)
+
+    def score(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> tuple[Floats, Floats]:
+        """Return the rule's score and the fullness of each of these nodes [K].
+
+        What is in flight is left out: it is on one node of many, and would only blur which one is full. All nodes are
+        scored, as picking out scores is cheaper than picking out nodes.
+        """
+        nodes = self._offered(snapshot.layout)
+        free = room(_load(snapshot, pod), nodes)
+        scores = RULES[self.placement.rule](snapshot.layout.vector(pod.demand), free, nodes)
+        return scores[rows], fullness(free, nodes)[rows]
+
+    def _offered(self, layout: Layout) -> Offered:
+        last = self._last
+        if last is None or last[0] is not layout:
+            last = self._last = (layout, offered(layout.capacity))
+        return last[1]
 
 
 def _load(snapshot: Snapshot, pod: Pod) -> Floats:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from extender.cluster.model import Node, NodesListed, Pod, PodSeen
 from extender.cluster.state import Ledger
 from extender.policy.alignment import RULES
-from extender.verdict import Placement, judge, rank
+from extender.verdict import Placement, Ranker, judge
 
 GPU = "a.b/gpu"
 
@@ -48,7 +48,7 @@ def verdicts(snapshot, pod):
 
 def ranked(snapshot, pod, *names, rule="cosine", step=0.01):
     rows = np.array([snapshot.layout.rows[name] for name in names or snapshot.layout.names], dtype=np.intp)
-    return rank(snapshot, pod, rows, Placement(rule, step)).tolist()
+    return Ranker(Placement(rule, step)).rank(snapshot, pod, rows).tolist()
 
 
 # -- judge
@@ -223,3 +223,14 @@ def test_permuting_the_nodes_permutes_the_levels(cluster, pods, demand, data, ru
     shuffled = dict(zip(renamed, ranked(view(*build(cluster, pods, renamed)), pod, *renamed, rule=rule), strict=True))
     assert [straight[name] for name in names] == [shuffled[name] for name in renamed]
     assert max(straight.values()) == 10
+
+
+def test_scores_do_not_depend_on_which_other_nodes_are_asked_about():
+    snapshot = view(
+        [node("a", cpu=4000, memory=100), node("b", cpu=1000, memory=400), node("big", cpu=64000, memory=9000)]
+    )
+    asked = asking(cpu=500, memory=50)
+    ranker = Ranker(Placement("cosine", 0.01))
+    few, _ = ranker.score(snapshot, asked, np.array([1, 0]))
+    every, _ = ranker.score(snapshot, asked, np.arange(3))
+    assert few.tolist() == every[[1, 0]].tolist()

@@ -22,7 +22,7 @@ from extender.cluster.model import CapacityRule, Pod
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
 from extender.errors import DovetailError
-from extender.verdict import Judgement, Placement, judge, rank
+from extender.verdict import Judgement, Ranker, judge
 
 UNKNOWN_NODE = "node unknown to Dovetail"
 _LANDING_SECONDS = 1.0
@@ -73,7 +73,7 @@ class Verbs:
     """The two verbs, over the ledger."""
 
     ledger: Ledger
-    placement: Placement
+    ranker: Ranker
     rules: tuple[CapacityRule, ...]
     readiness: Readiness
     warner: Warner
@@ -106,7 +106,7 @@ class Verbs:
         known = rows >= 0
         unknown = [] if known.all() else list(compress(asked.names, (~known).tolist()))
         rows = np.sort(rows[known])  # the reply has no order, and memory is faster in its own
-        levels = rank(snapshot, pod, rows, self.placement)
+        levels = self.ranker.rank(snapshot, pod, rows)
         self._log_prioritize(pod, snapshot.layout, rows, levels)
         return self._table(snapshot.layout).encode(rows, levels, unknown)
 
@@ -131,7 +131,7 @@ class Verbs:
                 "prioritize",
                 pod=f"{pod.namespace}/{pod.name}",
                 nodes=len(rows),
-                rule=self.placement.rule,
+                rule=self.ranker.placement.rule,
                 node=layout.names[rows[best]],
                 score=int(levels[best]),
             )

@@ -1,6 +1,6 @@
 """How much of a cluster each ranking fills: pods of a trace arrive one by one, none leaves.
 
-Every decision is the service's own: `verdict.judge` says where the pod fits, `verdict.rank` gives
+Every decision is the service's own: `verdict.judge` says where the pod fits, `verdict.Ranker` gives
 the levels, and the best level wins, ties at random. A pod that fits nowhere is lost. What is
 measured is the allocated share of the resource that is asked for most, once pods that ask for
 100 % (or more) of the cluster's capacity of it have arrived: what is short of 100 % is stranded.

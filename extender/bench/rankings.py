@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from extender.cluster.model import Pod
 from extender.cluster.resources import CPU, MEMORY
 from extender.cluster.snapshot import Floats, Rows, Snapshot
-from extender.policy.alignment import RULES, fullness
-from extender.verdict import Placement, rank
+from extender.policy.alignment import RULES
+from extender.verdict import Placement, Ranker
 
 Ranks = Callable[[Snapshot, Pod, Rows], NDArray[np.int64] | Floats]
 """A value per node that fits [K], higher is better."""
@@ -46,25 +46,21 @@ def rankings(default: Placement) -> list[Ranking]:
 
 def _served(rule: str, step: float) -> Ranks:
     """Return the service's own ranking."""
-    placement = Placement(rule, step)
-    return lambda snapshot, pod, rows: rank(snapshot, pod, rows, placement)
+    return Ranker(Placement(rule, step)).rank
 
 
 def _plain(rule: str) -> Ranks:
-    def ranks(snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
-        free, capacity = _free(snapshot, rows)
-        return RULES[rule](snapshot.layout.vector(pod.demand), free, capacity, snapshot.layout.largest)
-
-    return ranks
+    ranker = Ranker(Placement(rule))
+    return lambda snapshot, pod, rows: ranker.score(snapshot, pod, rows)[0]
 
 
 def _ordered(placement: Placement) -> Ranks:
     """Return rounded score, then fullness, as one number per node."""
-    plain = _plain(placement.rule)
+    ranker = Ranker(placement)
 
     def ranks(snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
-        whole_steps = np.rint(plain(snapshot, pod, rows) / max(placement.shape_step, 1e-9))
-        return np.asarray(np.round(2 * whole_steps + fullness(*_free(snapshot, rows)), 6))
+        score, full = ranker.score(snapshot, pod, rows)
+        return np.asarray(np.round(2 * np.rint(score / max(placement.shape_step, 1e-9)) + full, 6))
 
     return ranks
 

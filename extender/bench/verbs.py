@@ -33,7 +33,7 @@ from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.cluster.state import Ledger
 from extender.settings import LogSettings
 from extender.settings import Server as ServerSettings
-from extender.verdict import Placement
+from extender.verdict import Placement, Ranker
 
 SIZES = (100, 500, 1_000, 5_000)
 VERBS = ("filter", "prioritize", "floor")
@@ -146,7 +146,7 @@ def _serve(nodes: int, ready: Connection) -> None:
     configure_logs(LogSettings())
     verbs = Verbs(
         ledger=_filled_ledger(nodes),
-        placement=Placement(),
+        ranker=Ranker(Placement()),
         rules=(),
         readiness=_AlwaysReady(),
         warner=_Silent(),

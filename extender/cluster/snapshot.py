@@ -22,9 +22,8 @@ Number = TypeVar("Number", np.float64, np.int64, np.intp)
 class Layout:
     """Which row is which node, which column is which dimension, and what each node offers.
 
-    `largest` [R] is the most that one node offers, zero where none declares it. `capacity` [N, R] is infinite where a
-    node does not declare a dimension: we do not limit it there. (kube-scheduler itself refuses extended resources that
-    the node neither advertises nor has by a device claim, which we cannot see.)
+    `capacity` [N, R] is infinite where a node does not declare a dimension: we do not limit it there. (kube-scheduler
+    itself refuses extended resources that the node neither advertises nor has by a device claim, which we cannot see.)
     """
 
     names: tuple[str, ...]
@@ -32,7 +31,6 @@ class Layout:
     axis: tuple[str, ...]
     columns: Mapping[str, int]
     capacity: Floats
-    largest: Floats
 
     def vector(self, amounts: Amounts) -> Floats:
         """Return amounts as a row [R]; a dimension that no node declares is left out, as no node limits it."""
@@ -116,7 +114,6 @@ def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> 
         axis=axis,
         columns={name: column for column, name in enumerate(axis)},
         capacity=read_only(capacity),
-        largest=read_only(np.asarray(capacity.max(axis=0, initial=0.0, where=np.isfinite(capacity)))),
     )
 
 

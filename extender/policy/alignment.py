@@ -16,6 +16,7 @@ What all rules share:
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -25,66 +26,90 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What nodes offer, prepared once for as long as the nodes stay the same; made by `offered`.
+
+    `capacity` [N, R] is zero where the node has none or does not limit it; `limited` [N, R] is 1 where it is limited;
+    `weight` [R] is 1 / reference^2; `share` [N, R] is the part of the node's fullness that one unit is; `whole` [N] is
+    1 where the node has any dimension at all.
+    """
+
+    capacity: Floats
+    limited: Floats
+    weight: Floats
+    share: Floats
+    whole: Floats
+
+
 class Rule(Protocol):
     """Scores nodes for one pod."""
 
-    def __call__(self, demand: Floats, free: Floats, capacity: Floats, reference: Floats | None = None) -> Floats:
-        """Return a score per node [N], higher is better.
-
-        `demand` [R]; `free` [N, R], capacity minus allocated; `capacity` [N, R], infinite where not
-        limited; `reference` [R], what `largest` returns for the whole cluster (by default: for the nodes given).
-        """
+    def __call__(self, demand: Floats, room: Floats, nodes: Offered) -> Floats:
+        """Return a score per node [N], higher is better, from `demand` [R] and what `room` returns [N, R]."""
 
 
-def largest(capacity: Floats) -> Floats:
-    """Return the largest finite capacity per dimension [R], zero where no node limits it."""
-    return np.asarray(np.where(np.isfinite(capacity), capacity, 0.0).max(axis=0, initial=0.0))
+def offered(capacity: Floats) -> Offered:
+    """Return what rules need of the nodes' capacity [N, R], infinite where not limited."""
+    limited = np.isfinite(capacity)
+    finite = np.where(limited, capacity, 0.0)
+    reference = finite.max(axis=0, initial=0.0)
+    has = finite > 0
+    dimensions = has.sum(axis=1)
+    per_unit = np.divide(1.0, finite, out=np.zeros_like(finite), where=has)
+    return Offered(
+        capacity=finite,
+        limited=limited.astype(np.float64),
+        weight=np.divide(1.0, reference**2, out=np.zeros_like(reference), where=reference > 0),
+        share=per_unit / np.maximum(dimensions, 1)[:, np.newaxis],
+        whole=(dimensions > 0).astype(np.float64),
+    )
 
 
-def dot(demand: Floats, free: Floats, capacity: Floats, reference: Floats | None = None) -> Floats:
+def room(allocated: Floats, nodes: Offered) -> Floats:
+    """Return what is free [N, R] under `allocated` [N, R]: nothing where over-allocated, none, or not limited."""
+    return np.asarray(np.maximum(nodes.capacity - allocated, 0.0))
+
+
+def dot(demand: Floats, room: Floats, nodes: Offered) -> Floats:
     """Return the paper's alignment, the sum of demand x free: 0..R, the larger wins (Tetris, 3.2).
 
     For a given pod it grows with whatever is free, most in the dimensions that the pod needs: of
     nodes of one shape the emptiest wins. It spreads.
     """
-    along, _, _ = _products(demand, free, capacity, reference)
-    return along
+    return np.asarray(room @ (demand * nodes.weight))
 
 
-def cosine(demand: Floats, free: Floats, capacity: Floats, reference: Floats | None = None) -> Floats:
+def cosine(demand: Floats, room: Floats, nodes: Offered) -> Floats:
     """Return the cosine of the angle between demand and free: 0..1, the larger wins.
 
     The dot product also divided by both lengths, so that shape alone counts and not how empty the
     node is: the pod goes where what is free has its proportions, and other nodes keep theirs. Zero
     where nothing is demanded or nothing is free.
     """
-    along, demand_squared, free_squared = _products(demand, free, capacity, reference)
-    lengths = np.sqrt(demand_squared * free_squared)
-    return np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0)
+    squares = _demand_squared(demand, nodes) * _room_squared(room, nodes)
+    return np.asarray(dot(demand, room, nodes) / np.sqrt(np.where(squares > 0, squares, np.inf)))
 
 
-def l2_norm_diff(demand: Floats, free: Floats, capacity: Floats, reference: Floats | None = None) -> Floats:
+def l2_norm_diff(demand: Floats, room: Floats, nodes: Offered) -> Floats:
     """Return minus the sum of (demand - free)^2: -R..0, the smaller difference wins (Tetris, 5.3.1).
 
     The paper gives no sign. The difference is what would be left over: a small one means a tight
     fit in all dimensions at once. It consolidates.
     """
-    along, demand_squared, free_squared = _products(demand, free, capacity, reference)
-    return 2 * along - demand_squared - free_squared
+    return 2 * dot(demand, room, nodes) - _demand_squared(demand, nodes) - _room_squared(room, nodes)
 
 
-def l2_norm_ratio(demand: Floats, free: Floats, capacity: Floats, reference: Floats | None = None) -> Floats:
+def l2_norm_ratio(demand: Floats, room: Floats, nodes: Offered) -> Floats:
     """Return minus the sum of (demand / free)^2: -R..0 where the pod fits, the smaller ratio wins (Tetris, 5.3.1).
 
     The paper gives no sign. The dimension that the pod would come nearest to using up rules the
     sum: the smaller it is, the less likely one dimension strands the others. The other sign is best
-    fit in disguise, and measured like it. Ratios have no unit, so `reference` plays no part. Minus
-    infinity where nothing is free of what is demanded.
+    fit in disguise, and measured like it. Minus infinity where nothing is free of what is demanded.
     """
-    del reference
     asked = np.flatnonzero(demand)
-    room = np.where(np.isfinite(capacity[:, asked]), np.maximum(free[:, asked], 0.0), np.inf)
-    ratio = np.divide(demand[asked], room, out=np.full_like(room, np.inf), where=room > 0)
+    free = np.where(nodes.limited[:, asked] > 0, room[:, asked], np.inf)
+    ratio = np.divide(demand[asked], free, out=np.full_like(free, np.inf), where=free > 0)
     return np.asarray(-np.einsum("nr,nr->n", ratio, ratio))
 
 
@@ -94,24 +119,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """The rules by the name that the settings use."""
 
 
-def fullness(free: Floats, capacity: Floats, reference: Floats | None = None) -> Floats:
+def fullness(room: Floats, nodes: Offered) -> Floats:
     """Return the mean allocated fraction over the dimensions that each node has [N]: 0 empty, 1 full.
 
     A dimension without limit or with capacity zero takes no part. A node that has none counts as
     empty. Of nodes whose free resources have one shape the fuller goes first, so that others stay
-    whole for large pods. `reference` only saves time: dimensions that no node limits are skipped.
+    whole for large pods.
     """
-    if reference is not None:
-        known = np.flatnonzero(reference > 0)
-        free, capacity = free[:, known], capacity[:, known]
-    has = (capacity > 0) & np.isfinite(capacity)
-    room = np.where(has, free, 0.0)
-    np.maximum(room, 0.0, out=room)
-    room /= np.where(has, capacity, 1.0)
-    each = np.ones(capacity.shape[1])
-    dimensions = has @ each
-    allocated = dimensions - room @ each
-    return np.divide(allocated, dimensions, out=np.zeros_like(allocated), where=dimensions > 0)
+    return np.asarray(nodes.whole - np.einsum("nr,nr->n", room, nodes.share))
 
 
 def ffd_prod(demand: Floats, capacity: Floats) -> Floats:
@@ -132,20 +147,13 @@ def ffd_sum(demand: Floats, capacity: Floats) -> Floats:
     return np.asarray(np.sum(_fractions(demand, capacity), axis=1))
 
 
-def _products(
-    demand: Floats, free: Floats, capacity: Floats, reference: Floats | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return demand x free, demand^2 and free^2, each summed over the dimensions that the node limits [N]."""
-    reference = largest(capacity) if reference is None else reference
-    known = np.flatnonzero(reference > 0)
-    limited = np.isfinite(capacity[:, known])
-    room = np.where(limited, free[:, known], 0.0)
-    np.maximum(room, 0.0, out=room)
-    # (d / c) x (f / c) = f x (d / c^2): no array of nodes is divided.
-    asked, weight = demand[known], reference[known] ** -2.0
-    along = room @ (asked * weight)
-    room *= room
-    return along, limited @ (asked * asked * weight), room @ weight
+def _demand_squared(demand: Floats, nodes: Offered) -> Floats:
+    """Return demand^2 summed over the dimensions that each node limits [N]."""
+    return np.asarray(nodes.limited @ (demand * demand * nodes.weight))
+
+
+def _room_squared(room: Floats, nodes: Offered) -> Floats:
+    return np.asarray((room * room) @ nodes.weight)
 
 
 def _fractions(demand: Floats, capacity: Floats) -> Floats:

@@ -12,7 +12,7 @@ from extender.adapters.routes import create_app
 from extender.adapters.verbs import Verbs
 from extender.cluster.model import CapacityRule, Node, NodesListed, Pod, PodGone, PodSeen
 from extender.cluster.state import Ledger
-from extender.verdict import Placement
+from extender.verdict import Placement, Ranker
 
 NETWORK = "network-in"
 
@@ -52,7 +52,7 @@ class Extender:
         self.clock, self.heard, self.metrics = Clock(), Heard(), Metrics("test")
         self.verbs = Verbs(
             ledger=self.ledger,
-            placement=Placement(),
+            ranker=Ranker(Placement()),
             rules=rules,
             readiness=self.clock,
             warner=self.heard,

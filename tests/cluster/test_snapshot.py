@@ -39,11 +39,6 @@ def test_what_a_node_does_not_declare_is_unlimited_there():
     assert capacity.tolist() == [[2000, 9, inf, inf, inf, inf, 2, 1], [4000, 8, inf, inf, 5, inf, inf, inf]]
 
 
-def test_largest_is_the_most_that_one_node_offers_and_zero_where_none_declares_it():
-    assert layout_of(nodes()).largest.tolist() == [4000, 9, 0, 0, 5, 0, 2, 1]
-    assert layout_of({}).largest.tolist() == [0] * 6
-
-
 def test_a_vector_leaves_out_what_no_node_declares():
     layout = layout_of(nodes())
     asked = {"cpu": 1.0, GPU: 2.0, "x.y/z": 3.0, "x.y/none": 0.0}
@@ -56,7 +51,6 @@ def test_no_array_of_a_snapshot_can_be_written_to(view):
     nominated = snapshot.nominations
     arrays = {
         "capacity": snapshot.layout.capacity,
-        "largest": snapshot.layout.largest,
         "allocated": snapshot.allocated,
         "in_flight": snapshot.in_flight,
         "rows": nominated.rows,
