@@ -27,6 +27,8 @@ from extender.verdict import Placement, Ranker
 _SETTLE_SECONDS = 0.5
 """After the first sync, bindings that were under way when we started get this long to show."""
 
+_LONGEST_PAUSE_SECONDS = 10.0
+
 log = structlog.get_logger()
 
 
@@ -125,6 +127,7 @@ class Service:
 
     def _start_watches(self) -> None:
         """Check the API server's version, as soon as it answers; then follow nodes and pods."""
+        pause = 1.0
         while True:
             try:
                 log.info("api server", version=self._api.check_version())
@@ -135,7 +138,8 @@ class Service:
                 return
             except ClusterError as error:
                 log.warning("api server does not answer yet", error=str(error))
-                time.sleep(1.0)
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         for watch in self._watches:
             threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
         self._caches.settle()

@@ -43,4 +43,4 @@ class MissingExtra(DovetailError):
         """Raise if one of the modules is missing, with the command that installs it."""
         for module in modules:
             if find_spec(module) is None:
-                raise cls(f"{module} is missing; install it with: pip install 'dovetail[demo]'")
+                raise cls(f"{module} is missing; run `make setup` in the checkout, or there: pip install '.[demo]'")

@@ -1,5 +1,6 @@
 """The settings file: one strict YAML document, read once. A wrong key or value is named with what is accepted."""
 
+import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -8,12 +9,13 @@ import msgspec
 import yaml
 
 from extender.cluster.model import CapacityRule
-from extender.cluster.resources import io_amounts
+from extender.cluster.resources import IO_DIMENSIONS, io_amounts
 from extender.errors import BadQuantity, SettingsError
 
 API_VERSION = "dovetail.dev/v1alpha1"
 KIND = "DovetailConfiguration"
 
+_Rates = dict[str, str | int | float]
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
@@ -45,7 +47,7 @@ class CapacitySetting(_Section, frozen=True):
     """Disk and network rates of the nodes that carry these labels and no annotation."""
 
     node_selector: dict[str, str]
-    capacity: dict[str, str | int | float]
+    capacity: _Rates
 
 
 class ClusterSettings(_Section, frozen=True):
@@ -73,8 +75,8 @@ class Settings(_Section, frozen=True):
     log: LogSettings = LogSettings()
 
     def capacity_rules(self) -> tuple[CapacityRule, ...]:
-        """Return the capacities by node selector. Raises SettingsError for a wrong dimension or quantity."""
-        return tuple(_rule(n, setting) for n, setting in enumerate(self.cluster.capacities))
+        """Return the capacities by node selector."""
+        return tuple(CapacityRule(it.node_selector, io_amounts(it.capacity)) for it in self.cluster.capacities)
 
 
 def load(path: Path) -> Settings:
@@ -84,7 +86,7 @@ def load(path: Path) -> Settings:
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from None
+        raise SettingsError(f"{path} cannot be read as YAML: {error}") from None
     try:
         return parse(document)
     except SettingsError as error:
@@ -95,15 +97,15 @@ def parse(document: object) -> Settings:
     """Return the settings that a YAML document states. Raises SettingsError, one line per mistake."""
     if not isinstance(document, dict):
         raise SettingsError(f"{document!r} is not a mapping; accepted: apiVersion: {API_VERSION}, kind: {KIND}, ...")
-    for key, accepted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if document.get(key) != accepted:
-            raise SettingsError(f"{key}: {document.get(key)!r} is not known; accepted: {accepted}")
-    mistakes = list(_mistakes(document, Settings, ""))
+    missing = [
+        f"{key}: missing; accepted: {accepted}"
+        for key, accepted in (("apiVersion", API_VERSION), ("kind", KIND))
+        if key not in document
+    ]
+    mistakes = missing + list(_mistakes(document, Settings, ""))
     if mistakes:
         raise SettingsError("\n".join(mistakes))
-    settings = msgspec.convert(document, Settings)
-    settings.capacity_rules()
-    return settings
+    return msgspec.convert(document, Settings)
 
 
 def defaults() -> dict[str, Any]:
@@ -112,18 +114,11 @@ def defaults() -> dict[str, Any]:
     return built
 
 
-def _rule(number: int, setting: CapacitySetting) -> CapacityRule:
-    try:
-        return CapacityRule(setting.node_selector, io_amounts(setting.capacity))
-    except BadQuantity as error:
-        raise SettingsError(f"cluster.capacities[{number}].capacity: {error}") from None
-
-
 def _mistakes(value: object, section: type[msgspec.Struct], path: str) -> Iterator[str]:
     """Yield what is wrong in one section, key by key."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
     if not isinstance(value, dict):
-        yield f"{path}: {value!r}: expected a mapping; accepted: {', '.join(fields)}"
+        yield f"{path}: {_as_yaml(value)}: expected a mapping; accepted: {', '.join(fields)}"
         return
     prefix = f"{path}." if path else ""
     types = get_type_hints(section, include_extras=True)
@@ -131,7 +126,7 @@ def _mistakes(value: object, section: type[msgspec.Struct], path: str) -> Iterat
         if key in fields:
             yield from _wrong_value(child, types[fields[key].name], f"{prefix}{key}")
         else:
-            yield f"{prefix}{key}: {child!r}: there is no such setting; accepted: {', '.join(fields)}"
+            yield f"{prefix}{key}: {_as_yaml(child)}: there is no such setting; accepted: {', '.join(fields)}"
     for key in (key for key, field in fields.items() if field.required and key not in value):
         yield f"{prefix}{key}: missing; accepted: a mapping"
 
@@ -146,17 +141,63 @@ def _wrong_value(value: object, of: object, path: str) -> Iterator[str]:
         try:
             msgspec.convert(value, of)
         except msgspec.ValidationError as error:
-            wrong = str(error).partition(" - at ")[0]
-            words = f"; accepted: {', '.join(get_args(of))}" if get_origin(of) is Literal else ""
-            yield f"{path}: {value!r}: {wrong[0].lower()}{wrong[1:]}{words}"
+            yield f"{path}: {_as_yaml(value)}: {_accepted(of) or _plain(error)}"
+        else:
+            yield from _senseless(value, path)
+
+
+def _senseless(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - whatever the file holds there
+    """Yield what is wrong with a value of the right type: no address, no rate."""
+    try:
+        if path == "server.address":
+            ipaddress.ip_address(value)
+        elif path.endswith("].capacity"):
+            io_amounts(value)
+    except BadQuantity as error:
+        yield f"{path}: {error}"
+    except ValueError:
+        yield f"{path}: {_as_yaml(value)}: accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
+
+
+def _accepted(of: object) -> str:
+    """Return what a setting accepts, for those with words or bounds; empty for the others."""
+    if of == _Rates:
+        return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
+    if get_origin(of) is Literal:
+        return f"accepted: {', '.join(get_args(of))}"
+    if get_origin(of) is not Annotated:
+        return ""
+    kind, meta = get_args(of)
+    number = "a whole number" if kind is int else "a number"
+    low = f"{meta.ge} to" if meta.ge is not None else f"above {meta.gt}, up to"
+    return f"accepted: {number}, {low} {meta.le}"
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    """Return msgspec's "Expected `object`, got `int`" in YAML's words."""
+    text = str(error).partition(" - at ")[0].replace("`", "")
+    for theirs, ours in (("object", "a mapping"), ("array", "a list"), ("str", "a string"), ("int", "a whole number")):
+        text = text.replace(theirs, ours)
+    return text[0].lower() + text[1:]
+
+
+def _as_yaml(value: object) -> str:
+    """Return a value as the file may have stated it, on one line."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("\n...\n").rstrip("\n")
 
 
 class _NoDuplicates(yaml.SafeLoader):
     """Refuses a key that stands twice, where YAML would silently take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", node.start_mark)
+        seen: list[object] = []
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, "merge keys (<<) are not accepted", key_node.start_mark
+                )
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+            seen.append(key)
         return super().construct_mapping(node, deep)

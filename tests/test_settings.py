@@ -75,26 +75,27 @@ def test_what_is_stated_is_taken(settings_file):
     [
         ("sever: {}", "sever", "{}", "apiVersion, kind, server, placement, cluster, log"),
         ("server: {prot: 1}", "server.prot", "1", "address, port, threads"),
-        ("server: {port: http}", "server.port", "'http'", "`int`"),
-        ("server: {port: '10351'}", "server.port", "'10351'", "`int`"),
-        ("server: {port: 65536}", "server.port", "65536", "<= 65535"),
-        ("server: {port: true}", "server.port", "True", "`int`"),
-        ("server: {threads: 0}", "server.threads", "0", ">= 1"),
-        ("server: {keepAliveSeconds: 90}", "server.keepAliveSeconds", "90", ">= 91"),
-        ("server: {maxBodyBytes: 10}", "server.maxBodyBytes", "10", ">= 1024"),
-        ("server: {address: 5}", "server.address", "5", "`str`"),
-        ("server: null", "server", "None", "a mapping"),
+        ("server: {port: http}", "server.port", "http", "a whole number, 0 to 65535"),
+        ("server: {port: '10351'}", "server.port", "'10351'", "a whole number, 0 to 65535"),
+        ("server: {port: 65536}", "server.port", "65536", "0 to 65535"),
+        ("server: {port: true}", "server.port", "true", "a whole number"),
+        ("server: {threads: 0}", "server.threads", "0", "1 to 64"),
+        ("server: {keepAliveSeconds: 90}", "server.keepAliveSeconds", "90", "91 to 86400"),
+        ("server: {maxBodyBytes: 10}", "server.maxBodyBytes", "10", "1024 to"),
+        ("server: {address: 5}", "server.address", "5", "a string"),
+        ("server: {address: localhost}", "server.address", "localhost", "an IP address, such as 127.0.0.1"),
+        ("server: null", "server", "null", "a mapping"),
         ("server: [1]", "server", "[1]", "a mapping"),
-        ("placement: {rule: best}", "placement.rule", "'best'", "dot, cosine, l2-norm-diff, l2-norm-ratio"),
-        ("placement: {shapeStep: 1.5}", "placement.shapeStep", "1.5", "<= 1.0"),
-        ("placement: {shapeStep: .nan}", "placement.shapeStep", "nan", ">= 0.0"),
-        ("placement: {inFlightSeconds: 0}", "placement.inFlightSeconds", "0", "> 0.0"),
-        ("placement: {waitMilliseconds: 0.5}", "placement.waitMilliseconds", "0.5", "`int`"),
-        ("cluster: {staleSeconds: .inf}", "cluster.staleSeconds", "inf", "<= 86400.0"),
-        ("cluster: {capacities: null}", "cluster.capacities", "None", "`array`"),
-        ("cluster: {capacities: [x]}", "cluster.capacities[0]", "'x'", "nodeSelector, capacity"),
-        ("log: {level: loud}", "log.level", "'loud'", "debug, info, warning, error"),
-        ("log: {format: xml}", "log.format", "'xml'", "json, text"),
+        ("placement: {rule: best}", "placement.rule", "best", "dot, cosine, l2-norm-diff, l2-norm-ratio"),
+        ("placement: {shapeStep: 1.5}", "placement.shapeStep", "1.5", "0 to 1"),
+        ("placement: {shapeStep: .nan}", "placement.shapeStep", ".nan", "0 to 1"),
+        ("placement: {inFlightSeconds: 0}", "placement.inFlightSeconds", "0", "above 0, up to 86400"),
+        ("placement: {waitMilliseconds: 0.5}", "placement.waitMilliseconds", "0.5", "a whole number"),
+        ("cluster: {staleSeconds: .inf}", "cluster.staleSeconds", ".inf", "up to 86400"),
+        ("cluster: {capacities: null}", "cluster.capacities", "null", "a list"),
+        ("cluster: {capacities: [x]}", "cluster.capacities[0]", "x", "nodeSelector, capacity"),
+        ("log: {level: loud}", "log.level", "loud", "debug, info, warning, error"),
+        ("log: {format: xml}", "log.format", "xml", "json, text"),
         ("1: 2", "1", "2", "apiVersion, kind"),
     ],
 )
@@ -130,8 +131,11 @@ def test_capacities_become_rules_in_bytes_per_second(settings_file):
         ("{network-in: fast}", "network-in: 'fast' is not a quantity; accepted: numbers such as 2"),
         ("{network-in: -1}", "network-in: -1 is negative"),
         ("{cpu: 1}", "'cpu' is not a dimension; accepted: disk-read, disk-write, network-in, network-out"),
-        ("{network-in: null}", "{'network-in': None}: expected `int | float | str`, got `null`"),
-        ("5", "5: expected `object`, got `int`"),
+        (
+            "{network-in: null}",
+            "{network-in: null}: accepted: a mapping of disk-read, disk-write, network-in, network-out to quantities",
+        ),
+        ("5", "5: accepted: a mapping of"),
     ],
 )
 def test_a_wrong_capacity_is_named_with_its_place(settings_file, capacity, said):
@@ -144,10 +148,10 @@ def test_a_wrong_capacity_is_named_with_its_place(settings_file, capacity, said)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kind: DovetailConfiguration", "apiVersion: None is not known; accepted: dovetail.dev/v1alpha1"),
-        (HEAD.replace("v1alpha1", "v2"), "apiVersion: 'dovetail.dev/v2' is not known; accepted: dovetail.dev/v1alpha1"),
-        ("apiVersion: dovetail.dev/v1alpha1", "kind: None is not known; accepted: DovetailConfiguration"),
-        (HEAD.replace("Dovetail", ""), "kind: 'Configuration' is not known; accepted: DovetailConfiguration"),
+        ("kind: DovetailConfiguration", "apiVersion: missing; accepted: dovetail.dev/v1alpha1"),
+        (HEAD.replace("v1alpha1", "v2"), "apiVersion: dovetail.dev/v2: accepted: dovetail.dev/v1alpha1"),
+        ("apiVersion: dovetail.dev/v1alpha1", "kind: missing; accepted: DovetailConfiguration"),
+        (HEAD.replace("Dovetail", ""), "kind: Configuration: accepted: DovetailConfiguration"),
         ("", "None is not a mapping; accepted: apiVersion"),
         ("[]", "[] is not a mapping; accepted: apiVersion"),
         ("just words", "'just words' is not a mapping"),
@@ -172,7 +176,7 @@ def test_a_file_of_another_kind_is_refused(settings_file, text, said):
 )
 def test_what_is_not_plain_yaml_is_refused(settings_file, text):
     path = settings_file(text)
-    with pytest.raises(SettingsError, match="is not YAML"):
+    with pytest.raises(SettingsError, match="cannot be read as YAML"):
         load(path)
 
 

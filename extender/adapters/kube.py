@@ -150,8 +150,11 @@ def connect(kubeconfig: Path | None) -> Api:
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        where = f"kubeconfig {kubeconfig}" if kubeconfig else "the cluster that we run in"
-        raise ClusterError(f"cannot read how to reach {where}: {error}; give a file by --kubeconfig") from None
+        if kubeconfig is None:
+            text = str(error).rstrip(".")
+            raise ClusterError(f"this is not a pod of a cluster ({text}); give a file by --kubeconfig") from None
+        why = error if isinstance(error, (ConfigException, OSError)) else "it does not read as one"
+        raise ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig") from None
     configuration.retries = False
     return Api(client.ApiClient(configuration))
 

@@ -23,12 +23,23 @@ class Options:
 
     as_json: bool
     quick: bool
-    seeds: int
-    first_seed: int
-    traces: Path | None
+    seeds: int = 3
+    first_seed: int = 3
+    traces: Path | None = None
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+def _form(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what every benchmark can be told."""
+    for option in (
+        click.option("--quick", is_flag=True, help="A small form, in seconds: to see that it works, not to quote."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+    ):
+        command = option(command)
+    return command
+
+
+def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what replays of traces can be told."""
     for option in (
         click.option(
             "--traces",
@@ -43,15 +54,14 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="The first seed; the default rule and step were chosen on 0 to 2.",
         ),
         click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds."),
-        click.option("--quick", is_flag=True, help="A small form, in seconds: to see that it works, not to quote."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
     ):
         command = option(command)
     return command
 
 
 @click.group(invoke_without_command=True)
-@_options
+@_replays
+@_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
     """Measure how well pods are placed and how fast the verbs are.
@@ -71,7 +81,8 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
 
 
 @bench.command()
-@_options
+@_replays
+@_form
 @click.option("--shape-step", type=click.FloatRange(0, 1), help="Instead of the default step (placement.shapeStep).")
 @click.option("--ranking", "names", multiple=True, help="Only this one; can be repeated.")
 def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
@@ -86,7 +97,7 @@ def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) ->
 
 
 @bench.command()
-@_options
+@_form
 def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Time filter and prioritize beside a handler that only decodes and encodes, at 100 to 5,000 nodes.
 

@@ -505,7 +505,7 @@ def test_a_kubeconfig_that_is_of_no_use_is_named(tmp_path, text):
     path = tmp_path / "config"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ClusterError, match=r"cannot read how to reach kubeconfig .*config"):
+    with pytest.raises(ClusterError, match=r"config is not a kubeconfig: .*; give another by --kubeconfig"):
         connect(path)
 
 

@@ -26,7 +26,10 @@ def test_a_missing_extra_is_named_with_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = CliRunner().invoke(demo, ["--quick"])
     assert isinstance(found.exception, MissingExtra)
-    assert str(found.exception) == "matplotlib is missing; install it with: pip install 'dovetail[demo]'"
+    assert (
+        str(found.exception)
+        == "matplotlib is missing; run `make setup` in the checkout, or there: pip install '.[demo]'"
+    )
 
 
 def test_the_command_line_imports_nothing_of_the_extra():
