@@ -43,7 +43,7 @@ test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
 bench: setup ## Time the verbs, and measure the ranking rules on the traces
 	@$(BIN)/dovetail bench
 
-manifests: control-plane ## Render manifests/ from the chart
+manifests: setup ## Render manifests/ from the chart, with the pinned helm (built once)
 	@$(BIN)/python -m charts.render
 
 lock: ## Pin every dependency by hash
@@ -55,5 +55,5 @@ lock: ## Pin every dependency by hash
 		pyproject.toml -o requirements-dev.lock
 	@rm -rf $(VENV)-lock
 
-clean: ## Remove what was set up here (the binaries' cache stays)
+clean: ## Remove .venv and out/ with its reports (the binaries' cache stays)
 	@rm -rf $(VENV) out

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -35,10 +35,9 @@ log = structlog.get_logger()
 class Caches:
     """Whether what the watches have brought can be trusted."""
 
-    def __init__(self, watches: Sequence[Watch], stale_seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, watches: Sequence[Watch], stale_seconds: float) -> None:
         self._watches = watches
         self._stale_seconds = stale_seconds
-        self._clock = clock
         self._settled = threading.Event()
 
     def settle(self) -> None:
@@ -63,9 +62,8 @@ class Caches:
         return None
 
     def flight_time(self) -> float:
-        """Return now; while a watch is down, the time at which it was last heard: nothing can land meanwhile."""
-        down = [watch.heard_at for watch in self._watches if not watch.connected and watch.heard_at is not None]
-        return min((self._clock(), *down))
+        """Return the time that pods in flight grow old by; it stands still while a watch is down: nothing can land."""
+        return min(watch.connected_seconds() for watch in self._watches)
 
     def ages(self) -> dict[str, float]:
         """Return for how long each watch has been silent."""
@@ -85,7 +83,7 @@ class Service:
         self._watches = [
             Watch(api, resource, self._take, restarted=self._count_restart) for resource in (nodes(rules), pods())
         ]
-        self._caches = Caches(self._watches, settings.cluster.stale_seconds, time.monotonic)
+        self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         self._metrics.observe(self._gauges)
         self._server = Server(
             create_app(
@@ -122,7 +120,8 @@ class Service:
         log.info("stopped")
 
     def stop(self) -> None:
-        """Drain and end `run`."""
+        """Drain and end `run`; a filter call that waits for news is answered without."""
+        self._ledger.close()
         self._server.stop()
 
     def _start_watches(self) -> None:

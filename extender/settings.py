@@ -161,6 +161,10 @@ def _senseless(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - whatev
 
 def _accepted(of: object) -> str:
     """Return what a setting accepts, for those with words or bounds; empty for the others."""
+    if of == dict[str, str]:
+        return "accepted: a mapping of labels to strings (quote numbers, true and false)"
+    if of == tuple[CapacitySetting, ...]:
+        return "accepted: a list of {nodeSelector: ..., capacity: ...}"
     if of == _Rates:
         return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
     if get_origin(of) is Literal:

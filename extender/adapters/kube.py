@@ -40,7 +40,8 @@ OLDEST_MINOR = 33
 
 _PAGE = 500
 _WATCH_SECONDS = 300
-_SILENCE_SECONDS = 120
+_SILENCE_SECONDS = 75
+"""Bookmarks come every minute: a watch that is silent for longer hangs."""
 _LONGEST_PAUSE_SECONDS = 10.0
 
 log = structlog.get_logger()
@@ -208,8 +209,8 @@ class Watch:
     ) -> None:
         self.resource = resource
         self.synced = threading.Event()
-        self.connected = False
         self.heard_at: float | None = None
+        self._uptime: tuple[float, float | None] = (0.0, None)
         self._api = api
         self._sink = sink
         self._restarted = restarted
@@ -236,7 +237,7 @@ class Watch:
             except Exception as error:  # whatever it is: a loop that ended here would leave us blind
                 version, cause = "", "garbled"
                 log.warning("watch sent what cannot be read", resource=self.resource.name, error=repr(error))
-            self.connected = False
+            self._disconnect()
             if not self._stopped.is_set():
                 self._restarted(self.resource.name, cause)
                 self._stopped.wait(_pause(fruitless))
@@ -248,6 +249,16 @@ class Watch:
         if stream is not None:
             with suppress(ValueError, RuntimeError, OSError):  # it has ended by itself
                 stream.shutdown()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the stream is open."""
+        return self._uptime[1] is not None
+
+    def connected_seconds(self) -> float:
+        """Return for how long the stream has been open, all in all: a clock that stands still while it is not."""
+        before, since = self._uptime
+        return before + (self._clock() - since if since is not None else 0.0)
 
     def age_seconds(self) -> float:
         """Return for how long nothing has been heard; infinite before the first list."""
@@ -268,7 +279,7 @@ class Watch:
                 raise _Expired from None
             raise
         self._heard()
-        self.connected = True
+        self._uptime = (self._uptime[0], self._clock())
         try:
             for line in _lines(stream) if not self._stopped.is_set() else ():
                 yield self._take(msgspec.json.decode(line, type=_Change))
@@ -309,6 +320,9 @@ class Watch:
             self._sink((self.resource.gone if change.type == "DELETED" else self.resource.seen)(change.object))
         self._heard()
         return msgspec.json.decode(change.object, type=_Versioned).metadata.resource_version
+
+    def _disconnect(self) -> None:
+        self._uptime = (self.connected_seconds(), None)
 
     def _heard(self) -> None:
         self.heard_at = self._clock()

@@ -61,6 +61,8 @@ class Recorder:
                     log.warning("event refused", error=str(refusal))
             except ClusterError as error:
                 log.warning("event lost", error=str(error))
+            except Exception:  # whatever it is: a loop that ended here would lose all later events
+                log.exception("event lost")
 
     def stop(self) -> None:
         """End `run` after what was said so far."""

@@ -18,6 +18,12 @@ from waitress.task import WSGITask
 from extender.errors import DovetailError
 from extender.settings import Server as ServerSettings
 
+_CONNECTIONS = 1_000
+"""waitress' default of 100 idle connections would keep the probes out."""
+
+_IN_MEMORY_BYTES = 2**24
+"""A larger body waits in a temporary file: whole nodes of some 8,000 machines fit."""
+
 log = structlog.get_logger()
 
 
@@ -53,7 +59,8 @@ class Server:
             threads=settings.threads,
             channel_timeout=settings.keep_alive_seconds,
             max_request_body_size=settings.max_body_bytes + 1,  # waitress refuses what reaches it
-            inbuf_overflow=settings.max_body_bytes + 1,
+            inbuf_overflow=_IN_MEMORY_BYTES,
+            connection_limit=_CONNECTIONS,
             outbuf_overflow=2**30,
             recv_bytes=2**18,
             asyncore_use_poll=True,

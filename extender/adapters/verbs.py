@@ -19,6 +19,7 @@ from extender.adapters.kinds import node_from, pod_from, version_number
 from extender.adapters.metrics import Metrics
 from extender.adapters.refused import RefusedPods
 from extender.cluster.model import CapacityRule, Pod
+from extender.cluster.resources import IO_DIMENSIONS
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
 from extender.errors import DovetailError
@@ -163,7 +164,7 @@ class Verbs:
             if not passed.any():
                 if self._wait_for_news(pod, snapshot, rows, started):
                     continue
-                self._refused_pods.remember(pod, snapshot.heard)
+                self._refused_pods.remember(pod)
             candidates = np.zeros(len(base.layout.names), dtype=np.bool_)
             candidates[rows[passed & (rows < len(candidates))]] = True
             if self.ledger.assume(pod, candidates, base, self.readiness.flight_time()):
@@ -179,12 +180,25 @@ class Verbs:
         landing = started + self.wait_seconds - time.monotonic()
         if landing > 0 and self._may_land(pod, view, rows):
             return self.ledger.wait_past(view, landing)
-        return self._refused_pods.woken_by_news_to_come(pod, view.heard, started) and self._wait_for_lag(view)
+        lagging = started + _LAG_SECONDS - time.monotonic()
+        return lagging > 0 and self._may_be_behind(pod, view, rows) and self._wait_for_lag(view, lagging)
 
-    def _wait_for_lag(self, view: Snapshot) -> bool:
-        came = self.ledger.wait_past(view, _LAG_SECONDS)
-        if not came:
-            self._refused_pods.waited_in_vain(time.monotonic())
+    def _may_be_behind(self, pod: Pod, view: Snapshot, rows: Rows) -> bool:
+        """Say whether kube-scheduler may have heard what we have not.
+
+        It must have where CPU, memory or an extended resource is short: it counts these itself, and has just let these
+        nodes pass. Otherwise it may have where it asks again about a pod that has not changed.
+        """
+        short = judge(view, pod, in_flight=False).short[rows[rows >= 0]]
+        theirs = [view.layout.axis.index(name) for name in view.layout.axis if name not in IO_DIMENSIONS]
+        return bool(np.isin(short, theirs).any()) or self._refused_pods.woken_by_cluster(pod)
+
+    def _wait_for_lag(self, view: Snapshot, seconds: float) -> bool:
+        started = time.monotonic()
+        if not self._refused_pods.may_wait(started):
+            return False
+        came = self.ledger.wait_past(view, seconds)
+        self._refused_pods.waited(time.monotonic() - started)
         return came
 
     def _may_land(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> bool:

@@ -55,6 +55,7 @@ class Ledger:
         self._version = 0
         self._assumed = 0
         self._heard = 0
+        self._closed = False
         self._copies: dict[str, Floats] = {}
         self._nominations: Nominations | None = None
 
@@ -134,7 +135,14 @@ class Ledger:
         """Wait for an event, or a change, that the snapshot does not know; False if none comes within the time."""
         known = (snapshot.version, snapshot.heard)
         with self._changed:
-            return self._changed.wait_for(lambda: (self._version, self._heard) != known, timeout_seconds)
+            self._changed.wait_for(lambda: self._closed or (self._version, self._heard) != known, timeout_seconds)
+            return not self._closed and (self._version, self._heard) != known
+
+    def close(self) -> None:
+        """End every wait, now and later: the process is about to stop."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
     def newest_flight_since(self) -> float | None:
         """Return when the youngest pod in flight took off; None if none is in flight."""

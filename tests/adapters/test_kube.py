@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 import urllib3
@@ -541,3 +542,32 @@ def test_stop_ends_a_watch_that_waits_for_bytes_at_once():
         release.set()
     assert not thread.is_alive()
     assert took < 2
+
+
+def test_the_time_that_a_stream_was_open_stands_still_while_it_is_not():
+    now = [0.0]
+    seen = []
+
+    class Api:
+        def __init__(self):
+            self.calls = 0
+
+        def get(self, path, params=(), *, seconds=30.0):
+            if ("watch", "true") not in params:
+                return SimpleNamespace(data=b'{"metadata":{"resourceVersion":"1"},"items":[]}')
+            self.calls += 1
+            if self.calls == 2:
+                seen.append(watch.connected_seconds())
+                now[0] += 20  # down for 20 s before the second stream opens
+            if self.calls == 3:
+                watch.stop()
+            return SimpleNamespace(stream=self._stream, close=lambda: None, shutdown=lambda: None)
+
+        def _stream(self, size):
+            now[0] += 7  # open for 7 s
+            yield b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"2"}}}\n'
+
+    watch = Watch(Api(), pods(), lambda _: None, clock=lambda: now[0])
+    watch.run()
+    assert seen == [7]
+    assert watch.connected_seconds() == 14

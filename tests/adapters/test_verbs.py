@@ -294,3 +294,20 @@ def test_news_that_kube_scheduler_had_first_is_waited_for_a_moment():
     extender = full()
     threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-old"))).start()
     assert extender.filter(pod(network=50), "a")["NodeNames"] == ["a"]
+
+
+def test_where_kube_scheduler_counts_room_that_we_do_not_the_news_is_waited_for_even_at_the_first_call():
+    # CPU: kube-scheduler has just let node a pass, so the old pod must have gone, though we have not heard of it.
+    extender = Extender("a")
+    extender.ledger.apply(landed("old", "a", cpu=4000.0))
+    extender.ledger.apply(landed("other", "b"))
+    threading.Timer(0.01, lambda: extender.ledger.apply(landed("other", "b", version=3))).start()
+    threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-old"))).start()
+    assert extender.filter(pod(cpu="2"), "a")["NodeNames"] == ["a"], "also past news that does not help"
+
+
+def test_closing_the_ledger_ends_a_wait():
+    extender = Extender("a", wait_seconds=3_600.0)
+    extender.filter(pod("first", network=80), "a")
+    threading.Timer(0.05, extender.ledger.close).start()
+    assert extender.filter(pod("second", network=80), "a")["NodeNames"] == []

@@ -58,9 +58,6 @@ def test_helm_finds_nothing_to_complain_of(helm, mode, tmp_path):
 @pytest.mark.parametrize(
     ("mode", "changes", "complaint"),
     [
-        ("existing", {"existing__clusterIP": ""}, "/existing/clusterIP"),
-        ("existing", {"existing__clusterIP": "dovetail.dovetail-system.svc"}, "/existing/clusterIP"),
-        ("existing", {"existing__clusterIP": "10.96.0.256"}, "/existing/clusterIP"),
         ("scheduler", {"replica": 3}, "'replica' not allowed"),
         ("scheduler", {"config__server__adress": "::"}, "'adress' not allowed"),
         ("scheduler", {"config__server__address": "127.0.0.1"}, "'0.0.0.0', '::'"),
@@ -79,7 +76,31 @@ def test_the_schema_refuses_what_cannot_work(helm, mode, changes, complaint):
     assert complaint in refused.value.stderr
 
 
-@pytest.mark.parametrize("address", [SERVICE_ADDRESS, "fd00:10:96::fa"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "dovetail.dovetail-system.svc",
+        "None",
+        "10.96.0.256",
+        "10.96.0",
+        "fd00:10:96",
+        "fd00::96::fa",
+        "1:2:3:4:5:6:7:8::",
+    ],
+)
+def test_what_is_no_address_is_refused_in_words(helm, address):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, with_values("existing", existing__clusterIP=address))
+
+    complaint = refused.value.stderr
+    assert f'existing.clusterIP is "{address}"; accepted in mode existing: a free IP address' in complaint
+    assert "pattern" not in complaint
+
+
+@pytest.mark.parametrize(
+    "address", [SERVICE_ADDRESS, "fd00:10:96::fa", "fd00:10:96::", "fd00:1:2:3:4:5:6::", "fd00:1:2:3:4:5:6:fa"]
+)
 def test_a_fixed_address_of_either_family_is_accepted(helm, address):
     objects = list(yaml.safe_load_all(template(helm, with_values("existing", existing__clusterIP=address))))
 
@@ -273,6 +294,57 @@ def test_no_policy_shuts_the_clusters_scheduler_out_unless_it_is_named(helm, ren
 
     (rule,) = only(objects, "NetworkPolicy")["spec"]["ingress"]
     assert rule == {"ports": [{"port": 10351}], "from": peers}
+
+
+def test_a_policy_that_would_shut_the_clusters_scheduler_out_is_refused(helm):
+    values = with_values("existing", networkPolicy={"from": [{"namespaceSelector": {}}, {"podSelector": {}}]})
+
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, values)
+
+    assert "networkPolicy.from has no ipBlock" in refused.value.stderr
+    assert "Add these addresses" in refused.value.stderr
+
+    values["networkPolicy"]["enabled"] = False
+    assert "kind: NetworkPolicy" not in template(helm, values)
+
+
+def capacity(rate):
+    return with_values(
+        "scheduler", config__cluster__capacities=[{"nodeSelector": {"a": "b"}, "capacity": {"disk-read": rate}}]
+    )
+
+
+@pytest.mark.parametrize("rate", ["5X", "5 M", "5MB", "-5M", "", "M", "1e", "0x10", "5KI", -1, 2**53, True, None])
+def test_a_capacity_that_the_service_would_refuse_is_refused_here(helm, rate):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, capacity(rate))
+
+    assert "/config/cluster/capacities/0/capacity/disk-read" in refused.value.stderr
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        *[("1250M", 1.25e9), ("100Mi", 100 * 2**20), (1_250_000_000, 1.25e9), (0.5, 1), ("1.5e9", 1.5e9), (0, 0)],
+        *[
+            ("2E+3", 2000),
+            ("7500m", 8),
+            (".5Ki", 512),
+            ("+5k", 5000),
+            ("1n", 1),
+            ("1u", 1),
+            ("1Ti", 2**40),
+            ("1P", 1e15),
+        ],
+    ],
+)
+def test_a_capacity_reaches_the_service(helm, rate, expected):
+    objects = list(yaml.safe_load_all(template(helm, capacity(rate))))
+
+    settings = parse(yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"]))
+    (rule,) = settings.capacity_rules()
+    assert rule.capacity == {"disk-read": expected}
 
 
 def test_changed_settings_restart_the_pods(helm, rendered):

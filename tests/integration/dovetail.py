@@ -10,11 +10,10 @@ import urllib.request
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 
-import msgspec
 import yaml
+from kubernetes.utils import parse_quantity
 
 from charts.render import ROOT
-from extender.adapters.kinds import NodeObject, PodObject, node_from, pod_from
 from extender.controlplane import workload
 from tests.chart.rbac import granted
 
@@ -96,35 +95,57 @@ def dovetail_on(control_plane, *, settings=None, **options):
 
 
 def demands(client):
-    """Return what each pod that holds a node demands, by node, as the API server has it."""
+    """Return what each pod that holds a node demands, by node: added up here, by nothing of ours.
+
+    For pods of plain containers that were not resized; cpu in millicores.
+    """
     held = defaultdict(list)
-    for manifest in workload.pods(client):
-        pod = pod_from(_as(PodObject, manifest))
-        if pod.holds:
-            held[pod.holds].append(pod.demand)
+    for pod in workload.pods(client):
+        if pod["spec"].get("nodeName") and pod["status"]["phase"] not in ("Succeeded", "Failed"):
+            demand = Counter(rates(pod, "dovetail.dev/demand"))
+            for container in pod["spec"]["containers"]:
+                demand.update(amounts(container["resources"].get("requests", {})))
+            held[pod["spec"]["nodeName"]].append(demand)
     return held
+
+
+def offers(client):
+    """Return what each node offers, by node."""
+    found = {}
+    for node in workload.nodes(client):
+        declared = rates(node, "dovetail.dev/capacity")
+        found[node["metadata"]["name"]] = {**amounts(node["status"]["allocatable"]), **declared}
+    return found
+
+
+def rates(manifest, annotation):
+    """Return bytes per second."""
+    declared = json.loads(manifest["metadata"].get("annotations", {}).get(annotation, "{}"))
+    return {name: float(parse_quantity(quantity)) for name, quantity in declared.items()}
+
+
+def amounts(quantities):
+    """Return CPU in millicores and memory in bytes."""
+    read = {name: parse_quantity(quantities[name]) for name in ("cpu", "memory") if name in quantities}
+    return {name: float(amount * 1000 if name == "cpu" else amount) for name, amount in read.items()}
 
 
 def over_allocated(client):
     """Return by how much each (node, dimension) is over-allocated; empty where nothing is."""
     held, over = demands(client), {}
-    for manifest in workload.nodes(client):
-        node = node_from(_as(NodeObject, manifest), ())
-        taken = Counter()
-        for demand in held[node.name]:
-            taken.update(demand)
-        over |= {(node.name, d): taken[d] - limit for d, limit in node.allocatable.items() if taken[d] > limit}
+    for node, offered in offers(client).items():
+        taken = sum(held[node], Counter())
+        over |= {(node, d): taken[d] - limit for d, limit in offered.items() if taken[d] > limit}
     return over
 
 
 def allocated_in_truth(client):
     """Return what is allocated on the nodes that declare a dimension (cores, bytes, bytes per second)."""
     held, total = demands(client), dict.fromkeys(("cpu", "memory", *IO), 0.0)
-    for manifest in workload.nodes(client):
-        node = node_from(_as(NodeObject, manifest), ())
-        for demand in held[node.name]:
-            for dimension in total.keys() & node.allocatable.keys():
-                total[dimension] += demand.get(dimension, 0.0)
+    for node, offered in offers(client).items():
+        taken = sum(held[node], Counter())
+        for dimension in total.keys() & offered.keys():
+            total[dimension] += taken[dimension]
     total["cpu"] /= 1000
     return total
 
@@ -154,7 +175,3 @@ def equal_nodes(builders, count, **options):
     """Return nodes of 16 cores, 64 GiB and 1,000 bytes a second in each I/O dimension."""
     offered = {"cpu": 16, "memory": "64Gi", "capacity": dict.fromkeys(IO, 1000), **options}
     return [builders.node(f"node-{number:03d}", **copy.deepcopy(offered)) for number in range(count)]
-
-
-def _as(kind, manifest):
-    return msgspec.convert(manifest, kind)

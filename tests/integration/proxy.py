@@ -1,17 +1,20 @@
 """A TCP proxy on loopback whose connections can be cut: a network between the extender and the API server."""
 
 import contextlib
+import queue
 import socket
 import threading
+import time
 
 
 class Proxy:
-    """Forwards to a port until `cut`; with `closed` set, refuses new connections by closing them at once."""
+    """Forwards to a port until `cut`; `closed` refuses new connections, `lag_seconds` delays what the server says."""
 
     def __init__(self, port):
         self._to = ("127.0.0.1", port)
         self._pairs = []
         self.closed = False
+        self.lag_seconds = 0.0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,14 +49,26 @@ class Proxy:
                 near.close()
                 continue
             self._pairs.append((near, far))
-            for ends in ((near, far), (far, near)):
-                threading.Thread(target=_copy, args=ends, daemon=True).start()
+            threading.Thread(target=_copy, args=(near, far, lambda: 0.0), daemon=True).start()
+            threading.Thread(target=_copy, args=(far, near, lambda: self.lag_seconds), daemon=True).start()
 
 
-def _copy(source, target):
+def _copy(source, target, lag):
+    """Copy until the end; what is read now is sent `lag` seconds later, in order."""
+    late = queue.Queue()
+    threading.Thread(target=_send, args=(late, target), daemon=True).start()
     with contextlib.suppress(OSError):
         while data := source.recv(2**16):
-            target.sendall(data)
-    for end in (source, target):
-        with contextlib.suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
+            late.put((time.monotonic() + lag(), data))
+    late.put((0.0, b""))
+    with contextlib.suppress(OSError):
+        source.shutdown(socket.SHUT_RDWR)
+
+
+def _send(late, target):
+    with contextlib.suppress(OSError):
+        while (item := late.get())[1]:
+            time.sleep(max(0.0, item[0] - time.monotonic()))
+            target.sendall(item[1])
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)

@@ -6,6 +6,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -21,6 +22,7 @@ from tests.integration.dovetail import (
     equal_nodes,
     mixed_pods,
     over_allocated,
+    scheduler_configuration,
 )
 from tests.integration.proxy import Proxy
 
@@ -203,14 +205,44 @@ def compact(control_plane, client):
         assert answer.status == 200
 
 
+@pytest.mark.parametrize("grace", [{"gracePeriodSeconds": 0}, {}], ids=["at once", "gracefully"])
+@pytest.mark.parametrize("asks", [{"cpu": 2}, {"cpu": "10m", "demand": {"network-in": 800}}], ids=["cpu", "network"])
+def test_room_that_kube_scheduler_hears_of_first_goes_to_the_pod_that_waits_for_it(
+    client, behind_proxy, start_scheduler, asks, grace
+):
+    # The extender hears of everything 40 ms after kube-scheduler. Refused by what it knows, the pod would sleep on.
+    dovetail, proxy, _ = behind_proxy
+    start_scheduler(scheduler_configuration(dovetail.url), name="ahead")
+    workload.create_nodes(client, equal_nodes(builders, 1, cpu=2))
+    workload.create_pods(client, [builders.pod("first", scheduler_name="dovetail", **asks)])
+    workload.wait_until(lambda: bound(client) == 1, 15, "the first pod")
+    workload.create_pods(client, [builders.pod("second", scheduler_name="dovetail", **asks)])
+    time.sleep(1)
+    assert bound(client) == 1
+    proxy.lag_seconds = 0.04
+    request(client, "DELETE", "/api/v1/namespaces/default/pods/first", **grace)
+    workload.wait_until(lambda: "second" in workload.bound_pods(client), 10, "the room to be used")
+
+
 def test_sigterm_answers_what_was_asked_and_ends_within_seconds(behind_proxy, client):
     dovetail, _, process = behind_proxy
-    workload.create_nodes(client, equal_nodes(builders, 2))
-    workload.wait_until(lambda: dovetail.metric("dovetail_nodes") == 2, 10, "the nodes to be seen")
-    asked = {"Pod": {"metadata": {"uid": "u", "name": "p"}}, "NodeNames": ["node-000", "node-001"]}
-    assert dovetail.call("filter", asked)[0] == 200
+    workload.create_nodes(client, equal_nodes(builders, 1))
+    workload.wait_until(lambda: dovetail.metric("dovetail_nodes") == 1, 10, "the node to be seen")
+    answers = []
+
+    def ask(uid):
+        demand = {"dovetail.dev/demand": '{"network-in": 800}'}
+        asked = {"Pod": {"metadata": {"uid": uid, "annotations": demand}}, "NodeNames": ["node-000"]}
+        answers.append(dovetail.call("filter", asked)[0])
+
+    ask("in flight")
+    waiting = threading.Thread(target=ask, args=("waits for it",))
+    waiting.start()
+    time.sleep(0.15)
     process.send_signal(signal.SIGTERM)
     assert process.wait(5) == 0
+    waiting.join(5)
+    assert answers == [200, 200]
 
 
 def test_what_is_malformed_is_refused_with_its_reason_and_harms_nobody(control_plane, client):

@@ -16,12 +16,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{- /* Checked here and not by the schema, whose complaint would be the patterns themselves. */}}
+{{- define "dovetail.clusterIP" -}}
+{{- $address := .Values.existing.clusterIP }}
+{{- $byte := "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" }}
+{{- $v4 := regexMatch (printf "^(%s[.]){3}%s$" $byte $byte) $address }}
+{{- $group := "[0-9A-Fa-f]{1,4}" }}
+{{- $whole := regexMatch (printf "^(%s:){7}%s$" $group $group) $address }}
+{{- $some := printf "(%s(:%s){0,6})?" $group $group }}
+{{- $shortened := and (regexMatch (printf "^%s::%s$" $some $some) $address) (le (len (compact (splitList ":" $address))) 7) }}
+{{- if not (or $v4 $whole $shortened) }}
+{{- fail (printf `existing.clusterIP is %q; accepted in mode existing: a free IP address of the cluster's service range, such as 10.96.0.250, and no name, because kube-scheduler cannot resolve names of the cluster. docs/install.md says how to choose one.` $address) }}
+{{- end }}
+{{- $address }}
+{{- end }}
+
 {{- /* Where kube-scheduler calls us: inside the pod, or at the Service's address (in brackets for IPv6). */}}
 {{- define "dovetail.url" -}}
 {{- $address := "127.0.0.1" }}
 {{- if eq .Values.config.server.address "::" }}{{ $address = "[::1]" }}{{ end }}
 {{- if eq .Values.mode "existing" }}
-{{- $address = .Values.existing.clusterIP }}
+{{- $address = include "dovetail.clusterIP" . }}
 {{- if contains ":" $address }}{{ $address = printf "[%s]" $address }}{{ end }}
 {{- end }}
 {{- printf "http://%s:%d" $address (int .Values.config.server.port) }}
