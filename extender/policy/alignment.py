@@ -129,22 +129,60 @@ def fullness(room: Floats, nodes: Offered) -> Floats:
     return np.asarray(nodes.whole - np.einsum("nr,nr->n", room, nodes.share))
 
 
-def ffd_prod(demand: Floats, capacity: Floats) -> Floats:
-    """Return the product of demand / capacity per task class [C]: the larger goes first (Tetris, 5.3.1).
+class TaskRule(Protocol):
+    """Scores task classes for one machine: Tetris' own question."""
 
-    `demand` [C, R], `capacity` [R] of the machine. Only orders task classes: it does not tell one
-    node from another. A class that leaves one dimension of the machine alone gets zero.
-    """
-    return np.asarray(np.prod(_fractions(demand, capacity), axis=1))
+    def __call__(self, demand: Floats, free: Floats) -> Floats:
+        """Return a score per class [C], higher is better.
+
+        `demand` [C, R] and `free` [R] are divided by that machine's capacity, 0 where it has none or does not limit it.
+        """
 
 
-def ffd_sum(demand: Floats, capacity: Floats) -> Floats:
-    """Return the sum of demand / capacity per task class [C]: the larger goes first (Tetris, 5.3.1).
+def task_dot(demand: Floats, free: Floats) -> Floats:
+    """Return the sum of demand x free (Tetris, 3.2): large tasks, and those that want what is plentiful."""
+    return np.asarray(demand @ free)
 
-    `demand` [C, R], `capacity` [R] of the machine. Only orders task classes: it does not tell one
-    node from another.
-    """
-    return np.asarray(np.sum(_fractions(demand, capacity), axis=1))
+
+def task_cosine(demand: Floats, free: Floats) -> Floats:
+    """Return the cosine of the angle between demand and free: shape alone, not size; 0 where either is nothing."""
+    lengths = np.sqrt(np.einsum("cr,cr->c", demand, demand) * (free @ free))
+    return np.asarray(np.divide(demand @ free, lengths, out=np.zeros(len(demand)), where=lengths > 0))
+
+
+def task_l2_norm_diff(demand: Floats, free: Floats) -> Floats:
+    """Return minus the sum of (demand - free)^2: the least left over wins (Tetris, 5.3.1; the sign is ours)."""
+    left = demand - free
+    return np.asarray(-np.einsum("cr,cr->c", left, left))
+
+
+def task_l2_norm_ratio(demand: Floats, free: Floats) -> Floats:
+    """Return the sum of (demand / free)^2: who uses most of what is scarce wins (Tetris, 5.3.1; the sign is ours)."""
+    ratio = np.divide(demand, free, out=np.zeros_like(demand), where=free > 0)
+    return np.asarray(np.einsum("cr,cr->c", ratio, ratio))
+
+
+def task_ffd_prod(demand: Floats, free: Floats) -> Floats:
+    """Return the product of demand over the dimensions that the machine has left: the largest task wins."""
+    return np.asarray(np.prod(demand[:, free > 0], axis=1))
+
+
+def task_ffd_sum(demand: Floats, free: Floats) -> Floats:  # noqa: ARG001 - one signature for all rules
+    """Return the sum of demand: the largest task wins."""
+    return np.asarray(demand.sum(axis=1))
+
+
+TASK_RULES: Mapping[str, TaskRule] = MappingProxyType(
+    {
+        "dot": task_dot,
+        "cosine": task_cosine,
+        "l2-norm-diff": task_l2_norm_diff,
+        "l2-norm-ratio": task_l2_norm_ratio,
+        "ffd-prod": task_ffd_prod,
+        "ffd-sum": task_ffd_sum,
+    }
+)
+"""The rules of Tetris' table 8, as it asks them: which task for this machine."""
 
 
 def _demand_squared(demand: Floats, nodes: Offered) -> Floats:
@@ -154,9 +192,3 @@ def _demand_squared(demand: Floats, nodes: Offered) -> Floats:
 
 def _room_squared(room: Floats, nodes: Offered) -> Floats:
     return np.asarray((room * room) @ nodes.weight)
-
-
-def _fractions(demand: Floats, capacity: Floats) -> Floats:
-    """Return demand by capacity over the dimensions that the machine has and limits [C, K]."""
-    has = (capacity > 0) & np.isfinite(capacity)
-    return demand[:, has] / capacity[has]

@@ -9,10 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from extender.policy.alignment import (
     RULES,
+    TASK_RULES,
     cosine,
     dot,
-    ffd_prod,
-    ffd_sum,
     fullness,
     l2_norm_diff,
     l2_norm_ratio,
@@ -202,14 +201,20 @@ def test_cosine_and_fullness_stay_within_0_and_1(cluster):
 
 
 def test_ffd_rules_order_task_classes_by_product_and_by_sum():
-    demand = np.array([[4.0, 10.0, 5.0], [1.0, 80.0, 5.0]])
-    capacity = np.array([8.0, 100.0, np.inf])
-    # 0.5 x 0.1 = 0.05, 0.125 x 0.8 = 0.1; 0.5 + 0.1 = 0.6, 0.125 + 0.8 = 0.925; the third has no limit
-    assert_allclose(ffd_prod(demand, capacity), [0.05, 0.1])
-    assert_allclose(ffd_sum(demand, capacity), [0.6, 0.925])
+    demand = np.array([[0.5, 0.1], [0.125, 0.8]])  # parts of the machine
+    free = np.array([1.0, 0.5])
+    assert_allclose(TASK_RULES["ffd-prod"](demand, free), [0.05, 0.1])
+    assert_allclose(TASK_RULES["ffd-sum"](demand, free), [0.6, 0.925])
 
 
-def test_ffd_rules_leave_out_what_the_machine_does_not_have():
-    demand = np.array([[4.0, 1.0]])
-    assert_allclose(ffd_prod(demand, np.array([8.0, 0.0])), [0.5])
-    assert_allclose(ffd_sum(demand, np.array([8.0, 0.0])), [0.5])
+def test_task_rules_by_hand():
+    demand, free = np.array([[0.5, 0.0], [0.25, 0.25]]), np.array([1.0, 0.5])
+    assert_allclose(TASK_RULES["dot"](demand, free), [0.5, 0.25 + 0.125])
+    assert_allclose(TASK_RULES["cosine"](demand, free), [0.5 / (0.5 * 1.25**0.5), 0.375 / (0.125 * 1.25) ** 0.5])
+    assert_allclose(TASK_RULES["l2-norm-diff"](demand, free), [-(0.25 + 0.25), -(0.5625 + 0.0625)])
+    assert_allclose(TASK_RULES["l2-norm-ratio"](demand, free), [0.25, 0.0625 + 0.25])
+
+
+def test_a_dimension_with_nothing_free_does_no_harm_to_any_task_rule():
+    demand, free = np.array([[0.5, 0.0]]), np.array([0.5, 0.0])
+    assert all(np.isfinite(rule(demand, free)).all() for rule in TASK_RULES.values())

@@ -1,0 +1,124 @@
+"""What waits, as arrays: task classes [C], the jobs [J] that they belong to, and where their inputs are.
+
+Cost follows classes, not tasks: a stage of ten thousand equal tasks is one row. The control loops build this from pods,
+the simulator from its workload.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Each task of the class reads one block, from whichever node has a copy.
+
+    `copies` [T, K] are the nodes (rows) that hold task t's block, -1 for none; `waiting` [T] says which tasks wait;
+    `nodes` is the number of nodes, N.
+    """
+
+    copies: Rows
+    waiting: NDArray[np.bool_]
+    nodes: int
+
+    def at(self, node: int) -> Rows:
+        """Return the tasks, waiting or not, whose block is on this node."""
+        order, starts = self._by_node
+        return order[starts[node] : starts[node + 1]]
+
+    def without(self, tasks: Rows) -> "Blocks":
+        """Return the same blocks with these tasks no longer waiting; what was indexed and counted is kept."""
+        waiting = self.waiting.copy()
+        waiting[tasks] = False
+        blocks = Blocks(self.copies, waiting, self.nodes)
+        copies = self.copies[tasks]
+        left = self.local - np.bincount(copies[copies >= 0], minlength=self.nodes)
+        blocks.__dict__.update(_by_node=self._by_node, local=left)
+        return blocks
+
+    @cached_property
+    def local(self) -> Counts:
+        """How many waiting tasks have a copy of their block on each node [N]."""
+        copies = self.copies[self.waiting]
+        return np.bincount(copies[copies >= 0], minlength=self.nodes)
+
+    @cached_property
+    def _by_node(self) -> tuple[Rows, Rows]:
+        """Return the tasks sorted by node, and where each node's begin."""
+        tasks, places = np.nonzero(self.copies >= 0)
+        nodes = self.copies[tasks, places]
+        order = np.argsort(nodes, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(nodes, minlength=self.nodes))))
+        return tasks[order], starts
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Each task of the class reads a part from every one of these nodes (a shuffle).
+
+    `nodes` [K] are distinct rows, ascending; `rates` [K] bytes per second from each at the task's peak.
+    """
+
+    nodes: Rows
+    rates: Floats
+
+
+Inputs = Blocks | Spread | None
+"""None: whatever the class reads, it reads on the machine that it runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs that have something waiting or running [J].
+
+    `allocated` [J, R] is what their running tasks were promised, wherever; `work` [J] the remaining work
+    (policy.remaining); `queue` [J] the row of its queue; `weight` [J] its weight among the jobs of that queue;
+    `queue_weight` [Q].
+    """
+
+    names: Sequence[str]
+    queue: Rows
+    weight: Floats
+    allocated: Floats
+    work: Floats
+    queue_names: Sequence[str]
+    queue_weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What runs, for reservations [T]: on which node, until when it is expected to, what it holds there [T, R]."""
+
+    node: Rows
+    ends_at: Floats
+    demand: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """All waiting tasks by class [C], rows in the order of (queue, job, stage, demand), so that ties are the same ties.
+
+    `demand` [C, R] is what a task takes of its machine besides reading its input; `reading` [C] the bytes per second
+    that it reads at its peak, from `inputs`; `duration` [C] its expected seconds; `count` [C] how many wait, 0 allowed;
+    `since` [C] when the class became able to run or last had a task started, whichever is later; `finished` [C] the
+    part of its stage that is done, in [0, 1].
+    """
+
+    names: Sequence[str]
+    job: Rows
+    count: Counts
+    demand: Floats
+    reading: Floats
+    inputs: Sequence[Inputs]
+    duration: Floats
+    since: Floats
+    finished: Floats
+    jobs: Jobs
+    running: Running | None = None

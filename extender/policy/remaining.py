@@ -1,0 +1,21 @@
+"""How much work a job has left: what shortest-remaining-time-first goes by (Tetris, 3.3.1)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def work_per_task(demand: Floats, duration: Floats, total: Floats) -> Floats:
+    """Return the work of one task of each stage [S]: its seconds x the sum of its demand / the cluster's total.
+
+    `demand` [S, R] with reading as disk-read, `duration` [S] seconds, `total` [R] the cluster's capacity. A dimension
+    that the cluster has none of or does not limit takes no part.
+    """
+    counts = (total > 0) & np.isfinite(total)
+    return np.asarray(duration * (demand[:, counts] / total[counts]).sum(axis=1))
+
+
+def remaining_work(work: Floats, left: NDArray[np.int64], job: NDArray[np.intp], jobs: int) -> Floats:
+    """Return the remaining work of each job [J]: `work` per task [S] x tasks not yet ended [S], summed by `job` [S]."""
+    return np.bincount(job, weights=work * left, minlength=jobs).astype(np.float64)

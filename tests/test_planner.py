@@ -1,0 +1,250 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.cluster.model import Node
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.snapshot import Nominations, Snapshot, layout_of
+from extender.cluster.waiting import Blocks, Jobs, Running, Spread, Waiting
+from extender.errors import SettingsError
+from extender.planner import Carried, Planner, Policy, plan_once
+
+NOBODY = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((0, 6)))
+
+
+def cluster(*capacities, allocated=None, names=None):
+    names = names or [f"n{i}" for i in range(len(capacities))]
+    nodes = {
+        name: Node(name, {d: float(c) for d, c in zip(DIMENSIONS, row, strict=False) if np.isfinite(c)})
+        for name, row in zip(names, capacities, strict=True)
+    }
+    layout = layout_of(nodes)
+    load = np.zeros(layout.capacity.shape) if allocated is None else np.array(allocated, float)
+    return Snapshot(0, 0, layout, load, np.zeros_like(load), NOBODY)
+
+
+def tasks(*classes, work=None, since=0.0, running=None, held=None):
+    """Each class: (job, count, demand of up to 6, reading, inputs, finished)."""
+    jobs = 1 + max(c[0] for c in classes)
+    rows = [(*c, *(None,) * (6 - len(c))) for c in classes]
+    demand = np.array([[*c[2], *(0.0,) * (6 - len(c[2]))] for c in rows], float)
+    return Waiting(
+        names=[f"class{i}" for i in range(len(rows))],
+        job=np.array([c[0] for c in rows]),
+        count=np.array([c[1] for c in rows]),
+        demand=demand,
+        reading=np.array([float(c[3] or 0.0) for c in rows]),
+        inputs=[c[4] for c in rows],
+        duration=np.full(len(rows), 10.0),
+        since=np.full(len(rows), since),
+        finished=np.array([float(c[5] or 0.0) for c in rows]),
+        jobs=Jobs(
+            names=[f"job{j}" for j in range(jobs)],
+            queue=np.zeros(jobs, np.intp),
+            weight=np.ones(jobs),
+            allocated=np.zeros((jobs, 6)) if held is None else np.array(held, float),
+            work=np.ones(jobs) if work is None else np.array(work, float),
+            queue_names=["default"],
+            queue_weight=np.ones(1),
+        ),
+        running=running,
+    )
+
+
+def once(snapshot, waiting, policy=None, now=0.0, carried=None, explain=False):
+    return plan_once(policy or Policy(), snapshot, waiting, now, carried or Carried(), explain=explain)
+
+
+def pairs(plan):
+    return list(zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), strict=True))
+
+
+def load_of(snapshot, waiting, plan):
+    """Add up what the plan takes of every node, one assignment at a time."""
+    load = snapshot.allocated.copy()
+    a = plan.assignments
+    for c, m, s in zip(a.task_class.tolist(), a.node.tolist(), a.source.tolist(), strict=True):
+        load[m] += waiting.demand[c]
+        inputs, rate = waiting.inputs[c], waiting.reading[c]
+        if isinstance(inputs, Spread):
+            for n, r in zip(inputs.nodes.tolist(), inputs.rates.tolist(), strict=True):
+                load[n, 2] += r
+                if n != m:
+                    load[n, 5] += r
+                    load[m, 4] += r
+        else:
+            source = m if inputs is None else s
+            load[source, 2] += rate
+            if source != m:
+                load[source, 5] += rate
+                load[m, 4] += rate
+    return load
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+def test_the_class_that_aligns_best_goes_first(matching):
+    # Free (10, 4) of (10, 10): a wants (4, 1): .4 * 1 + .1 * .4 = .44; b (2, 3): .2 + .12 = .32. Two a leave (2, 2).
+    snapshot = cluster((10, 10), allocated=[[0, 6, 0, 0, 0, 0]])
+    plan = once(snapshot, tasks((0, 2, (4, 1)), (1, 2, (2, 3))), Policy(matching=matching, srtf=0))
+    assert pairs(plan) == [(0, 0), (0, 0)]
+    assert plan.terms.alignment[0] == pytest.approx(0.44)
+
+
+def test_remaining_work_pulls_against_alignment():
+    # a .8, b .4; work 3 and 1: eps = mean(a)/mean(p) = .6/2 = .3: .8 - .9 = -.1 against .4 - .3 = .1.
+    waiting = tasks((0, 1, (8,)), (1, 1, (4,)), work=[3, 1])
+    assert pairs(once(cluster((10,)), waiting)) == [(1, 0)]
+    assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(0, 0)]
+
+
+def test_the_last_tasks_before_a_barrier_go_first():
+    waiting = tasks((0, 1, (8,)), (1, 1, (4,), 0, None, 0.95))
+    assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(1, 0)]
+    assert pairs(once(cluster((10,)), waiting, Policy(srtf=0, barrier=1))) == [(0, 0)]
+
+
+def test_near_one_the_fairness_knob_serves_the_job_furthest_below_its_share():
+    waiting = tasks((0, 5, (4,)), (1, 5, (2,)), held=[[6, 0, 0, 0, 0, 0], [0] * 6])
+    assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.99, srtf=0)))[0] == (1, 0)
+    assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.0, srtf=0)))[0] == (0, 0)
+
+
+def test_deficits_are_carried_and_the_group_owed_most_is_served():
+    # Job 0's tasks align better. Each takes .4 of the cluster: job 1 is owed .5 * .4 = .2 after the first.
+    waiting = tasks((0, 9, (4,)), (1, 9, (3,)))
+    planner = Planner(Policy(sharing="deficit", kappa=0.15, srtf=0))
+    assert pairs(planner.plan(cluster((10,)), waiting, 0.0)) == [(0, 0), (1, 0), (1, 0)]
+    assert planner.carried.deficits["job0"] == pytest.approx(-0.2 + 0.15 + 0.15)
+
+
+def test_a_block_is_read_where_it_is_if_there_is_room_and_the_placement_names_its_task():
+    blocks = Blocks(np.array([[1], [0]]), np.ones(2, bool), 2)
+    snapshot = cluster((4, 4, 10, 10, 10, 10), (4, 4, 10, 10, 10, 10))
+    plan = once(snapshot, tasks((0, 2, (3, 1), 5, blocks)))
+    assert sorted(pairs(plan)) == [(0, 0), (0, 1)]
+    assert (plan.assignments.source == plan.assignments.node).all()
+    assert sorted(plan.assignments.task.tolist()) == [0, 1]
+
+
+def test_a_remote_read_needs_room_at_the_source_and_on_both_links():
+    blocks = Blocks(np.array([[1]]), np.ones(1, bool), 2)
+    here, full = (4, 4, 10, 10, 10, 10), (1, 1, 10, 10, 10, 10)  # node 1 holds the block and has no CPU for the task
+    waiting = tasks((0, 1, (3, 1), 5, blocks))
+    plan = once(cluster(here, full), waiting)
+    assert pairs(plan) == [(0, 0)]
+    assert plan.assignments.source.tolist() == [1]
+    assert plan.terms.remote.tolist() == [0.9]
+    for dimension, node in ((2, 1), (5, 1), (4, 0)):
+        load = np.zeros((2, 6))
+        load[node, dimension] = 6
+        assert not pairs(once(cluster(here, full, allocated=load), waiting)), DIMENSIONS[dimension]
+
+
+def test_a_shuffle_needs_room_at_every_source():
+    spread = Spread(np.array([0, 1]), np.array([2.0, 2.0]))
+    waiting = tasks((0, 1, (1, 1), 4, spread))
+    ten = (10,) * 6
+    assert len(once(cluster(ten, ten), waiting).assignments) == 1
+    load = np.zeros((2, 6))
+    load[0, 2] = 9
+    plan = once(cluster(ten, ten, allocated=load), waiting, explain=True)
+    assert not pairs(plan)
+    assert plan.held[0] == "the nodes that hold its input have no disk read or network out to spare"
+
+
+def test_held_classes_say_in_words_what_is_short():
+    plan = once(cluster((4, 4), allocated=[[3, 0, 0, 0, 0, 0]]), tasks((0, 1, (2, 1)), (0, 1, (9, 1))), explain=True)
+    assert plan.held[0] == "no node has enough free: mostly cpu is short"
+    assert plan.held[1] == "no node is large enough: too little cpu on every node"
+
+
+def test_a_starved_class_gets_the_node_that_is_free_for_it_soonest_reserved_and_keeps_it():
+    # Both nodes run one task of 3 of 4 CPUs; that on n1 ends first. The large class wants 4, the small one 1.
+    running = Running(np.array([0, 1]), np.array([50.0, 20.0]), np.array([[3.0, 0, 0, 0, 0, 0]] * 2))
+    waiting = tasks((0, 1, (4,)), (1, 9, (1,)), running=running)
+    snapshot = cluster((4,), (4,), allocated=[[3, 0, 0, 0, 0, 0]] * 2)
+    plan = once(snapshot, waiting, Policy(starved_after=10, reservable=0.5), now=10)
+    assert dict(plan.carried.reserved) == {"class0": "n1"}
+    assert all(node == 0 for _, node in pairs(plan))  # nothing else goes to n1
+    free = cluster((4,), (4,), allocated=[[4, 0, 0, 0, 0, 0], [0] * 6])
+    then = once(free, waiting, Policy(starved_after=10), now=20, carried=plan.carried)
+    assert (0, 1) in pairs(then)
+    assert then.terms.starved[0]
+
+
+def test_wrong_tuning_is_named_with_what_is_accepted():
+    with pytest.raises(SettingsError, match="matching: 'best'; accepted: machine, pair"):
+        Policy(matching="best")
+    with pytest.raises(SettingsError, match=r"fairness: 1\.0; accepted: at least 0, below 1"):
+        Policy(fairness=1.0)
+
+
+@st.composite
+def scenes(draw):
+    nodes = draw(st.integers(1, 5))
+    amount = st.sampled_from([0.0, 1.0, 2.0, 4.0, 8.0, float("inf")])
+    capacities = [draw(st.tuples(*[amount] * 6)) for _ in range(nodes)]
+    classes = []
+    for _ in range(draw(st.integers(1, 5))):
+        demand = draw(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0, 3.0])] * 2))
+        count, reading = draw(st.integers(0, 4)), draw(st.sampled_from([0.0, 1.0, 2.0]))
+        kind = draw(st.sampled_from(["own", "blocks", "spread"]))
+        inputs = None
+        if kind == "blocks":
+            copies = [[draw(st.integers(0, nodes - 1))] for _ in range(count)]
+            inputs = Blocks(np.array(copies, np.intp).reshape(count, 1), np.ones(count, bool), nodes)
+        if kind == "spread":
+            inputs = Spread(np.arange(nodes), np.full(nodes, reading))
+            reading *= nodes
+        classes.append((draw(st.integers(0, 2)), count, demand, reading, inputs, draw(st.sampled_from([0.0, 0.95]))))
+    policy = Policy(
+        matching=draw(st.sampled_from(["machine", "pair"])),
+        rule=draw(st.sampled_from(["dot", "cosine", "l2-norm-diff", "ffd-prod"])),
+        sharing=draw(st.sampled_from(["drf", "slots", "deficit"])),
+        fairness=draw(st.sampled_from([0.0, 0.25, 0.9])),
+        starved_after=draw(st.sampled_from([0.0, 600.0])),
+    )
+    return capacities, classes, policy
+
+
+@settings(max_examples=150, deadline=None)
+@given(scenes())
+def test_a_plan_never_over_allocates_and_never_starts_a_task_twice(scene):
+    capacities, classes, policy = scene
+    snapshot, waiting = cluster(*capacities), tasks(*classes)
+    plan = once(snapshot, waiting, policy, now=1.0)
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity).all()
+    given_out = np.bincount(plan.assignments.task_class, minlength=len(classes))
+    assert (given_out <= waiting.count).all()
+    named = [(c, t) for c, t in zip(plan.assignments.task_class, plan.assignments.task, strict=True) if t >= 0]
+    assert len(named) == len(set(named))
+
+
+@settings(max_examples=50, deadline=None)
+@given(scenes())
+def test_nothing_that_fits_by_itself_is_left_on_an_idle_cluster(scene):
+    capacities, classes, policy = scene
+    snapshot, waiting = cluster(*capacities), tasks(*classes)
+    plan = once(snapshot, waiting, policy, explain=True)
+    free = snapshot.layout.capacity - load_of(snapshot, waiting, plan)
+    left = waiting.count - np.bincount(plan.assignments.task_class, minlength=len(classes))
+    if plan.carried.reserved:
+        return
+    for row in np.flatnonzero((left > 0) & [inputs is None for inputs in waiting.inputs]):
+        demand = waiting.demand[row].copy()
+        demand[2] += waiting.reading[row]
+        kept = 0.2 * np.where(np.isfinite(snapshot.layout.capacity[:, 2]), snapshot.layout.capacity[:, 2], 0)
+        room = free.copy()
+        room[:, 2] -= kept
+        assert not (room >= demand).all(axis=1).any(), waiting.names[row]
+
+
+def test_the_same_nodes_in_another_order_give_the_same_plan():
+    rows = [(4, 8), (8, 4), (6, 6)]
+    waiting = tasks((0, 3, (2, 1)), (1, 3, (1, 2)))
+    plans = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        snapshot = cluster(*[rows[i] for i in order], names=[f"n{i}" for i in order])
+        plans.append([(c, snapshot.layout.names[n]) for c, n in pairs(once(snapshot, waiting))])
+    assert plans[0] == plans[1]
