@@ -187,7 +187,8 @@ class _Board:
         self._sharing(carried)
         self.closed = np.zeros(len(self.free), dtype=np.bool_)
         self.starving = False
-        self._visit: _Visit | None = None
+        self.touched = np.zeros(len(self.free), dtype=np.bool_)
+        self._latest = (0.0, 0.0)
         self._taken: list[tuple[int, int, int, int]] = []
         self._terms: list[tuple[float, float, float, float, float, bool, bool]] = []
 
@@ -205,6 +206,8 @@ class _Board:
         self.here[:, _DISK_READ] += self.reading
         self.away = waiting.demand[self.rows].copy()
         self.away[:, _NETWORK_IN] += self.reading
+        self.here_needs = np.where(self.here > 0, self.here, -np.inf)
+        self.away_needs = np.where(self.away > 0, self.away, -np.inf)
         self.alive = np.ones(len(self.rows), dtype=np.bool_)
         self.dead = np.zeros(len(self.rows), dtype=np.bool_)
 
@@ -270,26 +273,19 @@ class _Board:
 
     def best(self, node: int) -> tuple[int, float]:
         """Return the class [K] that scores highest on the node, and its score."""
-        visit = self._visit
-        if visit is None or visit.node != node:
-            rows = (self.fits[node] & self.alive).nonzero()[0]
-            if not len(rows):
-                return _NOBODY
-            visit = self._visit = self._begin(node, rows)
-        if not self._still(visit):
+        rows = self._fitting(node)
+        if not len(rows):
             return _NOBODY
-        rows = visit.rows
-        keep: Mask | None = self.turn[self.job[rows]]
-        if keep is None or keep.all() or not keep.any():
-            keep = None  # nobody whose turn it is fits: no room stays empty for them
-        if self.any_last:
-            last = self.last[rows] if keep is None else self.last[rows] & keep
-            if last.any():
-                keep = last
-        visit.chosen, aligned = (rows, visit.aligned) if keep is None else (rows[keep], visit.aligned[keep])
-        visit.scored = self._combined(aligned, visit.chosen)
-        place = int(visit.scored.argmax())
-        return int(visit.chosen[place]), float(visit.scored[place])
+        turn = self.turn[self.job[rows]]
+        if turn.any():  # else whoever fits: no room stays empty for those whose tasks do not fit there
+            rows = rows[turn]
+        if self.any_last and (last := self.last[rows]).any():
+            rows = rows[last]
+        aligned = self._aligned(node, rows)
+        scores = self._combined(aligned, rows)
+        place = int(scores.argmax())
+        self._latest = float(scores[place]), float(aligned[place])
+        return int(rows[place]), self._latest[0]
 
     def take(self, task_class: int, node: int) -> bool:
         """Place one task of the class [K] on the node."""
@@ -308,6 +304,7 @@ class _Board:
             self.free[node, _DISK_READ] -= self.reading[task_class]
         row = int(self.rows[task_class])
         self.free[node] -= self.waiting.demand[row]
+        self.touched[node] = True
         self._note(task_class, node, source)
         self._taken.append((row, node, task, source))
         self._count(task_class)
@@ -334,45 +331,39 @@ class _Board:
         lent = np.where(self.local > 0, self._lending()[:, np.newaxis], -np.inf).max(axis=0, initial=-np.inf)
         able = self.spread | (~self.own & (lent >= self.reading))
         far = (self.free[:, _NETWORK_IN][:, np.newaxis] >= asked) & able
+        self.near = near
+        self.touched[:] = False
         return np.asarray(fits & (near | far))
 
-    def _begin(self, node: int, rows: Rows) -> "_Visit":
-        """Look at the node: which classes would read there, and what each would take of it."""
-        free, per_unit = self.free[node], self.per_unit[node]
-        near = self.own[rows] | (self.local[node, rows] > 0)
-        near &= self.here[rows, _DISK_READ] <= free[_DISK_READ] - self.kept[node, 0]
-        able = near | ~self.own[rows]
-        if not able.all():
-            rows, near = rows[able], near[able]
-        takes = self.away[rows]
-        takes[near] = self.here[rows[near]]
-        needs = np.where(takes > 0, takes, -np.inf)
-        needs[near, _DISK_READ] += self.kept[node, 0]
-        remote = ~near & (self.reading[rows] > 0)
-        factor = remote_factor(remote, penalty=self.policy.remote_penalty)
-        return _Visit(node, rows, needs, takes * per_unit, factor, near)
+    def _fitting(self, node: int) -> Rows:
+        """Return the classes that fit on the node now; on one that something was taken of they are looked at again."""
+        fits = self.fits[node]
+        rows: Rows = (fits & self.alive).nonzero()[0]
+        if not self.touched[node] or not len(rows):
+            return rows
+        self.touched[node] = False
+        free = self.free[node]
+        here = self.here_needs[rows]
+        near = (self.own[rows] | (self.local[node, rows] > 0)) & (
+            self.here[rows, _DISK_READ] <= max(free[_DISK_READ] - self.kept[node, 0], 0.0)
+        )
+        fit = (here <= free).all(axis=1) & near
+        far = ~near & ~self.own[rows]
+        if far.any():
+            fit |= far & (self.away_needs[rows] <= free).all(axis=1)
+        self.near[node, rows] = near
+        fits[rows] = fit
+        still: Rows = rows[fit]
+        return still
 
-    def _still(self, visit: "_Visit") -> bool:
-        """Drop what no longer fits, and score the rest; say whether anything is left."""
-        while len(visit.rows):
-            free = self.free[visit.node]
-            fits = (visit.needs <= free).all(axis=1) & self.alive[visit.rows]
-            near = visit.near & ~self.own[visit.rows]
-            fits &= ~near | (self.local[visit.node, visit.rows] > 0)
-            if not fits.all():
-                lost = visit.rows[near & ~fits & self.alive[visit.rows]]
-                visit.drop(~fits)
-                if len(lost):  # no longer from its own disk: perhaps from elsewhere
-                    far = self._begin(visit.node, lost)
-                    far.drop(far.near)
-                    visit.join(far)
-                    continue
-            per_unit = self.per_unit[visit.node]
-            has = np.maximum(np.where(per_unit > 0, free, 0.0), 0.0) * per_unit
-            scores = TASK_RULES[self.policy.rule](visit.parts, has)
-            visit.aligned = np.where(scores >= 0, scores * visit.factor, scores / visit.factor)
-            break
-        return len(visit.rows) > 0
+    def _aligned(self, node: int, rows: Rows) -> Floats:
+        per_unit = self.per_unit[node]
+        near = self.near[node, rows]
+        takes = self.here[rows] if near.all() else np.where(near[:, np.newaxis], self.here[rows], self.away[rows])
+        has = np.maximum(np.where(per_unit > 0, self.free[node], 0.0), 0.0) * per_unit
+        scores = TASK_RULES[self.policy.rule](takes * per_unit, has)
+        factor = remote_factor(~near & (self.reading[rows] > 0), penalty=self.policy.remote_penalty)
+        return np.where(scores >= 0, scores * factor, scores / factor)
 
     def _combined(self, aligned: Floats, rows: Rows) -> Floats:
         """Return alignment - eps x remaining work, eps = m x mean(alignment) / mean(work) (Tetris, 3.3.2)."""
@@ -408,6 +399,7 @@ class _Board:
     def _read_block(self, inputs: Blocks, task_class: int, node: int, task: int, source: int) -> None:
         rate = self.reading[task_class]
         self.free[source, _DISK_READ] -= rate
+        self.touched[source] = True
         if source != node:
             self.free[source, _NETWORK_OUT] -= rate
             self.free[node, _NETWORK_IN] -= rate
@@ -415,7 +407,9 @@ class _Board:
             self.waits[task_class] = inputs.waiting.copy()
         self.waits[task_class][task] = False
         copies = inputs.copies[task]
-        self.local[copies[copies >= 0], task_class] -= 1
+        copies = copies[copies >= 0]
+        self.local[copies, task_class] -= 1
+        self.touched[copies] = True
 
     def _spread(self, inputs: Spread, node: int) -> bool:
         """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
@@ -432,6 +426,7 @@ class _Board:
             return False
         self.free[nodes, _DISK_READ] -= rates
         self.free[nodes, _NETWORK_OUT] -= sent
+        self.touched[nodes] = True
         self.free[node, _NETWORK_IN] -= received
         self.kept[nodes] = np.maximum(self.kept[nodes] - rates[:, np.newaxis], 0.0)
         return True
@@ -442,10 +437,7 @@ class _Board:
         """Write down what made it the best; a starved one went without comparison."""
         remote = self.spread[task_class] or (source >= 0 and source != node)
         factor = 1.0 - self.policy.remote_penalty if remote else 1.0
-        score = alignment = 0.0
-        if (visit := self._visit) is not None and not self.starving:
-            score = float(visit.scored[np.searchsorted(visit.chosen, task_class)])
-            alignment = float(visit.aligned[np.searchsorted(visit.rows, task_class)])
+        score, alignment = (0.0, 0.0) if self.starving else self._latest
         owed = float(self.owed[self.job[task_class]])
         last = bool(self.last[task_class])
         self._terms.append((score, alignment, factor, float(self.work[task_class]), owed, last, self.starving))
@@ -477,36 +469,6 @@ class _Board:
         terms = np.array(self._terms, dtype=np.float64).reshape(-1, 7)
         score, alignment, remote, work, owed, last, starved = terms.T
         return Terms(score, alignment, remote, work, owed, last > 0, starved > 0)
-
-
-@dataclass(slots=True)
-class _Visit:
-    """One node's candidates [K'], ascending: what each needs there to fit, and takes, as parts of its capacity."""
-
-    node: int
-    rows: Rows
-    needs: Floats
-    parts: Floats
-    factor: Floats
-    near: Mask
-    aligned: Floats = field(default_factory=lambda: np.empty(0))
-    chosen: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    scored: Floats = field(default_factory=lambda: np.empty(0))
-
-    def drop(self, gone: Mask) -> None:
-        """Forget candidates."""
-        stay = ~gone
-        self.rows, self.needs, self.parts = self.rows[stay], self.needs[stay], self.parts[stay]
-        self.factor, self.near = self.factor[stay], self.near[stay]
-
-    def join(self, other: "_Visit") -> None:
-        """Take over another look at the same node."""
-        order = np.argsort(np.concatenate((self.rows, other.rows)), kind="stable")
-        self.rows = np.concatenate((self.rows, other.rows))[order]
-        self.needs = np.concatenate((self.needs, other.needs))[order]
-        self.parts = np.concatenate((self.parts, other.parts))[order]
-        self.factor = np.concatenate((self.factor, other.factor))[order]
-        self.near = np.concatenate((self.near, other.near))[order]
 
 
 def _serve_starved(board: _Board, now: float, carried: Carried) -> dict[str, str]:
@@ -547,7 +509,7 @@ def _start_starved(board: _Board, index: int, preferred: int) -> bool:
 
 
 def _soonest(board: _Board, index: int, running: Running | None) -> int:
-    """Return the open node that will have room for the class soonest, by the ends of what runs; -1 if none ever will."""
+    """Return the open node that will have room for the class soonest, by the ends of what runs; -1 if none will."""
     demand = np.where(board.own[index], board.here[index], board.away[index])
     able = ((board.capacity >= demand) | (demand <= 0)).all(axis=1) & ~board.closed
     if running is None or not able.any():
