@@ -9,6 +9,8 @@ from extender.bench.commands import bench
 from extender.controlplane.commands import control_plane
 from extender.demo.commands import demo
 from extender.errors import DovetailError
+from extender.experiments.commands import experiment
+from extender.sim.commands import simulate
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -49,6 +51,8 @@ def validate_config(file: Path) -> None:
 cli.add_command(bench)
 cli.add_command(control_plane)
 cli.add_command(demo)
+cli.add_command(experiment)
+cli.add_command(simulate)
 
 
 def main() -> None:

@@ -35,6 +35,10 @@ class TraceError(DovetailError):
     """A workload trace is malformed; says file, line and column."""
 
 
+class SpecError(DovetailError):
+    """What names a workload or machines cannot be understood."""
+
+
 class MissingExtra(DovetailError):
     """A library is missing that only trying out and measuring need."""
 

@@ -159,7 +159,9 @@ def plan_once(
     """Return what to start at `now` seconds; `carried` is what the last plan returned as such."""
     board = _Board(policy, snapshot, waiting, carried)
     reserved = _serve_starved(board, now, carried)
-    _MATCHINGS[policy.matching](board)
+    for board.patient in (True, False):
+        if board.patient or board.spared.any():
+            _MATCHINGS[policy.matching](board)
     return Plan(
         assignments=board.assignments(),
         terms=board.terms(),
@@ -186,6 +188,8 @@ class _Board:
         self._inputs()
         self._sharing(carried)
         self.closed = np.zeros(len(self.free), dtype=np.bool_)
+        self.patient = False
+        self.spared = np.zeros(len(self.rows), dtype=np.bool_)
         self.starving = False
         self.touched = np.zeros(len(self.free), dtype=np.bool_)
         self._latest = (0.0, 0.0)
@@ -330,6 +334,9 @@ class _Board:
         asked = np.where(self.away[:, _NETWORK_IN] > 0, self.away[:, _NETWORK_IN], -np.inf)
         lent = np.where(self.local > 0, self._lending()[:, np.newaxis], -np.inf).max(axis=0, initial=-np.inf)
         able = self.spread | (~self.own & (lent >= self.reading))
+        if self.patient:  # nobody reads from elsewhere what could start beside its block now
+            self.spared = ~self.own & ~self.spread & (fits & near).any(axis=0) & (self.reading > 0)
+            able &= ~self.spared
         far = (self.free[:, _NETWORK_IN][:, np.newaxis] >= asked) & able
         self.near = near
         self.touched[:] = False
@@ -349,6 +356,8 @@ class _Board:
         )
         fit = (here <= free).all(axis=1) & near
         far = ~near & ~self.own[rows]
+        if self.patient:
+            far &= ~self.spared[rows]
         if far.any():
             fit |= far & (self.away_needs[rows] <= free).all(axis=1)
         self.near[node, rows] = near

@@ -11,7 +11,7 @@ import click
 from extender.errors import MissingExtra, TraceError
 
 if TYPE_CHECKING:
-    from extender.bench.report import Report
+    from extender.report.rows import Report
 
 _DEFAULT_TRACES = Path("../shared/traces")
 _PLAIN_WIDTH = 130
@@ -64,7 +64,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
 @_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
-    """Measure how well pods are placed and how fast the verbs are.
+    """Measure how well pods are placed, and how fast the verbs, the planner and the simulator are.
 
     Without a command, all of it; what cannot run is named with its reason.
     """
@@ -72,7 +72,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
         return
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    reports = [_extender(options)]
+    reports = [_extender(options), _simulator(options)]
     if options.traces or _DEFAULT_TRACES.is_dir():
         reports.append(_placement(options))
     else:
@@ -108,6 +108,15 @@ def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
     _show([_extender(options)], options)
 
 
+@bench.command()
+@_form
+def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time a replay of the paper's deployment suite, and one plan for 5,000 nodes and 100,000 waiting tasks."""
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    _show([_simulator(options)], options)
+
+
 def _extender(options: Options) -> "Report":
     """Run the extender benchmark."""
     from extender.bench import verbs
@@ -115,6 +124,19 @@ def _extender(options: Options) -> "Report":
     sizes, calls = (verbs.SIZES[:2], 50) if options.quick else (verbs.SIZES, 1_000)
     with _progress("Calling", len(sizes) * (calls + calls // 10)) as advance:
         return verbs.report(list(verbs.measure(sizes, calls, advance)))
+
+
+def _simulator(options: Options) -> "Report":
+    """Run the simulator benchmark."""
+    from extender.bench import simulator as measuring
+    from extender.report.progress import each
+
+    size, run = (measuring.QUICK, measuring.SMALL_SUITE) if options.quick else (measuring.FULL, measuring.SUITE)
+    with each(["replay"], "tasks") as show:
+        outcome = measuring.replay(run, lambda done, total: show("replay", done, total))
+    with _progress("Planning", measuring.PLANS) as advance:
+        timings = list(measuring.plans(size, advance))
+    return measuring.report(outcome, timings, size)
 
 
 def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":
@@ -151,7 +173,7 @@ def _traces(given: Path | None) -> Path:
 def _show(reports: Sequence["Report"], options: Options) -> None:
     from rich.console import Console
 
-    from extender.bench.report import to_json
+    from extender.report.rows import to_json
 
     if options.as_json:
         click.echo(to_json([row for report in reports for row in report.rows]))

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from extender.bench.rankings import Ranking
-from extender.bench.report import Report, Row
 from extender.bench.traces import GPU, Task, Workload, read_alibaba2017, read_openb
 from extender.cluster.resources import CPU
 from extender.cluster.snapshot import Floats, Layout, Nominations, Rows, Snapshot, layout_of
 from extender.errors import TraceError
+from extender.report.rows import Report, Row
 from extender.verdict import judge
 
 _WHOLE_GPU = 1000

@@ -27,10 +27,10 @@ from extender.adapters.routes import create_app
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
 from extender.app import configure_logs
-from extender.bench.report import Report, Row
 from extender.cluster.model import Node, NodesListed, Pod, PodsListed
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.cluster.state import Ledger
+from extender.report.rows import Report, Row
 from extender.settings import LogSettings
 from extender.settings import Server as ServerSettings
 from extender.verdict import Placement, Ranker

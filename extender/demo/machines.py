@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.resources import DIMENSIONS, IO_DIMENSIONS
 from extender.cluster.snapshot import Floats
+from extender.sim.contention import RATES, factors
 
-_SHARED = np.array([name in IO_DIMENSIONS for name in DIMENSIONS])
 _DONE_SECONDS = 1e-6
 
 
@@ -23,8 +22,7 @@ def parts(allocated: Floats, capacity: Floats) -> Floats:
 
     1 where demand fits, where it is not shared in this way (CPU, memory), and where nothing is allocated.
     """
-    over = (allocated > capacity) & _SHARED
-    return np.divide(capacity, allocated, out=np.ones(np.broadcast_shapes(allocated.shape, capacity.shape)), where=over)
+    return factors(allocated, capacity, shared=RATES)
 
 
 def rates(demand: Floats, part: Floats) -> Floats:

@@ -1,11 +1,8 @@
 """The plots of two runs, drawn without a display; as SVG for the report, or as a picture file."""
 
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -16,23 +13,8 @@ from matplotlib.ticker import PercentFormatter
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.snapshot import Floats
 from extender.demo.figures import GROUPS, Course, Figures
+from extender.report.drawing import STYLE, finish, svg
 
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "svg.fonttype": "path",
-}
-_PROLOG = re.compile(r"^.*?(?=<svg\b)|<metadata>.*?</metadata>\s*", re.DOTALL)
 _DPI = 160
 _TIME = "seconds since the first pod started"
 
@@ -51,7 +33,7 @@ class Run:
 
 def picture(runs: Sequence[Run], path: Path) -> None:
     """Write the four plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
-    with mpl.rc_context(_STYLE | {"svg.hashsalt": "picture"}):
+    with mpl.rc_context(STYLE | {"svg.hashsalt": "picture"}):
         figure = Figure(figsize=(10, 6.6), layout="constrained")
         axes = figure.subplots(2, 2)
         _draw_working(axes[0, 0], runs)
@@ -65,33 +47,24 @@ def picture(runs: Sequence[Run], path: Path) -> None:
 def plots(runs: Sequence[Run]) -> dict[str, str]:
     """Return the report's plots as SVG elements, by what they show."""
     return {
-        "Pods at once": _svg("running", (10, 3.4), (1, 2), lambda axes: _draw_pods(axes, runs)),
-        "Use of each resource": _svg("used", (10, 5.6), (2, 3), lambda axes: _draw_used(axes, runs)),
-        "Over-allocation": _svg("over", (10, 3.2), (1, 2), lambda axes: _draw_groups(axes, runs)),
-        "Completion": _svg("ends", (10, 3.4), (1, 2), lambda axes: _draw_completion(axes, runs)),
+        "Pods at once": svg("running", (10, 3.4), (1, 2), lambda axes: _draw_pods(axes, runs)),
+        "Use of each resource": svg("used", (10, 5.6), (2, 3), lambda axes: _draw_used(axes, runs)),
+        "Over-allocation": svg("over", (10, 3.2), (1, 2), lambda axes: _draw_groups(axes, runs)),
+        "Completion": svg("ends", (10, 3.4), (1, 2), lambda axes: _draw_completion(axes, runs)),
     }
-
-
-def _svg(name: str, size: tuple[float, float], grid: tuple[int, int], draw: Callable[[Sequence[Axes]], None]) -> str:
-    with mpl.rc_context(_STYLE | {"svg.hashsalt": name}):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(list(np.ravel(figure.subplots(*grid))))
-        written = io.StringIO()
-        figure.savefig(written, format="svg", metadata={"Date": None})
-    return _PROLOG.sub("", written.getvalue())
 
 
 def _draw_pods(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
     for run in runs:
         _step(axes[0], run, run.went.running)
-    _finish(axes[0], "Pods running", "pods", _TIME)
+    finish(axes[0], "Pods running", "pods", _TIME)
     _draw_working(axes[1], runs)
 
 
 def _draw_working(axes: Axes, runs: Sequence[Run]) -> None:
     for run in runs:
         _step(axes, run, run.went.working)
-    _finish(axes, "Work done at once", "pods at full speed", _TIME)
+    finish(axes, "Work done at once", "pods at full speed", _TIME)
 
 
 def _draw_used(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
@@ -100,7 +73,7 @@ def _draw_used(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
             _step(axis, run, run.went.used[:, place])
         allocated = runs[0].went.allocated[:, place]
         axis.stairs(allocated, runs[0].went.at, color=runs[0].colour, linestyle=":", label=f"{runs[0].name}: allocated")
-        _finish(axis, name, "of the cluster", _TIME if place >= 3 else "", legend=False)
+        finish(axis, name, "of the cluster", _TIME if place >= 3 else "", legend=False)
         axis.yaxis.set_major_formatter(PercentFormatter(1))
         axis.axhline(1, color="#999999", linewidth=0.8)
         axis.set_ylim(top=max(1.05, 1.05 * allocated.max()))
@@ -116,7 +89,7 @@ def _draw_used_bars(axes: Axes, runs: Sequence[Run]) -> None:
         axes.bar_label(bars, [f"{value:.0%}" for value in values], fontsize=7.5, padding=1)
     axes.set_xticks(places, DIMENSIONS)
     axes.tick_params("x", labelsize=8)
-    _finish(axes, "Resources used, mean while pods waited", "of the cluster", "")
+    finish(axes, "Resources used, mean while pods waited", "of the cluster", "")
     axes.grid(visible=False, axis="x")
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(top=1.15)
@@ -128,7 +101,7 @@ def _draw_over(axes: Axes, runs: Sequence[Run], groups: Sequence[str]) -> None:
             label = run.name if len(groups) == 1 else f"{run.name}: {group}"
             over, at = run.went.over(group), run.went.at
             axes.stairs(over, at, color=run.colour, linestyle=line, linewidth=1.8, label=label, clip_on=False)
-    _finish(axes, f"Nodes with {' or '.join(groups)} over-allocated", "of the nodes", _TIME)
+    finish(axes, f"Nodes with {' or '.join(groups)} over-allocated", "of the nodes", _TIME)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
 
 
@@ -145,19 +118,10 @@ def _draw_completion(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
 def _draw_ends(axes: Axes, runs: Sequence[Run], *, jobs: bool) -> None:
     for run in runs:
         axes.ecdf(run.job_ends if jobs else run.pod_ends, color=run.colour, label=run.name, linewidth=1.5)
-    _finish(axes, f"{'Jobs' if jobs else 'Pods'} that have ended", "part of all", _TIME)
+    finish(axes, f"{'Jobs' if jobs else 'Pods'} that have ended", "part of all", _TIME)
     axes.set_xlim(left=0)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 def _step(axes: Axes, run: Run, values: Floats) -> None:
     axes.stairs(values, run.went.at, color=run.colour, linewidth=1.5, label=run.name)
-
-
-def _finish(axes: Axes, title: str, y: str, x: str, *, legend: bool = True) -> None:
-    axes.set_title(title)
-    axes.set_ylabel(y)
-    axes.set_xlabel(x)
-    axes.set_ylim(bottom=0)
-    if legend:
-        axes.legend(fontsize=8)

@@ -1,6 +1,5 @@
 """What people get to see: the table on the terminal, and one HTML file that loads nothing."""
 
-import html
 from collections.abc import Mapping, Sequence
 
 from rich import box
@@ -8,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from extender.demo.rows import Row
+from extender.report import page as parts
 
 _HEADS = ("", "stock scheduler", "Dovetail", "change")
 
@@ -25,40 +25,6 @@ EQUAL = (
     "second for kube-scheduler's client (its default of 50 would limit both). All else is Kubernetes' default in the "
     "one, and what Dovetail's chart ships in the other."
 )
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Dovetail: the demo's report</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; }}
-body {{ max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem 1rem .2rem 0; text-align: right; border-bottom: 1px solid #e6e6e6; }}
-th:first-child, td:first-child {{ text-align: left; }}
-svg {{ width: 100%; height: auto; }}
-figure {{ margin: 0; }}
-</style>
-</head>
-<body>
-<h1>The same workload, twice</h1>
-<p>{about}</p>
-<table>
-<thead><tr>{heads}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table>
-<p>{measure}</p>
-<p>{slowed}</p>
-<p>{sharing}</p>
-<p>{equal}</p>
-{plots}
-</body>
-</html>
-"""
 
 
 def slowed(stock: float, dovetail: float) -> str:
@@ -81,21 +47,13 @@ def table(console: Console, rows: Sequence[Row]) -> None:
 
 def page(about: str, rows: Sequence[Row], slowed: str, plots: Mapping[str, str]) -> str:
     """Return the report as one HTML document; `plots` are SVG elements by title."""
-    drawn = [
-        f'<h2>{html.escape(title)}</h2>\n<figure role="img" aria-label="{html.escape(title)}">{svg}</figure>'
-        for title, svg in plots.items()
-    ]
-    return _PAGE.format(
-        about=html.escape(about),
-        heads="".join(f"<th>{html.escape(head)}</th>" for head in _HEADS),
-        rows="\n".join(_html_row(row) for row in rows),
-        measure=html.escape(MEASURE),
-        slowed=html.escape(slowed),
-        sharing=html.escape(SHARING),
-        equal=html.escape(EQUAL),
-        plots="\n".join(drawn),
+    return parts.page(
+        "Dovetail: the demo's report",
+        (
+            parts.heading("The same workload, twice"),
+            parts.paragraph(about),
+            parts.table(_HEADS, [row.shown() for row in rows]),
+            *(parts.paragraph(text) for text in (MEASURE, slowed, SHARING, EQUAL)),
+            *(parts.figure(title, svg) for title, svg in plots.items()),
+        ),
     )
-
-
-def _html_row(row: Row) -> str:
-    return "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row.shown()) + "</tr>"

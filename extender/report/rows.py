@@ -1,10 +1,13 @@
-"""What a benchmark says: rows for programs (`--json`), tables for people."""
+"""Figures for programs (`--json`) and tables for people."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +23,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one benchmark found, in both forms."""
+    """What one measurement found, in both forms."""
 
     rows: Sequence[Row]
-    tables: Sequence[Table] = field(default=())
+    tables: Sequence["Table"] = field(default=())
 
 
 def to_json(rows: Sequence[Row]) -> str:

@@ -1,0 +1,77 @@
+"""A part of an experiment: the runs that it needs, and what it makes of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from extender.experiments.gains import Results, Seeds
+from extender.report.rows import Row
+from extender.sim.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A figure: its title, a note on how to read it, and what draws it as an SVG element (when it is asked for)."""
+
+    title: str
+    note: str
+    draw: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number with an id: ours over the seeds, and the paper's, which may be unknown."""
+
+    id: str
+    ours: Seeds
+    paper: float | None = None
+    note: str = ""
+
+    def row(self) -> Row:
+        """Return it as programs read it: the mean of the seeds, their range in the note."""
+        spread = f"{self.ours.low:.1f} to {self.ours.high:.1f} over {len(self.ours.values)} seeds"
+        return Row(self.id, round(self.ours.mean, 2), "%", self.paper, "; ".join(filter(None, (spread, self.note))))
+
+
+@dataclass(frozen=True, slots=True)
+class Spots:
+    """Where the points of a figure are: its name, its axis, and the label and place of each point."""
+
+    name: str
+    axis: str
+    labels: Sequence[str]
+    places: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table of text."""
+
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a part came to."""
+
+    title: str
+    about: str
+    figures: Sequence[Figure] = ()
+    listings: Sequence[Listing] = ()
+    notes: Sequence[str] = ()
+    plots: Sequence[Plot] = field(default=())
+
+
+class Part(Protocol):
+    """A part of an experiment."""
+
+    @property
+    def name(self) -> str:
+        """What `--only` takes."""
+
+    def runs(self) -> Sequence[Run]:
+        """Return what has to be run; parts may share runs."""
+
+    def section(self, results: Results) -> Section:
+        """Return what the runs came to."""

@@ -1,0 +1,115 @@
+"""How fast tasks run on machines that they share. Pure: arrays go in.
+
+A task has up to three terms, each with work of its own: computing, writing, and reading its input (Tetris, equation 5).
+What is over-allocated is shared in proportion to demand: everybody who wants it gets the same part of what they want.
+Memory is never shared. Symbols: N machines, P tasks, C classes that read from many machines, R the six dimensions.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+RATES: Mask = np.array([name in IO_DIMENSIONS for name in DIMENSIONS])
+RATES.setflags(write=False)
+"""The dimensions that are disk and network."""
+
+SHARED: Mask = np.array([name != MEMORY for name in DIMENSIONS])
+SHARED.setflags(write=False)
+"""The dimensions that slow tasks down where they are over-allocated."""
+
+_CHUNK = 16
+TERMS = ("computing", "writing", "reading")
+_CPU, _READ, _WRITE, _IN, _OUT = (
+    DIMENSIONS.index(name) for name in (CPU, "disk-read", "disk-write", "network-in", "network-out")
+)
+TERM_COLUMNS = np.zeros((len(TERMS), len(DIMENSIONS)))
+"""Which dimensions of its machine each term takes [3, R]: 1 or 0."""
+TERM_COLUMNS[[0, 1, 2, 2, 2], [_CPU, _WRITE, _READ, _IN, _OUT]] = 1.0
+TERM_COLUMNS.setflags(write=False)
+
+
+def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask = SHARED) -> Floats:
+    """Return which part of its demand a task gets there, per dimension, in [0, 1]; both arrays [..., R].
+
+    1 where demand fits, where a dimension is not `shared`, and where nothing is demanded. `loss` is the goodput that
+    contention wastes (incast, seeks: Tetris 2.1): an over-allocated disk or network then counts as
+    capacity / (1 + loss x (demand / capacity - 1)).
+    """
+    over = (demand > capacity) & shared
+    part: Floats = np.divide(capacity, demand, out=np.ones(over.shape), where=over)
+    if loss > 0:
+        wasteful = over & RATES & (part > 0)
+        part[wasteful] /= 1.0 + loss * (1.0 / part[wasteful] - 1.0)
+    return part
+
+
+def spread_part(rates: Floats, row: Rows, machine: Rows, part: Floats) -> Floats:
+    """Return how fast tasks can read which take something from many machines each [P], but for their own network-in.
+
+    That is the least part [N, R] of disk-read at any source and of network-out at any source but their own `machine`
+    [P]. A task takes what is in its `row` [P] of `rates` [., N] from each machine.
+    """
+    used = np.flatnonzero(np.bincount(row))
+    place = np.searchsorted(used, row)
+    _, disk = _least(rates, used, part[:, _READ])
+    worst, out = _least(rates, used, part[:, _OUT])
+    leaves = np.minimum(disk, out)[place]
+    own = np.flatnonzero((worst[place] == machine) & (out < 1.0)[place])
+    if len(own):
+        others = rates[row[own]]
+        others[np.arange(len(own)), machine[own]] = 0.0
+        elsewhere = _least(others, np.arange(len(own)), part[:, _OUT])[1]
+        leaves[own] = np.minimum(disk[place[own]], elsewhere)
+    return leaves
+
+
+def _least(rates: Floats, row: Rows, part: Floats) -> tuple[Rows, Floats]:
+    """Return the machine at which each row of `rates` gets least, and what it gets there; 1 where it gets all anywhere.
+
+    From the worst machine on: as a rule one of the first few is among the sources.
+    """
+    worst, least = np.zeros(len(row), dtype=np.intp), np.ones(len(row))
+    scarce = np.flatnonzero(part < 1.0)
+    scarce = scarce[np.argsort(part[scarce], kind="stable")]
+    missing, chunk = np.arange(len(row)), _CHUNK
+    while len(scarce) and len(missing):
+        reads = rates[row[missing, None], scarce[:chunk]] > 0
+        first = scarce[reads.argmax(axis=1)]
+        found = reads.any(axis=1)
+        worst[missing[found]], least[missing[found]] = first[found], part[first[found]]
+        missing, scarce, chunk = missing[~found], scarce[chunk:], 4 * chunk
+    return worst, least
+
+
+def term_rates(
+    part: Floats, machine: Rows, source: Rows, demand: Floats, spread: tuple[Rows, Floats] | None = None
+) -> Floats:
+    """Return how fast each term of each task progresses [3, P], 1 being its peak.
+
+    `part` [N + 1, R] as of `factors`, with a last row of ones; `machine` [P]; `source` [P] the machine whose disk is
+    read, N for none or many; `demand` [P, R] what the task takes of its own machine: it is network-in that says
+    whether it reads over the network, and network-out that it sends over its own, too. `spread`: some of the tasks
+    and the part that their many sources leave them. A term that a task lacks gets some rate or other.
+    """
+    rates = np.ones((len(TERMS), len(machine)))
+    scarce = np.asarray((part < 1.0).any(axis=0))
+    if scarce[_CPU]:
+        rates[0] = part[machine, _CPU]
+    if scarce[_WRITE]:
+        rates[1] = part[machine, _WRITE]
+    reading = rates[2]
+    if scarce[_READ]:
+        reading[:] = part[source, _READ]
+    if scarce[_IN]:
+        np.minimum(reading, part[machine, _IN], out=reading, where=demand[:, _IN] > 0)
+    if scarce[_OUT]:
+        np.minimum(reading, part[source, _OUT], out=reading, where=source != machine)
+        np.minimum(reading, part[machine, _OUT], out=reading, where=demand[:, _OUT] > 0)
+    if spread is not None:
+        reading[spread[0]] = np.minimum(reading[spread[0]], spread[1])
+    return rates

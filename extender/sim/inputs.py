@@ -1,0 +1,72 @@
+"""Where tasks read from: blocks with copies on machines, and shuffles from wherever the parents ran."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Blocks, Spread
+from extender.sim.workload import Machines
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+
+def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -> Rows:
+    """Return where each block is [blocks, K]: on `machines.copies` distinct machines, or on all if there are fewer."""
+    count = len(machines.capacity)
+    copies = np.empty((blocks, min(machines.copies, count)), dtype=np.intp)
+    for column in range(copies.shape[1]):
+        drawn = random.integers(0, count - column, blocks)
+        for taken in np.sort(copies[:, :column], axis=1).T:  # the drawn-th of those that are not taken
+            drawn += drawn >= taken
+        copies[:, column] = drawn
+    return copies
+
+
+def shuffle(ran: Counts, reading: float) -> Spread:
+    """Return what a task reads from each machine, in proportion to how many of its parents' tasks ran there `ran` [N].
+
+    Rates are whole bytes per second and add up to `reading` exactly (whole as well), so that a shuffle at the speed of
+    the network still fits; a machine whose part comes to nothing is left out.
+    """
+    upto = np.cumsum(ran)
+    rates = np.diff(upto * int(reading) // upto[-1], prepend=0)
+    nodes = np.flatnonzero(rates)
+    return Spread(nodes, rates[nodes].astype(np.float64))
+
+
+class Pool:
+    """Rows over machines [., N] that stages take while they need one: whole numbers, zero when taken."""
+
+    def __init__(self, machines: int, kind: type[np.generic]) -> None:
+        self.values: NDArray[Any] = np.zeros((8, machines), dtype=kind)
+        self._free = list(range(8))
+
+    def take(self) -> int:
+        """Return a row that nobody uses."""
+        if not self._free:
+            self._free = list(range(len(self.values), 2 * len(self.values)))
+            self.values = np.vstack((self.values, np.zeros_like(self.values)))
+        return self._free.pop()
+
+    def give_back(self, row: int) -> None:
+        """Forget what a row held."""
+        self.values[row] = 0
+        self._free.append(row)
+
+
+@dataclass(frozen=True)
+class LiveBlocks(Blocks):
+    """Blocks whose `waiting` and `local` follow what starts; `local` is a `row` of `counts`."""
+
+    counts: Pool
+    row: int
+
+    @property
+    def local(self) -> Counts:
+        """How many waiting tasks have a copy of their block on each node [N]."""
+        counts: Counts = self.counts.values[self.row]
+        return counts

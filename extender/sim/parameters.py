@@ -1,0 +1,237 @@
+"""Everything that the papers and the traces do not publish, each value with its reason and the range we report over.
+
+Chosen before any policy was tuned, and only against what is published about the baselines and the clusters, never
+against what our planner gains. docs/workloads.md prints this table and says how well it meets what is published.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, get_type_hints
+
+Range = tuple[float, float]
+"""A value is drawn uniformly between the two."""
+
+MB, GB, GIB = 1e6, 1e9, 2.0**30
+"""Bytes: disks and networks count in powers of ten, memory (a machine's, a slot's, a task's) in powers of two."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What stands beside a value: its reason, and the ends of the range over which results are reported, if it has one.
+
+    `unit` is what one of it is in the table, `scale` how many of the code's units that is.
+    """
+
+    why: str
+    unit: str = ""
+    low: Any = None
+    high: Any = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The deployment suite of Tetris 5.1, and the disks of its machines."""
+
+    jobs: Annotated[int, About("5.1: 'over 100 jobs'", "jobs")] = 110
+    large: Annotated[Range, About("5.1: 'couple 1000 tasks'; maps and reduces together", "tasks")] = (1500, 2500)
+    medium: Annotated[Range, About("5.1: '1000'", "tasks")] = (750, 1250)
+    small: Annotated[Range, About("5.1: '100s'", "tasks")] = (100, 500)
+    memory_used: Annotated[
+        Range,
+        About(
+            "the peak of a task in its container of 2 or 8 GB; table 6: under Capacity no machine's memory is ever "
+            "above 90 %, although containers fill it",
+            "of its size",
+            (0.5, 0.9),
+            (0.9, 1.0),
+        ),
+    ] = (0.6, 0.95)
+    low_cpu: Annotated[
+        Range, About("less than a core, as a task that waits for disks", "cores", (300, 750), (500, 1250), 1000)
+    ] = (400, 1000)
+    high_cpu: Annotated[
+        Range,
+        About(
+            "table 6: Capacity, which counts memory, has 18 % of the machines above 100 % of CPU, "
+            "DRF, which counts CPU, none, but most above 75 %",
+            "cores",
+            (900, 1800),
+            (1500, 3000),
+            1000,
+        ),
+    ] = (1200, 2400)
+    low_cpu_io: Annotated[
+        Range,
+        About(
+            "reading and writing together; table 6: under Capacity disks are .29, .19, .13 of the time above 75, 90, 100 %; "
+            "no more than about a disk to read from and one to write to",
+            "MB/s",
+            (40 * MB, 120 * MB),
+            (75 * MB, 225 * MB),
+            MB,
+        ),
+    ] = (55 * MB, 165 * MB)
+    high_cpu_io: Annotated[
+        Range,
+        About(
+            "5.1: much computation per byte, 'hence low peak I/O': two fifths of the above",
+            "MB/s",
+            (16 * MB, 48 * MB),
+            (30 * MB, 90 * MB),
+            MB,
+        ),
+    ] = (22 * MB, 66 * MB)
+    split: Annotated[
+        Range,
+        About("what a map reads; 5.1: a run 'takes about five hours'", "GB", (6 * GB, 18 * GB), (10 * GB, 30 * GB), GB),
+    ] = (8 * GB, 24 * GB)
+    duration_spread: Annotated[
+        float, About("within a stage; 4.1: tasks of a stage differ in disk rate by a CoV of .25", "CoV", 0.1, 0.4)
+    ] = 0.25
+    disk: Annotated[
+        float,
+        About("8 disks of 7200 rpm at 125 MB/s, for reading and as much for writing", "MB/s", 800 * MB, 1200 * MB, MB),
+    ] = 1000 * MB
+
+
+@dataclass(frozen=True, slots=True)
+class Facebook:
+    """Facebook-like jobs from the SWIM traces, on the machines of Tetris 5.3.
+
+    The spread of demands and how they go together is published (swim.VARIATIONS, swim.CORRELATION); these are not.
+    """
+
+    cpu: Annotated[
+        float,
+        About("the median; 2.2.2: the least is .02, 5 to 10 times below, the most 'over 6'", "cores", 150, 300, 1000),
+    ] = 200
+    memory: Annotated[
+        float,
+        About("the median; 2.2.2: the most is 'nearly 17GB', 20 times above", "GB", 0.6 * GB, 1.2 * GB, GB),
+    ] = 0.85 * GB
+    disk: Annotated[
+        float,
+        About(
+            "the median of reading and writing; a map of one block then takes 15 to 25 s: Delay Scheduling, figure 1, "
+            "has a median of 19 s at Facebook",
+            "MB/s",
+            7 * MB,
+            14 * MB,
+            MB,
+        ),
+    ] = 10 * MB
+    network: Annotated[
+        float,
+        About(
+            "the median of what a reduce reads; it then takes 120 to 280 s: Delay Scheduling, 2, has a median of 231 s",
+            "MB/s",
+            3.5 * MB,
+            7 * MB,
+            MB,
+        ),
+    ] = 5 * MB
+    task_bytes: Annotated[
+        float,
+        About("the most that a reduce reads, or any task writes; Hive's default per reduce then", "GB", None, None, GB),
+    ] = 1 * GB
+    shortest: Annotated[
+        float, About("a Hadoop task takes some heartbeats and a JVM, however little it reads", "s", 2.0, 10.0)
+    ] = 5.0
+    duration_spread: Annotated[float, About("as for the suite", "CoV", 0.1, 0.4)] = 0.25
+    jobs: Annotated[int, About("a piece of the trace, so that a run takes seconds", "jobs")] = 500
+    largest: Annotated[
+        int,
+        About("larger jobs are left out: 100 machines replay what 600 (2009) and 3,000 (2010) ran", "tasks"),
+    ] = 10_000
+    load: Annotated[
+        float,
+        About(
+            "CPU asked for in the mean while jobs arrive; 5.3.3: 'moderately loaded'; 60 % of 100 machines",
+            "cores",
+            480,
+            960,
+        ),
+    ] = 720
+
+
+@dataclass(frozen=True, slots=True)
+class Alibaba:
+    """Alibaba's batch jobs of 2017 and 2018: the traces have no sizes of memory, no disks and no networks."""
+
+    memory_2017: Annotated[
+        float, About("a machine of 64 cores; only slots see more of it than its parts", "GB", None, None, GIB)
+    ] = 256 * GIB
+    memory_2018: Annotated[float, About("a machine of 96 cores", "GB", None, None, GIB)] = 512 * GIB
+    disk: Annotated[float, About("as in the suite", "MB/s", None, None, MB)] = 1000 * MB
+    network: Annotated[float, About("10 Gbps, as in the suite", "MB/s", None, None, MB)] = 1250 * MB
+    reading: Annotated[
+        float,
+        About(
+            "the median per task; skewed as disks in Tetris 2.2.2; with all cores busy about half of the disks is",
+            "MB/s",
+            2 * MB,
+            8 * MB,
+            MB,
+        ),
+    ] = 4 * MB
+    writing: Annotated[float, About("half of reading, as in most of the suite", "MB/s", 1 * MB, 4 * MB, MB)] = 2 * MB
+    duration_spread: Annotated[float, About("as for the suite", "CoV", 0.1, 0.4)] = 0.25
+    jobs: Annotated[int, About("a piece of the trace, so that a run takes seconds", "jobs")] = 200
+    load_2017: Annotated[float, About("60 % of 50 machines", "cores", 1280, 2560)] = 1920
+    load_2018: Annotated[float, About("60 % of 10 machines", "cores", 384, 768)] = 576
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """All of them, by what they are about."""
+
+    suite: Suite = field(default_factory=Suite)
+    facebook: Facebook = field(default_factory=Facebook)
+    alibaba: Alibaba = field(default_factory=Alibaba)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the table: `name` is group and field, as in `suite.low_cpu`."""
+
+    name: str
+    value: Any
+    about: About
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """Return its name, its value, its range, and its reason, as docs/workloads.md shows them."""
+        about = self.about
+        ends = "" if about.low is None else f"{_shown(about.low, about.scale)}; {_shown(about.high, about.scale)}"
+        return self.name, f"{_shown(self.value, about.scale)} {about.unit}", ends, about.why
+
+
+def table(parameters: Parameters | None = None) -> list[Entry]:
+    """Return all parameters with what stands beside them, in the order of their declaration."""
+    chosen = parameters or Parameters()
+    return [
+        Entry(f"{group.name}.{name}", getattr(getattr(chosen, group.name), name), about)
+        for group in fields(chosen)
+        for name, about in _abouts(type(getattr(chosen, group.name))).items()
+    ]
+
+
+def variants(group: str) -> Iterator[tuple[str, Parameters]]:
+    """Yield the parameters with one value of a group at an end of its range, and what was changed: `suite.disk low`."""
+    chosen = Parameters()
+    for name, about in _abouts(type(getattr(chosen, group))).items():
+        for end, value in (("low", about.low), ("high", about.high)):
+            if value is not None:
+                changed = replace(getattr(chosen, group), **{name: value})
+                yield f"{group}.{name} {end}", replace(chosen, **{group: changed})
+
+
+def _abouts(group: type) -> dict[str, About]:
+    hints = get_type_hints(group, include_extras=True)
+    return {field.name: hints[field.name].__metadata__[0] for field in fields(group)}
+
+
+def _shown(value: int | float | Range, scale: float) -> str:
+    ends = value if isinstance(value, tuple) else (value,)
+    return " to ".join(f"{end / scale:,.10g}" for end in ends)

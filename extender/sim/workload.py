@@ -1,0 +1,74 @@
+"""What is replayed: jobs of stages of tasks, and the machines that they run on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
+"""Where a stage reads: one block per task, placed with copies on random machines; the machines that the parents' tasks
+ran on, in proportion; or the machine that the task runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Tasks of one shape. It may begin when all its parents have ended (a barrier).
+
+    `demand` [6] is a task's peak besides reading, in the units of `cluster.resources.DIMENSIONS` (its disk-read,
+    network-in and network-out are zero: they follow from where it reads); `reading` bytes per second at its peak.
+    `duration` is what the scheduler expects, `durations` [tasks] what each task takes if it gets its peaks, in seconds.
+    """
+
+    name: str
+    demand: Floats
+    reading: float
+    duration: float
+    durations: Floats
+    parents: tuple[int, ...] = ()
+    source: str = LOCAL
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks it has."""
+        return len(self.durations)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A DAG of stages; `parents` are indices into `stages`, parents before children."""
+
+    name: str
+    arrives_at: float
+    stages: Sequence[Stage]
+    queue: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs in the order of their arrival. `about` says in a sentence where it is from."""
+
+    name: str
+    jobs: Sequence[Job]
+    about: str = ""
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks all jobs have."""
+        return sum(stage.tasks for job in self.jobs for stage in job.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The machines [N] and what each offers, `capacity` [N, 6] in the units of `cluster.resources.DIMENSIONS`.
+
+    `copies`: on how many machines each block is. With `aggregate` the cluster is one bin (Tetris, 2.2.3): what is read
+    from blocks is local, a shuffle takes disk read, network out and network in of that one bin.
+    """
+
+    name: str
+    capacity: Floats
+    copies: int = 3
+    aggregate: bool = False
