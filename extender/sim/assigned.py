@@ -84,12 +84,14 @@ def _block_tasks(offer: Offer, row: Rows, task: Rows, source: Rows) -> Rows:
     """Return the tasks that read blocks as rows of all tasks, once they are known to wait and to have their source."""
     _refuse((task < 0) | (task >= offer.tasks[row]), offer, row, task, "there is no such task")
     of_all = offer.first_task[row] + task
-    _refuse(~offer.free[of_all], offer, row, task, "that task does not wait")
     places = np.arange(len(of_all))
     offer.scratch[of_all] = places  # of two that are the same, the last remains
-    _refuse(offer.scratch[of_all] != places, offer, row, task, "the scheduler starts it twice")
+    again = offer.scratch[of_all] != places
     without = (offer.copies[of_all] != source[:, None]).all(axis=1)
-    _refuse(without, offer, row, task, "the source that the scheduler names has no copy of its block")
+    if (again | without | ~offer.free[of_all]).any():
+        _refuse(~offer.free[of_all], offer, row, task, "that task does not wait")
+        _refuse(again, offer, row, task, "the scheduler starts it twice")
+        _refuse(without, offer, row, task, "the source that the scheduler names has no copy of its block")
     return of_all
 
 

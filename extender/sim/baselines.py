@@ -9,7 +9,7 @@ reports of one heartbeat are handled together, in an order drawn anew each time:
 - a task that reads a block first looks for a machine that holds it: delay scheduling, where a job lets machines pass
   that do not have its data. All reports are at hand at once here, so waiting costs it no time.
 
-Nothing is left idle for a large task that does not fit yet. YARN would reserve a machine for it; on the deployment suite
+Nothing is left idle for a large task that does not fit yet. YARN would reserve a machine for it; on the suite
 the makespan and the mean job time are within 1 % of what they are if room is held for the neediest job.
 """
 

@@ -20,7 +20,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _PLAIN_WIDTH = 120
 
 
-def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001 - click's own
+def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     """Print what can be named, and end."""
     if not asked:
         return

@@ -13,7 +13,7 @@ SLOWED_PERCENT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Slowed:
-    """The jobs that take longer than in the run compared with: how many of all, by how much in the mean and at worst."""
+    """The jobs that take longer than in the run compared with: how many, by how much in the mean and at worst."""
 
     percent: float
     mean: float

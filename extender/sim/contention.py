@@ -55,7 +55,9 @@ def spread_part(rates: Floats, row: Rows, machine: Rows, part: Floats) -> Floats
     [P]. A task takes what is in its `row` [P] of `rates` [., N] from each machine.
     """
     used = np.flatnonzero(np.bincount(row))
-    place = np.searchsorted(used, row)
+    place_of = np.empty(len(rates), dtype=np.intp)
+    place_of[used] = np.arange(len(used))
+    place = place_of[row]
     _, disk = _least(rates, used, part[:, _READ])
     worst, out = _least(rates, used, part[:, _OUT])
     leaves = np.minimum(disk, out)[place]

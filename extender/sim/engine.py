@@ -40,7 +40,7 @@ class Settings:
     """How to simulate.
 
     `heartbeat_seconds`: 0 means that every event is a step of its own. `loss`: the goodput that contention wastes
-    (contention.factors). `sample_seconds`: how far points of time series are apart at first; `points`: how many stay.
+    (contention.factors). Points of time series are at least `sample_seconds` apart, and there are at most `points`.
     """
 
     heartbeat_seconds: float = 1.0
@@ -111,7 +111,7 @@ class _Simulation:
             capacity=capacity,
             queue=self._table.job_queue,
             queues=len(self._table.queue_names),
-            every=settings.sample_seconds,
+            every=max(settings.sample_seconds, self._table.least_seconds(capacity.sum(axis=0)) / settings.points),
             points=settings.points,
             begin=self._now,
         )

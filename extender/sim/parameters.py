@@ -64,7 +64,8 @@ class Suite:
     low_cpu_io: Annotated[
         Range,
         About(
-            "reading and writing together; table 6: under Capacity disks are .29, .19, .13 of the time above 75, 90, 100 %; "
+            "reading and writing together; table 6: under Capacity disks are .29, .19, .13 of the time above 75, 90, "
+            "100 %; "
             "no more than about a disk to read from and one to write to",
             "MB/s",
             (40 * MB, 120 * MB),

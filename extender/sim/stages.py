@@ -62,6 +62,16 @@ class Table:
         order = np.argsort(self.first_task, kind="stable")
         return np.repeat(order, self.tasks[order])
 
+    def least_seconds(self, total: Floats) -> float:
+        """Return how long it takes at least: until the last arrival, or as the scarcest of `total` [R] allows."""
+        if not len(self.arrives_at):
+            return 0.0
+        seconds = np.bincount(self.stage_of_task, weights=self.durations, minlength=len(self.tasks))
+        demand = self.demand.copy()
+        demand[:, _READ] += self.reading
+        work = np.divide(seconds @ demand, total, out=np.zeros(len(total)), where=total > 0)
+        return max(float(np.ptp(self.arrives_at)), float(work.max()))
+
     @property
     def job_tasks(self) -> Counts:
         """How many tasks each job has [J]."""
@@ -70,6 +80,8 @@ class Table:
 
 def table_of(workload: Workload, machines: Machines) -> Table:
     """Return the workload's table. Raises DovetailError for what could never run on these machines, by name."""
+    if machines.copies < 1:
+        raise DovetailError(f"copies: {machines.copies}; accepted: 1 or more")
     order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
     jobs = [workload.jobs[place] for place in order]
     _check_names(jobs)

@@ -40,8 +40,8 @@ CORRELATION = np.array(
 LEAST, MOST = 1 / 7.5, 20.0
 """The smallest is 5 to 10 times below the median, the largest 20 times above it (Tetris, 2.2.2)."""
 
-_NIC = 125e6
-"""A task's input may come over the network, so it reads no faster than 1 Gbps."""
+_DISKS, _NIC = 200e6, 125e6
+"""What a machine of Tetris 5.3 does at most. A map's block may come over the network, so it reads no faster either."""
 
 _COLUMNS = {
     "job": text,
@@ -131,9 +131,9 @@ def _stage(rng: np.random.Generator, chosen: Facebook, work: _Work) -> Stage:
     """Draw what its tasks need, and let them take as long as their bytes need at the drawn rates."""
     medians = (chosen.cpu, chosen.memory, chosen.disk, chosen.network)
     drawn = skewed(correlated(rng, CORRELATION), medians, VARIATIONS, least=LEAST, most=MOST)
-    cpu, memory, disk, network = drawn.tolist()
+    cpu, memory, disk, network = np.minimum(drawn, (np.inf, np.inf, _DISKS, _NIC)).tolist()
     if work.source == SHUFFLE:
-        seconds = max(chosen.shortest, work.read / min(network, _NIC), work.write / disk)
+        seconds = max(chosen.shortest, work.read / network, work.write / disk)
     else:
         seconds = max(chosen.shortest, (work.read + work.write) / disk, work.read / _NIC)
     return Stage(
