@@ -14,7 +14,7 @@ from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Inputs, Jobs, Running, Waiting
 from extender.planner import Assignments
 from extender.sim.assigned import Chosen, Offer, checked
-from extender.sim.inputs import LiveBlocks, Pool, place_blocks, shuffle
+from extender.sim.inputs import LiveBlocks, Pool, copies_of, shuffle
 from extender.sim.running import DONE_SECONDS, Ends, Starts
 from extender.sim.stages import SOURCES, Table
 from extender.sim.workload import BLOCKS, SHUFFLE, Machines
@@ -62,7 +62,7 @@ class Backlog:
         self.rates, self._ran, self._local = Pool(nodes, np.float64), Pool(nodes, np.int64), Pool(nodes, np.int64)
         self._nodes = nodes
         self._work = np.bincount(table.job, weights=table.work * table.tasks, minlength=jobs).astype(np.float64)
-        self._copies = _placed(table, machines, random)
+        self._copies = copies_of(table, machines, random)
         self._free = np.ones(tasks, dtype=np.bool_)
         self._scratch = np.empty(tasks, dtype=np.intp)
         self._next = table.first_task.copy()
@@ -74,7 +74,7 @@ class Backlog:
         self._local_row = np.full(stages, _NOT_OPEN, dtype=np.intp)
         self._ran_row = np.full(stages, _NOT_OPEN, dtype=np.intp)
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
-        self._readers_left = _shuffling_children(table)
+        self._readers_left = table.shuffling_children
         self._stages_left = table.job_stages.copy()
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
         self._arrived = 0
@@ -310,24 +310,6 @@ class Backlog:
         held[:, _READ] += local
         held[:, _IN] += elsewhere
         return Starts(stage, task, node, source, spread, held, elsewhere, table.durations[task], table.expected[stage])
-
-
-def _placed(table: Table, machines: Machines, random: np.random.Generator) -> Rows:
-    """Return where each task's block is [T, K], -1 for tasks that read none."""
-    copies = np.full((len(table.durations), min(machines.copies, len(machines.capacity))), -1, dtype=np.intp)
-    reads = np.zeros(len(table.durations), dtype=np.bool_)
-    for stage in np.flatnonzero(table.source == _BLOCKS).tolist():
-        reads[table.first_task[stage] : table.first_task[stage] + table.tasks[stage]] = True
-    copies[reads] = place_blocks(random, int(reads.sum()), machines)
-    return copies
-
-
-def _shuffling_children(table: Table) -> Counts:
-    """Return how many stages shuffle what each stage made [S]."""
-    readers = np.zeros(len(table.tasks), dtype=np.int64)
-    for stage in np.flatnonzero(table.source == _SHUFFLE).tolist():
-        readers[table.parents[stage]] += 1
-    return readers
 
 
 def _add_rows(total: Floats, row: Rows, amounts: Floats) -> None:

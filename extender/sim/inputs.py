@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.waiting import Blocks, Spread
-from extender.sim.workload import Machines
+from extender.sim.stages import SOURCES, Table
+from extender.sim.workload import BLOCKS, Machines
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -23,6 +24,16 @@ def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -
         for taken in np.sort(copies[:, :column], axis=1).T:  # the drawn-th of those that are not taken
             drawn += drawn >= taken
         copies[:, column] = drawn
+    return copies
+
+
+def copies_of(table: Table, machines: Machines, random: np.random.Generator) -> Rows:
+    """Return where each task's block is [T, K], -1 for tasks that read none."""
+    copies = np.full((len(table.durations), min(machines.copies, len(machines.capacity))), -1, dtype=np.intp)
+    reads = np.zeros(len(table.durations), dtype=np.bool_)
+    for stage in np.flatnonzero(table.source == SOURCES.index(BLOCKS)).tolist():
+        reads[table.first_task[stage] : table.first_task[stage] + table.tasks[stage]] = True
+    copies[reads] = place_blocks(random, int(reads.sum()), machines)
     return copies
 
 

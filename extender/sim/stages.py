@@ -62,6 +62,14 @@ class Table:
         order = np.argsort(self.first_task, kind="stable")
         return np.repeat(order, self.tasks[order])
 
+    @property
+    def shuffling_children(self) -> Counts:
+        """How many stages shuffle what each stage made [S]."""
+        readers = np.zeros(len(self.tasks), dtype=np.int64)
+        for stage in np.flatnonzero(self.source == SOURCES.index(SHUFFLE)).tolist():
+            readers[self.parents[stage]] += 1
+        return readers
+
     def least_seconds(self, total: Floats) -> float:
         """Return how long it takes at least: until the last arrival, or as the scarcest of `total` [R] allows."""
         if not len(self.arrives_at):

@@ -34,6 +34,22 @@ def test_what_jobs_already_hold_counts():
     assert started(plan, 3) == [3, 0, 1]
 
 
+def test_what_jobs_already_hold_counts_by_their_weight():
+    # 8 cores. A holds 4 and weighs 4, B holds 2 and weighs 1: 4/8 / 4 = 1/8 against 2/8. A gets the two that are left.
+    one, held = row(cpu=1, memory=1), [row(cpu=4), row(cpu=2)]
+    tenants = Tenants(weight=[4, 1], allocated=dict(enumerate(held)))
+    waits = waiting(Class(9, one), Class(9, one, job=1), tenants=tenants)
+    assert started(Drf().plan(cluster(machine(8, 80), allocated=[sum(held)]), waits, 0.0), 2) == [2, 0]
+
+
+def test_what_the_jobs_of_a_queue_already_hold_counts_for_the_queue():
+    # 8 cores; job 0 of the first queue holds 4, so the second queue gets the other 4.
+    one, held = row(cpu=1, memory=1), row(cpu=4)
+    tenants = Tenants(queue=[0, 0, 1], allocated={0: held})
+    waits = waiting(*(Class(9, one, job=j) for j in range(3)), tenants=tenants)
+    assert started(Drf().plan(cluster(machine(8, 80), allocated=[held]), waits, 0.0), 3) == [0, 0, 4]
+
+
 def test_queues_share_before_their_jobs_do():
     # Jobs 0 and 1 in one queue, job 2 alone in another: 4 cores and 4 cores, not 8 thirds each.
     one = row(cpu=1, memory=1)

@@ -30,7 +30,10 @@ def test_balance_decides_where_both_are_equally_free():
     # become 3/4, 0: evenness 75 becomes 62, so 68. m1, 4 GiB taken: 75 and 50 % stay free, 62; the parts 0, 2/4 become
     # 1/4, 2/4: 75 becomes 87, so 81.
     snapshot = cluster(machine(4, 8), machine(4, 8), allocated=[row(cpu=2), row(memory=4)])
-    assert where(KubeDefault().plan(snapshot, waiting(Class(1, row(cpu=1))), 0.0), 0) == [1]
+    waits = waiting(Class(1, row(cpu=1)))
+    for seed in range(5):
+        assert where(KubeDefault(seed).plan(snapshot, waits, 0.0), 0) == [1]
+        assert where(KubeDefault(seed, Weights(fit=0, balanced=1)).plan(snapshot, waits, 0.0), 0) == [1]
 
 
 def test_an_unschedulable_pod_holds_up_nobody():
@@ -76,6 +79,11 @@ def test_the_extender_refuses_where_a_disk_is_full_though_cpu_and_memory_fit():
     waits = waiting(Class(5, row(cpu=1, memory=1, disk_write=50)))
     assert where(WithExtender().plan(snapshot, waits, 0.0), 0) == [1, 1]
     assert started(KubeDefault().plan(snapshot, waits, 0.0), 1) == [5]
+
+
+def test_a_full_network_refuses_nobody_who_does_not_ask_for_it():
+    snapshot = cluster(machine(4, 8, rates=100), allocated=[row(network_out=500)])
+    assert started(WithExtender().plan(snapshot, waiting(Class(1, row(cpu=1, memory=1))), 0.0), 1) == [1]
 
 
 def test_the_extender_puts_a_pod_on_the_node_that_the_ranker_puts_first():

@@ -22,13 +22,13 @@ def test_a_task_whose_block_is_there_goes_first_and_reads_it_from_there():
 
 
 def test_where_no_block_is_the_first_task_reads_from_the_copy_with_the_most_room():
-    # Machine 1 has 100 - 40 of disk read left, machine 2 has 100 - 50 of network out: 60 against 50.
-    snapshot = three_machines(row(), row(disk_read=40), row(network_out=50))
-    promises = Promises(snapshot, waiting(Class(2, TASK, reading=10, inputs=blocks(3, [2, 1], [1, 2]))))
-    assert promises.take(0, 0) == (0, 1)
+    # Machine 1 has 100 - 50 of network out left, machine 2 has 100 - 40 of disk read: 50 against 60.
+    snapshot = three_machines(row(), row(network_out=50), row(disk_read=40))
+    promises = Promises(snapshot, waiting(Class(2, TASK, reading=10, inputs=blocks(3, [1, 2], [2, 1]))))
+    assert promises.take(0, 0) == (0, 2)
     taken = promises.allocated - snapshot.allocated
     assert taken[0].tolist() == row(cpu=1, memory=1, network_in=10).tolist()
-    assert taken[1].tolist() == row(disk_read=10, network_out=10).tolist()
+    assert taken[2].tolist() == row(disk_read=10, network_out=10).tolist()
     assert promises.take(0, 0) == (1, 1)  # 50 against 50: the first by name
 
 

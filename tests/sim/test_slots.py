@@ -19,7 +19,9 @@ def running(*tasks):
 
 
 @pytest.mark.parametrize("scheduler", [SlotFair, Capacity])
-@pytest.mark.parametrize(("memory", "fit"), [(0.5, 4), (2, 4), (2.001, 2), (4, 2), (4.001, 1), (8, 1), (8.001, 0)])
+@pytest.mark.parametrize(
+    ("memory", "fit"), [(0, 4), (0.5, 4), (2, 4), (2.001, 2), (4, 2), (4.001, 1), (8, 1), (8.001, 0)]
+)
 def test_a_task_takes_whole_slots_of_2_gb(scheduler, memory, fit):
     # A machine of 9 GB has 4 slots.
     plan = scheduler().plan(cluster(machine(64, 9)), waiting(Class(9, task(memory))), 0.0)
@@ -55,6 +57,20 @@ def test_a_job_with_fewer_slots_catches_up_first():
     )
     plan = SlotFair().plan(cluster(machine(64, 24), allocated=[held]), waits, 0.0)
     assert started(plan, 2) == [1, 6]
+
+
+def test_a_jobs_slots_are_counted_by_the_size_of_the_tasks_that_it_runs_not_by_its_bytes():
+    # 7 slots. Job 0 runs three tasks of 1.1 GB: three slots, though 3.3 GB are less than two. Job 1 runs one of two.
+    small, large = task(1.1), task(4)
+    waits = waiting(
+        Class(9, small),
+        Class(9, task(2)),
+        Class(9, large, job=1),
+        tenants=Tenants(allocated={0: 3 * small, 1: large}),
+        running=running((0, 1.1), (0, 1.1), (0, 1.1), (0, 4)),
+    )
+    plan = SlotFair().plan(cluster(machine(64, 14), allocated=[3 * small + large]), waits, 0.0)
+    assert started(plan, 3) == [0, 0, 1]
 
 
 def test_a_job_of_twice_the_weight_gets_twice_the_slots():
