@@ -63,7 +63,7 @@ def test_a_line_that_is_cut_off_is_named_with_its_first_missing_column(tmp_path)
     ],
 )
 def test_a_table_without_its_columns_is_refused(tmp_path, content, says):
-    with pytest.raises(TraceError, match="table.csv") as raised:
+    with pytest.raises(TraceError, match=r"table\.csv") as raised:
         list(read(written(tmp_path, content), COLUMNS))
     assert says in str(raised.value)
 

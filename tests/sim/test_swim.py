@@ -11,7 +11,7 @@ from extender.sim.swim import BLOCK_BYTES, CORRELATION, VARIATIONS, swim
 from extender.sim.workload import BLOCKS, SHUFFLE
 
 HEADER = "job\tsubmit_s\tgap_s\tmap_input_bytes\tshuffle_bytes\treduce_output_bytes\n"
-TRACES = Path("../shared/traces/swim_facebook")
+TRACES = Path(__file__).parents[2].parent / "shared" / "traces" / "swim_facebook"
 CPU, MEMORY, WRITE = 0, 1, 3
 
 
