@@ -71,11 +71,11 @@ def checked(assignments: Assignments, offer: Offer) -> Chosen:
 
 
 def _rows(given: Rows) -> Rows:
-    return np.asarray(given, dtype=np.intp)
+    return np.ascontiguousarray(given, dtype=np.intp)
 
 
 def _check_rows(what: str, rows: Rows, count: int) -> None:
-    if len(rows) and (rows.min() < 0 or rows.max() >= count):
+    if len(rows) and rows.view(np.uintp).max() >= count:  # below 0 is far above, without its sign
         unknown = rows[(rows < 0) | (rows >= count)][0]
         raise DovetailError(f"the scheduler names {what} {unknown}; there are {count}, from 0")
 

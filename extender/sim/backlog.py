@@ -61,6 +61,7 @@ class Backlog:
         self._active = np.zeros(jobs, dtype=np.bool_)
         self.rates, self._ran, self._local = Pool(nodes, np.float64), Pool(nodes, np.int64), Pool(nodes, np.int64)
         self._nodes = nodes
+        self._demand = np.ascontiguousarray(table.demand.T)
         self._work = np.bincount(table.job, weights=table.work * table.tasks, minlength=jobs).astype(np.float64)
         self._copies = copies_of(table, machines, random)
         self._free = np.ones(tasks, dtype=np.bool_)
@@ -130,7 +131,7 @@ class Backlog:
         table = self.table
         job = table.job[ends.stage]
         np.subtract.at(self._work, job, table.work[ends.stage])
-        _add_rows(self.held, job, -ends.held)
+        np.subtract.at(self.held.reshape(-1), _cells(job), ends.held.ravel())
         np.add.at(self._ended, ends.stage, 1)
         over = self._ended[ends.stage] == table.tasks[ends.stage]
         if over.any():
@@ -149,8 +150,8 @@ class Backlog:
         return self._starts(stage, task, chosen)
 
     def hold(self, starts: Starts, held: Floats) -> None:
-        """Take note of what the jobs of these tasks hold by them [A, R]."""
-        _add_rows(self.held, self.table.job[starts.stage], held)
+        """Take note of what the jobs of these tasks hold by them [R, A]."""
+        np.add.at(self.held.reshape(-1), _cells(self.table.job[starts.stage]), held.ravel())
 
     def waiting(self, running: Running) -> Waiting:
         """Return what waits now. What stays as it is from call to call is the same object, by which it can be known."""
@@ -306,16 +307,16 @@ class Backlog:
             source[many] = self._nodes
             local[many] = self.rates.values[spread[many], node[many]]
         elsewhere = reading - local
-        held = table.demand[stage]
-        held[:, _READ] += local
-        held[:, _IN] += elsewhere
+        held = self._demand.take(stage, axis=1)
+        held[_READ] += local
+        held[_IN] += elsewhere
         return Starts(stage, task, node, source, spread, held, elsewhere, table.durations[task], table.expected[stage])
 
 
-def _add_rows(total: Floats, row: Rows, amounts: Floats) -> None:
-    """Add amounts [A, R] to rows of a total [., R]; a row may come more than once."""
-    width = total.shape[1]
-    np.add.at(total.reshape(-1), (row[:, None] * width + np.arange(width)).ravel(), amounts.ravel())
+def _cells(row: Rows) -> Rows:
+    """Return where amounts [R, A] belong in a total [., R] that is laid out flat."""
+    width = len(DIMENSIONS)
+    return np.asarray((row * width + np.arange(width)[:, None]).ravel())
 
 
 def _view(array: NDArray[Number]) -> NDArray[Number]:

@@ -109,6 +109,10 @@ def _convert(
             f"{where}, column {header[len(fields)]!r}: missing; "
             f"the line has {len(fields)} of {len(header)} fields: is the file cut off?"
         )
+    if len(fields) > len(header):
+        raise TraceError(
+            f"{where}, column {header[-1]!r}: more follows; the line has {len(fields)} fields for {len(header)}"
+        )
     values = []
     for place, (column, convert) in zip(places, columns.items(), strict=True):
         try:

@@ -94,7 +94,7 @@ def term_rates(
     """Return how fast each term of each task progresses [3, P], 1 being its peak.
 
     `part` [N + 1, R] as of `factors`, with a last row of ones; `machine` [P]; `source` [P] the machine whose disk is
-    read, N for none or many; `demand` [P, R] what the task takes of its own machine: it is network-in that says
+    read, N for none or many; `demand` [R, P] what the task takes of its own machine: it is network-in that says
     whether it reads over the network, and network-out that it sends over its own, too. `spread`: some of the tasks
     and the part that their many sources leave them. A term that a task lacks gets some rate or other.
     """
@@ -108,10 +108,10 @@ def term_rates(
     if scarce[_READ]:
         reading[:] = part[source, _READ]
     if scarce[_IN]:
-        np.minimum(reading, part[machine, _IN], out=reading, where=demand[:, _IN] > 0)
+        np.minimum(reading, part[machine, _IN], out=reading, where=demand[_IN] > 0)
     if scarce[_OUT]:
         np.minimum(reading, part[source, _OUT], out=reading, where=source != machine)
-        np.minimum(reading, part[machine, _OUT], out=reading, where=demand[:, _OUT] > 0)
+        np.minimum(reading, part[machine, _OUT], out=reading, where=demand[_OUT] > 0)
     if spread is not None:
         reading[spread[0]] = np.minimum(reading[spread[0]], spread[1])
     return rates

@@ -22,6 +22,7 @@ HIGH_LOADS = (0.75, 0.9, 1.0)
 """Tetris, table 6: how probable is a machine's load above each of these."""
 
 _WASTE_EVERY = 8
+_HELD_AT_MOST = 64
 
 
 class Moment(Protocol):
@@ -158,6 +159,7 @@ class Recorder:
     begin: float = 0.0
     _next: int = 0
     _seen: list[_Point] = field(default_factory=list)
+    _held: list[tuple[float, Rows, Floats]] = field(default_factory=list)
     _unfair: Floats = field(init=False)
     _lived: Floats = field(init=False)
     _total: Floats = field(init=False)
@@ -225,14 +227,27 @@ class Recorder:
         The mean of (a - f) / f over the time from its arrival to its end: a is its dominant share of the cluster, by
         promises in all dimensions, f one part of as many as there are active jobs. Below 0: had less than that.
         """
+        self._add_up_shares()
         return np.divide(self._unfair, self._lived, out=np.zeros(len(self._lived)), where=self._lived > 0)
 
     def _add_unfairness(self, seconds: float, moment: Moment) -> None:
         active = moment.active
         if seconds > 0 and len(active):
-            share = dominant_shares(moment.held[active], self._total)
-            self._unfair[active] += (share * len(active) - 1.0) * seconds
-            self._lived[active] += seconds
+            self._held.append((seconds, active, moment.held[active]))
+            if len(self._held) == _HELD_AT_MOST:
+                self._add_up_shares()
+
+    def _add_up_shares(self) -> None:
+        """Add up what was noted since the last time; many moments at once cost little more than one."""
+        if not self._held:
+            return
+        counts = [len(active) for _, active, _ in self._held]
+        seconds, active = (np.repeat(values, counts) for values in ([seconds for seconds, *_ in self._held], counts))
+        rows = np.concatenate([rows for _, rows, _ in self._held])
+        share = dominant_shares(np.concatenate([held for *_, held in self._held]), self._total)
+        np.add.at(self._unfair, rows, (share * active - 1.0) * seconds)
+        np.add.at(self._lived, rows, seconds)
+        self._held.clear()
 
     def _look(self, moment: Moment, *, pieces: bool) -> _Point:
         demand, active = moment.demand, moment.active

@@ -54,6 +54,12 @@ def test_a_line_that_is_cut_off_is_named_with_its_first_missing_column(tmp_path)
         list(read(path, COLUMNS))
 
 
+def test_a_line_with_more_fields_than_columns_is_refused(tmp_path):
+    path = written(tmp_path, TABLE.replace("1;2", "1,2"))
+    with pytest.raises(TraceError, match="line 3, column 'parents': more follows; the line has 5 fields for 4"):
+        list(read(path, COLUMNS))
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

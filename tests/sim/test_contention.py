@@ -48,12 +48,12 @@ def test_contention_wastes_disk_and_network_but_not_cpu_where_it_is_set_to():
 
 def test_a_local_read_needs_its_own_disk_only():
     part = parts(demand(read=200, inward=400, out=400), demand())
-    rates = term_rates(part, np.array([0]), np.array([0]), demand(cpu=1, read=50)[None])
+    rates = term_rates(part, np.array([0]), np.array([0]), demand(cpu=1, read=50)[:, None])
     assert rates[2].tolist() == [0.5]
 
 
 def test_a_remote_read_is_as_fast_as_the_worst_of_its_path():
-    task = demand(inward=50)[None]
+    task = demand(inward=50)[:, None]
     rate = {}
     for name, there, here in (
         ("the source's disk", demand(read=200), demand()),
@@ -72,13 +72,13 @@ def test_a_remote_read_is_as_fast_as_the_worst_of_its_path():
 
 def test_each_term_has_its_own_rate():
     part = parts(demand(cpu=8000, read=125, write=400))
-    rates = term_rates(part, np.array([0]), np.array([0]), demand(cpu=1, read=1, write=1)[None])
+    rates = term_rates(part, np.array([0]), np.array([0]), demand(cpu=1, read=1, write=1)[:, None])
     assert rates[:, 0].tolist() == [0.5, 0.25, 0.8]
 
 
 def test_in_one_bin_a_shuffle_takes_disk_and_both_directions_of_the_network():
     part = parts(demand(read=125, inward=200, out=400))
-    task = demand(read=1, inward=1, out=1)[None]
+    task = demand(read=1, inward=1, out=1)[:, None]
     assert term_rates(part, np.array([0]), np.array([0]), task)[2].tolist() == [0.25]
 
 

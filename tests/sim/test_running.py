@@ -19,7 +19,7 @@ def machines(count, *, loss=0.0):
 def task(node, *, cpu=0.0, memory=1.0, write=0.0, reading=0.0, source=None, number=0, seconds=10.0):
     """Return a task that reads from one node, by default its own."""
     local = source is None or source == node
-    held = np.array([[cpu, memory, reading if local else 0, write, 0 if local else reading, 0]])
+    held = np.array([[cpu, memory, reading if local else 0, write, 0 if local else reading, 0]]).T
     return Starts(
         stage=np.array([0]),
         task=np.array([number]),
@@ -42,7 +42,7 @@ def shuffling(node, rates, row, *, number=0, seconds=10.0):
         node=np.array([node]),
         source=np.array([rates.shape[1]]),
         spread=np.array([row]),
-        held=np.array([[0, 1, local, 0, whole - local, 0]]),
+        held=np.array([[0, 1, local, 0, whole - local, 0]]).T,
         elsewhere=np.array([whole - local]),
         seconds=np.array([seconds]),
         expected=np.array([seconds]),
@@ -135,7 +135,7 @@ def test_a_shuffle_takes_disk_and_network_of_every_source_and_its_own_network_fo
     tasks.rates = np.array([[30.0, 20, 0], [0, 0, 100]])
     held = tasks.start(shuffling(0, tasks.rates, 0), 0.0)
     assert tasks.allocated[:, MEMORY:].tolist() == [[1, 30, 0, 20, 0], [0, 20, 0, 0, 20], [0, 0, 0, 0, 0]]
-    assert held.tolist() == [[0, 1, 50, 0, 20, 20]]
+    assert held[:, 0].tolist() == [0, 1, 50, 0, 20, 20]
     tasks.start(shuffling(0, tasks.rates, 1, number=1), 0.0)
     assert tasks.allocated[0].tolist() == [0, 2, 30, 0, 120, 0]
     assert tasks.allocated[2].tolist() == [0, 0, 100, 0, 0, 100]
