@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PLAIN_WIDTH = 120
-_TITLE = "the experiments of Tetris"
+_TITLE = "The experiments of Tetris"
 
 
 @click.group()

@@ -1,5 +1,6 @@
 """The main comparisons: our planner beside the paper's baselines and its simple upper bound, on one workload."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -113,7 +114,7 @@ class Comparison:
             f"{_mean(found, lambda it: float(np.percentile(it.job_seconds, 90))):,.0f}",
             f"{_mean(found, lambda it: it.slow_down):.2f}",
             f"{_mean(found, lambda it: it.running):,.0f}",
-            f"{_mean(found, lambda it: it.locality):.0%}",
+            "" if any(math.isnan(it.locality) for it in found) else f"{_mean(found, lambda it: it.locality):.0%}",
             f"{_mean(found, lambda it: float(it.fullness.over_allocated.max())):.0%}",
         )
 

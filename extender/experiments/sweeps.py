@@ -1,5 +1,6 @@
 """Variants of one thing, each against the same baselines: knobs, ablations, heuristics, load, contention."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -92,10 +93,10 @@ class Sweep:
         names = list(self.baselines)
         heads = (
             self.axis or self.name,
-            *(f"job time vs {name}" for name in names),
-            *(f"makespan vs {name}" for name in names),
-            *(f"slowed vs {name}" for name in names),
-            "mean, worst",
+            *(f"job time vs {name}, %" for name in names),
+            *(f"makespan vs {name}, %" for name in names),
+            *(f"slower than {name}, %" for name in names),
+            f"slower than {names[0]} by, mean and worst",
         )
         lines = [
             (
@@ -175,4 +176,4 @@ def _slowed_worst(pair: Pair) -> float:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1f}"
+    return "" if math.isnan(value) else f"{value:.1f}"

@@ -64,7 +64,7 @@ class Line:
     def __init__(self, classes: Rows, order: Counts, need: Floats) -> None:
         """Take the classes (rows), their places in the `order` [C] of arrival, and what each needs [C, K]."""
         self._classes = classes[np.argsort(order[classes])].tolist()
-        self._need = need
+        self._need = need.T.copy()
         self._open = np.ones(len(need), dtype=np.bool_)
 
     def __iter__(self) -> Iterator[int]:
@@ -171,7 +171,7 @@ class Classes:
 
     def __init__(self, accounts: Accounts, waiting: Waiting, rows: Rows) -> None:
         """Take the classes (rows) to begin with."""
-        self._need, self._job = accounts.need, waiting.job
+        self._need, self._job = accounts.need.T.copy(), waiting.job
         self._left = waiting.count.tolist()
         self._open = np.zeros(len(waiting.count), dtype=np.bool_)
         self._open[rows] = True
@@ -246,8 +246,14 @@ def candidates(accounts: Accounts, count: Counts) -> tuple[Rows, Rows]:
 
 
 def _needs_less(need: Floats, task_class: int) -> NDArray[np.bool_]:
-    """Return which classes need less of something than this one [C]: where it does not fit, no other fits."""
-    return np.asarray((need < need[task_class]).any(axis=1))
+    """Return which classes need less of something than this one [C], by `need` [K, C].
+
+    Where it does not fit, only they may.
+    """
+    less = need[0] < need[0, task_class]
+    for amounts in need[1:]:
+        less |= amounts < amounts[task_class]
+    return np.asarray(less)
 
 
 def drawing(seed: int, now: float) -> np.random.Generator:

@@ -46,7 +46,7 @@ class Settings:
     heartbeat_seconds: float = 1.0
     loss: float = 0.0
     sample_seconds: float = 1.0
-    points: int = 2000
+    points: int = 1000
 
     def __post_init__(self) -> None:
         if not (self.heartbeat_seconds >= 0 and self.loss >= 0 and self.sample_seconds > 0 and self.points >= 2):

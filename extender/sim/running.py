@@ -188,7 +188,8 @@ class RunningTasks:
         """Free what tasks used for terms that are done, while the tasks go on; return those that do not."""
         floats, flags = self._floats, self._flags
         over = floats[_END, due] <= soon
-        going, ended = due[~over], due[over]
+        going: Rows = due[~over]
+        ended: Rows = due[over]
         early = ended[flags[_EARLY, ended]]
         if len(early):
             self._unuse(early, flags[_DONE, early], -1)
