@@ -4,19 +4,17 @@ Two orders: one machine at a time until it is full (Tetris, 3.2), and the best p
 ask a `Table` for one machine's best class and let it take what was chosen: a step touches one node, no matrix.
 """
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-
-Rows = NDArray[np.intp]
 
 
 class Table(Protocol):
     """Task classes against nodes, with what is free and what still waits; changes with every `take`."""
 
-    def nodes(self) -> Rows:
-        """Return the nodes on which some class may fit, in the order in which machines are filled."""
+    def nodes(self) -> Iterator[int]:
+        """Yield the nodes on which some class may fit, in the order in which machines are filled."""
 
     def best(self, node: int) -> tuple[int, float]:
         """Return the class that scores highest there and its score; -1 and minus infinity where none may go now."""
@@ -27,7 +25,7 @@ class Table(Protocol):
 
 def machine_at_a_time(table: Table) -> None:
     """Fill each node in turn with the class that scores highest there, until nothing fits."""
-    for node in table.nodes().tolist():
+    for node in table.nodes():
         while (best := table.best(node)[0]) >= 0:
             table.take(best, node)
 
@@ -38,7 +36,7 @@ def best_pair(table: Table) -> None:
     A node's best score is looked up anew only when the node comes up: what another placement changed there (whose turn
     it is, a source's rates) is seen then. Ties go to the first node.
     """
-    nodes = table.nodes().tolist()
+    nodes = list(table.nodes())
     scores = np.array([table.best(node)[1] for node in nodes])
     while len(scores):
         place = int(scores.argmax())

@@ -45,20 +45,19 @@ def owed(share: Floats, fair: Floats) -> Floats:
     return below
 
 
-def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> Mask:
-    """Return the groups to choose among [J]: furthest below their share (Tetris, 3.4).
+def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> tuple[Mask, float]:
+    """Return the groups to choose among [J], furthest below their share, and what the last is owed (Tetris, 3.4).
 
     They are the first ceil((1 - f) x |J|) of the active ones: at least one, if any is active; those that are owed as
-    much as the last of them are in.
+    much as the last of them are in. Where all are in, nothing is too little.
     """
     waiting = owed[active]
-    if not len(waiting):
-        return active
     take = max(1, math.ceil((1.0 - fairness) * len(waiting) - 1e-9))
     if take >= len(waiting):
-        return active
-    least = np.partition(waiting, len(waiting) - take)[len(waiting) - take]
-    return np.asarray(active & (owed >= least))
+        return active, -math.inf
+    waiting.partition(len(waiting) - take)
+    least = float(waiting[len(waiting) - take])
+    return np.asarray(active & (owed >= least)), least
 
 
 def serve(deficit: Floats, fair: Floats, group: int, amount: float) -> Floats:

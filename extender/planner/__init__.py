@@ -1,0 +1,10 @@
+"""A Snapshot, what waits, and a time in; which waiting tasks go where, and why others are held, out.
+
+Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
+"""
+
+from extender.planner.plan import Assignments, Carried, Plan, Scheduler, Terms
+from extender.planner.planning import Planner, plan_once
+from extender.planner.tuning import Policy
+
+__all__ = ["Assignments", "Carried", "Plan", "Planner", "Policy", "Scheduler", "Terms", "plan_once"]

@@ -1,0 +1,77 @@
+"""What a plan says, and what one plan hands to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.snapshot import Snapshot
+from extender.cluster.waiting import Waiting
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Decisions in the order in which they were taken [A].
+
+    `task_class` is a row of `Waiting`, `node` a row of the snapshot. `task` is the index into `Blocks` of the task that
+    goes, -1 where any will do; `source` the node that it reads its block from (`node` itself if that has a copy; -1
+    where the class has no blocks).
+    """
+
+    task_class: Rows
+    node: Rows
+    task: Rows
+    source: Rows
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.task_class)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What made each assignment the best there and then [A].
+
+    `score` = `alignment` (already times `remote`, the penalty's factor) - eps x `work` (the job's remaining work).
+    `owed` is how far its job was below its fair share (1: had nothing); `barrier` says that it went first as one of the
+    last tasks of its stage, `starved` that it had waited too long.
+    """
+
+    score: Floats
+    alignment: Floats
+    remote: Floats
+    work: Floats
+    owed: Floats
+    barrier: Mask
+    starved: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one plan hands to the next: reserved nodes by class name, deficits by job name. Losing it loses no task."""
+
+    reserved: Mapping[str, str] = field(default_factory=dict)
+    deficits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do now. `held` [C] says in words why tasks of a class still wait, by row; only where it was asked for."""
+
+    assignments: Assignments
+    terms: Terms | None = None
+    held: Mapping[int, str] = field(default_factory=dict)
+    carried: Carried = field(default_factory=Carried)
+
+
+class Scheduler(Protocol):
+    """Decides what goes where; the planner, and in the simulator those that it is compared with."""
+
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
+        """Return what to start now, at `now` seconds. Never mutates its arguments."""

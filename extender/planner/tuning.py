@@ -1,0 +1,54 @@
+"""The tuning of the planner, checked."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from extender.errors import SettingsError
+from extender.policy import matching
+from extender.policy.alignment import TASK_RULES
+
+MACHINE, PAIR = "machine", "pair"
+MATCHINGS = MappingProxyType({MACHINE: matching.machine_at_a_time, PAIR: matching.best_pair})
+DRF, SLOTS, DEFICIT = "drf", "slots", "deficit"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The tuning of the planner; the papers' defaults (Tetris 3.2 to 3.5, Graphene 5.1) but for `matching`, measured.
+
+    `matching`: `machine` (fill one at a time) or `pair` (the best of all). `rule`: of alignment.TASK_RULES.
+    `srtf` m: how much remaining work counts against alignment (eps = m x mean alignment / mean work), 0 not at all;
+    `packing` False: nothing but remaining work counts. `sharing`: `drf`, `slots` (by memory) or `deficit`, which serves
+    the group that is owed most once that is `kappa` of the cluster; `fairness` f in [0, 1) is for the other two.
+    `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
+    own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
+    `starved_after` seconds without a start a class gets its next task first, or a node reserved; at most
+    `reservable` of all nodes at once.
+    """
+
+    matching: str = MACHINE
+    rule: str = "dot"
+    remote_penalty: float = 0.1
+    srtf: float = 1.0
+    packing: bool = True
+    sharing: str = DRF
+    fairness: float = 0.25
+    kappa: float = 0.1
+    barrier: float = 0.9
+    headroom: float = 0.2
+    starved_after: float = 600.0
+    reservable: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name, accepted in (
+            ("matching", MATCHINGS),
+            ("rule", TASK_RULES),
+            ("sharing", (DRF, SLOTS, DEFICIT)),
+        ):
+            if getattr(self, name) not in accepted:
+                raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
+        for name, below in (("fairness", 1.0), ("remote_penalty", 1.0), ("headroom", 1.0)):
+            if not 0 <= getattr(self, name) < below:
+                raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: at least 0, below {below:g}")
+        if not (self.srtf >= 0 and self.kappa > 0 and 0 < self.reservable <= 1 and 0 <= self.barrier <= 1):
+            raise SettingsError("srtf: 0 or more; kappa: above 0; reservable: above 0, at most 1; barrier: 0 to 1")
