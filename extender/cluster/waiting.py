@@ -80,7 +80,8 @@ class Jobs:
 
     `allocated` [J, R] is what their running tasks were promised, wherever; `work` [J] the remaining work
     (policy.remaining); `queue` [J] the row of its queue; `weight` [J] its weight among the jobs of that queue;
-    `queue_weight` [Q].
+    `queue_weight` [Q]. `path` [J] is the least seconds that it still takes, however much it is given: the longest chain
+    of its stages that have not ended (None: not known).
     """
 
     names: Sequence[str]
@@ -90,6 +91,7 @@ class Jobs:
     work: Floats
     queue_names: Sequence[str]
     queue_weight: Floats
+    path: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class Waiting:
     `demand` [C, R] is what a task takes of its machine besides reading its input; `reading` [C] the bytes per second
     that it reads at its peak, from `inputs`; `duration` [C] its expected seconds; `count` [C] how many wait, 0 allowed;
     `since` [C] when the class became able to run or last had a task started, whichever is later; `finished` [C] the
-    part of its stage that is done, in [0, 1].
+    part of its stage that is done, in [0, 1]. `left_seconds` is the least time that all that is left, waiting or
+    running, keeps the cluster busy: by the resource of which it needs most (infinite: not known).
     """
 
     names: Sequence[str]
@@ -122,3 +125,4 @@ class Waiting:
     finished: Floats
     jobs: Jobs
     running: Running | None = None
+    left_seconds: float = np.inf

@@ -1,6 +1,7 @@
 """Free resources and waiting classes while a plan is made: what fits where, what it scores, what taking it changes."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.turns import Turns
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
+from extender.policy.critical import critical, small
 from extender.policy.locality import remote_factor
 
 Floats = NDArray[np.float64]
@@ -21,6 +23,15 @@ Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Which classes [K] are of jobs that decide when everything is done, which of small jobs, and their jobs' path."""
+
+    critical: Mask
+    small: Mask
+    path: Floats
 
 
 class _Visit:
@@ -83,17 +94,28 @@ class Board:
         self.job = waiting.job[rows]
         self.reading = waiting.reading[rows]
         self.work = waiting.jobs.work[self.job]
-        last = last_before_barrier(waiting.finished[rows], barrier=self.policy.barrier)
-        self.last: Mask | None = last if np.any(last) else None
+        last: Mask = last_before_barrier(waiting.finished[rows], barrier=self.policy.barrier)
+        self.last = last if bool(np.any(last)) else None
+        self.ends = self._ends()
         demand = waiting.demand[rows]
         self.here, self.away = demand.copy(), demand.copy()
         self.here[:, DISK_READ] += self.reading
         self.away[:, NETWORK_IN] += self.reading
         self.here_needs = np.where(self.here > 0, self.here, -np.inf)
         self.away_needs = np.where(self.away > 0, self.away, -np.inf)
-        self._asked = (demand > 0).any(axis=0).nonzero()[0].tolist()
+        self._asked = np.flatnonzero((demand > 0).any(axis=0)).tolist()
         self._demand_needs = np.where(demand > 0, demand, -np.inf).T
         self.alive = np.ones(len(rows), dtype=np.bool_)
+
+    def _ends(self) -> _Ends | None:
+        """Return who decides when everything is done; None where nobody does, or nobody knows."""
+        jobs, left, policy = self.waiting.jobs, self.waiting.left_seconds, self.policy
+        if jobs.path is None or not np.isfinite(left):
+            return None
+        decides = critical(jobs.path, left, tail=policy.tail)
+        if not decides.any():
+            return None
+        return _Ends(decides[self.job], small(jobs.work, part=policy.small)[self.job], jobs.path[self.job])
 
     # What matching asks for
 
@@ -219,6 +241,11 @@ class Board:
             mask = last
             if not self.policy.packing:
                 scores = -self.work[visit.rows]
+        elif self.ends is not None and (decides := mask & self.ends.critical[visit.rows]).any():
+            if (first := mask & self.ends.small[visit.rows]).any():
+                mask, scores = first, self._combined(visit, aligned)
+            else:
+                mask, scores = decides, self.ends.path[visit.rows]
         else:
             scores = self._combined(visit, aligned)
         picked = int(np.where(mask, scores, -np.inf).argmax())

@@ -22,6 +22,9 @@ class Policy:
     the group that is owed most once that is `kappa` of the cluster; `fairness` f in [0, 1) is for the other two.
     `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
     own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
+    `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps the
+    cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the part
+    `small` of all work; infinite prefers none.
     `starved_after` seconds without a start a class gets its next task first, or a node reserved; at most
     `reservable` of all nodes at once.
     """
@@ -36,6 +39,8 @@ class Policy:
     kappa: float = 0.1
     barrier: float = 0.9
     headroom: float = 0.2
+    tail: float = 0.25
+    small: float = 0.15
     starved_after: float = 600.0
     reservable: float = 0.05
 
@@ -47,8 +52,10 @@ class Policy:
         ):
             if getattr(self, name) not in accepted:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
-        for name, below in (("fairness", 1.0), ("remote_penalty", 1.0), ("headroom", 1.0)):
+        for name, below in (("fairness", 1.0), ("small", 1.0), ("remote_penalty", 1.0), ("headroom", 1.0)):
             if not 0 <= getattr(self, name) < below:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: at least 0, below {below:g}")
+        if not self.tail > 0:
+            raise SettingsError(f"tail: {self.tail!r}; accepted: above 0, infinite for none")
         if not (self.srtf >= 0 and self.kappa > 0 and 0 < self.reservable <= 1 and 0 <= self.barrier <= 1):
             raise SettingsError("srtf: 0 or more; kappa: above 0; reservable: above 0, at most 1; barrier: 0 to 1")

@@ -16,6 +16,16 @@ def work_per_task(demand: Floats, duration: Floats, total: Floats) -> Floats:
     return np.asarray(duration * (demand[:, counts] / total[counts]).sum(axis=1))
 
 
+def work_by_resource(demand: Floats, duration: Floats, total: Floats) -> Floats:
+    """Return how long one task of each stage keeps each resource of the whole cluster busy [S, R], in seconds.
+
+    As in `work_per_task`, which adds these up.
+    """
+    counts = (total > 0) & np.isfinite(total)
+    per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=counts)
+    return np.asarray(duration[:, np.newaxis] * demand * per_unit)
+
+
 def remaining_work(work: Floats, left: NDArray[np.int64], job: NDArray[np.intp], jobs: int) -> Floats:
     """Return the remaining work of each job [J]: `work` per task [S] x tasks not yet ended [S], summed by `job` [S]."""
     return np.bincount(job, weights=work * left, minlength=jobs).astype(np.float64)

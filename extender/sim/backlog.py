@@ -63,6 +63,10 @@ class Backlog:
         self._nodes = nodes
         self._demand = np.ascontiguousarray(table.demand.T)
         self._work = np.bincount(table.job, weights=table.work * table.tasks, minlength=jobs).astype(np.float64)
+        self._busy = np.zeros(len(DIMENSIONS))
+        self._path = np.zeros(jobs)
+        self._over = np.zeros(stages, dtype=np.bool_)
+        self._stage_range = np.searchsorted(table.job, np.arange(jobs + 1)).tolist()
         self._copies = copies_of(table, machines, random)
         self._free = np.ones(tasks, dtype=np.bool_)
         self._scratch = np.empty(tasks, dtype=np.intp)
@@ -121,7 +125,10 @@ class Backlog:
             job = int(self._by_arrival[self._arrived])
             self._arrived += 1
             self._active[job] = True
-            for stage in range(*np.searchsorted(self.table.job, [job, job + 1]).tolist()):
+            stages = slice(*self._stage_range[job : job + 2])
+            self._busy += self.table.tasks[stages] @ self.table.busy[stages]
+            self._path[job] = self.table.path[stages].max()
+            for stage in range(stages.start, stages.stop):
                 if not self._parents_left[stage]:
                     self._begin(stage, now)
         return self._arrived > before
@@ -131,6 +138,7 @@ class Backlog:
         table = self.table
         job = table.job[ends.stage]
         np.subtract.at(self._work, job, table.work[ends.stage])
+        self._busy -= table.busy[ends.stage].sum(axis=0)
         np.subtract.at(self.held.reshape(-1), _cells(job), ends.held.ravel())
         np.add.at(self._ended, ends.stage, 1)
         over = self._ended[ends.stage] == table.tasks[ends.stage]
@@ -164,6 +172,7 @@ class Backlog:
             work=self._work[opened.jobs],
             queue_names=opened.queue_names,
             queue_weight=np.ones(len(opened.queue_names)),
+            path=self._path[opened.jobs],
         )
         return Waiting(
             names=opened.names,
@@ -177,6 +186,7 @@ class Backlog:
             finished=self._ended[opened.classes] / opened.tasks,
             jobs=jobs,
             running=running,
+            left_seconds=float(self._busy.max()),
         )
 
     @property
@@ -252,6 +262,9 @@ class Backlog:
             self._parents_left[child] -= 1
             if not self._parents_left[child]:
                 self._begin(child, now)
+        stages = slice(*self._stage_range[job : job + 2])
+        self._over[stage] = True
+        self._path[job] = np.where(self._over[stages], 0.0, table.path[stages]).max()
         self._stages_left[job] -= 1
         if not self._stages_left[job]:
             self._active[job] = False

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
-from extender.policy.remaining import work_per_task
+from extender.policy.remaining import work_by_resource, work_per_task
 from extender.sim.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ class Table:
 
     `demand` [S, R] and `reading` [S] as the scheduler sees them: in one bin, reading is part of the demand. `source`
     [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects, `work` [S] the work of one task
-    (policy.remaining). `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
+    (policy.remaining), `busy` [S, R] the seconds for which one keeps each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
     job or stage is in the workload.
     """
 
@@ -51,6 +51,7 @@ class Table:
     tasks: Counts
     first_task: Rows
     work: Floats
+    busy: Floats
     parents: Sequence[Rows]
     children: Sequence[Rows]
     stage_place: Rows
@@ -61,6 +62,14 @@ class Table:
         """Which stage each task is of [T]."""
         order = np.argsort(self.first_task, kind="stable")
         return np.repeat(order, self.tasks[order])
+
+    @cached_property
+    def path(self) -> Floats:
+        """How long each stage and the longest chain of those after it take at least, as expected [S] seconds."""
+        path = self.expected.copy()
+        for stage in range(len(path) - 1, -1, -1):  # children come after their parents
+            path[stage] += path[self.children[stage]].max(initial=0.0)
+        return path
 
     @property
     def shuffling_children(self) -> Counts:
@@ -122,6 +131,7 @@ def table_of(workload: Workload, machines: Machines) -> Table:
         tasks=tasks,
         first_task=np.array([before[order[row]][place][1] for row, place, _ in stages], dtype=np.intp),
         work=work_per_task(as_read, expected, machines.capacity.sum(axis=0)),
+        busy=work_by_resource(as_read, expected, machines.capacity.sum(axis=0)),
         parents=parents,
         children=_children(parents),
         stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
