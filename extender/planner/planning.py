@@ -4,6 +4,7 @@ from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.plan import Carried, Plan
+from extender.planner.prepared import Prepared, prepared
 from extender.planner.reasons import held
 from extender.planner.starvation import serve_starved
 from extender.planner.tuning import DEFICIT, MATCHINGS, Policy
@@ -15,11 +16,14 @@ class Planner:
     def __init__(self, policy: Policy | None = None, *, explain: bool = False) -> None:
         self.policy = policy or Policy()
         self.carried = Carried()
+        self._prepared: Prepared | None = None
         self._explain = explain
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        plan = plan_once(self.policy, snapshot, waiting, now, self.carried, explain=self._explain)
+        if self._prepared is None or not self._prepared.suits(waiting, snapshot.layout):
+            self._prepared = prepared(waiting, snapshot.layout)
+        plan = _plan(self.policy, snapshot, waiting, now, self.carried, self._prepared, explain=self._explain)
         self.carried = plan.carried
         return plan
 
@@ -28,7 +32,20 @@ def plan_once(
     policy: Policy, snapshot: Snapshot, waiting: Waiting, now: float, carried: Carried, *, explain: bool = False
 ) -> Plan:
     """Return what to start at `now` seconds; `carried` is what the last plan returned as such."""
-    board = Board(policy, snapshot, waiting, carried)
+    return _plan(policy, snapshot, waiting, now, carried, prepared(waiting, snapshot.layout), explain=explain)
+
+
+def _plan(
+    policy: Policy,
+    snapshot: Snapshot,
+    waiting: Waiting,
+    now: float,
+    carried: Carried,
+    classes: Prepared,
+    *,
+    explain: bool,
+) -> Plan:
+    board = Board(policy, snapshot, waiting, carried, classes)
     reserved = serve_starved(board, now, carried)
     match = MATCHINGS[policy.matching]
     match(board)

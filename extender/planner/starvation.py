@@ -15,12 +15,12 @@ _NODES_TRIED = 16
 def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
     """Give one task of each starved class a node at once, or reserve one; returns class name -> node name."""
     waiting, layout = board.waiting, board.snapshot.layout
-    waited = now - waiting.since[board.rows]
-    starved = (waited >= board.policy.starved_after).nonzero()[0]
+    waited = now - waiting.since
+    starved = ((waited >= board.policy.starved_after) & board.alive).nonzero()[0]
     most = max(1, int(board.policy.reservable * len(layout.names)))
     reserved: dict[str, str] = {}
     for index in starved[np.argsort(-waited[starved], kind="stable")].tolist():
-        name = waiting.names[int(board.rows[index])]
+        name = waiting.names[index]
         node = layout.rows.get(carried.reserved.get(name, ""), -1)
         if _start(board, index, node):
             continue
@@ -34,15 +34,17 @@ def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
 
 def _start(board: Board, index: int, preferred: int) -> bool:
     """Place one task where it fits: on its reserved node, else on an open one with its block or the most room."""
-    fits = np.logical_or(*board.fits(np.array([index])))[0]
-    places = (fits & ~board.closed).nonzero()[0]
-    room = board.room()[places] + board.sources.local[index, places]
+    open_nodes = (~board.closed).nonzero()[0]
+    near, far = board.fits(np.array([index]), open_nodes)
+    places = open_nodes[(near | far)[0]]
+    room = board.room(places) + board.sources.local[index, places]
     order = places[np.argsort(-room, kind="stable")].tolist()
     order = [node for node in (preferred,) if node in order] + [node for node in order if node != preferred]
     took = False
     for node in order[:_NODES_TRIED]:
         took = board.start(index, node)
-        board.sources.dead[index], board.alive[index] = False, board.left[index] > 0
+        board.sources.dead.discard(index)
+        board.alive[index] = board.left[index] > 0
         if took:
             break
     return took
@@ -50,7 +52,7 @@ def _start(board: Board, index: int, preferred: int) -> bool:
 
 def _soonest(board: Board, index: int, running: Running | None) -> int:
     """Return the open node that will have room for the class soonest, by the ends of what runs; -1 if none will."""
-    demand = np.where(board.sources.own[index], board.here[index], board.away[index])
+    demand = (board.classes.here if board.classes.own[index] else board.classes.away)[index]
     capacity, present = board.snapshot.layout.capacity, board.free.T
     able = ((capacity >= demand) | (demand <= 0)).all(axis=1) & ~board.closed
     if running is None or not able.any():

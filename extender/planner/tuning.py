@@ -22,9 +22,9 @@ class Policy:
     the group that is owed most once that is `kappa` of the cluster; `fairness` f in [0, 1) is for the other two.
     `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
     own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
-    `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps the
-    cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the part
-    `small` of all work; infinite prefers none.
+    `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
+    the cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the
+    part `small` of all work; infinite prefers none.
     `starved_after` seconds without a start a class gets its next task first, or a node reserved; at most
     `reservable` of all nodes at once.
     """

@@ -16,21 +16,23 @@ _MEMORY = DIMENSIONS.index("memory")
 
 
 class Turns:
-    """The jobs [J] of the classes [K] that wait; `classes` [K] says whose turn it is."""
+    """The jobs [J] of classes [C]; `classes` [C] says whose turn it is, `changes` how often that was settled."""
 
-    def __init__(self, policy: Policy, jobs: Jobs, capacity: Floats, job: Rows, left: Counts) -> None:
-        """Take the nodes' `capacity` [N, R], each class's `job` [K] and how many of its tasks are `left` [K]."""
+    def __init__(self, policy: Policy, jobs: Jobs, capacity: Floats, job: Rows, left: Counts, takes: Floats) -> None:
+        """Take the nodes' `capacity` [R, N], each class's `job` [C], tasks `left` [C] and what one takes [C, R]."""
         self._policy, self._job, self._of = policy, job, job.tolist()
-        total = np.where(np.isfinite(capacity), capacity, 0.0).sum(axis=0)
+        total = np.where(np.isfinite(capacity), capacity, 0.0).sum(axis=1)
         if policy.sharing == SLOTS:
             total[:_MEMORY] = total[_MEMORY + 1 :] = 0.0
-        self._per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        self._used = jobs.allocated * self._per_unit
+        per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        self._takes = takes * per_unit
+        self._used = jobs.allocated * per_unit
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
-        running = jobs.allocated.any(axis=1)
-        self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, (self._wanting > 0) | running)
-        self.owed = shares.owed(shares.dominant_shares(jobs.allocated, total), self._fair)
+        active = (self._wanting > 0) | jobs.allocated.any(axis=1)
+        self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
+        self.owed = shares.owed(self._used.max(axis=1, initial=0.0), self._fair)
         self.deficit = np.zeros(len(jobs.names))
+        self.changes = 0
         self._elect()
 
     def carry(self, deficit: Floats) -> None:
@@ -38,20 +40,22 @@ class Turns:
         self.deficit = deficit
         self._elect()
 
-    def count(self, task_class: int, takes: Floats) -> None:
-        """Count a task as given to its job; it takes so much of the cluster [R]."""
+    def owed_to(self, task_class: int) -> float:
+        """Return what the class's job is owed."""
+        return float(self.owed[self._of[task_class]])
+
+    def count(self, task_class: int) -> None:
+        """Count a task as given to its job."""
         job, policy = self._of[task_class], self._policy
         self._wanting[job] -= 1
-        taken = takes * self._per_unit
         used = self._used[job]
-        used += taken
-        fair = self._fair[job]
-        if fair > 0:
-            self.owed[job] = owed = (fair - used.max()) / fair
-        else:
-            owed = -np.inf
+        used += self._takes[task_class]
+        fair = self._fair.item(job)
+        owed = (fair - max(used.tolist())) / fair if fair > 0 else -np.inf
+        self.owed[job] = owed
         if policy.sharing == DEFICIT:
-            self.deficit = shares.serve(self.deficit, self._fair, job, float(taken.max()))
+            amount = float(self._takes[task_class].max())
+            self.deficit = shares.serve(self.deficit, self._fair, job, amount)
             self._elect()
         elif owed < self._least or self._wanting[job] <= 0:
             self._elect()
@@ -67,3 +71,4 @@ class Turns:
         else:
             turn = wanting
         self.classes = turn[self._job]
+        self.changes += 1

@@ -168,8 +168,8 @@ class Facebook:
     load: Annotated[
         float,
         About(
-            "CPU asked for in the mean while jobs arrive, on 100 machines; table 3: CPU is above 75 % for .58 of the time, "
-            "and so it is under slots",
+            "CPU asked for in the mean while jobs arrive, on 100 machines; table 3: CPU is above 75 % for .58 of the "
+            "time, and so it is under slots",
             "cores",
             600,
             1080,

@@ -32,7 +32,8 @@ class Table:
 
     `demand` [S, R] and `reading` [S] as the scheduler sees them: in one bin, reading is part of the demand. `source`
     [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects, `work` [S] the work of one task
-    (policy.remaining), `busy` [S, R] the seconds for which one keeps each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
+    (policy.remaining), `busy` [S, R] the seconds for which one keeps
+    each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
     job or stage is in the workload.
     """
 

@@ -73,5 +73,5 @@ def test_section_3_3_packing_alone_runs_the_large_job_first():
 def test_section_3_3_with_remaining_work_the_small_job_goes_first_and_the_mean_falls():
     # Work: 6 x (2/4 + 3/8) = 5.25 and 2 x (1/4 + 2/8) = 1 (x t); eps = 1.375 / 3.125 = .44:
     # 1.75 - .44 x 5.25 = -.56 against 1 - .44 = .56. Both small tasks share a machine; 1 + 2 + 2 + 1 large ones follow.
-    outcome = run(section_3_3(), machines(2, 2, 4), Planner(), seed=0, settings=EVENT_DRIVEN)
+    outcome = run(section_3_3(), machines(2, 2, 4), Planner(Policy(tail=np.inf)), seed=0, settings=EVENT_DRIVEN)
     assert job_times(outcome) == pytest.approx({"large": 4, "small": 1})
