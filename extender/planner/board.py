@@ -53,7 +53,8 @@ class Board:
         self._rule = TASK_RULES[policy.rule]
         self._nodes = np.empty(0, dtype=np.intp)
         self._column: dict[int, int] = {}
-        self._far = self._fits = np.zeros((len(self.left), 0), dtype=np.bool_)
+        self._near = self._far = self._fits = np.zeros((len(self.left), 0), dtype=np.bool_)
+        self._used: set[int] = set()
         self._candidates = np.zeros(0, dtype=np.int64)
         self._visit: Visit | None = None
         self._latest = (0.0, 0.0)
@@ -94,9 +95,11 @@ class Board:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
         self._column = {node: column for column, node in enumerate(nodes.tolist())}
-        self._fits = np.zeros((len(self.left), len(nodes)), dtype=np.bool_)
-        self._far = np.zeros_like(self._fits)
-        self._fits[rows], self._far[rows] = near | far, far if self.patient else True
+        self._near = np.zeros((len(self.left), len(nodes)), dtype=np.bool_)
+        self._far = np.zeros_like(self._near)
+        self._near[rows], self._far[rows] = near, far
+        self._fits = self._near | self._far
+        self._used.clear()
         self._candidates = self._fits.sum(axis=0)
         order = np.argsort(-self.room(nodes), kind="stable")
         for column in order[self._candidates[order] > 0].tolist():
@@ -109,9 +112,6 @@ class Board:
         if visit is None or visit.node != node:
             visit = self._visit = self._look(node)
         score = self._pick(visit)
-        if visit.picked < 0 and not (visit.fresh or self.patient):  # who could read here may still read from elsewhere
-            visit = self._visit = self._look(node)
-            score = self._pick(visit)
         return (int(visit.rows[visit.picked]), score) if visit.picked >= 0 else _NOBODY
 
     def take(self, task_class: int, node: int) -> bool:
@@ -119,7 +119,7 @@ class Board:
         visit = self._visit
         if visit is None or visit.node != node or visit.picked < 0 or visit.rows[visit.picked] != task_class:
             self._visit = None
-            return self._place(task_class, node, near=self._near(task_class, node), starved=False)
+            return self._place(task_class, node, near=self._reads_there(task_class, node), starved=False)
         taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), starved=False)
         if taken:
             visit.follow(self._limit(node))
@@ -129,13 +129,12 @@ class Board:
             or (visit.near[visit.picked] and not self._readable(task_class, node))
         ):
             visit.leave_out()
-        visit.fresh = False
         return taken
 
     def start(self, task_class: int, node: int) -> bool:
         """Place one task of a class that has waited too long, without comparing it with others."""
         self._visit = None
-        return self._place(task_class, node, near=self._near(task_class, node), starved=True)
+        return self._place(task_class, node, near=self._reads_there(task_class, node), starved=True)
 
     def room(self, nodes: Rows) -> Floats:
         """Return how much these nodes have free, their dimensions added up as parts of their capacity."""
@@ -170,24 +169,30 @@ class Board:
     # One node
 
     def _look(self, node: int) -> Visit:
-        """Return the classes that fit on the node now."""
+        """Return the classes that fit on the node now.
+
+        What others took since `nodes` looked at all of them can only be of its disk, or its last blocks, unless
+        something was placed there.
+        """
         column, classes = self._column[node], self.classes
         rows: Rows = (self._fits[:, column] & self.alive).nonzero()[0]
         limit = self._limit(node)
         needs = classes.here_needs[rows]
-        near = (needs <= limit).all(axis=1) & (self.sources.local[rows, node] > 0)
-        fits, all_near = near, True
-        if not near.all():
+        near = self._near[rows, column]
+        near &= needs[:, DISK_READ] <= limit[DISK_READ]
+        near &= self.sources.local[rows, node] > 0
+        if node in self._used:
+            near &= (needs <= limit).all(axis=1)
+        factor = None
+        if np.count_nonzero(near) < len(rows):
             away = classes.away_needs[rows]
-            far = self._far[rows, column] & ~near & ~classes.own[rows] & (away <= limit).all(axis=1)
+            far = self._far[rows, column] & ~near
+            far &= (away <= limit).all(axis=1) if node in self._used else away[:, DISK_READ] <= limit[DISK_READ]
             fits = near | far
-            all_near = not far.any()
-            if not all_near:
-                needs = np.where(near[:, np.newaxis], needs, away)
-            rows, near, needs = rows[fits], near[fits], needs[fits]
-        visit = Visit(node, rows, near, needs, classes.per_unit[:, node])
-        if not all_near:
-            visit.factor = remote_factor(~near, penalty=self.policy.remote_penalty)
+            rows, near, needs = rows[fits], near[fits], np.where(near[:, np.newaxis], needs, away)[fits]
+            if np.count_nonzero(near) < len(rows):
+                factor = remote_factor(~near, penalty=self.policy.remote_penalty)
+        visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
         if self.last is not None:
             visit.last = self.last[rows]
         if self.critical is not None:
@@ -202,13 +207,13 @@ class Board:
         if visit.turned != self.turns.changes:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
         mask = visit.fits & visit.turn
-        if not mask.any():  # no room stays empty for those whose tasks do not fit there
+        if not np.count_nonzero(mask):  # no room stays empty for those whose tasks do not fit there
             mask = visit.fits
         aligned = self._aligned(visit)
-        if visit.last is not None and (last := mask & visit.last).any():
+        if visit.last is not None and np.count_nonzero(last := mask & visit.last):
             mask, scores = last, aligned if self.policy.packing else -self.work[visit.rows]
-        elif visit.critical is not None and (decides := mask & visit.critical).any():
-            if (first := mask & visit.small).any():
+        elif visit.critical is not None and np.count_nonzero(decides := mask & visit.critical):
+            if np.count_nonzero(first := mask & visit.small):
                 mask, scores = first, self._combined(visit, aligned)
             else:
                 mask, scores = decides, self.path[visit.rows]
@@ -216,7 +221,7 @@ class Board:
             scores = self._combined(visit, aligned)
         picked = int(np.where(mask, scores, -np.inf).argmax())
         visit.picked = picked
-        self._latest = float(scores[picked]), float(aligned[picked])
+        self._latest = scores.item(picked), aligned.item(picked)
         return self._latest[0]
 
     def _aligned(self, visit: Visit) -> Floats:
@@ -252,7 +257,7 @@ class Board:
     def _readable(self, task_class: int, node: int) -> bool:
         return bool(self.sources.local[task_class, node] > 0)
 
-    def _near(self, task_class: int, node: int) -> bool:
+    def _reads_there(self, task_class: int, node: int) -> bool:
         """Whether a task of the class would read there."""
         if self.classes.own[task_class]:
             return True
@@ -282,6 +287,7 @@ class Board:
         owed = self.turns.owed_to(task_class)
         self._terms.append((score, alignment, factor, self.work.item(task_class), owed, last, starved))
         self._taken.append((task_class, node, task, source))
+        self._used.add(node)
         self.turns.count(task_class)
         return True
 
