@@ -51,7 +51,7 @@ FULL = Scale(
     suite=Scene("suite", "tetris:250"),
     facebook=Scene("swim:fb2010_0,jobs=1000", "facebook:100", makespan_at_start=True),
     small_suite=Scene("suite:jobs=22", "tetris:50"),
-    small_facebook=Scene("swim:fb2010_0,jobs=250,load=288", "facebook:40", makespan_at_start=True),
+    small_facebook=Scene("swim:fb2010_0,jobs=250,load=344", "facebook:40", makespan_at_start=True),
     loads=((1, "facebook:40"), (0.5, "facebook:80"), (2, "facebook:20"), (4, "facebook:10")),
     knobs=Knobs(
         fairness=(0, 0.25, 0.5, 0.75, 0.99),
@@ -68,9 +68,9 @@ QUICK = Scale(
     seeds=2,
     sweep_seeds=1,
     suite=Scene("suite:jobs=3", "tetris:8"),
-    facebook=Scene("swim:fb2009_0,jobs=40,load=72", "facebook:10", makespan_at_start=True),
+    facebook=Scene("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
     small_suite=Scene("suite:jobs=3", "tetris:8"),
-    small_facebook=Scene("swim:fb2009_0,jobs=40,load=72", "facebook:10", makespan_at_start=True),
+    small_facebook=Scene("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
     loads=((1, "facebook:10"), (2, "facebook:5")),
     knobs=Knobs(
         fairness=(0, 0.25, 0.99),

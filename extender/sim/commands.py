@@ -48,7 +48,7 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
 @click.option(
     "--heartbeat",
-    default=1.0,
+    default=3.0,
     show_default=True,
     type=click.FloatRange(0),
     help="Seconds between two plans; 0: whenever something happens.",

@@ -39,8 +39,8 @@ _TELLINGS = 200
 class Settings:
     """How to simulate.
 
-    `heartbeat_seconds`: as often as Hadoop's machines report; 0 means that every event is a step of its own. `loss`: the goodput that contention wastes
-    (contention.factors). Points of time series are at least `sample_seconds` apart, and there are at most `points`.
+    `heartbeat_seconds`: as often as Hadoop's machines report; 0 means that every event is a step of its own. `loss`:
+    the goodput that contention wastes (contention.factors). Points of time series are at least `sample_seconds` apart, and there are at most `points`.
     """
 
     heartbeat_seconds: float = 3.0

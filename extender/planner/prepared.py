@@ -1,0 +1,101 @@
+"""What a plan needs of nodes and classes that stays as it is from plan to plan."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.snapshot import Layout
+from extender.cluster.waiting import Blocks, Spread, Waiting
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+DISK_READ, NETWORK_IN, NETWORK_OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """Nodes [N] and classes [C], resources [R] in rows where nodes are in columns.
+
+    `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit; `unlimited` says whether any has no limit.
+    `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
+    `*_needs` say the same with minus infinity for nothing, so that nothing always fits. `asked` are the resources that
+    anyone demands besides reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
+    for; a shuffle's rates [S, N] are at `rates_row` of its class.
+    """
+
+    waiting: Waiting
+    layout: Layout
+    capacity: Floats
+    per_unit: Floats
+    unlimited: bool
+    here: Floats
+    away: Floats
+    here_needs: Floats
+    away_needs: Floats
+    demand_needs: Floats
+    asked: list[int]
+    reading: list[float]
+    own: Mask
+    blocks: Mask
+    spread: Mask
+    block_rows: list[int]
+    rates: Floats
+    rate_needs: Floats
+    rates_row: list[int]
+
+    def suits(self, waiting: Waiting, layout: Layout) -> bool:
+        """Whether it was made of the same arrays: those who plan again and again may hand over the same objects."""
+        before = self.waiting
+        return (
+            layout is self.layout
+            and waiting.demand is before.demand
+            and waiting.reading is before.reading
+            and waiting.inputs is before.inputs
+        )
+
+
+def prepared(waiting: Waiting, layout: Layout) -> Prepared:
+    """Return what a plan needs of these."""
+    capacity = np.ascontiguousarray(layout.capacity.T)
+    limited = np.isfinite(capacity)
+    per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=limited & (capacity > 0))
+    demand, reading = waiting.demand, waiting.reading
+    here, away = demand.copy(), demand.copy()
+    here[:, DISK_READ] += reading
+    away[:, NETWORK_IN] += reading
+    blocks = np.array([isinstance(inputs, Blocks) for inputs in waiting.inputs], dtype=np.bool_)
+    shuffles = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if isinstance(inputs, Spread)]
+    spread = np.zeros(len(blocks), dtype=np.bool_)
+    spread[[row for row, _ in shuffles]] = True
+    rates = np.zeros((len(shuffles), capacity.shape[1]))
+    for place, (_, inputs) in enumerate(shuffles):
+        rates[place, inputs.nodes] = inputs.rates
+    return Prepared(
+        waiting=waiting,
+        layout=layout,
+        capacity=capacity,
+        per_unit=per_unit,
+        unlimited=not limited.all(),
+        here=here,
+        away=away,
+        here_needs=_needs(here),
+        away_needs=_needs(away),
+        demand_needs=np.ascontiguousarray(_needs(demand).T),
+        asked=np.flatnonzero((demand > 0).any(axis=0)).tolist(),
+        reading=reading.tolist(),
+        own=~(blocks | spread),
+        blocks=blocks,
+        spread=spread,
+        block_rows=np.flatnonzero(blocks).tolist(),
+        rates=rates,
+        rate_needs=_needs(rates),
+        rates_row=(np.cumsum(spread) - 1).tolist(),
+    )
+
+
+def _needs(amounts: Floats) -> Floats:
+    return np.where(amounts > 0, amounts, -np.inf)

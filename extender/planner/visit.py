@@ -1,0 +1,60 @@
+"""One node looked at closely: the classes that fit there now."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+class Visit:
+    """The classes `rows` [k] that fitted when the node was looked at; `fits` [k] follows what is taken there.
+
+    `near` [k] says who reads there. What a task takes of the node is in `needs` [k, R], minus infinity for nothing, and
+    in `takes` [k, R] as parts of its capacity. `factor` [k] is the remote penalty's where anyone would read from
+    elsewhere, `pull` [k] eps x remaining work, once known; `last`, `critical` and `small` [k] are None where nobody is.
+    """
+
+    __slots__ = (
+        "any",
+        "critical",
+        "factor",
+        "fits",
+        "last",
+        "near",
+        "needs",
+        "node",
+        "per_unit",
+        "picked",
+        "pull",
+        "rows",
+        "small",
+        "takes",
+        "turn",
+        "turned",
+    )
+
+    def __init__(
+        self, node: int, rows: Rows, near: Mask, needs: Floats, per_unit: Floats, factor: Floats | None
+    ) -> None:
+        self.node, self.rows, self.near, self.needs, self.per_unit = node, rows, near, needs, per_unit
+        self.takes = np.maximum(needs, 0.0) * per_unit
+        self.fits: Mask = rows >= 0
+        self.any = len(rows) > 0
+        self.factor = factor
+        self.last: Mask | None = None
+        self.critical: Mask | None = None
+        self.small = self.turn = self.fits
+        self.pull: Floats | None = None
+        self.picked = self.turned = -1
+
+    def follow(self, limit: Floats) -> None:
+        """Keep only those that still fit into `limit` [R]."""
+        self.fits &= (self.needs <= limit).all(axis=1)
+        self.any = bool(np.count_nonzero(self.fits))
+
+    def leave_out(self) -> None:
+        """Leave out the class that was picked."""
+        self.fits[self.picked] = False
+        self.any = bool(np.count_nonzero(self.fits))
