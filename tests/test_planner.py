@@ -234,7 +234,9 @@ def test_nothing_that_fits_by_itself_is_left_on_an_idle_cluster(scene):
     for row in np.flatnonzero((left > 0) & [inputs is None for inputs in waiting.inputs]):
         demand = waiting.demand[row].copy()
         demand[2] += waiting.reading[row]
-        kept = 0.2 * np.where(np.isfinite(snapshot.layout.capacity[:, 2]), snapshot.layout.capacity[:, 2], 0)
+        kept = Policy().headroom * np.where(
+            np.isfinite(snapshot.layout.capacity[:, 2]), snapshot.layout.capacity[:, 2], 0
+        )
         room = free.copy()
         room[:, 2] -= kept
         assert not (room >= demand).all(axis=1).any(), waiting.names[row]

@@ -50,11 +50,17 @@ class Pair:
     theirs: Found
     our_makespan: float
     their_makespan: float
+    least_seconds: float
 
     @property
     def makespan(self) -> float:
         """How much less makespan, in percent."""
         return improvement(self.their_makespan, self.our_makespan)
+
+    @property
+    def most_makespan(self) -> float:
+        """How much less makespan any scheduler could have at most, in percent."""
+        return improvement(self.their_makespan, self.least_seconds)
 
     @property
     def mean_job_time(self) -> float:
@@ -95,6 +101,7 @@ def pairs(results: Results, scene: Scene, ours: Contender, theirs: Contender, se
             theirs=results[scene.run(theirs, seed)],
             our_makespan=results[scene.makespan_run(ours, seed)].makespan,
             their_makespan=results[scene.makespan_run(theirs, seed)].makespan,
+            least_seconds=results[scene.makespan_run(ours, seed)].least_seconds,
         )
         for seed in seeds
     ]

@@ -73,6 +73,7 @@ class Found:
     fullness: Fullness
     series: Series
     events_per_second: float
+    least_seconds: float
 
 
 def perform(asked: runs.Run, tell: Tell) -> Found:
@@ -94,6 +95,7 @@ def kept(run: Outcome) -> Found:
         fullness=run.fullness,
         series=replace(run.series, job_point=none, job_row=none, job_share=np.empty(0)),
         events_per_second=run.speed.events_per_second,
+        least_seconds=run.least_seconds,
     )
 
 

@@ -4,6 +4,7 @@ The main comparisons are at full size and over all seeds; what varies one thing 
 and over at most three seeds, as every point is a comparison of its own.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ class Knobs:
     barrier: Sequence[float]
     penalty: Sequence[float]
     srtf: Sequence[float]
+    tail: Sequence[float]
     loss: Sequence[float]
     ranges: int
     range_seeds: int
@@ -58,6 +60,7 @@ FULL = Scale(
         barrier=(0.5, 0.75, 0.85, 0.9, 0.95, 1),
         penalty=(0, 0.06, 0.1, 0.15, 0.3, 0.5),
         srtf=(0, 0.5, 1, 1.5, 3),
+        tail=(0.1, 0.25, 0.5, math.inf),
         loss=(0, 0.25, 0.5, 1),
         ranges=100,
         range_seeds=1,
@@ -77,6 +80,7 @@ QUICK = Scale(
         barrier=(0.9, 1),
         penalty=(0, 0.1),
         srtf=(0, 1),
+        tail=(0.25, math.inf),
         loss=(0, 0.5),
         ranges=2,
         range_seeds=1,

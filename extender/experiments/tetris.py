@@ -48,6 +48,7 @@ def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
         _penalty(facebook, few, knobs.penalty),
         _eps(facebook, few, knobs.srtf),
         _load(facebook, few, scale.loads),
+        _tail(suite, few, knobs.tail),
         _sharing(suite, few),
         _matching(suite, few),
         _loss(suite, few, knobs.loss),
@@ -189,6 +190,21 @@ def _load(scene: Scene, seeds: Sequence[int], loads: Sequence[tuple[float, str]]
         seeds=seeds,
         axis="load, times the usual",
         notes=("The paper: at four times the load over 60 % less makespan and over 50 % less job time.",),
+    )
+
+
+def _tail(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="tail",
+        title="Jobs that decide when everything is done (ours)",
+        about=_where(scene, seeds),
+        variants=[Variant(f"{value:g}", _with(tail=value), scene) for value in values],
+        baselines=_SUITE_BASELINES,
+        seeds=seeds,
+        notes=(
+            "A job goes before others, but for small ones, if its longest chain of stages takes at least this part of "
+            "the time for which all that is left keeps the cluster busy; inf is the paper's own policy.",
+        ),
     )
 
 

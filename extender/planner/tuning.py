@@ -38,7 +38,7 @@ class Policy:
     fairness: float = 0.25
     kappa: float = 0.1
     barrier: float = 0.9
-    headroom: float = 0.2
+    headroom: float = 0.1
     tail: float = 0.25
     small: float = 0.15
     starved_after: float = 600.0

@@ -40,7 +40,8 @@ class Settings:
     """How to simulate.
 
     `heartbeat_seconds`: as often as Hadoop's machines report; 0 means that every event is a step of its own. `loss`:
-    the goodput that contention wastes (contention.factors). Points of time series are at least `sample_seconds` apart, and there are at most `points`.
+    the goodput that contention wastes (contention.factors). Points of time series are at least `sample_seconds` apart,
+    and there are at most `points`.
     """
 
     heartbeat_seconds: float = 3.0
@@ -248,6 +249,7 @@ class _Simulation:
             fullness=self._recorder.fullness(*journal.starting),
             series=replace(series, job_row=self._table.job_place[series.job_row]),
             queue_names=self._table.queue_names,
+            least_seconds=self._table.least_seconds(self._tasks.capacity.sum(axis=0)),
             speed=Speed(2 * journal.tasks_ended, journal.tasks_started, self._plans, wall_seconds, self._plan_seconds),
         )
 

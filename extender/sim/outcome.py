@@ -75,7 +75,7 @@ class Outcome:
 
     `makespan` from the first arrival to the last end; `jobs` in the order of the workload, `job_rows` [K] which of them
     a row of `series.job_row` is; `locality` the part of the tasks with a block that read it on their own node (NaN
-    where none has); `queue_names` the columns of `series.queues`.
+    where none has); `queue_names` the columns of `series.queues`; `least_seconds` a makespan that none can beat.
     """
 
     workload: str
@@ -90,6 +90,7 @@ class Outcome:
     series: Series
     queue_names: Sequence[str]
     speed: Speed
+    least_seconds: float = 0.0
 
     @property
     def job_seconds(self) -> Floats:
