@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,6 +104,45 @@ def test_the_last_tasks_before_a_barrier_go_first():
     waiting = tasks((0, 1, (8,)), (1, 1, (4,), 0, None, 0.95))
     assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(1, 0)]
     assert pairs(once(cluster((10,)), waiting, Policy(srtf=0, barrier=1))) == [(0, 0)]
+
+
+def ending(waiting, *, path, left_seconds):
+    """Let it be known how long the jobs' chains of stages are, and for how long all work keeps the cluster busy."""
+    return replace(waiting, jobs=replace(waiting.jobs, path=np.array(path, float)), left_seconds=left_seconds)
+
+
+def test_jobs_that_decide_when_everything_is_done_go_before_others_but_not_before_small_ones():
+    # Work 6, 3 and 1 of 10: the last is small at 15 %. By remaining work alone the order would be 2, 1, 0.
+    waiting = tasks((0, 1, (2,)), (1, 1, (2,)), (2, 1, (2,)), work=[6, 3, 1])
+    policy = Policy(packing=False, fairness=0)
+    assert [row for row, _ in pairs(once(cluster((10,)), waiting, policy))] == [2, 1, 0]
+    late = ending(waiting, path=[50, 10, 10], left_seconds=100.0)
+    assert [row for row, _ in pairs(once(cluster((10,)), late, policy))] == [2, 0, 1]
+    early = ending(waiting, path=[50, 10, 10], left_seconds=1000.0)
+    assert [row for row, _ in pairs(once(cluster((10,)), early, policy))] == [2, 1, 0]
+    never = Policy(packing=False, fairness=0, tail=np.inf)
+    assert [row for row, _ in pairs(once(cluster((10,)), late, never))] == [2, 1, 0]
+
+
+def test_of_those_the_longest_chain_goes_first():
+    waiting = ending(tasks((0, 1, (2,)), (1, 1, (2,)), work=[5, 5]), path=[40, 60], left_seconds=100.0)
+    assert [row for row, _ in pairs(once(cluster((10,)), waiting))] == [1, 0]
+
+
+def test_a_planner_that_gets_the_same_arrays_again_plans_as_one_that_is_new():
+    blocks = Blocks(np.array([[1], [0], [0]]), np.ones(3, bool), 2)
+    waiting = tasks(
+        (0, 3, (3, 1), 5, blocks), (1, 4, (1, 1)), (1, 2, (2, 2), 4, Spread(np.array([0]), np.array([4.0])))
+    )
+    snapshot = cluster((8, 8, 10, 10, 10, 10), (8, 8, 10, 10, 10, 10))
+    planner = Planner()
+    first = planner.plan(snapshot, waiting, 0.0)
+    fuller = replace(snapshot, allocated=snapshot.allocated + np.array([2.0, 2.0, 1.0, 0, 0, 0]))
+    fewer = replace(waiting, count=np.array([2, 0, 1]))
+    again = planner.plan(fuller, fewer, 1.0)
+    assert pairs(first) == pairs(once(snapshot, waiting))
+    assert pairs(again) == pairs(once(fuller, fewer, now=1.0))
+    assert again.assignments.source.tolist() == once(fuller, fewer, now=1.0).assignments.source.tolist()
 
 
 def test_near_one_the_fairness_knob_serves_the_job_furthest_below_its_share():

@@ -1,0 +1,16 @@
+import numpy as np
+
+from extender.policy.critical import critical, small
+
+
+def test_a_job_is_critical_if_its_own_chain_is_long_beside_all_that_is_left():
+    path = np.array([10.0, 25.0, 26.0])
+    assert critical(path, 100.0, tail=0.25).tolist() == [False, True, True]
+    assert not critical(path, 100.0, tail=np.inf).any()
+
+
+def test_the_smallest_jobs_that_together_are_a_part_of_all_work_are_small():
+    work = np.array([50.0, 4.0, 30.0, 6.0, 10.0])  # 4, 6, 10: 4, 10, 20 of 100
+    assert small(work, part=0.1).tolist() == [False, True, False, True, False]
+    assert not small(work, part=0.0).any()
+    assert small(np.empty(0), part=0.5).tolist() == []
