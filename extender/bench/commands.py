@@ -136,7 +136,7 @@ def _simulator(options: Options) -> "Report":
         outcome = measuring.replay(run, lambda done, total: show("replay", done, total))
     with _progress("Planning", measuring.PLANS) as advance:
         timings = list(measuring.plans(size, advance))
-    return measuring.report(outcome, timings, size)
+    return measuring.report(outcome, timings, size, measuring.steps(size))
 
 
 def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":

@@ -4,9 +4,11 @@ The replay is the paper's deployment suite on its machines with the full policy 
 one call for many waiting tasks, on an empty cluster and on one that is half full.
 """
 
+import cProfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from rich.table import Table
@@ -30,6 +32,17 @@ PLANS = len(_MATCHINGS) * len(_FULL_PARTS)
 _TRIES = 3
 _EVENTS_NEEDED, _EVENTS_AIM = 20_000, 100_000
 _PLACEMENTS_NEEDED, _PLACEMENTS_AIM = 10_000, 50_000
+
+
+_STEPS = {
+    ("board.py", "__init__"): "set up: what is free, whose turn, inputs",
+    ("board.py", "fits"): "which classes fit on which nodes",
+    ("board.py", "_look"): "a closer look at one node",
+    ("board.py", "_pick"): "scores there",
+    ("board.py", "_place"): "taking one: sources and shares",
+    ("visit.py", "follow"): "who still fits there",
+}
+"""What the planner's functions do, by file and name; their times include what they call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +79,26 @@ def plans(size: Size, progress: Callable[[], None]) -> Iterator[Timing]:
             yield min(tries, key=lambda timing: timing.seconds)
 
 
-def report(outcome: Outcome, timings: Sequence[Timing], size: Size) -> Report:
+def steps(size: Size) -> list[tuple[str, float]]:
+    """Return which part of a plan for a half-full cluster each step takes, under a profiler."""
+    cluster, tasks = snapshot(size, full=_FULL_PARTS[-1]), waiting(size, np.random.default_rng(0), full=_FULL_PARTS[-1])
+    profile = cProfile.Profile()
+    profile.runcall(Planner().plan, cluster, tasks, 0.0)
+    spent = dict.fromkeys(_STEPS.values(), 0.0)
+    whole = 0.0
+    for entry in profile.getstats():
+        code = entry.code
+        if isinstance(code, str):  # a built-in function
+            continue
+        place = Path(code.co_filename)
+        if place.parent.name == "planner" and (place.name, code.co_name) in _STEPS:
+            spent[_STEPS[place.name, code.co_name]] += entry.totaltime
+        if code is Planner.plan.__code__:
+            whole = entry.totaltime
+    return [(name, seconds / whole) for name, seconds in spent.items()]
+
+
+def report(outcome: Outcome, timings: Sequence[Timing], size: Size, where: Sequence[tuple[str, float]] = ()) -> Report:
     """Return the two rates, with where the time goes, and the tables."""
     usual = [timing for timing in timings if timing.matching == Policy().matching]
     slowest = min(usual, key=lambda timing: timing.per_second)
@@ -97,7 +129,7 @@ def report(outcome: Outcome, timings: Sequence[Timing], size: Size) -> Report:
             for it in timings
         ),
     ]
-    return Report(rows, [_replayed(outcome), _planned(timings, size)])
+    return Report(rows, [_replayed(outcome), _planned(timings, size), *([_spent(where)] if where else [])])
 
 
 def _plan(size: Size, matching: str, full: float) -> Timing:
@@ -117,6 +149,16 @@ def _replayed(outcome: Outcome) -> Table:
     for name, seconds in (("planner", speed.plan_seconds), ("engine", engine)):
         table.add_row(name, f"{seconds:.1f}", f"{seconds / speed.wall_seconds:.0%}", "", "")
     table.add_row("all", f"{speed.wall_seconds:.1f}", "", f"{speed.events_per_second:,.0f}", f"{speed.plans:,}")
+    return table
+
+
+def _spent(where: Sequence[tuple[str, float]]) -> Table:
+    table = Table(title="Where a plan's time goes (half-full cluster, under a profiler)")
+    table.add_column("step")
+    table.add_column("of all", justify="right")
+    for name, part in where:
+        table.add_row(name, f"{part:.0%}")
+    table.add_row("the rest", f"{1 - sum(part for _, part in where):.0%}")
     return table
 
 
