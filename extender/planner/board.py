@@ -24,6 +24,8 @@ Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
+_LAST, _SMALL, _CRITICAL = 3e9, 2e9, 1e9
+"""Far above all scores, and apart by more than any chain of stages takes seconds."""
 
 
 class Board:
@@ -62,21 +64,23 @@ class Board:
         self._terms: list[tuple[float, float, float, float, float, bool, bool]] = []
 
     def _who_goes_first(self) -> None:
-        """Settle who goes before others: the last of a stage, and jobs that decide when everything is done [C]."""
+        """Put those who go before others above them, whatever the score [C].
+
+        The last of a stage (by alignment alone), then, where some jobs decide when everything is done, small jobs, then
+        those jobs, the longest chain first.
+        """
         waiting, policy = self.waiting, self.policy
-        self.last: Mask | None = None
-        self.critical: Mask | None = None
-        last = last_before_barrier(waiting.finished, barrier=policy.barrier)
-        if (last & self.alive).any():
-            self.last = last
+        self.last = last_before_barrier(waiting.finished, barrier=policy.barrier)
+        self.before = np.zeros(len(self.left))
         path = waiting.jobs.path
-        if path is None or not np.isfinite(waiting.left_seconds):
-            return
-        decides = critical(path, waiting.left_seconds, tail=policy.tail)
-        if decides.any():
-            self.critical = decides[waiting.job]
-            self.small = small(waiting.jobs.work, part=policy.small)[waiting.job]
-            self.path = path[waiting.job]
+        if path is not None and np.isfinite(waiting.left_seconds):
+            decides = critical(path, waiting.left_seconds, tail=policy.tail)
+            if decides.any():
+                first = np.where(decides, _CRITICAL + path, 0.0)
+                first[small(waiting.jobs.work, part=policy.small)] = _SMALL
+                self.before = first[waiting.job]
+        self.before[self.last] = _LAST
+        self._some_before = bool(np.count_nonzero(self.before))
 
     # What matching asks for
 
@@ -192,12 +196,7 @@ class Board:
             rows, near, needs = rows[fits], near[fits], np.where(near[:, np.newaxis], needs, away)[fits]
             if np.count_nonzero(near) < len(rows):
                 factor = remote_factor(~near, penalty=self.policy.remote_penalty)
-        visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
-        if self.last is not None:
-            visit.last = self.last[rows]
-        if self.critical is not None:
-            visit.critical, visit.small = self.critical[rows], self.small[rows]
-        return visit
+        return Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
 
     def _pick(self, visit: Visit) -> float:
         """Settle which class goes next, and return its score: the highest of those whose turn it is."""
@@ -206,23 +205,15 @@ class Board:
             return -np.inf
         if visit.turned != self.turns.changes:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
-        mask = visit.fits & visit.turn
-        if not np.count_nonzero(mask):  # no room stays empty for those whose tasks do not fit there
-            mask = visit.fits
         aligned = self._aligned(visit)
-        if visit.last is not None and np.count_nonzero(last := mask & visit.last):
-            mask, scores = last, aligned if self.policy.packing else -self.work[visit.rows]
-        elif visit.critical is not None and np.count_nonzero(decides := mask & visit.critical):
-            if np.count_nonzero(first := mask & visit.small):
-                mask, scores = first, self._combined(visit, aligned)
-            else:
-                mask, scores = decides, self.path[visit.rows]
-        else:
-            scores = self._combined(visit, aligned)
-        picked = int(np.where(mask, scores, -np.inf).argmax())
+        scores = self._scores(visit, aligned)
+        picked = int(np.where(visit.fits & visit.turn, scores, -np.inf).argmax())
+        if not (visit.fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
+            picked = int(np.where(visit.fits, scores, -np.inf).argmax())
         visit.picked = picked
-        self._latest = scores.item(picked), aligned.item(picked)
-        return self._latest[0]
+        score = scores.item(picked)
+        self._latest = score - self.before.item(visit.rows[picked]), aligned.item(picked)
+        return float(score)
 
     def _aligned(self, visit: Visit) -> Floats:
         free = self.free[:, visit.node]
@@ -233,20 +224,28 @@ class Board:
             return aligned
         return np.where(aligned >= 0, aligned * visit.factor, aligned / visit.factor)
 
-    def _combined(self, visit: Visit, aligned: Floats) -> Floats:
+    def _scores(self, visit: Visit, aligned: Floats) -> Floats:
         """Return alignment - eps x remaining work, eps = m x mean(alignment) / mean(work) (Tetris, 3.3.2).
 
         The means are over the classes that fitted when the node was looked at.
         """
-        policy = self.policy
-        if policy.packing and policy.srtf == 0:
-            return aligned
         if visit.pull is None:
-            work = self.work[visit.rows]
+            visit.pull = self._pull(visit, aligned)
+        return aligned - visit.pull if self.policy.packing else -visit.pull
+
+    def _pull(self, visit: Visit, aligned: Floats) -> Floats:
+        """Return what is taken off the alignment: eps x remaining work, and what puts some before others."""
+        policy, rows = self.policy, visit.rows
+        pull = work = self.work[rows]
+        if policy.packing:
             whole = float(work.sum())
             eps = policy.srtf * float(np.abs(aligned).sum()) / whole if whole > 0 else 0.0
-            visit.pull = eps * work if policy.packing else work
-        return aligned - visit.pull if policy.packing else -visit.pull
+            pull = eps * work
+        if self._some_before:
+            if policy.packing:
+                pull[self.last[rows]] = 0.0
+            pull = pull - self.before[rows]
+        return pull
 
     def _limit(self, node: int) -> Floats:
         """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
@@ -283,7 +282,7 @@ class Board:
             self._out(task_class)
         factor = 1.0 if near else 1.0 - self.policy.remote_penalty
         score, alignment = (0.0, 0.0) if starved else self._latest
-        last = self.last is not None and bool(self.last[task_class])
+        last = bool(self.last[task_class])
         owed = self.turns.owed_to(task_class)
         self._terms.append((score, alignment, factor, self.work.item(task_class), owed, last, starved))
         self._taken.append((task_class, node, task, source))

@@ -13,15 +13,13 @@ class Visit:
 
     `near` [k] says who reads there. What a task takes of the node is in `needs` [k, R], minus infinity for nothing, and
     in `takes` [k, R] as parts of its capacity. `factor` [k] is the remote penalty's where anyone would read from
-    elsewhere, `pull` [k] eps x remaining work, once known; `last`, `critical` and `small` [k] are None where nobody is.
+    elsewhere, `pull` [k] what the score takes off the alignment, once known.
     """
 
     __slots__ = (
         "any",
-        "critical",
         "factor",
         "fits",
-        "last",
         "near",
         "needs",
         "node",
@@ -29,7 +27,6 @@ class Visit:
         "picked",
         "pull",
         "rows",
-        "small",
         "takes",
         "turn",
         "turned",
@@ -43,9 +40,7 @@ class Visit:
         self.fits: Mask = rows >= 0
         self.any = len(rows) > 0
         self.factor = factor
-        self.last: Mask | None = None
-        self.critical: Mask | None = None
-        self.small = self.turn = self.fits
+        self.turn = self.fits
         self.pull: Floats | None = None
         self.picked = self.turned = -1
 
