@@ -90,6 +90,7 @@ def _ablations(scene: Scene, seeds: Sequence[int]) -> Sweep:
         about=_where(scene, seeds),
         variants=[
             Variant("all", OURS, scene, paper=Published(40, 35, 33, 24)),
+            Variant("paper", Contender("paper"), scene, paper=Published(40, 35, 33, 24)),
             Variant("srtf", Contender("srtf"), scene, paper=Published(27, 26)),
             Variant("packing", Contender("packing"), scene, paper=Published(31, 28, 41, 29)),
             Variant("cpu-memory", Contender("cpu-memory"), scene, paper=Published(15, 13)),

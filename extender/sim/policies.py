@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 
 from extender.errors import DovetailError
@@ -39,8 +40,9 @@ _OWN = "dot"
 POLICIES: Mapping[str, Choice] = MappingProxyType(
     {
         "tetris": Choice("Dovetail's planner: packing, shortest remaining time, fairness, barriers", tetris()),
-        "srtf": Choice("the planner by shortest remaining time only", tetris(packing=False)),
-        "packing": Choice("the planner by packing only (eps = 0)", tetris(srtf=0.0)),
+        "paper": Choice("the planner without what Tetris does not have: critical jobs first", tetris(tail=inf)),
+        "srtf": Choice("the paper's by shortest remaining time only", tetris(packing=False, tail=inf)),
+        "packing": Choice("the paper's by packing only (eps = 0)", tetris(srtf=0.0, tail=inf)),
         "cpu-memory": Choice("the planner if it saw CPU and memory only", lambda seed: CpuAndMemory(tetris()(seed))),
     }
     | {
