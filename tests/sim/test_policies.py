@@ -13,6 +13,7 @@ from tests.sim.small import Class, cluster, machine, row, started, waiting
 
 REQUIRED = [
     "tetris",
+    "paper",
     "srtf",
     "packing",
     "cpu-memory",
@@ -32,7 +33,7 @@ def test_every_scheduler_that_the_paper_or_the_issue_names_is_there_and_says_wha
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_accepted():
-    with pytest.raises(DovetailError, match=r"'tertis' is not a policy; accepted: tetris, srtf, .*extender"):
+    with pytest.raises(DovetailError, match=r"'tertis' is not a policy; accepted: tetris, paper, srtf, .*extender"):
         policy("tertis", 1)
 
 
@@ -43,8 +44,9 @@ def test_the_rules_of_table_8_are_all_there():
 
 def test_packing_only_and_srtf_only_are_the_planner_with_the_other_half_off():
     assert policy("tetris", 1).policy == Policy()
-    assert policy("packing", 1).policy == Policy(srtf=0.0)
-    assert policy("srtf", 1).policy == Policy(packing=False)
+    assert policy("paper", 1).policy == Policy(tail=np.inf)
+    assert policy("packing", 1).policy == Policy(srtf=0.0, tail=np.inf)
+    assert policy("srtf", 1).policy == Policy(packing=False, tail=np.inf)
 
 
 def test_only_the_upper_bound_gets_other_machines():
