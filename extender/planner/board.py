@@ -44,8 +44,7 @@ class Board:
         self.alive = waiting.count > 0
         self.work = waiting.jobs.work[waiting.job]
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
-        takes = np.where(classes.spread[:, np.newaxis], classes.away, classes.here)
-        self.turns = Turns(policy, waiting.jobs, classes.capacity, waiting.job, waiting.count, takes)
+        self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
             self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
         self._who_goes_first()

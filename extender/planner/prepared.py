@@ -22,8 +22,9 @@ class Prepared:
 
     `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit; `unlimited` says whether any has no limit.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
-    `*_needs` say the same with minus infinity for nothing, so that nothing always fits. `asked` are the resources that
-    anyone demands besides reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
+    `*_needs` say the same with minus infinity for nothing, so that nothing always fits; `whole` [C, R] is what it
+    takes of the cluster. `total` [R] is all that nodes have. `asked` are the resources that anyone demands besides
+    reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
     for; a shuffle's rates [S, N] are at `rates_row` of its class.
     """
 
@@ -32,6 +33,8 @@ class Prepared:
     capacity: Floats
     per_unit: Floats
     unlimited: bool
+    total: Floats
+    whole: Floats
     here: Floats
     away: Floats
     here_needs: Floats
@@ -80,6 +83,8 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         capacity=capacity,
         per_unit=per_unit,
         unlimited=not limited.all(),
+        total=np.where(limited, capacity, 0.0).sum(axis=1),
+        whole=np.where(spread[:, np.newaxis], away, here),
         here=here,
         away=away,
         here_needs=_needs(here),

@@ -33,10 +33,11 @@ class Sources:
         for row in classes.block_rows:
             self.local[row] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
         self.dead: set[int] = set()
-        wanted = left[classes.spread] @ classes.rates
-        rates = classes.capacity[[DISK_READ, NETWORK_OUT]]
-        kept = np.minimum(wanted, headroom * np.where(np.isfinite(rates), rates, 0.0))
-        self._kept = np.floor(kept)
+        self._kept = np.zeros((2, free.shape[1]))
+        if len(classes.rates):
+            rates = classes.capacity[[DISK_READ, NETWORK_OUT]]
+            wanted = left[classes.spread] @ classes.rates
+            self._kept = np.floor(np.minimum(wanted, headroom * np.where(np.isfinite(rates), rates, 0.0)))
         self.kept = self._kept[0]
         self._waits: dict[int, Mask] = {}
 

@@ -18,12 +18,11 @@ _MEMORY = DIMENSIONS.index("memory")
 class Turns:
     """The jobs [J] of classes [C]; `classes` [C] says whose turn it is, `changes` how often that was settled."""
 
-    def __init__(self, policy: Policy, jobs: Jobs, capacity: Floats, job: Rows, left: Counts, takes: Floats) -> None:
-        """Take the nodes' `capacity` [R, N], each class's `job` [C], tasks `left` [C] and what one takes [C, R]."""
+    def __init__(self, policy: Policy, jobs: Jobs, total: Floats, job: Rows, left: Counts, takes: Floats) -> None:
+        """Take what there is in all [R], each class's `job` [C], tasks `left` [C] and what one takes [C, R]."""
         self._policy, self._job, self._of = policy, job, job.tolist()
-        total = np.where(np.isfinite(capacity), capacity, 0.0).sum(axis=1)
         if policy.sharing == SLOTS:
-            total[:_MEMORY] = total[_MEMORY + 1 :] = 0.0
+            total = np.where(np.arange(len(total)) == _MEMORY, total, 0.0)
         per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
         self._takes = takes * per_unit
         self._used = jobs.allocated * per_unit
