@@ -251,7 +251,8 @@ def _loss(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
 
 
 def _ranges(scene: Scene, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
-    changed = [name for name, _ in variants(group)][:most]
+    fixed = {f"{group}.{option}" for option in ("jobs", "load") if f"{option}=" in scene.workload}
+    changed = [name for name, _ in variants(group) if name.partition(" ")[0] not in fixed][:most]
     return Sweep(
         name=f"{group}-ranges",
         title=f"What is not published ({group}): each value at both ends of its range",

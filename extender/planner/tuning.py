@@ -41,7 +41,7 @@ class Policy:
     headroom: float = 0.1
     tail: float = 0.25
     small: float = 0.15
-    starved_after: float = 600.0
+    starved_after: float = 120.0
     reservable: float = 0.05
 
     def __post_init__(self) -> None:
