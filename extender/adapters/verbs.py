@@ -1,12 +1,13 @@
-"""The verbs, filter and prioritize: each decodes, asks `verdict`, encodes.
+"""The verbs, filter, prioritize and preempt: each decodes, asks `verdict`, encodes.
 
-`filter` puts the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes nothing.
+`filter` puts the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes nothing, and
+`preempt` takes the pod out of flight.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -23,7 +24,7 @@ from extender.cluster.resources import IO_DIMENSIONS
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
 from extender.errors import DovetailError
-from extender.verdict import Judgement, Ranker, judge
+from extender.verdict import Judgement, Ranker, judge, once_gone
 
 UNKNOWN_NODE = "node unknown to Dovetail"
 _LANDING_SECONDS = 1.0
@@ -71,7 +72,7 @@ class Judged:
 
 @dataclass(slots=True)
 class Verbs:
-    """The two verbs, over the ledger."""
+    """The three verbs, over the ledger."""
 
     ledger: Ledger
     ranker: Ranker
@@ -89,11 +90,10 @@ class Verbs:
         asked = wire.decode(body)
         self._require_ready()
         pod = self._pod(asked)
-        if pod.problem is not None:
-            self._warn(pod, pod.problem)
+        self._warn(pod)
         judged = self._judge_and_assume(pod, asked)
         refused = self._refused(judged, asked)
-        self._log_filter(pod, judged)
+        self._log_judged("filter", pod, judged)
         passed = list(compress(asked.names, judged.passed.tolist())) if refused else asked.names
         self._last_passed = (judged.snapshot.layout, passed, judged.rows[judged.passed] if refused else judged.rows)
         return wire.encode(_reply(asked, judged.passed, passed, refused))
@@ -110,6 +110,21 @@ class Verbs:
         levels = self.ranker.rank(snapshot, pod, rows)
         self._log_prioritize(pod, snapshot.layout, rows, levels)
         return self._table(snapshot.layout).encode(rows, levels, unknown)
+
+    def preempt(self, body: bytes) -> bytes:
+        """Return ExtenderPreemptionResult for ExtenderPreemptionArgs. Raises BadRequest, NotReady.
+
+        A node stays, with the victims as they came, where filter would pass the pod once they are gone.
+        """
+        asked = wire.decode_preemption(body)
+        self._require_ready()
+        pod = self._pod(asked)
+        self._warn(pod)
+        judged = self._judge_once_gone(pod, asked)
+        self._refused(judged, asked)
+        self._log_judged("preempt", pod, judged)
+        kept = compress(asked.victims.items(), judged.passed.tolist())
+        return wire.encode(wire.PreemptReply(dict(kept)))
 
     def _rows_to_rank(self, asked: wire.Asked) -> tuple[Snapshot, Rows]:
         """Return the rows of the nodes asked about: mostly those that filter has just let pass, in that order."""
@@ -146,9 +161,10 @@ class Verbs:
         meta = asked.pod.metadata
         return self.ledger.pod(meta.uid, version_number(meta.resource_version)) or pod_from(asked.pod)
 
-    def _warn(self, pod: Pod, problem: str) -> None:
-        self.metrics.broken_annotations.labels("Pod").inc()
-        self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, f"{problem}; placed by its requests")
+    def _warn(self, pod: Pod) -> None:
+        if pod.problem is not None:
+            self.metrics.broken_annotations.labels("Pod").inc()
+            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, f"{pod.problem}; placed by its requests")
 
     def _judge_and_assume(self, pod: Pod, asked: wire.Asked) -> Judged:
         """Judge until no other pod took off meanwhile; wait a moment where only pods in flight stand in the way."""
@@ -158,9 +174,7 @@ class Verbs:
             base = self.ledger.snapshot(self.readiness.flight_time())
             snapshot, rows = self._view(base, asked)
             judgement = judge(snapshot, pod)
-            passed = (
-                (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
-            )
+            passed = _passed(judgement, rows)
             if not passed.any():
                 if self._wait_for_news(pod, snapshot, rows, started):
                     continue
@@ -170,6 +184,19 @@ class Verbs:
             if self.ledger.assume(pod, candidates, base, self.readiness.flight_time()):
                 self.metrics.wait_seconds.observe(time.monotonic() - started)
                 return Judged(snapshot, judgement, rows, passed)
+
+    def _judge_once_gone(self, pod: Pod, asked: wire.AskedToPreempt) -> Judged:
+        """Judge as if each node's victims were gone; wait as filter does where none passes."""
+        self.ledger.forget(pod.uid)
+        started = time.monotonic()
+        uids = {name: [victim.uid for victim in victims.pods or ()] for name, victims in asked.victims.items()}
+        while True:
+            base, known = self.ledger.snapshot_with(chain.from_iterable(uids.values()), self.readiness.flight_time())
+            view = once_gone(base, {name: [known[uid] for uid in of if uid in known] for name, of in uids.items()})
+            rows, judgement = _rows(view, asked), judge(view, pod)
+            passed = _passed(judgement, rows)
+            if passed.any() or not self._wait_for_news(pod, view, rows, started):
+                return Judged(view, judgement, rows, passed)
 
     def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float) -> bool:
         """Wait for news that may yet make the pod fit; False where there is nothing to wait for, or none came.
@@ -230,14 +257,14 @@ class Verbs:
             self.metrics.refusals.labels(reasons[index]).inc(int(count))
         return dict(zip(compress(asked.names, refused.tolist()), reasons[which[refused]].tolist(), strict=True))
 
-    def _log_filter(self, pod: Pod, judged: Judged) -> None:
+    def _log_judged(self, verb: str, pod: Pod, judged: Judged) -> None:
         about = {"pod": f"{pod.namespace}/{pod.name}", "nodes": len(judged.rows)}
         if judged.passed.all():
-            log.info("filter", **about, passed=len(judged.rows))
+            log.info(verb, **about, passed=len(judged.rows))
             return
         known = judged.rows[judged.rows >= 0]
         log.info(
-            "filter",
+            verb,
             **about,
             passed=int(judged.passed.sum()),
             refused=judged.judgement.refusals(known),
@@ -254,6 +281,11 @@ def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:
     if np.count_nonzero(seen) != len(rows):  # a node named twice, or more than one that is unknown
         wire.require_once(asked.names)
     return rows
+
+
+def _passed(judgement: Judgement, rows: Rows) -> NDArray[np.bool_]:
+    """Say which of the nodes asked about passed; an unknown one did not."""
+    return (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
 
 
 def _reply(

@@ -7,6 +7,7 @@ it got. It lands when the watch shows it bound, refused or gone, and at the late
 
 import threading
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,6 +103,11 @@ class Ledger:
                 nominations=self._nominations,
                 flights=len(self._flights),
             )
+
+    def snapshot_with(self, uids: Iterable[str], now: float) -> tuple[Snapshot, dict[str, Pod]]:
+        """Return the cluster as known now, and at that moment those of these pods that are known."""
+        with self._changed:
+            return self.snapshot(now), {uid: self._pods[uid] for uid in uids if uid in self._pods}
 
     def assume(self, pod: Pod, candidates: Candidates, snapshot: Snapshot, now: float) -> bool:
         """Put the pod in flight to the nodes of the snapshot that `candidates` [N] marks.

@@ -1,0 +1,112 @@
+"""A real kube-scheduler preempts: pods are evicted only where that makes room in every dimension."""
+
+import time
+
+import pytest
+
+from extender.controlplane import builders, workload
+from extender.controlplane.rest import request
+from tests.integration.dovetail import dovetail_on, over_allocated
+from tests.integration.test_placement import place, refusal
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+PRIORITIES = {"high": 1000, "middle": 100}
+
+
+@pytest.fixture
+def client(control_plane):
+    client = control_plane.client()
+    for name, value in PRIORITIES.items():
+        request(client, "POST", CLASSES, {"metadata": {"name": name}, "value": value})
+    yield client
+    for name in PRIORITIES:
+        request(client, "DELETE", f"{CLASSES}/{name}")
+
+
+def node(name):
+    return builders.node(name, cpu=4, memory="16Gi", capacity={"disk-read": 1000})
+
+
+def pod(name, *, disk=0, priority=None, cpu=2, on=None, **spec):
+    if priority:
+        spec["priorityClassName"] = priority
+    if on:
+        spec["nodeSelector"] = {"kubernetes.io/hostname": on}
+    return builders.pod(name, cpu=cpu, demand={"disk-read": disk}, scheduler_name="dovetail", spec=spec)
+
+
+def names(client):
+    return {it["metadata"]["name"] for it in workload.pods(client)}
+
+
+def calls(dovetail):
+    """Return how many calls of each verb were answered."""
+    count = "dovetail_request_duration_seconds_count"
+    return [dovetail.metric(count, verb=verb) for verb in ("filter", "preempt")]
+
+
+@pytest.mark.parametrize(
+    ("options", "evicted"),
+    [({}, {"curable"}), ({"whole_nodes": True}, {"curable"}), ({"preempt": False}, {"futile", "curable"})],
+    ids=["names only", "whole nodes", "without the verb"],
+)
+def test_only_pods_whose_eviction_makes_room_are_evicted(control_plane, client, options, evicted):
+    # Both nodes are full by CPU. On `wrong` the disk is held by a pod that may not be evicted; on `right` by one that
+    # may. kube-scheduler prefers the victim of lower priority, which is the one on `wrong`.
+    with dovetail_on(control_plane, **options) as dovetail:
+        workload.create_nodes(client, [node("wrong"), node("right")])
+        place(
+            client,
+            pod("keeps-disk", disk=900, priority="high", on="wrong"),
+            pod("futile", on="wrong"),
+            pod("keeps-cpu", priority="high", on="right"),
+            pod("curable", disk=900, priority="middle", on="right"),
+        )
+        before = names(client)
+        bound = place(client, pod("preemptor", disk=500, priority="high"))
+
+        assert bound == {"preemptor": "right"}
+        assert before - names(client) == evicted
+        assert not over_allocated(client)
+        if options.get("preempt", True):
+            assert [it["passed"] for it in dovetail.decisions("preempt")] == [1]
+
+
+def test_where_no_eviction_helps_nobody_is_evicted_and_the_pod_waits_without_a_hot_loop(control_plane, client):
+    with dovetail_on(control_plane) as dovetail:
+        where = [f"node-{number}" for number in range(6)]
+        workload.create_nodes(client, map(node, where))
+        place(
+            client,
+            *(pod(f"keeps-disk-{name}", disk=900, priority="high", on=name) for name in where),
+            *(pod(f"futile-{name}", on=name) for name in where),
+        )
+        before = names(client)
+        workload.create_pods(client, [pod("preemptor", disk=500, priority="high")])
+        assert "no candidate node for preemption" in refusal(client, "preemptor")
+        time.sleep(1)
+        asked = calls(dovetail)
+        time.sleep(5)
+
+        assert calls(dovetail) == asked
+        assert asked[1] <= 3
+        assert names(client) == before | {"preemptor"}
+
+        request(client, "DELETE", "/api/v1/namespaces/default/pods/keeps-disk-node-3", gracePeriodSeconds=0)
+        workload.wait_until(lambda: "preemptor" in workload.bound_pods(client), 15, "the freed room to be used")
+
+
+def test_where_only_disk_is_short_the_pod_waits_without_a_hot_loop_and_nobody_is_evicted(control_plane, client):
+    # By CPU and memory the pod fits everywhere, so kube-scheduler would find no victim whatever we said.
+    with dovetail_on(control_plane) as dovetail:
+        where = [f"node-{number}" for number in range(20)]
+        workload.create_nodes(client, map(node, where))
+        place(client, *(pod(f"low-{name}", disk=900, on=name) for name in where))
+        before = names(client)
+        started = calls(dovetail)[0]
+        workload.create_pods(client, [pod("preemptor", disk=500, priority="high")])
+        assert "20 insufficient disk-read" in refusal(client, "preemptor")
+        time.sleep(5)
+
+        assert calls(dovetail)[0] - started <= 3
+        assert names(client) == before | {"preemptor"}
