@@ -1,11 +1,11 @@
 """The verbs, filter, prioritize and preempt: each decodes, asks `verdict`, encodes.
 
-`filter` puts the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes nothing, and
-`preempt` takes the pod out of flight.
+`filter` and `preempt` put the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes
+nothing.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, repeat
 from operator import itemgetter
@@ -96,7 +96,9 @@ class Verbs:
         self._log_judged("filter", pod, judged)
         passed = list(compress(asked.names, judged.passed.tolist())) if refused else asked.names
         self._last_passed = (judged.snapshot.layout, passed, judged.rows[judged.passed] if refused else judged.rows)
-        return wire.encode(_reply(asked, judged.passed, passed, refused))
+        awaited = self._awaited(pod, judged.snapshot, refused)
+        unresolvable = {name: refused[name] for name in refused.keys() - awaited.keys()} if awaited else refused
+        return wire.encode(_reply(asked, judged.passed, passed, awaited, unresolvable))
 
     def prioritize(self, body: bytes) -> bytes:
         """Return a HostPriorityList for ExtenderArgs; an unknown node gets 0. Raises BadRequest, NotReady."""
@@ -179,14 +181,16 @@ class Verbs:
                 if self._wait_for_news(pod, snapshot, rows, started):
                     continue
                 self._refused_pods.remember(pod)
-            candidates = np.zeros(len(base.layout.names), dtype=np.bool_)
-            candidates[rows[passed & (rows < len(candidates))]] = True
-            if self.ledger.assume(pod, candidates, base, self.readiness.flight_time()):
+            if self.ledger.assume(pod, _candidates(base, rows[passed]), base, self.readiness.flight_time()):
                 self.metrics.wait_seconds.observe(time.monotonic() - started)
                 return Judged(snapshot, judgement, rows, passed)
 
     def _judge_once_gone(self, pod: Pod, asked: wire.AskedToPreempt) -> Judged:
-        """Judge as if each node's victims were gone; wait as filter does where none passes."""
+        """Judge as if each node's victims were gone; wait as filter does, and put the pod in flight.
+
+        Else another that preempts a moment later would count on the same room. Where the pod has a nomination already,
+        that counts: no news would end its flight if kube-scheduler chose the same node again.
+        """
         self.ledger.forget(pod.uid)
         started = time.monotonic()
         uids = {name: [victim.uid for victim in victims.pods or ()] for name, victims in asked.victims.items()}
@@ -195,7 +199,10 @@ class Verbs:
             view = once_gone(base, {name: [known[uid] for uid in of if uid in known] for name, of in uids.items()})
             rows, judgement = _rows(view, asked), judge(view, pod)
             passed = _passed(judgement, rows)
-            if passed.any() or not self._wait_for_news(pod, view, rows, started):
+            if not passed.any() and self._wait_for_news(pod, view, rows, started):
+                continue
+            candidates = _candidates(base, rows[passed] if pod.nominated is None else rows[:0])
+            if self.ledger.assume(pod, candidates, base, self.readiness.flight_time(), preempts=True):
                 return Judged(view, judgement, rows, passed)
 
     def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float) -> bool:
@@ -257,6 +264,19 @@ class Verbs:
             self.metrics.refusals.labels(reasons[index]).inc(int(count))
         return dict(zip(compress(asked.names, refused.tolist()), reasons[which[refused]].tolist(), strict=True))
 
+    def _awaited(self, pod: Pod, snapshot: Snapshot, refused: Mapping[str, str]) -> dict[str, str]:
+        """Return the refusal that preemption can cure: of the node that pods are leaving for this one.
+
+        Called unresolvable, it would make kube-scheduler evict others elsewhere meanwhile. No other refusal is curable:
+        kube-scheduler asks us only where it sees room itself, and there it finds no victim (docs/preemption.md).
+        """
+        name = pod.nominated
+        if name is None or name not in refused or name not in snapshot.layout.rows:
+            return {}
+        leaving = self.ledger.leaving(name, below=pod.priority)
+        curable = leaving and judge(once_gone(snapshot, {name: leaving}), pod).passed[snapshot.layout.rows[name]]
+        return {name: refused[name]} if curable else {}
+
     def _log_judged(self, verb: str, pod: Pod, judged: Judged) -> None:
         about = {"pod": f"{pod.namespace}/{pod.name}", "nodes": len(judged.rows)}
         if judged.passed.all():
@@ -283,18 +303,29 @@ def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:
     return rows
 
 
+def _candidates(base: Snapshot, rows: Rows) -> NDArray[np.bool_]:
+    """Mark these nodes among those of the snapshot [N]; what came whole and is not among them cannot be."""
+    marked = np.zeros(len(base.layout.names), dtype=np.bool_)
+    marked[rows[rows < len(marked)]] = True
+    return marked
+
+
 def _passed(judgement: Judgement, rows: Rows) -> NDArray[np.bool_]:
     """Say which of the nodes asked about passed; an unknown one did not."""
     return (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
 
 
 def _reply(
-    asked: wire.Asked, mask: NDArray[np.bool_], passed: Sequence[str], refused: dict[str, str]
+    asked: wire.Asked,
+    mask: NDArray[np.bool_],
+    passed: Sequence[str],
+    awaited: Mapping[str, str],
+    unresolvable: Mapping[str, str],
 ) -> wire.FilterReply:
     if asked.whole is None:
-        return wire.FilterReply(node_names=passed, failed_and_unresolvable_nodes=refused)
+        return wire.FilterReply(None, passed, awaited, unresolvable)
     items = list(compress(asked.whole, mask.tolist()))
-    return wire.FilterReply(nodes={"items": items}, failed_and_unresolvable_nodes=refused)
+    return wire.FilterReply({"items": items}, None, awaited, unresolvable)
 
 
 def _find(layout: Layout, names: Sequence[str]) -> Rows:

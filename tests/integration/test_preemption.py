@@ -110,3 +110,55 @@ def test_where_only_disk_is_short_the_pod_waits_without_a_hot_loop_and_nobody_is
 
         assert calls(dovetail)[0] - started <= 3
         assert names(client) == before | {"preemptor"}
+
+
+def test_a_pod_whose_victims_take_their_time_evicts_nobody_elsewhere_meanwhile(control_plane, client):
+    # `slow` is evicted from x and does not go yet. Room by CPU appears there: kube-scheduler asks about x again, and we
+    # refuse it for its disk. Were that unresolvable, kube-scheduler would evict `spared` from y.
+    with dovetail_on(control_plane) as dovetail:
+        workload.create_nodes(client, [node("x"), node("y")])
+        slow = pod("slow", disk=900, on="x")
+        slow["metadata"]["finalizers"] = ["example.com/slow"]
+        place(
+            client,
+            slow,
+            pod("ends", priority="high", on="x"),
+            pod("spared", disk=900, priority="middle", on="y"),
+            pod("stays", priority="high", on="y"),
+        )
+        workload.create_pods(client, [pod("preemptor", disk=500, priority="high")])
+        workload.wait_until(lambda: "deletionTimestamp" in workload.pod(client, "slow")["metadata"], 10, "an eviction")
+        nominated = workload.wait_until(
+            lambda: workload.pod(client, "preemptor")["status"].get("nominatedNodeName"), 10, "a nomination"
+        )
+        assert nominated == "x"
+        request(client, "DELETE", "/api/v1/namespaces/default/pods/ends", gracePeriodSeconds=0)
+        asked = calls(dovetail)
+        time.sleep(4)
+
+        assert 1 <= calls(dovetail)[0] - asked[0] <= 4
+        assert calls(dovetail)[1] == asked[1] == 1
+        assert {"slow", "spared"} <= names(client)
+
+        path = "/api/v1/namespaces/default/pods/slow"
+        request(client, "PATCH", path, {"metadata": {"finalizers": None}}, content="application/merge-patch+json")
+        workload.wait_until(lambda: workload.bound_pods(client).get("preemptor") == "x", 15, "the room to be used")
+
+
+def test_pods_that_preempt_at_the_same_time_do_not_count_on_the_same_room(control_plane, client):
+    # On each node two pods with 300 of disk: once one of them is gone, there is room for one of 600; never for two.
+    with dovetail_on(control_plane):
+        where = [f"node-{number:02d}" for number in range(30)]
+        workload.create_nodes(client, map(node, where))
+        place(client, *(pod(f"low-{n}-{name}", disk=300, on=name) for name in where for n in range(2)), seconds=60)
+        control_plane.kill("second-scheduler")
+        workload.create_pods(client, [pod(f"preemptor-{n:02d}", disk=600, priority="high") for n in range(60)])
+        control_plane.start("second-scheduler")
+
+        def bound(prefix):
+            return [name for name in workload.bound_pods(client) if name.startswith(prefix)]
+
+        workload.wait_until(lambda: len(bound("preemptor")) == 30, 30, "a preemptor on each node")
+        time.sleep(2)
+        assert len(bound("low")) == len(bound("preemptor")) == 30
+        assert not over_allocated(client)
