@@ -82,6 +82,7 @@ class Verbs:
     metrics: Metrics
     wait_seconds: float
     _refused_pods: RefusedPods = field(default_factory=RefusedPods, init=False)
+    _refused_preemptors: RefusedPods = field(default_factory=RefusedPods, init=False)
     _last_table: tuple[Layout, wire.ScoreTable] | None = field(default=None, init=False)
     _last_passed: tuple[Layout, Sequence[str], Rows] | None = field(default=None, init=False)
 
@@ -178,7 +179,7 @@ class Verbs:
             judgement = judge(snapshot, pod)
             passed = _passed(judgement, rows)
             if not passed.any():
-                if self._wait_for_news(pod, snapshot, rows, started):
+                if self._wait_for_news(pod, snapshot, rows, started, self._refused_pods.woken_by_cluster(pod)):
                     continue
                 self._refused_pods.remember(pod)
             if self.ledger.assume(pod, _candidates(base, rows[passed]), base, self.readiness.flight_time()):
@@ -199,33 +200,36 @@ class Verbs:
             view = once_gone(base, {name: [known[uid] for uid in of if uid in known] for name, of in uids.items()})
             rows, judgement = _rows(view, asked), judge(view, pod)
             passed = _passed(judgement, rows)
-            if not passed.any() and self._wait_for_news(pod, view, rows, started):
-                continue
+            if not passed.any():
+                if self._wait_for_news(pod, view, rows, started, self._refused_preemptors.know(pod)):
+                    continue
+                self._refused_preemptors.remember(pod)
             candidates = _candidates(base, rows[passed] if pod.nominated is None else rows[:0])
             if self.ledger.assume(pod, candidates, base, self.readiness.flight_time(), preempts=True):
                 return Judged(view, judgement, rows, passed)
 
-    def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float) -> bool:
+    def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float, again: bool) -> bool:
         """Wait for news that may yet make the pod fit; False where there is nothing to wait for, or none came.
 
         Either a pod in flight stands in the way, and its binding may show any moment. Or kube-scheduler asks because
         room has appeared, and heard of it before we did: refused then, the pod would sleep for minutes with room there.
+        So it may be where it asks `again` about a pod that it has no other reason to ask about.
         """
         landing = started + self.wait_seconds - time.monotonic()
         if landing > 0 and self._may_land(pod, view, rows):
             return self.ledger.wait_past(view, landing)
         lagging = started + _LAG_SECONDS - time.monotonic()
-        return lagging > 0 and self._may_be_behind(pod, view, rows) and self._wait_for_lag(view, lagging)
+        return lagging > 0 and (again or self._may_be_behind(pod, view, rows)) and self._wait_for_lag(view, lagging)
 
     def _may_be_behind(self, pod: Pod, view: Snapshot, rows: Rows) -> bool:
         """Say whether kube-scheduler may have heard what we have not.
 
         It must have where CPU, memory or an extended resource is short: it counts these itself, and has just let these
-        nodes pass. Otherwise it may have where it asks again about a pod that has not changed.
+        nodes pass.
         """
         short = judge(view, pod, in_flight=False).short[rows[rows >= 0]]
         theirs = [view.layout.axis.index(name) for name in view.layout.axis if name not in IO_DIMENSIONS]
-        return bool(np.isin(short, theirs).any()) or self._refused_pods.woken_by_cluster(pod)
+        return bool(np.isin(short, theirs).any())
 
     def _wait_for_lag(self, view: Snapshot, seconds: float) -> bool:
         started = time.monotonic()

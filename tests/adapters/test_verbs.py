@@ -413,6 +413,14 @@ def test_preempt_waits_for_news_that_is_about_to_show():
     assert extender.preempt(pod("second", network=80), a=["uid-low"]).keys() == {"a"}
 
 
+def test_preempt_waits_a_moment_for_news_where_it_is_asked_again_about_the_same_pod():
+    extender = crowded()
+    assert extender.preempt(pod(network=50), a=["uid-idle"]) == {}
+    threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-stays"))).start()
+    refused = pod(network=50, version="2")  # kube-scheduler has written down why, which does not wake it
+    assert extender.preempt(refused, a=["uid-idle"]).keys() == {"a"}
+
+
 def test_preempt_tells_of_a_broken_annotation_and_goes_by_requests():
     extender = crowded()
     assert extender.preempt(pod(annotation="much"), a=["uid-idle"]).keys() == {"a"}

@@ -9,18 +9,12 @@ from extender.controlplane.rest import request
 from tests.integration.dovetail import dovetail_on, over_allocated
 from tests.integration.test_placement import place, refusal
 
-CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-PRIORITIES = {"high": 1000, "middle": 100}
+pytestmark = pytest.mark.usefixtures("priorities")
 
 
 @pytest.fixture
 def client(control_plane):
-    client = control_plane.client()
-    for name, value in PRIORITIES.items():
-        request(client, "POST", CLASSES, {"metadata": {"name": name}, "value": value})
-    yield client
-    for name in PRIORITIES:
-        request(client, "DELETE", f"{CLASSES}/{name}")
+    return control_plane.client()
 
 
 def node(name):
