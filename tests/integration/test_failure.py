@@ -289,6 +289,8 @@ def test_what_is_malformed_is_refused_with_its_reason_and_harms_nobody(control_p
                 answered, reply = dovetail.call(verb, body)
                 assert answered == status, (verb, body[:40])
                 assert reason in reply["Error"], reply
+        for body in (b"", b"not JSON", text[:-20], b'{"Pod": {}}', deep):
+            assert dovetail.call("preempt", body)[0] == 400
         assert dovetail.call("filter", text + b" " * 2**20)[0] == 413
 
         status, reply = dovetail.call("filter", good)
