@@ -28,7 +28,7 @@ def cli() -> None:
 @click.option("--config", type=_FILE, help="Settings file (kind: DovetailConfiguration). Default: built-in settings.")
 @click.option("--kubeconfig", type=_FILE, help="How to reach the API server. Default: the cluster that we run in.")
 def serve(config: Path | None, kubeconfig: Path | None) -> None:
-    """Answer kube-scheduler's filter and prioritize calls.
+    """Answer kube-scheduler's filter, prioritize and preempt calls.
 
     Also serves /livez, /readyz and /metrics. Logs to standard error. SIGTERM answers what has been asked, then ends.
     """

@@ -4,14 +4,14 @@ Joins `cluster` (what there is) and `policy` (what is good). Pure: the verbs and
 call this.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
-from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot
+from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot, read_only
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
 
@@ -62,6 +62,18 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
         free -= snapshot.in_flight
     over = free < np.where(demand > 0, demand, -np.inf)
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1))
+
+
+def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snapshot:
+    """Return the snapshot as if each of these nodes were rid of its victims, for `judge`.
+
+    Only a pod that holds the node it is named for frees anything there, and that once.
+    """
+    layout, allocated = snapshot.layout, snapshot.allocated.copy()
+    for name in victims.keys() & layout.rows.keys():
+        for pod in {pod.uid: pod for pod in victims[name] if pod.holds == name}.values():
+            allocated[layout.rows[name]] -= layout.vector(pod.demand)
+    return replace(snapshot, allocated=read_only(allocated))
 
 
 class Ranker:

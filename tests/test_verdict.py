@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from extender.cluster.model import Node, NodesListed, Pod, PodSeen
 from extender.cluster.state import Ledger
 from extender.policy.alignment import RULES
-from extender.verdict import Placement, Ranker, judge
+from extender.verdict import Placement, Ranker, judge, once_gone
 
 GPU = "a.b/gpu"
 
@@ -134,6 +134,61 @@ def test_judging_changes_nothing():
     assert (snapshot.allocated.tolist(), snapshot.in_flight.tolist(), snapshot.layout.capacity.tolist()) == before
 
 
+# -- judge, once pods are gone
+
+
+def fits_once_gone(snapshot, pod, **victims):
+    passed = judge(once_gone(snapshot, victims), pod).passed
+    return {name for name, fits in zip(snapshot.layout.names, passed, strict=True) if fits}
+
+
+def test_a_node_fits_to_the_last_bit_once_its_victims_are_gone():
+    pods = [held("p", "a", cpu=600), held("q", "a", cpu=300), held("r", "a", cpu=100)]
+    snapshot = view([node("a")], pods)
+    assert fits_once_gone(snapshot, asking(cpu=600), a=pods[:1]) == {"a"}  # 1000 - 600 + 600
+    assert fits_once_gone(snapshot, asking(cpu=601), a=pods[:1]) == set()
+    assert fits_once_gone(snapshot, asking(cpu=900), a=pods[:2]) == {"a"}  # 1000 - 900 + 900
+    assert fits_once_gone(snapshot, asking(cpu=901), a=pods[:2]) == set()
+
+
+@pytest.mark.parametrize("dimension", ["disk_read", "disk_write", "network_in", "network_out"])
+def test_victims_that_free_cpu_alone_do_not_help_a_pod_that_needs_a_rate(dimension):
+    pods = [held("cpu", "a", cpu=900), held("rate", "b", cpu=900, **{dimension: 80})]
+    pods += [held("keeps", "a", **{dimension: 80})]
+    snapshot = view([node("a", **{dimension: 100.0}), node("b", **{dimension: 100.0})], pods)
+    assert fits_once_gone(snapshot, asking(cpu=500, **{dimension: 50}), a=pods[:1], b=pods[1:2]) == {"b"}
+
+
+def test_a_victim_frees_its_own_node_only_and_that_once():
+    pod = held("p", "a", cpu=400)
+    snapshot = view([node("a"), node("b")], [pod, held("q", "a", cpu=600), held("r", "b", cpu=1000)])
+    assert fits_once_gone(snapshot, asking(cpu=100), b=[pod]) == set()
+    assert fits_once_gone(snapshot, asking(cpu=100), a=[pod]) == {"a"}
+    assert fits_once_gone(snapshot, asking(cpu=401), a=[pod, pod]) == set()
+
+
+def test_a_pod_that_holds_nothing_and_an_unknown_node_free_nothing():
+    snapshot = view([node("a")], [held("p", "a", cpu=1000)])
+    ended, waiting = replace(held("e", "a", cpu=500), finished=True), asking("w", cpu=500)
+    assert fits_once_gone(snapshot, asking(cpu=1), a=[ended, waiting], gone=[held("p", "gone", cpu=1000)]) == set()
+
+
+def test_what_is_in_flight_or_nominated_counts_also_once_victims_are_gone():
+    victim = held("p", "a", cpu=600)
+    filled = ledger([node("a")], [victim, replace(asking("w", cpu=300, priority=5), nominated="a")])
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=700, priority=5), a=[victim]) == {"a"}  # 300 + 700
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=701, priority=5), a=[victim]) == set()
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=1000, priority=6), a=[victim]) == {"a"}
+    assert filled.assume(asking("flying", cpu=100), np.array([True]), filled.snapshot(0), 0)
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=700, priority=5), a=[victim]) == set()
+
+
+def test_imagining_pods_gone_changes_nothing():
+    snapshot = view([node("a")], [held("p", "a", cpu=600)])
+    once_gone(snapshot, {"a": [held("p", "a", cpu=600)]})
+    assert snapshot.allocated[0, 0] == 600
+
+
 # -- rank
 
 
@@ -211,6 +266,22 @@ def test_a_node_passes_exactly_where_nothing_that_is_demanded_would_be_over_allo
             used = sum(p.demand[dimension] for p in there if p.node == found.name)
             fits = fits and (asked == 0 or used + asked <= offered)
         assert passed[row] == fits
+
+
+@settings(max_examples=200, deadline=None)
+@given(clusters, placed, demands, st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6))
+def test_a_pod_fits_once_victims_are_gone_exactly_where_it_fits_after_they_went(cluster, pods, demand, chosen):
+    names = [f"n{i}" for i in range(len(cluster))]
+    nodes, there = build(cluster, pods, names)
+    new, filled = Pod("new", "default", "new", demand), ledger(nodes, there)
+    victims = {name: [] for name in names}
+    for where, which in chosen if there else ():  # also pods of other nodes, and pods more than once
+        victims[names[where % len(names)]].append(there[which % len(there)])
+    kept = judge(once_gone(filled.snapshot(0), victims), new).passed
+    for row, name in enumerate(names):
+        gone = {pod.uid for pod in victims[name] if pod.node == name}
+        after = view(nodes, [pod for pod in there if pod.uid not in gone])
+        assert kept[row] == judge(after, new).passed[row]
 
 
 @settings(max_examples=100, deadline=None)

@@ -71,6 +71,7 @@ class PodMeta(msgspec.Struct, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    deletion_timestamp: str | None = None
     annotations: PodAnnotations | None = None
 
 
@@ -148,6 +149,7 @@ def pod_from(found: PodObject) -> Pod:
         unschedulable=any(c.type == "PodScheduled" and c.status == "False" for c in status.conditions or ()),
         resource_version=version_number(meta.resource_version),
         problem=problem,
+        leaving=meta.deletion_timestamp is not None,
     )
 
 

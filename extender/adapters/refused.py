@@ -30,6 +30,11 @@ class RefusedPods:
             if len(self._versions) > _REMEMBERED:
                 del self._versions[next(iter(self._versions))]
 
+    def know(self, pod: Pod) -> bool:
+        """Say whether the pod was refused before, changed since or not."""
+        with self._lock:
+            return pod.uid in self._versions
+
     def woken_by_cluster(self, pod: Pod) -> bool:
         """Say whether the pod was refused before and has not changed since."""
         with self._lock:

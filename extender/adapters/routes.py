@@ -17,10 +17,8 @@ log = structlog.get_logger()
 def create_app(verbs: Verbs) -> Flask:
     """Return the Flask app around the verbs."""
     app = Flask("dovetail")
-    app.add_url_rule("/filter", "filter", _verb("filter", verbs.filter, verbs.metrics), methods=["POST"])
-    app.add_url_rule(
-        "/prioritize", "prioritize", _verb("prioritize", verbs.prioritize, verbs.metrics), methods=["POST"]
-    )
+    for name, answer in (("filter", verbs.filter), ("prioritize", verbs.prioritize), ("preempt", verbs.preempt)):
+        app.add_url_rule(f"/{name}", name, _verb(name, answer, verbs.metrics), methods=["POST"])
 
     @app.get("/livez")
     def livez() -> Response:

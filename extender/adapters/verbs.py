@@ -1,12 +1,13 @@
-"""The verbs, filter and prioritize: each decodes, asks `verdict`, encodes.
+"""The verbs, filter, prioritize and preempt: each decodes, asks `verdict`, encodes.
 
-`filter` puts the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes nothing.
+`filter` and `preempt` put the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes
+nothing.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -23,7 +24,7 @@ from extender.cluster.resources import IO_DIMENSIONS
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
 from extender.errors import DovetailError
-from extender.verdict import Judgement, Ranker, judge
+from extender.verdict import Judgement, Ranker, judge, once_gone
 
 UNKNOWN_NODE = "node unknown to Dovetail"
 _LANDING_SECONDS = 1.0
@@ -71,7 +72,7 @@ class Judged:
 
 @dataclass(slots=True)
 class Verbs:
-    """The two verbs, over the ledger."""
+    """The three verbs, over the ledger."""
 
     ledger: Ledger
     ranker: Ranker
@@ -81,6 +82,7 @@ class Verbs:
     metrics: Metrics
     wait_seconds: float
     _refused_pods: RefusedPods = field(default_factory=RefusedPods, init=False)
+    _refused_preemptors: RefusedPods = field(default_factory=RefusedPods, init=False)
     _last_table: tuple[Layout, wire.ScoreTable] | None = field(default=None, init=False)
     _last_passed: tuple[Layout, Sequence[str], Rows] | None = field(default=None, init=False)
 
@@ -89,14 +91,15 @@ class Verbs:
         asked = wire.decode(body)
         self._require_ready()
         pod = self._pod(asked)
-        if pod.problem is not None:
-            self._warn(pod, pod.problem)
+        self._warn(pod)
         judged = self._judge_and_assume(pod, asked)
         refused = self._refused(judged, asked)
-        self._log_filter(pod, judged)
+        self._log_judged("filter", pod, judged)
         passed = list(compress(asked.names, judged.passed.tolist())) if refused else asked.names
         self._last_passed = (judged.snapshot.layout, passed, judged.rows[judged.passed] if refused else judged.rows)
-        return wire.encode(_reply(asked, judged.passed, passed, refused))
+        awaited = self._awaited(pod, judged.snapshot, refused)
+        unresolvable = {name: refused[name] for name in refused.keys() - awaited.keys()} if awaited else refused
+        return wire.encode(_reply(asked, judged.passed, passed, awaited, unresolvable))
 
     def prioritize(self, body: bytes) -> bytes:
         """Return a HostPriorityList for ExtenderArgs; an unknown node gets 0. Raises BadRequest, NotReady."""
@@ -110,6 +113,21 @@ class Verbs:
         levels = self.ranker.rank(snapshot, pod, rows)
         self._log_prioritize(pod, snapshot.layout, rows, levels)
         return self._table(snapshot.layout).encode(rows, levels, unknown)
+
+    def preempt(self, body: bytes) -> bytes:
+        """Return ExtenderPreemptionResult for ExtenderPreemptionArgs. Raises BadRequest, NotReady.
+
+        A node stays, with the victims as they came, where filter would pass the pod once they are gone.
+        """
+        asked = wire.decode_preemption(body)
+        self._require_ready()
+        pod = self._pod(asked)
+        self._warn(pod)
+        judged = self._judge_once_gone(pod, asked)
+        self._refused(judged, asked)
+        self._log_judged("preempt", pod, judged)
+        kept = compress(asked.victims.items(), judged.passed.tolist())
+        return wire.encode(wire.PreemptReply(dict(kept)))
 
     def _rows_to_rank(self, asked: wire.Asked) -> tuple[Snapshot, Rows]:
         """Return the rows of the nodes asked about: mostly those that filter has just let pass, in that order."""
@@ -146,9 +164,10 @@ class Verbs:
         meta = asked.pod.metadata
         return self.ledger.pod(meta.uid, version_number(meta.resource_version)) or pod_from(asked.pod)
 
-    def _warn(self, pod: Pod, problem: str) -> None:
-        self.metrics.broken_annotations.labels("Pod").inc()
-        self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, f"{problem}; placed by its requests")
+    def _warn(self, pod: Pod) -> None:
+        if pod.problem is not None:
+            self.metrics.broken_annotations.labels("Pod").inc()
+            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, f"{pod.problem}; placed by its requests")
 
     def _judge_and_assume(self, pod: Pod, asked: wire.Asked) -> Judged:
         """Judge until no other pod took off meanwhile; wait a moment where only pods in flight stand in the way."""
@@ -158,40 +177,59 @@ class Verbs:
             base = self.ledger.snapshot(self.readiness.flight_time())
             snapshot, rows = self._view(base, asked)
             judgement = judge(snapshot, pod)
-            passed = (
-                (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
-            )
+            passed = _passed(judgement, rows)
             if not passed.any():
-                if self._wait_for_news(pod, snapshot, rows, started):
+                if self._wait_for_news(pod, snapshot, rows, started, self._refused_pods.woken_by_cluster(pod)):
                     continue
                 self._refused_pods.remember(pod)
-            candidates = np.zeros(len(base.layout.names), dtype=np.bool_)
-            candidates[rows[passed & (rows < len(candidates))]] = True
-            if self.ledger.assume(pod, candidates, base, self.readiness.flight_time()):
+            if self.ledger.assume(pod, _candidates(base, rows[passed]), base, self.readiness.flight_time()):
                 self.metrics.wait_seconds.observe(time.monotonic() - started)
                 return Judged(snapshot, judgement, rows, passed)
 
-    def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float) -> bool:
+    def _judge_once_gone(self, pod: Pod, asked: wire.AskedToPreempt) -> Judged:
+        """Judge as if each node's victims were gone; wait as filter does, and put the pod in flight.
+
+        Else another that preempts a moment later would count on the same room. Where the pod has a nomination already,
+        that counts: no news would end its flight if kube-scheduler chose the same node again.
+        """
+        self.ledger.forget(pod.uid)
+        started = time.monotonic()
+        uids = {name: [victim.uid for victim in victims.pods or ()] for name, victims in asked.victims.items()}
+        while True:
+            base, known = self.ledger.snapshot_with(chain.from_iterable(uids.values()), self.readiness.flight_time())
+            view = once_gone(base, {name: [known[uid] for uid in of if uid in known] for name, of in uids.items()})
+            rows, judgement = _rows(view, asked), judge(view, pod)
+            passed = _passed(judgement, rows)
+            if not passed.any():
+                if self._wait_for_news(pod, view, rows, started, self._refused_preemptors.know(pod)):
+                    continue
+                self._refused_preemptors.remember(pod)
+            candidates = _candidates(base, rows[passed] if pod.nominated is None else rows[:0])
+            if self.ledger.assume(pod, candidates, base, self.readiness.flight_time(), preempts=True):
+                return Judged(view, judgement, rows, passed)
+
+    def _wait_for_news(self, pod: Pod, view: Snapshot, rows: Rows, started: float, again: bool) -> bool:
         """Wait for news that may yet make the pod fit; False where there is nothing to wait for, or none came.
 
         Either a pod in flight stands in the way, and its binding may show any moment. Or kube-scheduler asks because
         room has appeared, and heard of it before we did: refused then, the pod would sleep for minutes with room there.
+        So it may be where it asks `again` about a pod that it has no other reason to ask about.
         """
         landing = started + self.wait_seconds - time.monotonic()
         if landing > 0 and self._may_land(pod, view, rows):
             return self.ledger.wait_past(view, landing)
         lagging = started + _LAG_SECONDS - time.monotonic()
-        return lagging > 0 and self._may_be_behind(pod, view, rows) and self._wait_for_lag(view, lagging)
+        return lagging > 0 and (again or self._may_be_behind(pod, view, rows)) and self._wait_for_lag(view, lagging)
 
     def _may_be_behind(self, pod: Pod, view: Snapshot, rows: Rows) -> bool:
         """Say whether kube-scheduler may have heard what we have not.
 
         It must have where CPU, memory or an extended resource is short: it counts these itself, and has just let these
-        nodes pass. Otherwise it may have where it asks again about a pod that has not changed.
+        nodes pass.
         """
         short = judge(view, pod, in_flight=False).short[rows[rows >= 0]]
         theirs = [view.layout.axis.index(name) for name in view.layout.axis if name not in IO_DIMENSIONS]
-        return bool(np.isin(short, theirs).any()) or self._refused_pods.woken_by_cluster(pod)
+        return bool(np.isin(short, theirs).any())
 
     def _wait_for_lag(self, view: Snapshot, seconds: float) -> bool:
         started = time.monotonic()
@@ -230,14 +268,27 @@ class Verbs:
             self.metrics.refusals.labels(reasons[index]).inc(int(count))
         return dict(zip(compress(asked.names, refused.tolist()), reasons[which[refused]].tolist(), strict=True))
 
-    def _log_filter(self, pod: Pod, judged: Judged) -> None:
+    def _awaited(self, pod: Pod, snapshot: Snapshot, refused: Mapping[str, str]) -> dict[str, str]:
+        """Return the refusal that preemption can cure: of the node that pods are leaving for this one.
+
+        Called unresolvable, it would make kube-scheduler evict others elsewhere meanwhile. No other refusal is curable:
+        kube-scheduler asks us only where it sees room itself, and there it finds no victim (docs/preemption.md).
+        """
+        name = pod.nominated
+        if name is None or name not in refused or name not in snapshot.layout.rows:
+            return {}
+        leaving = self.ledger.leaving(name, below=pod.priority)
+        curable = leaving and judge(once_gone(snapshot, {name: leaving}), pod).passed[snapshot.layout.rows[name]]
+        return {name: refused[name]} if curable else {}
+
+    def _log_judged(self, verb: str, pod: Pod, judged: Judged) -> None:
         about = {"pod": f"{pod.namespace}/{pod.name}", "nodes": len(judged.rows)}
         if judged.passed.all():
-            log.info("filter", **about, passed=len(judged.rows))
+            log.info(verb, **about, passed=len(judged.rows))
             return
         known = judged.rows[judged.rows >= 0]
         log.info(
-            "filter",
+            verb,
             **about,
             passed=int(judged.passed.sum()),
             refused=judged.judgement.refusals(known),
@@ -256,13 +307,29 @@ def _rows(snapshot: Snapshot, asked: wire.Asked) -> Rows:
     return rows
 
 
+def _candidates(base: Snapshot, rows: Rows) -> NDArray[np.bool_]:
+    """Mark these nodes among those of the snapshot [N]; what came whole and is not among them cannot be."""
+    marked = np.zeros(len(base.layout.names), dtype=np.bool_)
+    marked[rows[rows < len(marked)]] = True
+    return marked
+
+
+def _passed(judgement: Judgement, rows: Rows) -> NDArray[np.bool_]:
+    """Say which of the nodes asked about passed; an unknown one did not."""
+    return (rows >= 0) & judgement.passed[rows] if len(judgement.short) else np.zeros(len(rows), dtype=np.bool_)
+
+
 def _reply(
-    asked: wire.Asked, mask: NDArray[np.bool_], passed: Sequence[str], refused: dict[str, str]
+    asked: wire.Asked,
+    mask: NDArray[np.bool_],
+    passed: Sequence[str],
+    awaited: Mapping[str, str],
+    unresolvable: Mapping[str, str],
 ) -> wire.FilterReply:
     if asked.whole is None:
-        return wire.FilterReply(node_names=passed, failed_and_unresolvable_nodes=refused)
+        return wire.FilterReply(None, passed, awaited, unresolvable)
     items = list(compress(asked.whole, mask.tolist()))
-    return wire.FilterReply(nodes={"items": items}, failed_and_unresolvable_nodes=refused)
+    return wire.FilterReply({"items": items}, None, awaited, unresolvable)
 
 
 def _find(layout: Layout, names: Sequence[str]) -> Rows:

@@ -4,7 +4,9 @@ The Go structs carry no JSON tags: keys are Go's field names, empty pointers arr
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,6 +14,8 @@ from numpy.typing import NDArray
 
 from extender.adapters.kinds import NodeObject, PodObject
 from extender.errors import BadRequest
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _NodeItems(msgspec.Struct):
@@ -22,6 +26,41 @@ class _Args(msgspec.Struct, rename="pascal"):
     pod: PodObject | None = None
     nodes: _NodeItems | None = None
     node_names: list[str] | None = None
+
+
+class MetaPod(msgspec.Struct):
+    """MetaPod."""
+
+    uid: str = msgspec.field(name="UID")
+
+
+class MetaVictims(msgspec.Struct):
+    """MetaVictims: who would be evicted from one node."""
+
+    pods: Sequence[MetaPod] | None = msgspec.field(name="Pods", default=None)
+    num_pdb_violations: _Count = msgspec.field(name="NumPDBViolations", default=0)
+
+
+class _VictimMeta(msgspec.Struct):
+    uid: str
+
+
+class _Victim(msgspec.Struct):
+    metadata: _VictimMeta
+
+
+class _Victims(msgspec.Struct):
+    pods: list[_Victim] | None = msgspec.field(name="Pods", default=None)
+    num_pdb_violations: _Count = msgspec.field(name="NumPDBViolations", default=0)
+
+    def meta(self) -> MetaVictims:
+        return MetaVictims([MetaPod(pod.metadata.uid) for pod in self.pods or ()], self.num_pdb_violations)
+
+
+class _PreemptionArgs(msgspec.Struct, rename="pascal"):
+    pod: PodObject | None = None
+    node_name_to_victims: dict[str, _Victims] | None = None
+    node_name_to_meta_victims: dict[str, MetaVictims] | None = None
 
 
 class FilterReply(msgspec.Struct, rename="pascal"):
@@ -42,13 +81,26 @@ class Asked(msgspec.Struct):
     whole: Sequence[msgspec.Raw] | None = None
 
 
+class AskedToPreempt(Asked):
+    """A preempt request: the nodes are those where pods would be evicted, and by `victims` which."""
+
+    victims: Mapping[str, MetaVictims] = {}
+
+
+class PreemptReply(msgspec.Struct, rename="pascal"):
+    """ExtenderPreemptionResult: the nodes where the evictions would help."""
+
+    node_name_to_meta_victims: Mapping[str, MetaVictims]
+
+
 _ARGS = msgspec.json.Decoder(_Args)
+_PREEMPTION_ARGS = msgspec.json.Decoder(_PreemptionArgs)
 _NODE = msgspec.json.Decoder(NodeObject)
 
 
 def decode(body: bytes) -> Asked:
     """Return the request. Raises BadRequest, which says where the body is wrong and what is accepted."""
-    try:
+    with _refused("ExtenderArgs"):
         args = _ARGS.decode(body)
         if args.pod is None:
             raise BadRequest("Pod is missing; accepted: ExtenderArgs with Pod, and Nodes or NodeNames")
@@ -58,10 +110,30 @@ def decode(body: bytes) -> Asked:
             raise BadRequest("Nodes and NodeNames are both null; accepted: one of them")
         whole = args.nodes.items or []
         return Asked(args.pod, [_NODE.decode(raw).metadata.name for raw in whole], whole)
+
+
+def decode_preemption(body: bytes) -> AskedToPreempt:
+    """Return the preempt request, its victims by UID in either form. Raises BadRequest."""
+    with _refused("ExtenderPreemptionArgs"):
+        args = _PREEMPTION_ARGS.decode(body)
+    victims = args.node_name_to_meta_victims
+    if victims is None and args.node_name_to_victims is not None:
+        victims = {name: whole.meta() for name, whole in args.node_name_to_victims.items()}
+    if args.pod is None or victims is None:
+        what = "Pod is missing" if args.pod is None else "NodeNameToVictims and NodeNameToMetaVictims are both null"
+        raise BadRequest(f"{what}; accepted: ExtenderPreemptionArgs with Pod, and one of the two maps")
+    return AskedToPreempt(args.pod, list(victims), victims=victims)
+
+
+@contextmanager
+def _refused(kind: str) -> Iterator[None]:
+    """Raise BadRequest where a body cannot be decoded, with the place."""
+    try:
+        yield
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(f"the body is not ExtenderArgs: {error}") from None
+        raise BadRequest(f"the body is not {kind}: {error}") from None
     except RecursionError:
-        raise BadRequest("the body is nested too deeply; accepted: ExtenderArgs as kube-scheduler sends it") from None
+        raise BadRequest(f"the body is nested too deeply; accepted: {kind} as kube-scheduler sends it") from None
 
 
 def node_object(raw: msgspec.Raw) -> NodeObject:

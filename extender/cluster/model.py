@@ -31,6 +31,7 @@ class Pod:
     unschedulable: bool = False
     resource_version: int = 0
     problem: str | None = None
+    leaving: bool = False
 
     @property
     def holds(self) -> str | None:

@@ -2,11 +2,13 @@
 
 Between a filter reply and the binding that the watch shows, nobody tells us which node kube-scheduler chose. Such a
 pod is *in flight*: it counts on every node that passed for it, so that the next pod cannot over-allocate the one that
-it got. It lands when the watch shows it bound, refused or gone, and at the latest after a bounded time.
+it got. It lands when the watch shows it bound, refused or gone, and at the latest after a bounded time. So is a pod
+that preempts, until the watch shows its nomination.
 """
 
 import threading
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,11 +32,12 @@ Candidates = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A pod that passed the filter at `since`, and the nodes [N] that it may have got."""
+    """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got."""
 
     pod: Pod
     candidates: Candidates
     since: float
+    preempts: bool = False
 
 
 class Ledger:
@@ -103,8 +106,23 @@ class Ledger:
                 flights=len(self._flights),
             )
 
-    def assume(self, pod: Pod, candidates: Candidates, snapshot: Snapshot, now: float) -> bool:
+    def snapshot_with(self, uids: Iterable[str], now: float) -> tuple[Snapshot, dict[str, Pod]]:
+        """Return the cluster as known now, and at that moment those of these pods that are known."""
+        with self._changed:
+            return self.snapshot(now), {uid: self._pods[uid] for uid in uids if uid in self._pods}
+
+    def leaving(self, node: str, *, below: int) -> list[Pod]:
+        """Return the pods of a priority below this that hold this node and are being deleted."""
+        with self._changed:
+            there = [self._pods[uid] for uid in self._held.get(node, ())]
+            return [pod for pod in there if pod.leaving and pod.priority < below]
+
+    def assume(
+        self, pod: Pod, candidates: Candidates, snapshot: Snapshot, now: float, *, preempts: bool = False
+    ) -> bool:
         """Put the pod in flight to the nodes of the snapshot that `candidates` [N] marks.
+
+        One that preempts lands when its nomination shows.
 
         Returns False, and does nothing, where another pod took off or the nodes changed since the snapshot was made:
         judge again then.
@@ -115,7 +133,7 @@ class Ledger:
             self._land(pod.uid)
             if candidates.any() and not self._has_arrived(pod.uid):
                 self._assumed += 1
-                self._flights[pod.uid] = Flight(pod, candidates, now)
+                self._flights[pod.uid] = Flight(pod, candidates, now, preempts)
                 self._charge_flight(self._flights[pod.uid], 1.0)
             return True
 
@@ -294,7 +312,8 @@ class Ledger:
 
 
 def _has_landed(flight: Flight, pod: Pod) -> bool:
-    """Say whether this news ends the flight: bound, finished, or refused after the filter was asked."""
+    """Say whether this news ends the flight: bound, finished, or, after we were asked, refused or nominated."""
     refused = pod.unschedulable and not flight.pod.unschedulable
-    refused = refused and pod.resource_version > flight.pod.resource_version
-    return pod.node is not None or pod.finished or refused
+    nominated = flight.preempts and pod.nominated is not None
+    later = pod.resource_version > flight.pod.resource_version
+    return pod.node is not None or pod.finished or (later and (refused or nominated))

@@ -61,6 +61,7 @@ def dovetail_configuration(url: str) -> dict[str, Any]:
                 "urlPrefix": url,
                 "filterVerb": "filter",
                 "prioritizeVerb": "prioritize",
+                "preemptVerb": "preempt",
                 "weight": 1,
                 "httpTimeout": "5s",
                 "nodeCacheCapable": True,

@@ -60,6 +60,11 @@ def test_a_nomination_and_a_refusal_are_read_from_status():
         assert not read_pod(pod_document(status={"conditions": [condition]})).unschedulable
 
 
+def test_a_pod_that_is_being_deleted_is_leaving():
+    assert read_pod({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}).leaving
+    assert not read_pod(pod_document()).leaving
+
+
 def test_empty_names_are_no_names():
     pod = read_pod(pod_document(spec={"nodeName": ""}, status={"nominatedNodeName": ""}))
     assert (pod.node, pod.nominated) == (None, None)

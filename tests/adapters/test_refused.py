@@ -47,3 +47,10 @@ def test_the_budget_does_not_grow_without_bound():
     assert pods.may_wait(now=1_000_000.0)
     pods.waited(0.21)
     assert not pods.may_wait(now=1_000_000.0)
+
+
+def test_a_refused_pod_is_known_also_once_it_has_changed():
+    pods = RefusedPods()
+    pods.remember(pod(version=1))
+    assert pods.know(pod(version=2))
+    assert not pods.know(pod(uid="another"))

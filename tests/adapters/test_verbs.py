@@ -71,6 +71,11 @@ class Extender:
         reply = self.post("prioritize", {"Pod": pod, "Nodes": None, "NodeNames": list(names)}).get_json()
         return {it["Host"]: it["Score"] for it in reply}
 
+    def preempt(self, pod, **victims):
+        told = {name: meta(*uids) for name, uids in victims.items()}
+        body = {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": told}
+        return self.post("preempt", body).get_json()["NodeNameToMetaVictims"]
+
     def sample(self, name, **labels):
         families = text_string_to_metric_families(self.client.get("/metrics").get_data(as_text=True))
         found = [s for family in families for s in family.samples if s.name == name and s.labels == labels]
@@ -91,9 +96,13 @@ def pod(name="pod", *, cpu="1", network=None, version="1", annotation=None):
     }
 
 
-def landed(name, node, *, cpu=1000.0, network=0.0, version=2):
+def landed(name, node, *, cpu=1000.0, network=0.0, version=2, **more):
     demand = {"cpu": cpu, NETWORK: network} if network else {"cpu": cpu}
-    return PodSeen(Pod(f"uid-{name}", "team", name, demand, node=node, resource_version=version))
+    return PodSeen(Pod(f"uid-{name}", "team", name, demand, node=node, resource_version=version, **more))
+
+
+def meta(*uids, violations=0):
+    return {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": violations}
 
 
 def test_filter_returns_each_node_once_passed_or_refused_with_a_reason_without_quantity():
@@ -249,12 +258,13 @@ def test_a_broken_annotation_is_told_and_the_pod_is_placed_by_its_requests():
     assert extender.sample("dovetail_broken_annotations_total", kind="Pod") == 1
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt"])
 def test_a_bad_request_is_400_says_what_is_accepted_and_is_counted(verb):
     extender = Extender("a")
-    reply = extender.post(verb, b'{"Pod": {}, "NodeNames": 5}')
+    key, kind = ("NodeNameToVictims", "object") if verb == "preempt" else ("NodeNames", "array")
+    reply = extender.post(verb, {"Pod": {}, key: 5})
     assert reply.status_code == 400
-    assert reply.get_json()["Error"].endswith("Expected `array | null`, got `int` - at `$.NodeNames`")
+    assert reply.get_json()["Error"].endswith(f"Expected `{kind} | null`, got `int` - at `$.{key}`")
     assert extender.sample("dovetail_request_duration_seconds_count", verb=verb, result="bad_request") == 1
 
 
@@ -311,3 +321,138 @@ def test_closing_the_ledger_ends_a_wait():
     extender.filter(pod("first", network=80), "a")
     threading.Timer(0.05, extender.ledger.close).start()
     assert extender.filter(pod("second", network=80), "a")["NodeNames"] == []
+
+
+# -- preempt
+
+
+def crowded(**options):
+    """Two nodes full of CPU: on `a` the network is held by a pod that stays, on `b` by one that may go."""
+    extender = Extender("a", "b", **options)
+    for event in (
+        landed("stays", "a", cpu=2000.0, network=80.0),
+        landed("idle", "a", cpu=2000.0),
+        landed("busy", "b", cpu=2000.0, network=80.0),
+        landed("other", "b", cpu=2000.0),
+    ):
+        extender.ledger.apply(event)
+    return extender
+
+
+def test_preempt_keeps_the_nodes_where_the_pod_fits_in_every_dimension_once_the_victims_are_gone():
+    extender = crowded()
+    assert extender.preempt(pod(network=50), a=["uid-idle"], b=["uid-busy"]) == {"b": meta("uid-busy")}
+    assert extender.preempt(pod(), a=["uid-idle"], b=["uid-busy"]).keys() == {"a", "b"}
+    assert extender.preempt(pod(cpu="3", network=100), b=["uid-busy"]) == {}, "of CPU 2 would be free"
+    assert extender.preempt(pod(cpu="4", network=100), b=["uid-busy", "uid-other"]).keys() == {"b"}, "exactly"
+    assert extender.preempt(pod(cpu="4", network=101), b=["uid-busy", "uid-other"]) == {}
+    assert extender.sample("dovetail_refusals_total", reason="insufficient network-in") == 2
+
+
+def test_preempt_answers_whole_pods_with_their_uids_and_the_violations_as_they_came():
+    extender = crowded()
+    victims = {
+        "a": {"Pods": [{"metadata": {"uid": "uid-idle"}}], "NumPDBViolations": 0},
+        "b": {"Pods": [{"metadata": {"uid": f"uid-{n}", "name": n}} for n in ("busy", "other")], "NumPDBViolations": 2},
+    }
+    body = {"Pod": pod(network=50), "NodeNameToVictims": victims, "NodeNameToMetaVictims": None}
+    reply = extender.post("preempt", body).get_json()
+    assert reply == {"NodeNameToMetaVictims": {"b": meta("uid-busy", "uid-other", violations=2)}}
+
+
+def test_preempt_leaves_out_a_node_that_it_does_not_know_and_victims_that_it_does_not_know_free_nothing():
+    extender = crowded()
+    assert extender.preempt(pod(network=50), gone=["uid-busy"], b=["uid-nobody"]) == {}
+    assert extender.preempt(pod(network=50), a=["uid-busy", "uid-idle"]) == {}, "busy runs on b"
+    assert extender.sample("dovetail_refusals_total", reason="node unknown to Dovetail") == 1
+
+
+def test_preempt_asked_about_no_node_keeps_none():
+    assert crowded().preempt(pod()) == {}
+    assert Extender().preempt(pod(), a=["uid-idle"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "the body is not ExtenderPreemptionArgs"),
+        (b"{}", "Pod is missing"),
+        ({"Pod": {}}, "both null"),
+        ({"Pod": {}, "NodeNameToMetaVictims": {"a": None}}, "$.NodeNameToMetaVictims[...]"),
+        ({"Pod": {}, "NodeNameToMetaVictims": {"a": {"Pods": [{}]}}}, "missing required field `UID`"),
+        ({"Pod": {}, "NodeNameToMetaVictims": {"a": {"NumPDBViolations": 2**70}}}, "NumPDBViolations"),
+        ({"Pod": {}, "NodeNameToVictims": {"a": {"Pods": [{"metadata": {}}]}}}, "missing required field `uid`"),
+        (b'{"Pod": ' + b'{"spec":' * 100_000, "ExtenderPreemptionArgs"),
+    ],
+)
+def test_a_malformed_preemption_is_400_with_its_reason_and_changes_nothing(body, said):
+    extender = crowded()
+    before = extender.ledger.snapshot(0).version
+    reply = extender.post("preempt", body)
+    assert reply.status_code == 400
+    assert said in reply.get_json()["Error"]
+    assert extender.ledger.snapshot(0).version == before
+
+
+def test_a_pod_that_preempts_counts_on_every_node_kept_until_its_nomination_shows():
+    extender = Extender("a", "b")
+    for name in ("a", "b"):
+        extender.ledger.apply(landed(f"low-{name}", name, cpu=4000.0))
+    victims = {"a": ["uid-low-a"], "b": ["uid-low-b"]}
+    assert extender.preempt(pod("first", network=80), **victims).keys() == {"a", "b"}
+    assert extender.preempt(pod("second", network=80), **victims) == {}
+    extender.ledger.apply(landed("first", None, network=80.0, nominated="a"))
+    assert extender.preempt(pod("second", network=80), **victims).keys() == {"b"}
+
+
+def test_preempt_waits_for_news_that_is_about_to_show():
+    extender = Extender("a", wait_seconds=5.0)
+    extender.ledger.apply(landed("low", "a", cpu=4000.0))
+    extender.preempt(pod("first", network=80), a=["uid-low"])
+    threading.Timer(0.1, lambda: extender.ledger.apply(PodGone("uid-first"))).start()
+    assert extender.preempt(pod("second", network=80), a=["uid-low"]).keys() == {"a"}
+
+
+def test_preempt_waits_a_moment_for_news_where_it_is_asked_again_about_the_same_pod():
+    extender = crowded()
+    assert extender.preempt(pod(network=50), a=["uid-idle"]) == {}
+    threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-stays"))).start()
+    refused = pod(network=50, version="2")  # kube-scheduler has written down why, which does not wake it
+    assert extender.preempt(refused, a=["uid-idle"]).keys() == {"a"}
+
+
+def test_preempt_tells_of_a_broken_annotation_and_goes_by_requests():
+    extender = crowded()
+    assert extender.preempt(pod(annotation="much"), a=["uid-idle"]).keys() == {"a"}
+    assert extender.heard.messages
+
+
+# -- which refusals preemption can cure
+
+
+def test_only_the_node_that_pods_are_leaving_for_the_pod_is_called_curable():
+    # Called unresolvable, the node would send kube-scheduler to evict others elsewhere; any other node called curable
+    # would have it look for victims where by CPU and memory none is needed, again and again.
+    extender = Extender("a", "b")
+    for name in ("a", "b"):
+        extender.ledger.apply(landed(f"low-{name}", name, network=80.0, leaving=True))
+    asked = {**pod(network=50), "status": {"nominatedNodeName": "a"}}
+    asked["spec"]["priority"] = 5
+    reply = extender.filter(asked, "a", "b", "gone")
+    assert reply["FailedNodes"] == {"a": "insufficient network-in"}
+    assert reply["FailedAndUnresolvableNodes"] == {"b": "insufficient network-in", "gone": "node unknown to Dovetail"}
+
+
+@pytest.mark.parametrize(
+    ("low", "network"),
+    [({"leaving": False}, 50), ({"leaving": True, "priority": 5}, 50), ({"leaving": True}, 101)],
+    ids=["it stays", "it is as important", "more than the node has"],
+)
+def test_a_nominated_node_without_such_pods_is_unresolvable(low, network):
+    extender = Extender("a")
+    extender.ledger.apply(landed("low", "a", network=80.0, **low))
+    asked = {**pod(network=network), "status": {"nominatedNodeName": "a"}}
+    asked["spec"]["priority"] = 5
+    reply = extender.filter(asked, "a")
+    assert reply["FailedNodes"] == {}
+    assert reply["FailedAndUnresolvableNodes"] == {"a": "insufficient network-in"}

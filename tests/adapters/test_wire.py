@@ -40,6 +40,18 @@ def test_a_request_as_kube_scheduler_sent_it_is_read(path):
     assert (asked.whole is None) == (whole is None)
 
 
+@pytest.mark.parametrize("mode", ["cachetrue", "cachefalse"])
+def test_a_preemption_as_kube_scheduler_sent_it_is_read_and_answered_as_it_understands(mode):
+    path = SAMPLES / f"{mode}-preempt-1-request.json"
+    if not path.exists():
+        pytest.skip("the captured requests are not beside the checkout")
+    asked = wire.decode_preemption(path.read_bytes())
+    assert pod_from(asked.pod).priority == 1000
+    assert sorted(asked.names) == [f"m{n:05d}" for n in range(4)]
+    answered = json.loads((SAMPLES / f"{mode}-preempt-1-response.json").read_bytes())
+    assert json.loads(wire.encode(wire.PreemptReply(asked.victims))) == answered
+
+
 def test_names_only_and_whole_nodes_are_both_read():
     names = wire.decode(body(POD, '"Nodes": null', '"NodeNames": ["a", "b"]'))
     assert (list(names.names), names.whole) == (["a", "b"], None)

@@ -250,6 +250,7 @@ def test_every_knob_of_the_scheduler_reaches_its_configuration(helm):
                 "urlPrefix": "http://127.0.0.1:10351",
                 "filterVerb": "filter",
                 "prioritizeVerb": "prioritize",
+                "preemptVerb": "preempt",
                 "weight": 9,
                 "httpTimeout": "1500ms",
                 "nodeCacheCapable": True,

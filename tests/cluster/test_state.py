@@ -35,10 +35,10 @@ def everywhere(snapshot):
     return np.ones(len(snapshot.layout.names), dtype=np.bool_)
 
 
-def take_off(filled, flying, *names, now=0.0):
+def take_off(filled, flying, *names, now=0.0, **how):
     snapshot = filled.snapshot(now)
     candidates = np.isin(snapshot.layout.names, names)
-    assert filled.assume(flying, candidates, snapshot, now)
+    assert filled.assume(flying, candidates, snapshot, now, **how)
 
 
 def cpu_of(array):
@@ -206,6 +206,39 @@ def test_a_flight_goes_on_with_other_news(event):
     take_off(filled, pod("p"), "a")
     filled.apply(event)
     assert filled.snapshot(0).flights == 1
+
+
+def test_a_pod_that_preempts_lands_with_its_nomination_which_counts_from_then_on():
+    filled = ledger(NodesListed([node(n) for n in NODES]), PodSeen(pod("p", unschedulable=True)))
+    take_off(filled, pod("p", unschedulable=True), "a", "b", preempts=True)
+    filled.apply(PodSeen(pod("p", version=1, unschedulable=True, nominated="c")))
+    assert filled.snapshot(0).flights == 1, "an older nomination"
+    filled.apply(PodSeen(pod("p", version=2, unschedulable=True, nominated="b")))
+    snapshot = filled.snapshot(0)
+    assert (snapshot.flights, snapshot.nominations.rows.tolist()) == (0, [1])
+    take_off(filled, pod("p", version=2, nominated="b"), "a")
+    filled.apply(PodSeen(pod("p", version=3, nominated="a")))
+    assert filled.snapshot(0).flights == 1, "one that passed the filter waits for its binding"
+
+
+def test_pods_of_lower_priority_that_leave_a_node_are_named():
+    there = [
+        pod("low", node="a", leaving=True, priority=1),
+        pod("equal", node="a", leaving=True, priority=5),
+        pod("stays", node="a", priority=1),
+        pod("elsewhere", node="b", leaving=True),
+        pod("ended", node="a", leaving=True, finished=True),
+    ]
+    filled = ledger(NodesListed([node("a"), node("b")]), *map(PodSeen, there))
+    assert [it.uid for it in filled.leaving("a", below=5)] == ["low"]
+    assert filled.leaving("gone", below=5) == []
+
+
+def test_a_snapshot_comes_with_those_of_the_pods_asked_for_that_are_known():
+    filled = ledger(NodeSeen(node("a")), PodSeen(pod("p", node="a")), PodSeen(pod("q")))
+    snapshot, known = filled.snapshot_with(["p", "nobody"], 0)
+    assert cpu_of(snapshot.allocated) == [100]
+    assert known == {"p": pod("p", node="a")}
 
 
 def test_a_flight_ends_after_its_time_and_not_before():

@@ -79,6 +79,18 @@ def start_scheduler(control_plane: ControlPlane) -> Iterator[Callable[..., str]]
         control_plane.remove_scheduler(name)
 
 
+@pytest.fixture
+def priorities(control_plane: ControlPlane) -> Iterator[None]:
+    """Let pods have the priority classes `high` and `middle`; without a class they have 0."""
+    client, classes = control_plane.client(), "/apis/scheduling.k8s.io/v1/priorityclasses"
+    values = {"high": 1000, "middle": 100}
+    for name, value in values.items():
+        send(client, "POST", classes, {"metadata": {"name": name}, "value": value})
+    yield
+    for name in values:
+        send(client, "DELETE", f"{classes}/{name}")
+
+
 @pytest.fixture(autouse=True)
 def _emptied(request: pytest.FixtureRequest) -> Iterator[None]:
     """Leave no pod, no node, and no stopped component to the next test."""

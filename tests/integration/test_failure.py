@@ -224,6 +224,29 @@ def test_room_that_kube_scheduler_hears_of_first_goes_to_the_pod_that_waits_for_
     workload.wait_until(lambda: "second" in workload.bound_pods(client), 10, "the room to be used")
 
 
+@pytest.mark.usefixtures("priorities")
+def test_a_preemptor_uses_room_that_kube_scheduler_hears_of_first(client, behind_proxy, start_scheduler):
+    # Full by CPU, and by the network of a pod that may not be evicted. Once that one ends, evicting the other
+    # helps; the extender hears of the end 40 ms after kube-scheduler. Refused then, the pod would sleep on.
+    dovetail, proxy, _ = behind_proxy
+    start_scheduler(scheduler_configuration(dovetail.url), name="ahead")
+    workload.create_nodes(client, equal_nodes(builders, 1, cpu=2))
+    high = {"scheduler_name": "dovetail", "spec": {"priorityClassName": "high"}}
+    network = {"network-in": 800}
+    for pod in (
+        builders.pod("ends", cpu="10m", demand=network, **high),
+        builders.pod("low", cpu="1900m", scheduler_name="dovetail"),
+    ):
+        workload.create_pods(client, [pod])
+    workload.wait_until(lambda: bound(client) == 2, 15, "both pods")
+    workload.create_pods(client, [builders.pod("preemptor", cpu=1, demand=network, **high)])
+    time.sleep(1)
+    assert bound(client) == 2
+    proxy.lag_seconds = 0.04
+    request(client, "DELETE", "/api/v1/namespaces/default/pods/ends", gracePeriodSeconds=0)
+    workload.wait_until(lambda: workload.bound_pods(client).keys() == {"preemptor"}, 10, "the room to be used")
+
+
 def test_sigterm_answers_what_was_asked_and_ends_within_seconds(behind_proxy, client):
     dovetail, _, process = behind_proxy
     workload.create_nodes(client, equal_nodes(builders, 1))
@@ -266,6 +289,8 @@ def test_what_is_malformed_is_refused_with_its_reason_and_harms_nobody(control_p
                 answered, reply = dovetail.call(verb, body)
                 assert answered == status, (verb, body[:40])
                 assert reason in reply["Error"], reply
+        for body in (b"", b"not JSON", text[:-20], b'{"Pod": {}}', deep):
+            assert dovetail.call("preempt", body)[0] == 400
         assert dovetail.call("filter", text + b" " * 2**20)[0] == 413
 
         status, reply = dovetail.call("filter", good)

@@ -49,6 +49,7 @@ extenders:
   - urlPrefix: {{ include "dovetail.url" . }}
     filterVerb: filter
     prioritizeVerb: prioritize
+    preemptVerb: preempt
     weight: {{ int .Values.kubeScheduler.extender.weight }}
     httpTimeout: {{ .Values.kubeScheduler.extender.httpTimeout }}
     nodeCacheCapable: true
