@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.plan import Assignments, Carried, Terms
-from extender.planner.prepared import DISK_READ, NETWORK_IN, Prepared
+from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
 from extender.planner.sources import Sources
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.turns import Turns
@@ -24,8 +24,8 @@ Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
-_LAST, _SMALL, _CRITICAL = 3e9, 2e9, 1e9
-"""Far above all scores, and apart by more than any chain of stages takes seconds."""
+_ABOVE = 1e6
+"""More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""
 
 
 class Board:
@@ -52,6 +52,7 @@ class Board:
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._rule = TASK_RULES[policy.rule]
+        self._links_demanded = NETWORK_OUT in classes.asked
         self._nodes = np.empty(0, dtype=np.intp)
         self._column: dict[int, int] = {}
         self._near = self._far = self._fits = np.zeros((len(self.left), 0), dtype=np.bool_)
@@ -75,10 +76,10 @@ class Board:
         if path is not None and np.isfinite(waiting.left_seconds):
             decides = critical(path, waiting.left_seconds, tail=policy.tail)
             if decides.any():
-                first = np.where(decides, _CRITICAL + path, 0.0)
-                first[small(waiting.jobs.work, part=policy.small)] = _SMALL
-                self.before = first[waiting.job]
-        self.before[self.last] = _LAST
+                first = np.where(decides, 1.0 + np.unique(path, return_inverse=True)[1], 0.0)
+                first[small(waiting.jobs.work, part=policy.small)] = len(path) + 1
+                self.before = _ABOVE * first[waiting.job]
+        self.before[self.last] = _ABOVE * (len(waiting.jobs.names) + 2)
         self._some_before = bool(np.count_nonzero(self.before))
 
     # What matching asks for
@@ -135,22 +136,28 @@ class Board:
         return taken
 
     def start(self, task_class: int, node: int) -> bool:
-        """Place one task of a class that has waited too long, without comparing it with others."""
+        """Place one task of a class that has waited too long, where it fits, without comparing it with others."""
         self._visit = None
-        return self._place(task_class, node, near=self._reads_there(task_class, node), starved=True)
+        here = self.classes.here_needs[task_class]
+        near = self._readable(task_class, node) and bool((here <= self.free[:, node]).all())
+        return self._place(task_class, node, near=near, starved=True)
 
     def room(self, nodes: Rows) -> Floats:
         """Return how much these nodes have free, their dimensions added up as parts of their capacity."""
         per_unit = self.classes.per_unit[:, nodes]
         return np.asarray((np.where(per_unit > 0, self.free[:, nodes], 0.0) * per_unit).sum(axis=0))
 
-    def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
-        """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
+    def fits(self, rows: Rows, nodes: Rows, *, starved: bool = False) -> tuple[Mask, Mask]:
+        """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each.
+
+        A starved class need not leave disks to shuffles: else each could wait for the other for ever.
+        """
         free, sources, classes = self.free[:, nodes], self.sources, self.classes
         fits = np.ones((len(rows), len(nodes)), dtype=np.bool_)
         for resource in classes.asked:
             fits &= free[resource] >= classes.demand_needs[resource, rows, np.newaxis]
-        near = fits & (free[DISK_READ] - sources.kept[nodes] >= classes.here_needs[rows, DISK_READ, np.newaxis])
+        disk = free[DISK_READ] if starved else free[DISK_READ] - sources.kept[nodes]
+        near = fits & (disk >= classes.here_needs[rows, DISK_READ, np.newaxis])
         near &= sources.local[rows[:, np.newaxis], nodes] > 0
         far = np.zeros_like(near)
         others = (~classes.own[rows]).nonzero()[0]
@@ -174,23 +181,22 @@ class Board:
     def _look(self, node: int) -> Visit:
         """Return the classes that fit on the node now.
 
-        What others took since `nodes` looked at all of them can only be of its disk, or its last blocks, unless
-        something was placed there.
+        What others took since `nodes` looked at all of them can only be of its disk and link, or its last blocks,
+        unless something was placed there.
         """
         column, classes = self._column[node], self.classes
         rows: Rows = (self._fits[:, column] & self.alive).nonzero()[0]
         limit = self._limit(node)
         needs = classes.here_needs[rows]
         near = self._near[rows, column]
-        near &= needs[:, DISK_READ] <= limit[DISK_READ]
+        changed = node in self._used or self._links_demanded
+        near &= (needs <= limit).all(axis=1) if changed else needs[:, DISK_READ] <= limit[DISK_READ]
         near &= self.sources.local[rows, node] > 0
-        if node in self._used:
-            near &= (needs <= limit).all(axis=1)
         factor = None
         if np.count_nonzero(near) < len(rows):
             away = classes.away_needs[rows]
             far = self._far[rows, column] & ~near
-            far &= (away <= limit).all(axis=1) if node in self._used else away[:, DISK_READ] <= limit[DISK_READ]
+            far &= (away <= limit).all(axis=1) if changed else away[:, DISK_READ] <= limit[DISK_READ]
             fits = near | far
             rows, near, needs = rows[fits], near[fits], np.where(near[:, np.newaxis], needs, away)[fits]
             if np.count_nonzero(near) < len(rows):
@@ -233,13 +239,15 @@ class Board:
         return aligned - visit.pull if self.policy.packing else -visit.pull
 
     def _pull(self, visit: Visit, aligned: Floats) -> Floats:
-        """Return what is taken off the alignment: eps x remaining work, and what puts some before others."""
+        """Return what is taken off the alignment: eps x remaining work, and what puts some before others.
+
+        Without packing it is the part of all remaining work, which is all that counts then.
+        """
         policy, rows = self.policy, visit.rows
-        pull = work = self.work[rows]
-        if policy.packing:
-            whole = float(work.sum())
-            eps = policy.srtf * float(np.abs(aligned).sum()) / whole if whole > 0 else 0.0
-            pull = eps * work
+        work = self.work[rows]
+        whole = float(work.sum())
+        weight = policy.srtf * float(np.abs(aligned).sum()) if policy.packing else 1.0
+        pull = (weight / whole if whole > 0 else 0.0) * work
         if self._some_before:
             if policy.packing:
                 pull[self.last[rows]] = 0.0
@@ -269,8 +277,13 @@ class Board:
         """Take a task's demand of the node, and of its sources; False, and its class is out, if they have no room."""
         found = self.sources.take(task_class, node, near=near)
         if found is None:
-            self.sources.dead.add(task_class)
-            self._out(task_class)
+            if self.sources.nobody_can(task_class):
+                self.sources.dead.add(task_class)
+                self._out(task_class)
+            elif not starved:
+                column = self._column[node]
+                self._fits[task_class, column] = False
+                self._candidates[column] -= 1
             return False
         task, source = found
         self.free[:, node] -= (self.classes.here if near else self.classes.away)[task_class]

@@ -20,7 +20,10 @@ class Planner:
         self._explain = explain
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now."""
+        """Return what to start now.
+
+        Arrays that were handed over are not to be changed in place: what was made of them is used again.
+        """
         if self._prepared is None or not self._prepared.suits(waiting, snapshot.layout):
             self._prepared = prepared(waiting, snapshot.layout)
         plan = _plan(self.policy, snapshot, waiting, now, self.carried, self._prepared, explain=self._explain)

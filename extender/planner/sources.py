@@ -54,7 +54,7 @@ class Sources:
         blocks = classes.blocks[rows].nonzero()[0]
         if len(blocks):
             of = rows[blocks]
-            lent = np.where(self.local[of] > 0, self.lending(), -np.inf).max(axis=1)
+            lent = np.where(self.local[of] > 0, self.lending(), -np.inf).max(axis=1, initial=-np.inf)
             able[blocks] = (lent >= np.take(classes.reading, of))[:, np.newaxis]
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
@@ -63,7 +63,22 @@ class Sources:
             blocked = self._free[NETWORK_OUT] < needs
             # What runs on a source needs nothing of its link: it may be the one that is full.
             able[shuffles] = (blocked.sum(axis=1)[:, np.newaxis] == blocked[:, nodes]) & can_read[:, np.newaxis]
+            if DISK_READ in classes.asked:  # its own part and what it demands besides are of one disk
+                own = classes.rates[np.take(classes.rates_row, rows[shuffles])][:, nodes]
+                demanded = classes.away[rows[shuffles], DISK_READ]
+                able[shuffles] &= self._free[DISK_READ, nodes] >= own + demanded[:, np.newaxis]
         return able
+
+    def nobody_can(self, task_class: int) -> bool:
+        """Whether the class finds no room at its sources, whichever node it runs on."""
+        free, classes = self._free, self._classes
+        if classes.blocks[task_class]:
+            lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
+            return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
+        if not classes.spread[task_class]:
+            return False
+        needs = classes.rate_needs[classes.rates_row[task_class]]
+        return bool(np.count_nonzero(free[DISK_READ] < needs) or np.count_nonzero(free[NETWORK_OUT] < needs) > 1)
 
     def take(self, task_class: int, node: int, *, near: bool) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
@@ -105,6 +120,8 @@ class Sources:
         free, row = self._free, self._classes.rates_row[task_class]
         rates, needs = self._classes.rates[row], self._classes.rate_needs[row]
         here = rates[node]
+        if free[DISK_READ, node] < here + self._classes.away[task_class, DISK_READ]:
+            return False
         received = self._classes.reading[task_class] - here
         blocked = free[NETWORK_OUT] < needs
         blocked[node] = False

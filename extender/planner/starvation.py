@@ -7,7 +7,8 @@ import numpy as np
 
 from extender.cluster.waiting import Running
 from extender.planner.board import Board
-from extender.planner.plan import Carried
+from extender.planner.plan import Carried, Mask
+from extender.planner.sources import Sources
 
 _NODES_TRIED = 16
 
@@ -25,7 +26,9 @@ def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
         if _start(board, index, node):
             continue
         if len(reserved) < most:
-            node = node if node >= 0 and not board.closed[node] else _soonest(board, index, waiting.running)
+            near, able = _on_empty_nodes(board, index)
+            if node < 0 or not able[node]:
+                node = _soonest(board, index, near, able, waiting.running)
             if node >= 0:
                 board.closed[node] = True
                 reserved[name] = layout.names[node]
@@ -35,7 +38,7 @@ def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
 def _start(board: Board, index: int, preferred: int) -> bool:
     """Place one task where it fits: on its reserved node, else on an open one with its block or the most room."""
     open_nodes = (~board.closed).nonzero()[0]
-    near, far = board.fits(np.array([index]), open_nodes)
+    near, far = board.fits(np.array([index]), open_nodes, starved=True)
     places = open_nodes[(near | far)[0]]
     room = board.room(places) + board.sources.local[index, places]
     order = places[np.argsort(-room, kind="stable")].tolist()
@@ -50,21 +53,36 @@ def _start(board: Board, index: int, preferred: int) -> bool:
     return took
 
 
-def _soonest(board: Board, index: int, running: Running | None) -> int:
-    """Return the open node that will have room for the class soonest, by the ends of what runs; -1 if none will."""
-    demand = (board.classes.here if board.classes.own[index] else board.classes.away)[index]
-    capacity, present = board.snapshot.layout.capacity, board.free.T
-    able = ((capacity >= demand) | (demand <= 0)).all(axis=1) & ~board.closed
-    if running is None or not able.any():
+def _on_empty_nodes(board: Board, index: int) -> tuple[Mask, Mask]:
+    """Return on which nodes a task would read if all were empty, and on which open ones it could start at all [N]."""
+    classes, empty = board.classes, board.classes.capacity.copy()
+    sources = Sources(classes, board.waiting.inputs, board.waiting.count, empty, headroom=0.0)
+    near = (sources.local[index] > 0) & (classes.here_needs[index][:, np.newaxis] <= empty).all(axis=0)
+    far = (classes.away_needs[index][:, np.newaxis] <= empty).all(axis=0)
+    if classes.own[index]:
+        far[:] = False
+    else:
+        far &= sources.able(np.array([index]), np.arange(empty.shape[1]))[0]
+    return near, (near | far) & ~board.closed
+
+
+def _soonest(board: Board, index: int, near: Mask, able: Mask, running: Running | None) -> int:
+    """Return the able node that will have room for the class soonest, by the ends of what runs; -1 if none will.
+
+    Where nobody knows what runs, the first.
+    """
+    if not able.any() or running is None:
         return int(able.argmax()) if able.any() else -1
+    demand = np.where(near[:, np.newaxis], board.classes.here[index], board.classes.away[index])
+    present = board.free.T
     order = np.lexsort((running.ends_at, running.node))
     node, ends = running.node[order], running.ends_at[order]
     freed = np.cumsum(running.demand[order], axis=0)
     first = np.searchsorted(node, node, side="left")
-    before = np.vstack((np.zeros(freed.shape[1]), freed))[first]
-    enough = (present[node] + freed - before >= demand) | (demand <= 0)
+    before = np.vstack((np.zeros(demand.shape[1]), freed))[first]
+    enough = (present[node] + freed - before >= demand[node]) | (demand[node] <= 0)
     free_at = np.full(len(able), np.inf)
     then = enough.all(axis=1).nonzero()[0]
     np.minimum.at(free_at, node[then], ends[then])
     free_at[~able] = np.inf
-    return int(free_at.argmin()) if np.isfinite(free_at).any() else int(able.argmax())
+    return int(free_at.argmin()) if np.isfinite(free_at).any() else -1

@@ -40,7 +40,7 @@ def best_pair(table: Table) -> None:
     scores = np.array([table.best(node)[1] for node in nodes])
     while len(scores):
         place = int(scores.argmax())
-        if scores[place] == -np.inf:
+        if not scores[place] > -np.inf:
             return
         best, score = table.best(nodes[place])
         if best >= 0 and score >= scores[place]:
