@@ -138,25 +138,20 @@ class Board:
     def start(self, task_class: int, node: int) -> bool:
         """Place one task of a class that has waited too long, where it fits, without comparing it with others."""
         self._visit = None
-        here = self.classes.here_needs[task_class]
-        near = self._readable(task_class, node) and bool((here <= self.free[:, node]).all())
-        return self._place(task_class, node, near=near, starved=True)
+        return self._place(task_class, node, near=self._reads_there(task_class, node), starved=True)
 
     def room(self, nodes: Rows) -> Floats:
         """Return how much these nodes have free, their dimensions added up as parts of their capacity."""
         per_unit = self.classes.per_unit[:, nodes]
         return np.asarray((np.where(per_unit > 0, self.free[:, nodes], 0.0) * per_unit).sum(axis=0))
 
-    def fits(self, rows: Rows, nodes: Rows, *, starved: bool = False) -> tuple[Mask, Mask]:
-        """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each.
-
-        A starved class need not leave disks to shuffles: else each could wait for the other for ever.
-        """
+    def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
+        """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
         free, sources, classes = self.free[:, nodes], self.sources, self.classes
         fits = np.ones((len(rows), len(nodes)), dtype=np.bool_)
         for resource in classes.asked:
             fits &= free[resource] >= classes.demand_needs[resource, rows, np.newaxis]
-        disk = free[DISK_READ] if starved else free[DISK_READ] - sources.kept[nodes]
+        disk = free[DISK_READ] - sources.kept[nodes] if sources.keeping else free[DISK_READ]
         near = fits & (disk >= classes.here_needs[rows, DISK_READ, np.newaxis])
         near &= sources.local[rows[:, np.newaxis], nodes] > 0
         far = np.zeros_like(near)
@@ -257,7 +252,8 @@ class Board:
     def _limit(self, node: int) -> Floats:
         """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
         limit = self.free[:, node].copy()
-        limit[DISK_READ] -= self.sources.kept[node]
+        if self.sources.keeping:
+            limit[DISK_READ] -= self.sources.kept[node]
         return limit
 
     def _readable(self, task_class: int, node: int) -> bool:

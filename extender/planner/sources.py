@@ -21,7 +21,7 @@ class Sources:
 
     `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
     that reads where it runs, none of a shuffle. `kept` [N] bytes per second of each disk (read) and link (out) are for
-    shuffles that wait: at most `headroom` of it. `dead` are classes found to have no source with room.
+    shuffles that wait: at most `headroom` of it; while not `keeping`, nobody minds. `dead` are classes found to have no source with room.
     """
 
     def __init__(
@@ -39,13 +39,15 @@ class Sources:
             wanted = left[classes.spread] @ classes.rates
             self._kept = np.floor(np.minimum(wanted, headroom * np.where(np.isfinite(rates), rates, 0.0)))
         self.kept = self._kept[0]
+        self.keeping = True
         self._waits: dict[int, Mask] = {}
 
     def lending(self) -> Floats:
         """Return how fast each node could still be read from elsewhere [N], leaving shuffles their part."""
-        free = self._free
-        lent: Floats = np.minimum(free[DISK_READ] - self._kept[0], free[NETWORK_OUT] - self._kept[1])
-        return lent
+        free, kept = self._free, self._kept
+        if not self.keeping:
+            return np.asarray(np.minimum(free[DISK_READ], free[NETWORK_OUT]))
+        return np.asarray(np.minimum(free[DISK_READ] - kept[0], free[NETWORK_OUT] - kept[1]))
 
     def able(self, rows: Rows, nodes: Rows) -> Mask:
         """Return which of these classes find room at their sources if they run on each of these nodes [rows, nodes]."""

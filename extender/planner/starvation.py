@@ -14,7 +14,11 @@ _NODES_TRIED = 16
 
 
 def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
-    """Give one task of each starved class a node at once, or reserve one; returns class name -> node name."""
+    """Give one task of each starved class a node at once, or reserve one; returns class name -> node name.
+
+    None of them leaves disks to shuffles: else each could wait for the other for ever.
+    """
+    board.sources.keeping = False
     waiting, layout = board.waiting, board.snapshot.layout
     waited = now - waiting.since
     starved = ((waited >= board.policy.starved_after) & board.alive).nonzero()[0]
@@ -32,13 +36,14 @@ def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
             if node >= 0:
                 board.closed[node] = True
                 reserved[name] = layout.names[node]
+    board.sources.keeping = True
     return reserved
 
 
 def _start(board: Board, index: int, preferred: int) -> bool:
     """Place one task where it fits: on its reserved node, else on an open one with its block or the most room."""
     open_nodes = (~board.closed).nonzero()[0]
-    near, far = board.fits(np.array([index]), open_nodes, starved=True)
+    near, far = board.fits(np.array([index]), open_nodes)
     places = open_nodes[(near | far)[0]]
     room = board.room(places) + board.sources.local[index, places]
     order = places[np.argsort(-room, kind="stable")].tolist()
