@@ -221,6 +221,56 @@ def test_wrong_tuning_is_named_with_what_is_accepted():
         Policy(fairness=1.0)
 
 
+def test_a_shuffle_and_a_starved_reader_of_a_whole_disk_do_not_wait_for_each_other():
+    # A tenth of the disk is kept for the shuffle, and the reader wants all of it.
+    spread = Spread(np.array([0]), np.array([8.0]))
+    waiting = tasks((0, 1, (1,), 100), (1, 3, (1,), 8, spread))
+    waiting = replace(waiting, since=np.array([0.0, 100.0]))
+    planner = Planner()
+    assert (0, 0) in pairs(planner.plan(cluster((4, 4, 100, 10, 100, 100)), waiting, 130.0))
+
+
+@pytest.mark.parametrize(
+    ("demand", "reading", "inputs", "running"),
+    [
+        ((1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 1), None),  # its block is lost
+        ((1,), 100, Spread(np.array([0]), np.array([100.0])), None),  # its source's disk does not read so fast
+        ((4,), None, None, Running(np.empty(0, np.intp), np.empty(0), np.empty((0, 6)))),  # nothing that runs will end
+    ],
+)
+def test_no_node_is_reserved_for_who_cannot_start_there(demand, reading, inputs, running):
+    snapshot = cluster((4, 4, 50, 10, 50, 50), allocated=[[1, 0, 0, 0, 0, 0]])
+    waiting = tasks((0, 1, demand, reading, inputs), (1, 3, (1,)), running=running)
+    plan = once(snapshot, waiting, now=1000.0)
+    assert not plan.carried.reserved
+    assert len(plan.assignments) == 3
+
+
+def test_a_reservation_moves_on_from_a_node_that_has_become_too_small():
+    waiting = tasks(
+        (0, 1, (4,)), (1, 9, (1,)), running=Running(np.array([0]), np.array([50.0]), np.array([[2.0, *[0] * 5]]))
+    )
+    snapshot = cluster((4,), (2,), allocated=[[2, 0, 0, 0, 0, 0], [0] * 6])
+    plan = once(snapshot, waiting, Policy(starved_after=10), now=11, carried=Carried({"class0": "n1"}))
+    assert dict(plan.carried.reserved) == {"class0": "n0"}
+
+
+def test_a_cluster_without_nodes_has_an_empty_plan():
+    waiting = tasks((0, 1, (1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 0)), (1, 1, (1,)))
+    plan = once(cluster(), waiting, now=1000.0, explain=True)
+    assert not pairs(plan)
+    assert plan.held[1] == "there are no nodes"
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+def test_a_shuffle_that_fits_only_on_its_full_source_goes_there(matching):
+    # The first shuffle takes all that n0 sends; the second reads from n0 as well, and needs no link if it runs there.
+    first, second = Spread(np.array([0]), np.array([10.0])), Spread(np.array([0]), np.array([5.0]))
+    snapshot = cluster((1, 1, 100, 10, 10, 10), (2, 2, 100, 10, 10, 10))
+    waiting = tasks((0, 1, (2,), 10, first), (1, 1, (1,), 5, second), work=[1, 100])
+    assert sorted(pairs(once(snapshot, waiting, Policy(matching=matching, fairness=0)))) == [(0, 1), (1, 0)]
+
+
 @st.composite
 def scenes(draw):
     nodes = draw(st.integers(1, 5))
@@ -228,7 +278,7 @@ def scenes(draw):
     capacities = [draw(st.tuples(*[amount] * 6)) for _ in range(nodes)]
     classes = []
     for _ in range(draw(st.integers(1, 5))):
-        demand = draw(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0, 3.0])] * 2))
+        demand = draw(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0, 3.0])] * draw(st.sampled_from([2, 6]))))
         count, reading = draw(st.integers(0, 4)), draw(st.sampled_from([0.0, 1.0, 2.0]))
         kind = draw(st.sampled_from(["own", "blocks", "spread"]))
         inputs = None

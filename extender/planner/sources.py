@@ -21,7 +21,8 @@ class Sources:
 
     `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
     that reads where it runs, none of a shuffle. `kept` [N] bytes per second of each disk (read) and link (out) are for
-    shuffles that wait: at most `headroom` of it; while not `keeping`, nobody minds. `dead` are classes found to have no source with room.
+    shuffles that wait: at most `headroom` of it; while not `keeping`, nobody minds. `dead` are classes found to have no
+    source with room.
     """
 
     def __init__(
