@@ -19,6 +19,7 @@ def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
     None of them leaves disks to shuffles: else each could wait for the other for ever.
     """
     board.sources.keeping = False
+    empty: Sources | None = None
     waiting, layout = board.waiting, board.snapshot.layout
     waited = now - waiting.since
     starved = ((waited >= board.policy.starved_after) & board.alive).nonzero()[0]
@@ -30,7 +31,8 @@ def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
         if _start(board, index, node):
             continue
         if len(reserved) < most:
-            near, able = _on_empty_nodes(board, index)
+            empty = empty or _all_empty(board)
+            near, able = _on_empty_nodes(board, index, empty)
             if node < 0 or not able[node]:
                 node = _soonest(board, index, near, able, waiting.running)
             if node >= 0:
@@ -58,16 +60,21 @@ def _start(board: Board, index: int, preferred: int) -> bool:
     return took
 
 
-def _on_empty_nodes(board: Board, index: int) -> tuple[Mask, Mask]:
+def _all_empty(board: Board) -> Sources:
+    """Return the sources as they were if all nodes were empty."""
+    waiting, classes = board.waiting, board.classes
+    return Sources(classes, waiting.inputs, waiting.count, classes.capacity.copy(), headroom=0.0)
+
+
+def _on_empty_nodes(board: Board, index: int, empty: Sources) -> tuple[Mask, Mask]:
     """Return on which nodes a task would read if all were empty, and on which open ones it could start at all [N]."""
-    classes, empty = board.classes, board.classes.capacity.copy()
-    sources = Sources(classes, board.waiting.inputs, board.waiting.count, empty, headroom=0.0)
-    near = (sources.local[index] > 0) & (classes.here_needs[index][:, np.newaxis] <= empty).all(axis=0)
-    far = (classes.away_needs[index][:, np.newaxis] <= empty).all(axis=0)
+    classes = board.classes
+    near = (empty.local[index] > 0) & (classes.here_needs[index][:, np.newaxis] <= classes.capacity).all(axis=0)
+    far = (classes.away_needs[index][:, np.newaxis] <= classes.capacity).all(axis=0)
     if classes.own[index]:
         far[:] = False
     else:
-        far &= sources.able(np.array([index]), np.arange(empty.shape[1]))[0]
+        far &= empty.able(np.array([index]), np.arange(len(far)))[0]
     return near, (near | far) & ~board.closed
 
 
