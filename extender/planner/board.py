@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.plan import Assignments, Carried, Terms
+from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
 from extender.planner.sources import Sources
 from extender.planner.tuning import DEFICIT, Policy
@@ -15,7 +16,6 @@ from extender.planner.turns import Turns
 from extender.planner.visit import Visit
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
-from extender.policy.critical import critical, small
 from extender.policy.locality import remote_factor
 
 Floats = NDArray[np.float64]
@@ -24,8 +24,6 @@ Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
-_ABOVE = 1e6
-"""More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""
 
 
 class Board:
@@ -47,7 +45,9 @@ class Board:
         self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
             self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
-        self._who_goes_first()
+        self.last = last_before_barrier(waiting.finished, barrier=policy.barrier)
+        self.before = before_others(policy, waiting, self.last)
+        self._some_before = bool(np.count_nonzero(self.before))
         self.closed = np.zeros(self.free.shape[1], dtype=np.bool_)
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
@@ -62,25 +62,6 @@ class Board:
         self._latest = (0.0, 0.0)
         self._taken: list[tuple[int, int, int, int]] = []
         self._terms: list[tuple[float, float, float, float, float, bool, bool]] = []
-
-    def _who_goes_first(self) -> None:
-        """Put those who go before others above them, whatever the score [C].
-
-        The last of a stage (by alignment alone), then, where some jobs decide when everything is done, small jobs, then
-        those jobs, the longest chain first.
-        """
-        waiting, policy = self.waiting, self.policy
-        self.last = last_before_barrier(waiting.finished, barrier=policy.barrier)
-        self.before = np.zeros(len(self.left))
-        path = waiting.jobs.path
-        if path is not None and np.isfinite(waiting.left_seconds):
-            decides = critical(path, waiting.left_seconds, tail=policy.tail)
-            if decides.any():
-                first = np.where(decides, 1.0 + np.unique(path, return_inverse=True)[1], 0.0)
-                first[small(waiting.jobs.work, part=policy.small)] = len(path) + 1
-                self.before = _ABOVE * first[waiting.job]
-        self.before[self.last] = _ABOVE * (len(waiting.jobs.names) + 2)
-        self._some_before = bool(np.count_nonzero(self.before))
 
     # What matching asks for
 

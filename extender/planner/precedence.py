@@ -1,0 +1,31 @@
+"""Who goes before others, whatever the score."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Waiting
+from extender.planner.tuning import Policy
+from extender.policy.critical import critical, small
+
+Floats = NDArray[np.float64]
+
+_ABOVE = 1e6
+"""More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""
+
+
+def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> Floats:
+    """Return what puts classes above others [C], 0 for most.
+
+    The `last` [C] of a stage come first; then, where some jobs decide when everything is done, small jobs, then those
+    jobs, the longest chain first.
+    """
+    before = np.zeros(len(last))
+    path = waiting.jobs.path
+    if path is not None and np.isfinite(waiting.left_seconds):
+        decides = critical(path, waiting.left_seconds, tail=policy.tail)
+        if decides.any():
+            first = np.where(decides, 1.0 + np.unique(path, return_inverse=True)[1], 0.0)
+            first[small(waiting.jobs.work, part=policy.small)] = len(path) + 1
+            before = _ABOVE * first[waiting.job]
+    before[last] = _ABOVE * (len(waiting.jobs.names) + 2)
+    return before
