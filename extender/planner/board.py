@@ -52,8 +52,8 @@ class Board:
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._rule = TASK_RULES[policy.rule]
+        self._remote_factor = float(remote_factor(np.ones(1, dtype=np.bool_), penalty=policy.remote_penalty)[0])
         self._links_demanded = NETWORK_OUT in classes.asked
-        self._nodes = np.empty(0, dtype=np.intp)
         self._column: dict[int, int] = {}
         self._near = self._far = self._fits = np.zeros((len(self.left), 0), dtype=np.bool_)
         self._used: set[int] = set()
@@ -72,7 +72,7 @@ class Board:
         """
         self._visit = None
         rows = (self.alive if self.patient else self.spared & self.alive).nonzero()[0]
-        self._nodes = nodes = self._with_room(rows)
+        nodes = self._with_room(rows)
         if not len(nodes):
             return
         near, far = self.fits(rows, nodes)
@@ -269,7 +269,7 @@ class Board:
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
-        factor = 1.0 if near else 1.0 - self.policy.remote_penalty
+        factor = 1.0 if near else self._remote_factor
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])
         owed = self.turns.owed_to(task_class)

@@ -47,7 +47,9 @@ def _start(board: Board, index: int, preferred: int) -> bool:
     open_nodes = (~board.closed).nonzero()[0]
     near, far = board.fits(np.array([index]), open_nodes)
     places = open_nodes[(near | far)[0]]
-    room = board.room(places) + board.sources.local[index, places]
+    room = board.room(places)
+    if not board.classes.own[index]:
+        room = room + board.sources.local[index, places]
     order = places[np.argsort(-room, kind="stable")].tolist()
     order = [node for node in (preferred,) if node in order] + [node for node in order if node != preferred]
     took = False

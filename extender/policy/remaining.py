@@ -12,14 +12,13 @@ def work_per_task(demand: Floats, duration: Floats, total: Floats) -> Floats:
     `demand` [S, R] with reading as disk-read, `duration` [S] seconds, `total` [R] the cluster's capacity. A dimension
     that the cluster has none of or does not limit takes no part.
     """
-    counts = (total > 0) & np.isfinite(total)
-    return np.asarray(duration * (demand[:, counts] / total[counts]).sum(axis=1))
+    return np.asarray(work_by_resource(demand, duration, total).sum(axis=1))
 
 
 def work_by_resource(demand: Floats, duration: Floats, total: Floats) -> Floats:
     """Return how long one task of each stage keeps each resource of the whole cluster busy [S, R], in seconds.
 
-    As in `work_per_task`, which adds these up.
+    Arguments as of `work_per_task`, which adds these up.
     """
     counts = (total > 0) & np.isfinite(total)
     per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=counts)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Inputs, Jobs, Running, Waiting
 from extender.planner import Assignments
+from extender.policy.remaining import remaining_work
 from extender.sim.assigned import Chosen, Offer, checked
 from extender.sim.inputs import LiveBlocks, Pool, copies_of, shuffle
 from extender.sim.running import DONE_SECONDS, Ends, Starts
@@ -62,7 +63,7 @@ class Backlog:
         self.rates, self._ran, self._local = Pool(nodes, np.float64), Pool(nodes, np.int64), Pool(nodes, np.int64)
         self._nodes = nodes
         self._demand = np.ascontiguousarray(table.demand.T)
-        self._work = np.bincount(table.job, weights=table.work * table.tasks, minlength=jobs).astype(np.float64)
+        self._work = remaining_work(table.work, table.tasks, table.job, jobs)
         self._busy = np.zeros(len(DIMENSIONS))
         self._path = np.zeros(jobs)
         self._over = np.zeros(stages, dtype=np.bool_)
