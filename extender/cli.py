@@ -32,10 +32,11 @@ def serve(config: Path | None, kubeconfig: Path | None) -> None:
 
     Also serves /livez, /readyz and /metrics. Logs to standard error. SIGTERM answers what has been asked, then ends.
     """
-    from extender import app, settings
+    from extender import settings
+    from extender.app.serving import serve as run
 
     found = settings.load(config) if config else settings.Settings()
-    app.serve(found, kubeconfig)
+    run(found, kubeconfig)
 
 
 @cli.command("validate-config")

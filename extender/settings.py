@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from extender.cluster.model import CapacityRule
+from extender.cluster.queues import Queue, mistakes_of
 from extender.cluster.resources import IO_DIMENSIONS, io_amounts
 from extender.errors import BadQuantity, SettingsError
 
@@ -57,6 +58,60 @@ class ClusterSettings(_Section, frozen=True):
     stale_seconds: _Seconds = 60.0
 
 
+class LeaseSettings(_Section, frozen=True):
+    """By which one replica of `dovetail control` leads; another takes over `seconds` after the last renewal."""
+
+    name: str = "dovetail-control"
+    namespace: str = "dovetail-system"
+    seconds: Annotated[float, msgspec.Meta(ge=1, le=3_600)] = 15.0
+    renew_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600)] = 10.0
+    retry_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600)] = 2.0
+
+
+class ControlSettings(_Section, frozen=True):
+    """How held pods are released. `scale_up_after_seconds` 0: never."""
+
+    schedulers: tuple[str, ...] = ("dovetail",)
+    plan_milliseconds: Annotated[int, msgspec.Meta(ge=1, le=60_000)] = 50
+    plan_seconds: Annotated[float, msgspec.Meta(gt=0, le=600)] = 3.0
+    unbound_pods: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
+    writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+    assume_seconds: _Seconds = 15.0
+    scale_up_after_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    held_event_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 10.0
+    lease: LeaseSettings = LeaseSettings()
+
+
+class PolicySettings(_Section, frozen=True):
+    """Whose turn it is (planner.Policy)."""
+
+    rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio", "ffd-prod", "ffd-sum"] = "dot"
+    srtf: Annotated[float, msgspec.Meta(ge=0, le=1_000)] = 1.0
+    sharing: Literal["drf", "slots", "deficit"] = "drf"
+    fairness: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.25
+    barrier: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.9
+    starved_after_seconds: _Seconds = 120.0
+    reservable: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.05
+
+
+class QueueSetting(_Section, frozen=True):
+    """One queue: its weight among its siblings, the part of the cluster it is sure of, and who goes first inside."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
+    minimum_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    policy: Literal["fair", "fifo"] = "fair"
+    parent: str = ""
+
+
+class ReclaimSettings(_Section, frozen=True):
+    """When pods of queues above their share are evicted for one that has been below its own for so long; 0: never."""
+
+    fair_share_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    minimum_share_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    evictions_per_minute: Annotated[float, msgspec.Meta(gt=0, le=6_000)] = 10.0
+
+
 class LogSettings(_Section, frozen=True):
     """How it logs."""
 
@@ -72,11 +127,20 @@ class Settings(_Section, frozen=True):
     server: Server = Server()
     placement: PlacementSettings = PlacementSettings()
     cluster: ClusterSettings = ClusterSettings()
+    order: Literal["gates", "filter"] = "gates"
+    control: ControlSettings = ControlSettings()
+    policy: PolicySettings = PolicySettings()
+    queues: tuple[QueueSetting, ...] = ()
+    reclaim: ReclaimSettings = ReclaimSettings()
     log: LogSettings = LogSettings()
 
     def capacity_rules(self) -> tuple[CapacityRule, ...]:
         """Return the capacities by node selector."""
         return tuple(CapacityRule(it.node_selector, io_amounts(it.capacity)) for it in self.cluster.capacities)
+
+    def declared_queues(self) -> tuple[Queue, ...]:
+        """Return the queues that settings declare."""
+        return tuple(Queue(it.name, it.weight, it.minimum_share, it.policy == "fifo", it.parent) for it in self.queues)
 
 
 def load(path: Path) -> Settings:
@@ -105,7 +169,10 @@ def parse(document: object) -> Settings:
     mistakes = missing + list(_mistakes(document, Settings, ""))
     if mistakes:
         raise SettingsError("\n".join(mistakes))
-    return msgspec.convert(document, Settings)
+    found = msgspec.convert(document, Settings)
+    if contradictions := list(_contradictions(found)):
+        raise SettingsError("\n".join(contradictions))
+    return found
 
 
 def defaults() -> dict[str, Any]:
@@ -128,15 +195,32 @@ def _mistakes(value: object, section: type[msgspec.Struct], path: str) -> Iterat
         else:
             yield f"{prefix}{key}: {_as_yaml(child)}: there is no such setting; accepted: {', '.join(fields)}"
     for key in (key for key, field in fields.items() if field.required and key not in value):
-        yield f"{prefix}{key}: missing; accepted: a mapping"
+        yield f"{prefix}{key}: missing; accepted: {'a name' if key == 'name' else 'a mapping'}"
+
+
+def _contradictions(found: Settings) -> Iterator[str]:
+    """Yield what is wrong between values that are right by themselves."""
+    yield from (f"queues: {mistake}" for mistake in mistakes_of(found.declared_queues()))
+    lease = found.control.lease
+    if not lease.retry_seconds < lease.renew_seconds < lease.seconds:
+        yield (
+            f"control.lease: retrySeconds {lease.retry_seconds:g}, renewSeconds {lease.renew_seconds:g}, seconds "
+            f"{lease.seconds:g}; accepted: retrySeconds below renewSeconds below seconds"
+        )
+
+
+def _items(of: object) -> type[msgspec.Struct] | None:
+    """Return what a list of sections is of; None for anything else."""
+    item = get_args(of)[0] if get_origin(of) is tuple else None
+    return item if isinstance(item, type) and issubclass(item, msgspec.Struct) else None
 
 
 def _wrong_value(value: object, of: object, path: str) -> Iterator[str]:
     if isinstance(of, type) and issubclass(of, msgspec.Struct):
         yield from _mistakes(value, of, path)
-    elif of == tuple[CapacitySetting, ...] and isinstance(value, list):
+    elif (section := _items(of)) is not None and isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _mistakes(item, CapacitySetting, f"{path}[{number}]")
+            yield from _mistakes(item, section, f"{path}[{number}]")
     else:
         try:
             msgspec.convert(value, of)
@@ -163,8 +247,11 @@ def _accepted(of: object) -> str:
     """Return what a setting accepts, for those with words or bounds; empty for the others."""
     if of == dict[str, str]:
         return "accepted: a mapping of labels to strings (quote numbers, true and false)"
-    if of == tuple[CapacitySetting, ...]:
-        return "accepted: a list of {nodeSelector: ..., capacity: ...}"
+    if (section := _items(of)) is not None:
+        keys = ", ".join(f"{field.encode_name}: ..." for field in msgspec.structs.fields(section))
+        return f"accepted: a list of {{{keys}}}"
+    if of == tuple[str, ...]:
+        return "accepted: a list of strings"
     if of == _Rates:
         return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
     if get_origin(of) is Literal:
@@ -172,9 +259,11 @@ def _accepted(of: object) -> str:
     if get_origin(of) is not Annotated:
         return ""
     kind, meta = get_args(of)
+    if kind is str:
+        return "accepted: a string that is not empty"
     number = "a whole number" if kind is int else "a number"
     low = f"{meta.ge} to" if meta.ge is not None else f"above {meta.gt}, up to"
-    return f"accepted: {number}, {low} {meta.le}"
+    return f"accepted: {number}, {low} {meta.le if meta.le is not None else f'below {meta.lt}'}"
 
 
 def _plain(error: msgspec.ValidationError) -> str:

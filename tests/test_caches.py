@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from extender.app import Caches
+from extender.app.caches import Caches
 
 
 class Clock:

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from extender.cluster.model import CapacityRule
+from extender.cluster.queues import Queue
 from extender.errors import SettingsError
 from extender.settings import Settings, defaults, load, parse
 
@@ -29,6 +30,35 @@ placement:
 cluster:
   capacities: []
   staleSeconds: 60
+order: gates
+control:
+  schedulers: [dovetail]
+  planMilliseconds: 50
+  planSeconds: 3
+  unboundPods: 64
+  writers: 4
+  assumeSeconds: 15
+  scaleUpAfterSeconds: 0
+  heldEventSeconds: 10
+  lease:
+    name: dovetail-control
+    namespace: dovetail-system
+    seconds: 15
+    renewSeconds: 10
+    retrySeconds: 2
+policy:
+  rule: dot
+  srtf: 1
+  sharing: drf
+  fairness: 0.25
+  barrier: 0.9
+  starvedAfterSeconds: 120
+  reservable: 0.05
+queues: []
+reclaim:
+  fairShareSeconds: 0
+  minimumShareSeconds: 0
+  evictionsPerMinute: 10
 log:
   level: info
   format: json
@@ -73,7 +103,7 @@ def test_what_is_stated_is_taken(settings_file):
 @pytest.mark.parametrize(
     ("text", "path", "value", "accepted"),
     [
-        ("sever: {}", "sever", "{}", "apiVersion, kind, server, placement, cluster, log"),
+        ("sever: {}", "sever", "{}", "apiVersion, kind, server, placement, cluster, order, control"),
         ("server: {prot: 1}", "server.prot", "1", "address, port, threads"),
         ("server: {port: http}", "server.port", "http", "a whole number, 0 to 65535"),
         ("server: {port: '10351'}", "server.port", "'10351'", "a whole number, 0 to 65535"),
@@ -94,6 +124,14 @@ def test_what_is_stated_is_taken(settings_file):
         ("cluster: {staleSeconds: .inf}", "cluster.staleSeconds", ".inf", "up to 86400"),
         ("cluster: {capacities: null}", "cluster.capacities", "null", "a list"),
         ("cluster: {capacities: [x]}", "cluster.capacities[0]", "x", "nodeSelector, capacity"),
+        ("order: random", "order", "random", "gates, filter"),
+        ("control: {schedulers: dovetail}", "control.schedulers", "dovetail", "a list of strings"),
+        ("control: {unboundPods: 0}", "control.unboundPods", "0", "1 to 10000"),
+        ("control: {lease: {seconds: 0}}", "control.lease.seconds", "0", "1 to 3600"),
+        ("policy: {fairness: 1}", "policy.fairness", "1", "0 to below 1"),
+        ("queues: [{name: ''}]", "queues[0].name", "''", "a string that is not empty"),
+        ("queues: [{name: a, policy: lifo}]", "queues[0].policy", "lifo", "fair, fifo"),
+        ("queues: 3", "queues", "3", "a list of {name: ..., weight: ..., minimumShare: ..., policy: ..., parent: ...}"),
         ("log: {level: loud}", "log.level", "loud", "debug, info, warning, error"),
         ("log: {format: xml}", "log.format", "xml", "json, text"),
         ("1: 2", "1", "2", "apiVersion, kind"),
@@ -196,3 +234,25 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 def test_a_document_can_be_parsed_without_a_file():
     assert parse(yaml.safe_load(HEAD)) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("queues: [{name: a}, {name: a}]", "queues: 'a' stands twice"),
+        ("queues: [{name: a, parent: b}]", "queues: the parent of 'a' is 'b', which is no queue here; there are: none"),
+        ("queues: [{name: a, parent: b}, {name: b, parent: a}]", "queues: 'a' is above itself"),
+        ("control: {lease: {seconds: 5, renewSeconds: 6}}", "retrySeconds below renewSeconds below seconds"),
+    ],
+)
+def test_values_that_contradict_each_other_are_named(settings_file, text, said):
+    assert said in mistakes(settings_file, HEAD + text)[0]
+
+
+def test_queues_are_read_with_their_weights_and_parents():
+    found = parse(yaml.safe_load(HEAD + "queues: [{name: a, parent: b, policy: fifo}, {name: b, minimumShare: 0.5}]"))
+    assert found.declared_queues() == (Queue("a", fifo=True, parent="b"), Queue("b", minimum=0.5))
+
+
+def test_a_queue_needs_a_name(settings_file):
+    assert mistakes(settings_file, HEAD + "queues: [{weight: 2}]") == ["queues[0].name: missing; accepted: a name"]

@@ -1,154 +1,70 @@
-"""Kubernetes' pods and nodes as JSON -> our Pod and Node. Decodes the fields that are used and skips the rest. Pure.
+"""Kubernetes' objects -> our Pod, Node, Owner and Group. Pure.
 
 Kubernetes' spelling ends here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
 
-import msgspec
-
-from extender.cluster.demand import (
-    CAPACITY_ANNOTATION,
-    DEMAND_ANNOTATION,
-    Container,
-    PodResources,
-    declared,
-    requested,
+from extender.adapters.objects import (
+    Condition,
+    ContainerSpec,
+    ContainerStatus,
+    Expression,
+    GroupObject,
+    JobObject,
+    NodeObject,
+    PodMeta,
+    PodObject,
+    PodSpec,
+    PodStatus,
+    Quantities,
+    Requests,
 )
-from extender.cluster.model import CapacityRule, Node, Pod, io_capacity
+from extender.cluster.demand import Container, PodResources, counted, declared, requested, seconds
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Toleration
+from extender.cluster.identity import Identity, identify
+from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
 from extender.cluster.resources import Amounts, countable, greatest
 from extender.errors import BadAnnotation
 
-_Quantities = dict[str, str]
-
-
-class Requests(msgspec.Struct):
-    """ResourceRequirements."""
-
-    requests: _Quantities | None = None
-
-
-class ContainerSpec(msgspec.Struct, rename="camel"):
-    """Container."""
-
-    name: str = ""
-    resources: Requests | None = None
-    restart_policy: str | None = None
-
-
-class ContainerStatus(msgspec.Struct, rename="camel"):
-    """ContainerStatus."""
-
-    name: str = ""
-    resources: Requests | None = None
-    allocated_resources: _Quantities | None = None
-
-
-class Condition(msgspec.Struct):
-    """PodCondition."""
-
-    type: str = ""
-    status: str = ""
-    reason: str | None = None
-
-
-class PodAnnotations(msgspec.Struct):
-    """Ours among a pod's annotations."""
-
-    demand: str | None = msgspec.field(default=None, name=DEMAND_ANNOTATION)
-
-
-class NodeAnnotations(msgspec.Struct):
-    """Ours among a node's annotations."""
-
-    capacity: str | None = msgspec.field(default=None, name=CAPACITY_ANNOTATION)
-
-
-class PodMeta(msgspec.Struct, rename="camel"):
-    """A pod's metadata."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    annotations: PodAnnotations | None = None
-
-
-class NodeMeta(msgspec.Struct, rename="camel"):
-    """A node's metadata."""
-
-    name: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] | None = None
-    annotations: NodeAnnotations | None = None
-
-
-class PodSpec(msgspec.Struct, rename="camel"):
-    """PodSpec."""
-
-    node_name: str | None = None
-    priority: int | None = None
-    containers: list[ContainerSpec] | None = None
-    init_containers: list[ContainerSpec] | None = None
-    overhead: _Quantities | None = None
-    resources: Requests | None = None
-
-
-class PodStatus(msgspec.Struct, rename="camel"):
-    """PodStatus."""
-
-    phase: str | None = None
-    nominated_node_name: str | None = None
-    conditions: list[Condition] | None = None
-    container_statuses: list[ContainerStatus] | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
-    resources: Requests | None = None
-    allocated_resources: _Quantities | None = None
-
-
-class NodeStatus(msgspec.Struct):
-    """NodeStatus."""
-
-    allocatable: _Quantities | None = None
-
-
-class PodObject(msgspec.Struct):
-    """Pod."""
-
-    metadata: PodMeta = msgspec.field(default_factory=PodMeta)
-    spec: PodSpec = msgspec.field(default_factory=PodSpec)
-    status: PodStatus | None = None
-
-
-class NodeObject(msgspec.Struct):
-    """Node."""
-
-    metadata: NodeMeta = msgspec.field(default_factory=NodeMeta)
-    status: NodeStatus | None = None
+_Value = TypeVar("_Value")
+_NO_ANNOTATIONS: Mapping[str, str] = {}
 
 
 def pod_from(found: PodObject) -> Pod:
     """Return our Pod. A broken annotation leaves its requests and says so in `problem`."""
     meta, spec, status = found.metadata, found.spec, found.status or PodStatus()
-    demand, problem = requested(_resources(spec, status)), None
-    try:
-        io = declared(meta.annotations.demand if meta.annotations else None)
-        demand = {**demand, **io} if io else demand
-    except BadAnnotation as error:
-        problem = str(error)
+    told = meta.annotations
+    problems: list[str] = []
+    io = _read(declared, told.demand if told else None, problems) or {}
+    demand = {**requested(_resources(spec, status)), **io}
+    owner = next((it for it in meta.owner_references or () if it.controller), None)
     return Pod(
         uid=meta.uid,
         namespace=meta.namespace,
         name=meta.name,
         demand={name: amount for name, amount in demand.items() if amount > 0},
+        gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        scheduler=spec.scheduler_name or "",
+        identity=_identity(meta, spec, owner.uid if owner else None),
+        constraints=_constraints(spec),
+        owner=owner.uid if owner else "",
+        owner_kind=owner.kind if owner else "",
+        created=_epoch(meta.creation_timestamp) or 0.0,
+        started=_epoch(status.start_time),
+        duration=_read(seconds, told.duration if told else None, problems),
+        tasks=_read(counted, told.tasks if told else None, problems),
+        may_preempt=spec.preemption_policy != "Never",
+        promised=(told.promised if told else None) or None,
         node=spec.node_name or None,
         nominated=status.nominated_node_name or None,
         priority=spec.priority or 0,
         finished=status.phase in ("Succeeded", "Failed"),
-        unschedulable=any(c.type == "PodScheduled" and c.status == "False" for c in status.conditions or ()),
+        unschedulable=any(_is_refusal(condition) for condition in status.conditions or ()),
         resource_version=version_number(meta.resource_version),
-        problem=problem,
+        problem="; ".join(problems) or None,
         leaving=meta.deletion_timestamp is not None,
     )
 
@@ -161,7 +77,78 @@ def node_from(found: NodeObject, rules: Sequence[CapacityRule]) -> Node:
         io = io_capacity(labels, meta.annotations.capacity if meta.annotations else None, rules)
     except BadAnnotation as error:
         io, problem = io_capacity(labels, None, rules), str(error)
-    return Node(meta.name, {**allocatable, **io}, problem)
+    spec = found.spec
+    return Node(
+        meta.name,
+        {**allocatable, **io},
+        problem,
+        labels=labels,
+        taints=tuple(Taint(it.key, it.value or "", it.effect) for it in (spec.taints if spec else None) or ()),
+        unschedulable=spec.unschedulable if spec else False,
+    )
+
+
+def owner_from(found: JobObject) -> Owner:
+    """Return our Owner: of a Job without completions, as many are left as it runs at a time."""
+    total = found.spec.completions if found.spec.completions is not None else found.spec.parallelism or 1
+    return Owner(found.metadata.uid, max(total - found.status.succeeded, 0), total)
+
+
+def group_from(found: GroupObject, source: str) -> Group:
+    """Return our Group."""
+    spec, meta = found.spec, found.metadata
+    gang = spec.scheduling_policy.gang if spec.scheduling_policy else None
+    return Group(f"{meta.namespace}/{meta.name}", gang.min_count if gang else spec.min_member, source)
+
+
+def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
+    annotations = meta.annotations.named() if meta.annotations else _NO_ANNOTATIONS
+    group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
+    told = {**annotations, **(meta.labels or {})}
+    return identify(meta.namespace, meta.uid, told, pod_group=group, owner=owner)
+
+
+def _constraints(spec: PodSpec) -> Constraints:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required if affinity else None
+    if not (spec.node_selector or required or spec.tolerations):
+        return ANYWHERE
+    terms: tuple[Term, ...] | None = None
+    if required is not None:
+        terms = tuple(
+            (*_requirements(it.match_expressions), *_requirements(it.match_fields, field=True))
+            for it in required.node_selector_terms or ()
+        )
+    return Constraints(
+        selector=tuple(sorted((spec.node_selector or {}).items())),
+        terms=terms,
+        tolerations=tuple(
+            Toleration(it.key or "", it.operator or "Equal", it.value or "", it.effect or "")
+            for it in spec.tolerations or ()
+        ),
+    )
+
+
+def _requirements(expressions: Sequence[Expression] | None, *, field: bool = False) -> tuple[Requirement, ...]:
+    return tuple(Requirement(it.key, it.operator, tuple(it.values or ()), field) for it in expressions or ())
+
+
+def _read(read: Callable[[str | None], _Value], annotation: str | None, problems: list[str]) -> _Value | None:
+    """Return what an annotation says; None, and a problem more, where it cannot be understood."""
+    try:
+        return read(annotation)
+    except BadAnnotation as error:
+        problems.append(str(error))
+        return None
+
+
+def _epoch(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment is not None else None
+
+
+def _is_refusal(condition: Condition) -> bool:
+    """Say whether this is kube-scheduler's refusal, which the condition of a gated pod is not."""
+    return condition.type == "PodScheduled" and condition.status == "False" and condition.reason != "SchedulingGated"
 
 
 def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
@@ -186,7 +173,7 @@ def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container
     )
 
 
-def _reported(actuated: Requests | None, allocated: _Quantities | None) -> Amounts | None:
+def _reported(actuated: Requests | None, allocated: Quantities | None) -> Amounts | None:
     if actuated is None:
         return None
     return greatest((countable(_quantities(actuated.requests)), countable(_quantities(allocated))))

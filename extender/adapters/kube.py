@@ -22,13 +22,20 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
-from extender.adapters.kinds import NodeObject, PodObject, node_from, pod_from
+from extender.adapters.kinds import group_from, node_from, owner_from, pod_from
+from extender.adapters.objects import GroupObject, JobObject, NodeObject, PodObject
 from extender.cluster.model import (
     CapacityRule,
     Event,
+    GroupGone,
+    GroupSeen,
+    GroupsListed,
     NodeGone,
     NodeSeen,
     NodesListed,
+    OwnerGone,
+    OwnerSeen,
+    OwnersListed,
     PodGone,
     PodSeen,
     PodsListed,
@@ -37,6 +44,13 @@ from extender.errors import ClusterError
 
 OLDEST_MINOR = 33
 """In-place resize of pods, which allocation is counted by, is on from Kubernetes 1.33."""
+
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_WRITE_SECONDS = 10.0
 
 _PAGE = 500
 _WATCH_SECONDS = 300
@@ -91,9 +105,25 @@ class Api:
         """Return an open response, to be read or streamed; `seconds` bounds each wait for bytes."""
         return self._call("GET", path, params, None, seconds)
 
+    def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> Any:  # noqa: ANN401 - whatever JSON is there
+        """Return an object or a list as plain JSON."""
+        return msgspec.json.decode(self.get(path, params).data)
+
     def post(self, path: str, body: Mapping[str, Any]) -> None:
         """Create an object."""
-        self._call("POST", path, (), body, 10.0).close()
+        self._write("POST", path, body, JSON)
+
+    def put(self, path: str, body: Mapping[str, Any]) -> None:
+        """Replace an object."""
+        self._write("PUT", path, body, JSON)
+
+    def patch(self, path: str, body: object, content: str) -> None:
+        """Change an object; `content` is the patch type: JSON_PATCH, MERGE_PATCH or STRATEGIC_PATCH."""
+        self._write("PATCH", path, body, content)
+
+    def delete(self, path: str) -> None:
+        """Delete an object."""
+        self._write("DELETE", path, None, JSON)
 
     def check_version(self) -> str:
         """Return the server's version. Raises ClusterError if it is older than what the design needs."""
@@ -107,15 +137,26 @@ class Api:
             raise UnsupportedVersion(f"Kubernetes {version.git_version} is too old; {needed}")
         return version.git_version
 
+    def _write(self, method: str, path: str, body: object, content: str) -> None:
+        """Write, and have only the object's metadata sent back: the whole of it would cost as much again."""
+        self._call(method, path, (), body, _WRITE_SECONDS, content, _METADATA_ONLY).release_conn()
+
     def _call(
-        self, method: str, path: str, params: Sequence[tuple[str, str]], body: Mapping[str, Any] | None, seconds: float
+        self,
+        method: str,
+        path: str,
+        params: Sequence[tuple[str, str]],
+        body: object,
+        seconds: float,
+        content: str = "application/json",
+        accept: str = "application/json",
     ) -> urllib3.HTTPResponse:
         try:
             request = self._api.param_serialize(
                 method,
                 path,
                 query_params=list(params),
-                header_params={"Accept": "application/json", "Content-Type": "application/json"},
+                header_params={"Accept": accept, "Content-Type": content},
                 body=body,
                 auth_settings=["BearerToken"],
             )
@@ -192,6 +233,30 @@ def nodes(rules: Sequence[CapacityRule]) -> Resource:
         listed=lambda raws: NodesListed([node_from(decode(raw), rules) for raw in raws]),
         seen=lambda raw: NodeSeen(node_from(decode(raw), rules)),
         gone=lambda raw: NodeGone(decode(raw).metadata.name),
+    )
+
+
+def jobs() -> Resource:
+    """Return how Jobs are read."""
+    decode = msgspec.json.Decoder(JobObject).decode
+    return Resource(
+        name="jobs",
+        path="/apis/batch/v1/jobs",
+        listed=lambda raws: OwnersListed([owner_from(decode(raw)) for raw in raws]),
+        seen=lambda raw: OwnerSeen(owner_from(decode(raw))),
+        gone=lambda raw: OwnerGone(decode(raw).metadata.uid),
+    )
+
+
+def pod_groups(path: str) -> Resource:
+    """Return how the pod groups at this path are read: they differ in nothing that we use."""
+    decode = msgspec.json.Decoder(GroupObject).decode
+    return Resource(
+        name=path.removeprefix("/apis/").replace("/", "."),
+        path=path,
+        listed=lambda raws: GroupsListed(path, [group_from(decode(raw), path) for raw in raws]),
+        seen=lambda raw: GroupSeen(group_from(decode(raw), path)),
+        gone=lambda raw: GroupGone(group_from(decode(raw), path)),
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.adapters.kinds import NodeObject, PodObject
+from extender.adapters.objects import NodeObject, PodObject
 from extender.errors import BadRequest
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]

@@ -21,12 +21,13 @@ from flask import Response, request
 from rich.table import Table
 
 from extender.adapters import wire
-from extender.adapters.kinds import PodObject, pod_from
+from extender.adapters.kinds import pod_from
 from extender.adapters.metrics import Metrics
+from extender.adapters.objects import PodObject
 from extender.adapters.routes import create_app
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
-from extender.app import configure_logs
+from extender.app.logs import configure_logs
 from extender.cluster.model import Node, NodesListed, Pod, PodsListed
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.cluster.state import Ledger

@@ -1,5 +1,6 @@
 """What a pod needs: Kubernetes' own rules for its requests, and what its annotation declares beyond them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,11 @@ from extender.errors import BadAnnotation, BadQuantity
 
 DEMAND_ANNOTATION = "dovetail.dev/demand"
 CAPACITY_ANNOTATION = "dovetail.dev/capacity"
+DURATION_ANNOTATION = "dovetail.dev/duration"
+TASKS_ANNOTATION = "dovetail.dev/tasks"
+
+_LONGEST_SECONDS = 1e9
+_MOST_TASKS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,29 @@ def declared(annotation: str | None, name: str = DEMAND_ANNOTATION) -> Amounts:
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object such as {"network-in": "125M", "disk-read": "100Mi"}'
         raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None
+
+
+def seconds(annotation: str | None, name: str = DURATION_ANNOTATION) -> float | None:
+    """Return the seconds that an annotation declares; None without annotation. Raises BadAnnotation."""
+    if annotation is None:
+        return None
+    try:
+        found = float(annotation.strip().removesuffix("s"))
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= _LONGEST_SECONDS:
+        raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: seconds, such as "90" or "2.5s"')
+    return found
+
+
+def counted(annotation: str | None, name: str = TASKS_ANNOTATION) -> int | None:
+    """Return the number of tasks that an annotation declares; None without annotation. Raises BadAnnotation."""
+    if annotation is None:
+        return None
+    text = annotation.strip()
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= _MOST_TASKS):
+        raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: a whole number, such as "200"')
+    return int(text)
 
 
 def _effective(requests: Amounts, reported: Amounts | None, resize_infeasible: bool) -> Amounts:

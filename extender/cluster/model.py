@@ -1,10 +1,16 @@
-"""Node, Pod, and the events that change them."""
+"""Node, Pod, what owns or groups pods, and the events that change them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cluster.demand import CAPACITY_ANNOTATION, declared
+from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
+from extender.cluster.identity import NOBODY, Identity
 from extender.cluster.resources import Amounts
+
+HOLD_GATE = "dovetail.dev/hold"
+PROMISED_ANNOTATION = "dovetail.dev/nominated"
+"""The node that we nominated the pod for: by this our nominations are told from those of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +20,22 @@ class Node:
     name: str
     allocatable: Amounts
     problem: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+    def allows(self, constraints: Constraints) -> bool:
+        """Say whether a pod with these constraints may go there."""
+        return constraints.allow(self.name, self.labels, self.taints, unschedulable=self.unschedulable)
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """What the ledger and the verbs need of a pod."""
+    """What we need of a pod; times in seconds since the epoch.
+
+    `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
+    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs.
+    """
 
     uid: str
     namespace: str
@@ -32,6 +49,28 @@ class Pod:
     resource_version: int = 0
     problem: str | None = None
     leaving: bool = False
+    gates: tuple[str, ...] = ()
+    scheduler: str = ""
+    identity: Identity = NOBODY
+    constraints: Constraints = ANYWHERE
+    owner: str = ""
+    owner_kind: str = ""
+    created: float = 0.0
+    started: float | None = None
+    duration: float | None = None
+    tasks: int | None = None
+    may_preempt: bool = True
+    promised: str | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether our gate keeps it from kube-scheduler."""
+        return HOLD_GATE in self.gates
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has no node yet and may get one."""
+        return self.node is None and not self.finished and not self.leaving
 
     @property
     def holds(self) -> str | None:
@@ -102,4 +141,78 @@ class PodsListed:
     pods: Sequence[Pod]
 
 
-Event = NodeSeen | NodeGone | NodesListed | PodSeen | PodGone | PodsListed
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A Job: how many of its pods have still to end well, of how many."""
+
+    uid: str
+    left: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A pod group: `least` of its pods start together or none. `source` is the kind of object that says so."""
+
+    name: str
+    least: int
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerSeen:
+    """A Job is there, new or changed."""
+
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerGone:
+    """A Job was removed."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersListed:
+    """These are all the Jobs there are."""
+
+    owners: Sequence[Owner]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSeen:
+    """A pod group is there, new or changed."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGone:
+    """A pod group was removed."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsListed:
+    """These are all the pod groups of one kind, `source`."""
+
+    source: str
+    groups: Sequence[Group]
+
+
+Event = (
+    NodeSeen
+    | NodeGone
+    | NodesListed
+    | PodSeen
+    | PodGone
+    | PodsListed
+    | OwnerSeen
+    | OwnerGone
+    | OwnersListed
+    | GroupSeen
+    | GroupGone
+    | GroupsListed
+)

@@ -70,12 +70,12 @@ def demo(
 
 
 def _compare(size: "Size", seed: int, kubernetes: str) -> "Comparison":
-    from extender import app
+    from extender.app.logs import configure_logs
     from extender.controlplane import commands
     from extender.demo import comparison, showing, workload
     from extender.settings import LogSettings
 
-    app.configure_logs(LogSettings(level="error", format="text"))
+    configure_logs(LogSettings(level="error", format="text"))
     programs = commands.paths(commands.provide(kubernetes))
     drawn = workload.generate(size, seed=seed)
     with showing.progress(size.pods) as show:

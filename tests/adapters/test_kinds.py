@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
-from extender.adapters.kinds import NodeObject, PodObject, node_from, pod_from, version_number
-from extender.cluster.model import CapacityRule
+from extender.adapters.kinds import group_from, node_from, owner_from, pod_from, version_number
+from extender.adapters.objects import GroupObject, JobObject, NodeObject, PodObject
+from extender.cluster.eligibility import Requirement, Toleration
+from extender.cluster.model import CapacityRule, Group, Owner
 
 KEY = "dovetail.dev/"
 
@@ -187,3 +189,64 @@ def test_a_wrong_type_is_refused_with_its_place(document, where):
 )
 def test_a_version_that_is_no_number_is_zero(text, number):
     assert version_number(text) == number
+
+
+def test_what_order_goes_by_is_read():
+    document = pod_document(
+        spec={
+            "schedulingGates": [{"name": "dovetail.dev/hold"}, {"name": "kueue.x-k8s.io/admission"}],
+            "schedulerName": "dovetail",
+            "preemptionPolicy": "Never",
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchExpressions": [{"key": "z", "operator": "In", "values": ["a"]}]}]
+                    }
+                }
+            },
+        },
+        status={"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]},
+        annotations={KEY + "duration": "2.5s", KEY + "tasks": "200", KEY + "nominated": "n7"},
+    )
+    document["metadata"] |= {
+        "creationTimestamp": "1970-01-01T00:01:40Z",
+        "labels": {KEY + "queue": "q"},
+        "ownerReferences": [{"uid": "o", "kind": "Job", "controller": True}],
+    }
+    pod = read_pod(document)
+    assert pod.gates == ("dovetail.dev/hold", "kueue.x-k8s.io/admission")
+    assert (pod.held, pod.waits, pod.unschedulable, pod.may_preempt) == (True, True, False, False)
+    assert (pod.scheduler, pod.identity.queue, pod.identity.job) == ("dovetail", "q", "o")
+    assert (pod.owner, pod.owner_kind, pod.created) == ("o", "Job", 100.0)
+    assert (pod.duration, pod.tasks, pod.promised) == (2.5, 200, "n7")
+    assert pod.constraints.selector == (("disk", "ssd"),)
+    assert pod.constraints.terms == ((Requirement("z", "In", ("a",)),),)
+    assert pod.constraints.tolerations == (Toleration("gpu", "Exists"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [("duration", "long", "seconds"), ("duration", "-1", "seconds"), ("tasks", "0", "200")],
+)
+def test_a_broken_duration_or_count_is_a_problem_and_nothing_else(name, value, accepted):
+    pod = read_pod(pod_document(annotations={KEY + name: value}))
+    assert KEY + name in pod.problem
+    assert accepted in pod.problem
+    assert (pod.duration, pod.tasks, pod.demand) == (None, None, {"cpu": 1000})
+
+
+def test_a_job_has_left_what_has_not_succeeded():
+    job = {"metadata": {"uid": "j"}, "spec": {"completions": 10, "parallelism": 2}, "status": {"succeeded": 3}}
+    assert owner_from(msgspec.convert(job, JobObject)) == Owner("j", left=7, total=10)
+    queue = {"metadata": {"uid": "j"}, "spec": {"parallelism": 2}}
+    assert owner_from(msgspec.convert(queue, JobObject)) == Owner("j", left=2, total=2)
+
+
+@pytest.mark.parametrize(
+    "spec", [{"minMember": 4}, {"schedulingPolicy": {"gang": {"minCount": 4}}}], ids=["plugins and Volcano", "workload"]
+)
+def test_pod_groups_of_every_kind_say_how_many_start_together(spec):
+    group = msgspec.convert({"metadata": {"name": "g", "namespace": "shop"}, "spec": spec}, GroupObject)
+    assert group_from(group, "path") == Group("shop/g", 4, "path")

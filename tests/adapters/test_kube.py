@@ -388,7 +388,7 @@ def test_nodes_are_told_with_the_capacity_that_settings_give_them():
     raw = json.dumps(
         {"metadata": {"name": "n", "labels": {"disk": "ssd"}}, "status": {"allocatable": {"cpu": "1"}}}
     ).encode()
-    expected = Node("n", {"cpu": 1000, "disk-read": 5})
+    expected = Node("n", {"cpu": 1000, "disk-read": 5}, labels={"disk": "ssd"})
     assert resource.path == "/api/v1/nodes"
     assert resource.listed([raw]) == NodesListed([expected])
     assert resource.seen(raw) == NodeSeen(expected)

@@ -3,7 +3,8 @@
 import msgspec
 import numpy as np
 
-from extender.adapters.kinds import NodeObject, PodObject, node_from, pod_from
+from extender.adapters.kinds import node_from, pod_from
+from extender.adapters.objects import NodeObject, PodObject
 from extender.demo.workload import FULL, KINDS, QUICK, SHAPES, STANDARD, Size, generate
 
 

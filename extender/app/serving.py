@@ -1,15 +1,10 @@
-"""The only composition root: settings in, a wired service out."""
+"""`dovetail serve`, wired: watches feed the ledger, the verbs answer from it."""
 
-import logging
 import signal
-import sys
 import threading
-import time
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from extender.adapters.kube import Api, UnsupportedVersion, Watch, connect, nodes, pods
@@ -18,56 +13,15 @@ from extender.adapters.recorder import Recorder
 from extender.adapters.routes import create_app
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
+from extender.app.caches import Caches, wait_for
+from extender.app.logs import configure_logs
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.errors import ClusterError
-from extender.settings import LogSettings, Settings
+from extender.settings import Settings
 from extender.verdict import Placement, Ranker
 
-_SETTLE_SECONDS = 0.5
-"""After the first sync, bindings that were under way when we started get this long to show."""
-
-_LONGEST_PAUSE_SECONDS = 10.0
-
 log = structlog.get_logger()
-
-
-class Caches:
-    """Whether what the watches have brought can be trusted."""
-
-    def __init__(self, watches: Sequence[Watch], stale_seconds: float) -> None:
-        self._watches = watches
-        self._stale_seconds = stale_seconds
-        self._settled = threading.Event()
-
-    def settle(self) -> None:
-        """Wait for all watches to have listed, and a moment more; then be ready."""
-        for watch in self._watches:
-            watch.synced.wait()
-        time.sleep(_SETTLE_SECONDS)
-        self._settled.set()
-        log.info("ready")
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until settled; False if that takes longer."""
-        return self._settled.wait(seconds)
-
-    def problem(self) -> str | None:
-        """Return what keeps us from being ready: caches not synced yet, or watches down for too long."""
-        if not self._settled.is_set():
-            return "caches are not synced yet"
-        for watch in self._watches:
-            if not watch.connected and watch.age_seconds() > self._stale_seconds:
-                return f"the watch of {watch.resource.name} has been down for more than {self._stale_seconds:g} s"
-        return None
-
-    def flight_time(self) -> float:
-        """Return the time that pods in flight grow old by; it stands still while a watch is down: nothing can land."""
-        return min(watch.connected_seconds() for watch in self._watches)
-
-    def ages(self) -> dict[str, float]:
-        """Return for how long each watch has been silent."""
-        return {watch.resource.name: watch.age_seconds() for watch in self._watches}
 
 
 class Service:
@@ -126,19 +80,12 @@ class Service:
 
     def _start_watches(self) -> None:
         """Check the API server's version, as soon as it answers; then follow nodes and pods."""
-        pause = 1.0
-        while True:
-            try:
-                log.info("api server", version=self._api.check_version())
-                break
-            except UnsupportedVersion as error:
-                self._failure = error
-                self._server.stop()
-                return
-            except ClusterError as error:
-                log.warning("api server does not answer yet", error=str(error))
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        try:
+            wait_for(self._api)
+        except UnsupportedVersion as error:
+            self._failure = error
+            self._server.stop()
+            return
         for watch in self._watches:
             threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
         self._caches.settle()
@@ -178,31 +125,3 @@ def serve(settings: Settings, kubeconfig: Path | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: service.stop())
     service.run()
-
-
-def configure_logs(settings: LogSettings) -> None:
-    """Write structured lines to standard error."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
-    minimum = structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[settings.level.upper()])
-    if settings.format == "json":
-        structlog.configure(
-            processors=[*shared, structlog.processors.JSONRenderer(serializer=_json)],
-            wrapper_class=minimum,
-            logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
-            cache_logger_on_first_use=True,
-        )
-    else:
-        structlog.configure(
-            processors=[*shared, structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])],
-            wrapper_class=minimum,
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-            cache_logger_on_first_use=True,
-        )
-
-
-def _json(event: object, **_: object) -> bytes:
-    return msgspec.json.encode(event)

@@ -1,0 +1,70 @@
+"""Whether what the watches bring can be trusted; and waiting for an API server that is not there yet."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+import structlog
+
+from extender.adapters.kube import Api, UnsupportedVersion, Watch
+from extender.errors import ClusterError
+
+_SETTLE_SECONDS = 0.5
+"""After the first sync, bindings that were under way when we started get this long to show."""
+
+_LONGEST_PAUSE_SECONDS = 10.0
+
+log = structlog.get_logger()
+
+
+def wait_for(api: Api) -> None:
+    """Wait until the API server answers, for ever. Raises UnsupportedVersion where it is too old."""
+    pause = 1.0
+    while True:
+        try:
+            log.info("api server", version=api.check_version())
+            return
+        except UnsupportedVersion:
+            raise
+        except ClusterError as error:
+            log.warning("api server does not answer yet", error=str(error))
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+class Caches:
+    """Whether what the watches have brought can be trusted."""
+
+    def __init__(self, watches: Sequence[Watch], stale_seconds: float) -> None:
+        self._watches = watches
+        self._stale_seconds = stale_seconds
+        self._settled = threading.Event()
+
+    def settle(self) -> None:
+        """Wait for all watches to have listed, and a moment more; then be ready."""
+        for watch in self._watches:
+            watch.synced.wait()
+        time.sleep(_SETTLE_SECONDS)
+        self._settled.set()
+        log.info("ready")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until settled; False if that takes longer."""
+        return self._settled.wait(seconds)
+
+    def problem(self) -> str | None:
+        """Return what keeps us from being ready: caches not synced yet, or watches down for too long."""
+        if not self._settled.is_set():
+            return "caches are not synced yet"
+        for watch in self._watches:
+            if not watch.connected and watch.age_seconds() > self._stale_seconds:
+                return f"the watch of {watch.resource.name} has been down for more than {self._stale_seconds:g} s"
+        return None
+
+    def flight_time(self) -> float:
+        """Return the time that pods in flight grow old by; it stands still while a watch is down: nothing can land."""
+        return min(watch.connected_seconds() for watch in self._watches)
+
+    def ages(self) -> dict[str, float]:
+        """Return for how long each watch has been silent."""
+        return {watch.resource.name: watch.age_seconds() for watch in self._watches}

@@ -1,0 +1,97 @@
+"""Whose pod is it: the job, stage and queue that a pod belongs to, and the group that must start together.
+
+Ours first, then what the ecosystem writes. A name counts inside its namespace; the queue is the cluster's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+JOB_LABEL, STAGE_LABEL, QUEUE_LABEL = "dovetail.dev/job", "dovetail.dev/stage", "dovetail.dev/queue"
+
+_GROUPS = (
+    "kueue.x-k8s.io/pod-group-name",
+    "scheduling.x-k8s.io/pod-group",
+    "scheduling.k8s.io/group-name",
+    "scheduling.volcano.sh/group-name",
+    "volcano.sh/job-name",
+    "gang.scheduling.koordinator.sh/name",
+)
+_JOBS = (
+    "yunikorn.apache.org/app-id",
+    "applicationId",
+    "spark-app-selector",
+    "ray.io/cluster",
+    "training.kubeflow.org/job-name",
+    "jobset.sigs.k8s.io/jobset-name",
+    "leaderworkerset.sigs.k8s.io/name",
+    "batch.kubernetes.io/job-name",
+)
+_STAGES = (STAGE_LABEL, "volcano.sh/task-spec", "training.kubeflow.org/replica-type", "spark-role")
+_QUEUES = (
+    QUEUE_LABEL,
+    "kueue.x-k8s.io/queue-name",
+    "scheduling.volcano.sh/queue-name",
+    "volcano.sh/queue-name",
+    "yunikorn.apache.org/queue",
+)
+_LEAST = (
+    "kueue.x-k8s.io/pod-group-total-count",
+    "pod-group.scheduling.sigs.k8s.io/min-available",
+    "gang.scheduling.koordinator.sh/min-available",
+    "scheduling.volcano.sh/group-min-member",
+)
+ANNOTATIONS = frozenset(
+    {
+        "scheduling.k8s.io/group-name",
+        "scheduling.volcano.sh/group-name",
+        "gang.scheduling.koordinator.sh/name",
+        "yunikorn.apache.org/app-id",
+        "yunikorn.apache.org/queue",
+        "scheduling.volcano.sh/queue-name",
+        *_LEAST,
+    }
+)
+"""Of the names above those that are written as annotations too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """`stage` is empty where only the demand tells stages apart; `group` is the pod group, if any.
+
+    `least` is how many of the group must start together by what the pod itself says, 0 where it does not.
+    """
+
+    job: str = ""
+    stage: str = ""
+    queue: str = ""
+    group: str = ""
+    least: int = 0
+
+
+NOBODY = Identity()
+
+
+def identify(
+    namespace: str, uid: str, told: Mapping[str, str], *, pod_group: str | None = None, owner: str | None = None
+) -> Identity:
+    """Return a pod's identity from what it is `told` by labels and annotations.
+
+    `pod_group` is spec.schedulingGroup.podGroupName, `owner` the UID of the controlling owner.
+    """
+    group = pod_group or _first(told, _GROUPS)
+    job = told.get(JOB_LABEL) or group or _first(told, _JOBS)
+    return Identity(
+        job=f"{namespace}/{job}" if job else owner or uid,
+        stage=_first(told, _STAGES),
+        queue=_first(told, _QUEUES) or namespace,
+        group=f"{namespace}/{group}" if group else "",
+        least=_count(_first(told, _LEAST)) if group else 0,
+    )
+
+
+def _first(told: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((told[name] for name in names if told.get(name)), "")
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0

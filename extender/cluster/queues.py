@@ -1,0 +1,42 @@
+"""Queues: the groups that fairness is for, and the tree that they form."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """`weight` counts among siblings; `minimum` is the part of the cluster that it is sure of, in [0, 1].
+
+    Inside, jobs share (fair) or go in the order of their arrival (`fifo`).
+    """
+
+    name: str
+    weight: float = 1.0
+    minimum: float = 0.0
+    fifo: bool = False
+    parent: str = ""
+
+
+def mistakes_of(queues: Sequence[Queue]) -> Iterator[str]:
+    """Yield what is wrong between queues: a name twice, a parent that is not there, a parent below its own child."""
+    parents = {queue.name: queue.parent for queue in queues}
+    if len(parents) < len(queues):
+        names = [queue.name for queue in queues]
+        yield f"{next(name for name in names if names.count(name) > 1)!r} stands twice; accepted: each name once"
+        return
+    for queue in queues:
+        if queue.parent and queue.parent not in parents:
+            known = ", ".join(sorted(parents.keys() - {queue.name})) or "none"
+            yield f"the parent of {queue.name!r} is {queue.parent!r}, which is no queue here; there are: {known}"
+        elif _in_circle(queue.name, parents):
+            yield f"{queue.name!r} is above itself; accepted: parents that end in a queue without one"
+
+
+def _in_circle(name: str, parents: dict[str, str]) -> bool:
+    above, seen = parents.get(name, ""), 0
+    while above and seen <= len(parents):
+        if above == name:
+            return True
+        above, seen = parents.get(above, ""), seen + 1
+    return False

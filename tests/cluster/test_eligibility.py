@@ -1,0 +1,73 @@
+"""Which nodes a pod may go to: each row by Kubernetes' rules."""
+
+import pytest
+
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Toleration
+
+
+def allow(constraints, labels=None, taints=(), *, unschedulable=False):
+    return constraints.allow("n1", labels or {}, tuple(taints), unschedulable=unschedulable)
+
+
+def test_a_pod_without_constraints_goes_to_any_node_that_is_not_tainted_or_cordoned():
+    assert allow(ANYWHERE)
+    assert not allow(ANYWHERE, taints=[Taint("gpu", "", "NoSchedule")])
+    assert not allow(ANYWHERE, taints=[Taint("gpu", "", "NoExecute")])
+    assert allow(ANYWHERE, taints=[Taint("gpu", "", "PreferNoSchedule")])
+    assert not allow(ANYWHERE, unschedulable=True)
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerates"),
+    [
+        (Toleration("gpu", "Equal", "yes"), True),
+        (Toleration("gpu", "Equal", "no"), False),
+        (Toleration("gpu", "Exists"), True),
+        (Toleration("", "Exists"), True),
+        (Toleration("", "Equal", "yes"), False),
+        (Toleration("gpu", "Exists", "", "NoExecute"), False),
+        (Toleration("disk", "Exists"), False),
+    ],
+)
+def test_a_toleration_lets_a_pod_onto_a_tainted_node(toleration, tolerates):
+    taint = Taint("gpu", "yes", "NoSchedule")
+    assert allow(Constraints(tolerations=(toleration,)), taints=[taint]) == tolerates
+
+
+def test_a_cordon_is_tolerated_by_its_own_taint():
+    assert allow(
+        Constraints(tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),)), unschedulable=True
+    )
+
+
+def test_every_label_of_the_selector_must_be_there():
+    constraints = Constraints(selector=(("disk", "ssd"), ("zone", "a")))
+    assert allow(constraints, {"disk": "ssd", "zone": "a", "more": "x"})
+    assert not allow(constraints, {"disk": "ssd"})
+
+
+@pytest.mark.parametrize(
+    ("requirement", "met"),
+    [
+        (Requirement("zone", "In", ("a", "b")), True),
+        (Requirement("zone", "NotIn", ("a", "b")), False),
+        (Requirement("rack", "NotIn", ("a",)), True),
+        (Requirement("zone", "Exists"), True),
+        (Requirement("rack", "DoesNotExist"), True),
+        (Requirement("cores", "Gt", ("8",)), True),
+        (Requirement("cores", "Lt", ("16",)), False),
+        (Requirement("zone", "Gt", ("8",)), False),
+        (Requirement("metadata.name", "In", ("n1",), field=True), True),
+        (Requirement("metadata.name", "In", ("n2",), field=True), False),
+        (Requirement("zone", "Like", ("a",)), False),
+    ],
+)
+def test_each_operator_of_node_affinity(requirement, met):
+    assert allow(Constraints(terms=((requirement,),)), {"zone": "a", "cores": "16"}) == met
+
+
+def test_one_term_is_enough_and_an_empty_term_is_none():
+    a, b = Requirement("zone", "In", ("a",)), Requirement("zone", "In", ("b",))
+    assert allow(Constraints(terms=((a,), (b,))), {"zone": "b"})
+    assert not allow(Constraints(terms=((a, b),)), {"zone": "b"})
+    assert not allow(Constraints(terms=((),)), {"zone": "b"})
