@@ -191,13 +191,13 @@ def test_a_shuffle_needs_room_at_every_source():
     load[0, 2] = 9
     plan = once(cluster(ten, ten, allocated=load), waiting, explain=True)
     assert not pairs(plan)
-    assert plan.held[0] == "the nodes that hold its input have no disk read or network out to spare"
+    assert plan.held[0].text == "the nodes that hold its input have no disk read or network out to spare"
 
 
 def test_held_classes_say_in_words_what_is_short():
     plan = once(cluster((4, 4), allocated=[[3, 0, 0, 0, 0, 0]]), tasks((0, 1, (2, 1)), (0, 1, (9, 1))), explain=True)
-    assert plan.held[0] == "no node has enough free: mostly cpu is short"
-    assert plan.held[1] == "no node is large enough: too little cpu on every node"
+    assert plan.held[0].text == "no node has enough free: mostly cpu is short"
+    assert plan.held[1].text == "no node is large enough: too little cpu on every node"
 
 
 def test_a_starved_class_gets_the_node_that_is_free_for_it_soonest_reserved_and_keeps_it():
@@ -259,7 +259,7 @@ def test_a_cluster_without_nodes_has_an_empty_plan():
     waiting = tasks((0, 1, (1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 0)), (1, 1, (1,)))
     plan = once(cluster(), waiting, now=1000.0, explain=True)
     assert not pairs(plan)
-    assert plan.held[1] == "there are no nodes"
+    assert plan.held[1].text == "there are no nodes"
 
 
 @pytest.mark.parametrize("matching", ["machine", "pair"])
