@@ -119,7 +119,7 @@ class Board:
         if (
             not taken
             or not self.left[task_class]
-            or (visit.near[visit.picked] and not self._readable(task_class, node))
+            or (visit.near[visit.picked] and not self.sources.local[task_class, node])
         ):
             visit.leave_out()
         return taken
@@ -254,14 +254,11 @@ class Board:
             limit[DISK_READ] -= self.sources.kept[node]
         return limit
 
-    def _readable(self, task_class: int, node: int) -> bool:
-        return bool(self.sources.local[task_class, node] > 0)
-
     def _reads_there(self, task_class: int, node: int) -> bool:
         """Whether a task of the class would read there."""
         if self.classes.own[task_class]:
             return True
-        return self._readable(task_class, node) and bool(
+        return bool(self.sources.local[task_class, node]) and bool(
             (self.classes.here_needs[task_class] <= self._limit(node)).all()
         )
 
