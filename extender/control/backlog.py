@@ -50,7 +50,7 @@ class Stage(Enum):
 Key = tuple[object, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Job:
     """The pods of one job; `arrived` is when its first one was created."""
 
@@ -61,7 +61,7 @@ class Job:
     classes: dict[Key, "TaskClass"] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TaskClass:
     """The pods of one stage that ask for the same, in the order of their creation, by where they are on their way."""
 
@@ -153,29 +153,25 @@ class Backlog:
         with self.lock:
             return self._known.get(uid)
 
-    def take(self, of: TaskClass, count: int, now: float) -> list[Pod]:
-        """Take the oldest ready pods of a class for release; they are not ready again until `give_back`, or news."""
+    def take(self, of: TaskClass, now: float, until: float) -> Pod | None:
+        """Take the oldest ready pod of a class for release; it is not ready again until then, or until news of it."""
         with self.lock:
-            taken = [pod for uid, pod in of.pods[Stage.READY].items() if uid not in self.releasing][:count]
-            for pod in taken:
-                self.releasing[pod.uid] = now
-            of.released_at = max(of.released_at, now) if taken else of.released_at
-            return taken
+            pod = next((pod for uid, pod in of.pods[Stage.READY].items() if uid not in self.releasing), None)
+            if pod is not None:
+                self.releasing[pod.uid] = until
+                of.released_at = max(of.released_at, now)
+            return pod
 
-    def claim(self, pod: Pod, now: float) -> None:
-        """Note that a pod is being written to; it is left alone until `give_back`, or news."""
+    def claim(self, uid: str, until: float) -> None:
+        """Note that a pod is being written to, or was in vain; it is left alone until then, or until news of it."""
         with self.lock:
-            self.releasing[pod.uid] = now
+            if uid in self._known:
+                self.releasing[uid] = until
 
-    def give_back(self, uid: str) -> None:
-        """Make a pod ready again, whose release failed."""
+    def expire(self, now: float) -> None:
+        """Let go of what was taken or claimed until now: no news of it has come."""
         with self.lock:
-            self.releasing.pop(uid, None)
-
-    def expire(self, before: float) -> None:
-        """Give back what was taken before this time: neither a failure nor news of it has come."""
-        with self.lock:
-            for uid in [uid for uid, since in self.releasing.items() if since < before]:
+            for uid in [uid for uid, until in self.releasing.items() if until <= now]:
                 del self.releasing[uid]
 
     def ready(self, of: TaskClass) -> int:
@@ -211,7 +207,7 @@ class Backlog:
         if not self.has_place(pod):
             self._lose(pod.uid)
             return
-        if known is not None and (known.gates, known.node) != (pod.gates, pod.node):
+        if known is not None and _has_moved(known, pod):
             self.releasing.pop(pod.uid, None)
         before = self._where.get(pod.uid)
         if pod.finished or (pod.leaving and pod.node is None):
@@ -294,3 +290,9 @@ def stage_of(pod: Pod) -> Stage:
     if len(pod.gates) > 1:
         return Stage.GATED
     return Stage.NOMINATED if pod.promised is not None else Stage.READY
+
+
+def _has_moved(before: Pod, after: Pod) -> bool:
+    """Say whether this is news of a write that was under way: released, bound, or rid of our nomination."""
+    cleared = before.promised is not None and after.promised is None
+    return cleared or (before.gates, before.node) != (after.gates, after.node)

@@ -25,6 +25,9 @@ from extender.verdict import judge
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
 HOWS = (NOMINATED, COMPLETED, PREEMPTING, SCALE_UP)
 
+_AFTER_FAILURE_SECONDS = 1.0
+"""A pod whose write failed is left alone for so long: by then there is news of it, or it is tried again."""
+
 log = structlog.get_logger()
 
 
@@ -93,7 +96,7 @@ class Releaser:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
         if not self.leads():
             return 0
-        self.backlog.expire(now - self.pace.assume_seconds)
+        self.backlog.expire(now)
         flights = self.ledger.in_flight(self.flight_time())
         snapshot = self.ledger.snapshot(self.flight_time())
         turns = self._left_behind(snapshot, now)
@@ -112,7 +115,7 @@ class Releaser:
         turns = []
         for pod in self._not_claimed(Stage.NOMINATED):
             if pod.nominated == pod.promised and self._fits(snapshot, pod, pod.promised or ""):
-                self.backlog.claim(pod, now)
+                self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
                 turns.append(Turn(pod, None, COMPLETED))
             else:
                 self._clear(pod, now)
@@ -169,12 +172,14 @@ class Releaser:
                 if gang >= 0:
                     begun.add(gang)
             of = made.classes[row]
-            for pod in self.backlog.take(of, 1, now):
+            pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
+            if pod is not None:
                 turns.append(Turn(pod, snapshot.layout.names[node], NOMINATED, score))
         return turns
 
     def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Turn]:
-        return [Turn(pod, None, how) for pod in self.backlog.take(of, 1, now)]
+        pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
+        return [] if pod is None else [Turn(pod, None, how)]
 
     # -- writing
 
@@ -192,7 +197,7 @@ class Releaser:
             self._require_lead()
             self.writer.release(pod)
         except ClusterError as error:
-            self.backlog.give_back(pod.uid)
+            self.backlog.claim(pod.uid, now + _AFTER_FAILURE_SECONDS)
             self.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error))
             return
@@ -211,7 +216,7 @@ class Releaser:
         )
 
     def _clear(self, pod: Pod, now: float) -> None:
-        self.backlog.claim(pod, now)
+        self.backlog.claim(pod.uid, now + _AFTER_FAILURE_SECONDS)
         self.run_soon(lambda: self._write_clear(pod))
 
     def _write_clear(self, pod: Pod) -> None:
@@ -221,8 +226,6 @@ class Releaser:
             log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except ClusterError as error:
             log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error))
-        finally:
-            self.backlog.give_back(pod.uid)
 
     def _require_lead(self) -> None:
         if not self.leads():

@@ -130,7 +130,8 @@ class Rounds:
         key = (layout, self._backlog.nodes_version)
         if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
             self._allowed, self._allowed_for = {}, key
-        barred = ~np.array([self.allowed(it.like, layout) for it in classes]).reshape(len(classes), len(layout.names))
+        allowed = np.array([self.allowed(it.like, layout) for it in classes], dtype=np.bool_)
+        barred = ~allowed.reshape(len(classes), len(layout.names))
         return barred if barred.any() else None
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
@@ -225,10 +226,10 @@ class Rounds:
             return self._running[1]
         usual = self._backlog.usual_seconds()
         running = [
-            (layout.rows[pod.node], max((pod.started or now) + it.seconds(usual), now), layout.vector(pod.demand))
+            (layout.rows[node], max((pod.started or now) + it.seconds(usual), now), layout.vector(pod.demand))
             for it in self._backlog.classes()
             for pod in it.pods[Stage.RUNNING].values()
-            if pod.node in layout.rows
+            if (node := pod.node or "") in layout.rows
         ]
         found = Running(
             node=np.array([node for node, _, _ in running], dtype=np.intp),

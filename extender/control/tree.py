@@ -33,7 +33,7 @@ class QueueTree:
 
     def minimum(self, queue: str) -> float:
         """Return the part of the cluster that a queue is sure of."""
-        return self._minimum.get(queue, 0.0)
+        return float(self._minimum.get(queue, 0.0))
 
     def shares(self, of: Sequence[str]) -> tuple[Sequence[str], Rows, Floats]:
         """Return the queues that are active, the row of each of these among them, and their fair shares [Q]."""
