@@ -67,7 +67,6 @@ class Board:
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
         self.alive = classes & (np.array(self.left) > 0)
-        self.alive[list(self.sources.dead)] = False
         self.patient = True
         self.turns.among(np.where(self.alive, self.left, 0))
 

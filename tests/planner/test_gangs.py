@@ -40,10 +40,12 @@ def test_a_gang_counts_over_its_classes():
     assert started(once(cluster((5,)), waiting), 2) == [1, 3]
 
 
-def test_of_two_gangs_that_fit_one_at_a_time_one_goes():
-    # 8 CPUs, two gangs of 5: matched together, both get less, or one of them too little.
+@pytest.mark.parametrize("fairness", [0.0, 0.9])
+def test_of_two_gangs_that_fit_one_at_a_time_one_goes(fairness):
+    # 8 CPUs, two gangs of 5: matched together one gets 5 and one 3; in fair turns both get 4.
     waiting = with_gangs(tasks((0, 5, (1,)), (1, 5, (1,))), [0, 1], [5, 5])
-    assert sorted(started(once(cluster((4,), (4,)), waiting, KEEN), 2)) == [0, 5]
+    plan = once(cluster((4,), (4,)), waiting, Policy(fairness=fairness))
+    assert sorted(started(plan, 2)) == [0, 5]
 
 
 def test_a_gang_of_which_enough_runs_is_as_single_tasks():
@@ -82,6 +84,14 @@ def test_of_starved_gangs_the_one_that_waited_longest_goes_first_and_one_that_do
     assert started(plan, 4) == [0, 0, 3, 1]
 
 
+def test_a_starved_gang_does_not_go_before_its_fifo_queues_head():
+    waiting = with_gangs(tasks((0, 2, (1,)), (0, 3, (1,))), [-1, 0], [3], since=np.array([999.0, 0.0]))
+    assert started(once(cluster((4,)), waiting, now=1000.0), 2) == [1, 3]
+    in_line = replace(waiting, behind=np.array([0, 1]))
+    assert started(once(cluster((4,)), in_line, now=1000.0), 2) == [2, 0]
+    assert started(once(cluster((5,)), in_line, now=1000.0), 2) == [2, 3]
+
+
 def test_no_node_is_reserved_for_one_task_of_a_gang():
     waiting = with_gangs(tasks((0, 2, (4,))), [0], [2])
     plan = once(cluster((4,), (4,), allocated=[[0] * 6, [1, *[0] * 5]]), waiting, now=1000.0)
@@ -93,6 +103,7 @@ def test_a_gang_is_planned_with_the_lowest_of_its_priorities():
     # The leader outranks the single task, its workers do not.
     waiting = with_gangs(tasks((0, 1, (2,)), (0, 2, (1,)), (1, 1, (3,))), [0, 0, -1], [3], priority=np.array([9, 0, 5]))
     assert started(once(cluster((4,)), waiting), 3) == [0, 0, 1]
+    assert started(once(cluster((7,)), waiting), 3) == [1, 2, 1]
 
 
 def test_a_gang_of_a_higher_priority_is_not_left_out_for_one_of_a_lower():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from extender.cluster.waiting import Running, Spread
+from extender.cluster.waiting import Blocks, Running, Spread
 from extender.planner import Policy
 from tests.planner.scenes import cluster, left_in, left_out, load_of, once, pairs, real_scenes, tasks
 
@@ -47,7 +47,7 @@ def test_a_node_reserved_for_a_higher_priority_is_not_for_lower_ones_but_a_lower
 def test_fairness_is_among_those_of_one_level():
     # Of priority 1 wait jobs 1 and 2, and 1 has more than its share: 2 goes, though job 0 is the furthest below its.
     waiting = tasks((0, 9, (1,)), (1, 9, (2,)), (2, 9, (2,)), held=[[0] * 6, [6, *[0] * 5], [1, *[0] * 5]])
-    plan = once(cluster((9,), allocated=[[7, *[0] * 5]]), with_priority(waiting, 0, 1, 1), Policy(fairness=0.6))
+    plan = once(cluster((9,), allocated=[[7, *[0] * 5]]), with_priority(waiting, 0, 1, 1), Policy(fairness=0.9))
     assert pairs(plan) == [(2, 0)]
 
 
@@ -59,6 +59,14 @@ def test_a_disk_is_not_kept_for_shuffles_of_a_lower_priority():
     assert not pairs(once(snapshot, waiting))
     assert not pairs(once(snapshot, with_priority(waiting, 0, 1)))
     assert pairs(once(snapshot, with_priority(waiting, 1, 0))) == [(0, 0)]
+
+
+def test_a_lower_priority_waits_for_its_blocks_even_if_a_higher_one_had_to_read_from_elsewhere():
+    # n0 has the most room and no block; n1 holds those of both classes, but no room for both of the first.
+    first, second = (Blocks(np.array([[1]] * count), np.ones(count, bool), 2) for count in (2, 1))
+    waiting = with_priority(tasks((0, 2, (2, 1), 5, first), (1, 1, (1, 1), 5, second)), 1, 0)
+    plan = once(cluster((9, 9, 50, 50, 50, 50), (3, 3, 50, 50, 50, 50)), waiting)
+    assert sorted(pairs(plan)) == [(0, 0), (0, 1), (1, 1)]
 
 
 def test_one_priority_for_all_is_as_none():
