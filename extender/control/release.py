@@ -144,7 +144,7 @@ class Releaser:
         made = self.rounds.next(snapshot.layout, now)
         if not made.classes:
             return []
-        plan = self.planner.plan(snapshot, made.waiting, now)
+        plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
         turns = self._turns(made, plan, snapshot, slots, now)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
         for of in self._outlets.preempting(snapshot, [it for it in made.classes if id(it) not in taken]):
