@@ -21,14 +21,18 @@ def block(kind):
     return found
 
 
-def test_the_pod_monitor_selects_the_pods_and_names_their_port(objects):
+def test_the_pod_monitor_selects_the_pods_and_names_their_ports(objects):
     monitor = block("PodMonitor")["spec"]
-    (endpoint,) = monitor["podMetricsEndpoints"]
-    labels = only(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    ports = set()
+    for name in ("dovetail", "dovetail-control"):
+        labels = only(objects, "Deployment", name)["spec"]["template"]["metadata"]["labels"]
+        assert monitor["selector"]["matchLabels"].items() <= labels.items()
+        ports |= {it["name"] for found in containers(objects, name).values() for it in found["ports"]}
 
-    assert monitor["selector"]["matchLabels"].items() <= labels.items()
-    assert endpoint["port"] in {it["name"] for it in containers(objects)["extender"]["ports"]}
-    assert endpoint["path"] == "/metrics"
+    scraped = [it["port"] for it in monitor["podMetricsEndpoints"]]
+    assert scraped == ["extender", "control"]
+    assert ports - set(scraped) <= {"scheduler"}
+    assert {it["path"] for it in monitor["podMetricsEndpoints"]} == {"/metrics"}
 
 
 def test_metrics_that_the_page_names_are_exported():
@@ -54,8 +58,9 @@ def test_the_network_policies_render_in_their_modes(helm):
     assert [it.get("mode", "scheduler") for it in shown] == ["scheduler", "existing"]
     for values in shown:
         text = template(helm, {**values, "existing": {"clusterIP": SERVICE_ADDRESS}})
-        policy = only(list(yaml.safe_load_all(text)), "NetworkPolicy")
-        assert policy["spec"]["ingress"][0]["from"] == values["networkPolicy"]["from"]
+        for name in ("dovetail", "dovetail-control"):
+            policy = only(list(yaml.safe_load_all(text)), "NetworkPolicy", name)
+            assert policy["spec"]["ingress"][0]["from"] == values["networkPolicy"]["from"]
 
 
 def test_kubeadm_and_the_static_pod_mount_the_same_file():

@@ -17,6 +17,7 @@ from tests.chart.rbac import ACCOUNT, granted
 
 MODES = ("scheduler", "existing")
 STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
+HOOK = list(yaml.safe_load_all((ROOT / "manifests" / "drain.yaml").read_text()))
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 
 
@@ -35,12 +36,16 @@ def namespace(control_plane, objects):
     """Make the namespace, restricted as the manifests say, and the ServiceAccount that its pods need."""
     first, *rest = objects
     assert first["kind"] == "Namespace"
-    control_plane.apply([first, *(it for it in rest if it["kind"] == "ServiceAccount")])
+    control_plane.apply([first, *(it for it in rest + HOOK if it["kind"] == "ServiceAccount")])
 
 
-def pod_of(objects):
-    """Return the pod that the Deployment's controller would create."""
-    (template,) = [it["spec"]["template"] for it in objects if it["kind"] == "Deployment"]
+def pod_of(objects, name):
+    """Return the pod that the controller of the Deployment or Job of this name would create."""
+    (template,) = [
+        it["spec"]["template"]
+        for it in objects
+        if it["kind"] in ("Deployment", "Job") and it["metadata"]["name"] == name
+    ]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -77,17 +82,18 @@ def may(control_plane, user, verb, resource, *, group="", name="", namespace="de
 
 @pytest.mark.usefixtures("namespace")
 def test_the_api_server_accepts_every_object(control_plane, objects):
-    accepted = control_plane.apply(objects, **STRICT)
+    accepted = control_plane.apply(objects + HOOK, **STRICT)
 
-    assert [it["metadata"]["name"] for it in accepted] == [it["metadata"]["name"] for it in objects]
+    assert [it["metadata"]["name"] for it in accepted] == [it["metadata"]["name"] for it in objects + HOOK]
 
 
 @pytest.mark.usefixtures("namespace")
-def test_a_restricted_namespace_admits_the_pods(control_plane, objects):
-    pod = pod_of(objects)
+@pytest.mark.parametrize("name", ["dovetail", "dovetail-control", "dovetail-drain"])
+def test_a_restricted_namespace_admits_the_pods(control_plane, objects, name):
+    pod = pod_of(objects + HOOK, name)
 
     (admitted,) = control_plane.apply([pod], **STRICT)
-    assert admitted["spec"]["serviceAccountName"] == "dovetail"
+    assert admitted["spec"]["serviceAccountName"] == name
 
     pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
     with pytest.raises(RequestRefused, match="violates PodSecurity"):
@@ -194,7 +200,7 @@ def test_the_schedulers_image_is_the_version_that_the_tests_run():
     (pod,) = [
         it["spec"]["template"]["spec"]
         for it in yaml.safe_load_all((ROOT / "manifests" / "scheduler.yaml").read_text())
-        if it["kind"] == "Deployment"
+        if it["kind"] == "Deployment" and it["metadata"]["name"] == "dovetail"
     ]
     kubernetes = pins.control_plane()[0].version
 
