@@ -139,7 +139,7 @@ class Api:
 
     def _write(self, method: str, path: str, body: object, content: str) -> None:
         """Write, and have only the object's metadata sent back: the whole of it would cost as much again."""
-        self._call(method, path, (), body, _WRITE_SECONDS, content, _METADATA_ONLY).release_conn()
+        self._call(method, path, (), body, _WRITE_SECONDS, content, _METADATA_ONLY).read()
 
     def _call(
         self,
