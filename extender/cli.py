@@ -40,6 +40,22 @@ def serve(config: Path | None, kubeconfig: Path | None) -> None:
 
 
 @cli.command()
+@click.option("--config", type=_FILE, help="Settings file (kind: DovetailConfiguration). Default: built-in settings.")
+@click.option("--kubeconfig", type=_FILE, help="How to reach the API server. Default: the cluster that we run in.")
+def control(config: Path | None, kubeconfig: Path | None) -> None:
+    """Release held pods in their turn: nominate the node that the plan chose, then remove the gate.
+
+    Acts only while it holds its Lease, so several replicas may run. Also serves /livez, /readyz and /metrics. Logs to
+    standard error. SIGTERM finishes what is being written, gives the Lease up, then ends.
+    """
+    from extender import settings
+    from extender.app.controlling import control as run
+
+    found = settings.load(config) if config else settings.Settings()
+    run(found, kubeconfig)
+
+
+@cli.command()
 @click.option("--config", type=_FILE, help="Settings file; names our schedulers. Default: built-in settings.")
 @click.option("--kubeconfig", type=_FILE, help="How to reach the API server. Default: the cluster that we run in.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

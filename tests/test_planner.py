@@ -3,85 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.snapshot import Nominations, Snapshot, layout_of
-from extender.cluster.waiting import Blocks, Jobs, Running, Spread, Waiting
+from extender.cluster.waiting import Blocks, Running, Spread
 from extender.errors import SettingsError
-from extender.planner import Carried, Planner, Policy, plan_once
-
-NOBODY = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((0, 6)))
-
-
-def cluster(*capacities, allocated=None, names=None):
-    names = names or [f"n{i}" for i in range(len(capacities))]
-    nodes = {
-        name: Node(name, {d: float(c) for d, c in zip(DIMENSIONS, row, strict=False) if np.isfinite(c)})
-        for name, row in zip(names, capacities, strict=True)
-    }
-    layout = layout_of(nodes)
-    load = np.zeros(layout.capacity.shape) if allocated is None else np.array(allocated, float)
-    return Snapshot(0, 0, layout, load, np.zeros_like(load), NOBODY)
-
-
-def tasks(*classes, work=None, since=0.0, running=None, held=None):
-    """Each class: (job, count, demand of up to 6, reading, inputs, finished)."""
-    jobs = 1 + max(c[0] for c in classes)
-    rows = [(*c, *(None,) * (6 - len(c))) for c in classes]
-    demand = np.array([[*c[2], *(0.0,) * (6 - len(c[2]))] for c in rows], float)
-    return Waiting(
-        names=[f"class{i}" for i in range(len(rows))],
-        job=np.array([c[0] for c in rows]),
-        count=np.array([c[1] for c in rows]),
-        demand=demand,
-        reading=np.array([float(c[3] or 0.0) for c in rows]),
-        inputs=[c[4] for c in rows],
-        duration=np.full(len(rows), 10.0),
-        since=np.full(len(rows), since),
-        finished=np.array([float(c[5] or 0.0) for c in rows]),
-        jobs=Jobs(
-            names=[f"job{j}" for j in range(jobs)],
-            queue=np.zeros(jobs, np.intp),
-            weight=np.ones(jobs),
-            allocated=np.zeros((jobs, 6)) if held is None else np.array(held, float),
-            work=np.ones(jobs) if work is None else np.array(work, float),
-            queue_names=["default"],
-            queue_weight=np.ones(1),
-        ),
-        running=running,
-    )
-
-
-def once(snapshot, waiting, policy=None, now=0.0, carried=None, explain=False):
-    return plan_once(policy or Policy(), snapshot, waiting, now, carried or Carried(), explain=explain)
-
-
-def pairs(plan):
-    return list(zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), strict=True))
-
-
-def load_of(snapshot, waiting, plan):
-    """Add up what the plan takes of every node, one assignment at a time."""
-    load = snapshot.allocated.copy()
-    a = plan.assignments
-    for c, m, s in zip(a.task_class.tolist(), a.node.tolist(), a.source.tolist(), strict=True):
-        load[m] += waiting.demand[c]
-        inputs, rate = waiting.inputs[c], waiting.reading[c]
-        if isinstance(inputs, Spread):
-            for n, r in zip(inputs.nodes.tolist(), inputs.rates.tolist(), strict=True):
-                load[n, 2] += r
-                if n != m:
-                    load[n, 5] += r
-                    load[m, 4] += r
-        else:
-            source = m if inputs is None else s
-            load[source, 2] += rate
-            if source != m:
-                load[source, 5] += rate
-                load[m, 4] += rate
-    return load
+from extender.planner import Carried, Planner, Policy
+from tests.planner.scenes import cluster, load_of, once, pairs, scenes, tasks
 
 
 @pytest.mark.parametrize("matching", ["machine", "pair"])
@@ -191,13 +118,13 @@ def test_a_shuffle_needs_room_at_every_source():
     load[0, 2] = 9
     plan = once(cluster(ten, ten, allocated=load), waiting, explain=True)
     assert not pairs(plan)
-    assert plan.held[0] == "the nodes that hold its input have no disk read or network out to spare"
+    assert plan.held[0].text == "the nodes that hold its input have no disk read or network out to spare"
 
 
 def test_held_classes_say_in_words_what_is_short():
     plan = once(cluster((4, 4), allocated=[[3, 0, 0, 0, 0, 0]]), tasks((0, 1, (2, 1)), (0, 1, (9, 1))), explain=True)
-    assert plan.held[0] == "no node has enough free: mostly cpu is short"
-    assert plan.held[1] == "no node is large enough: too little cpu on every node"
+    assert plan.held[0].text == "no node has enough free: mostly cpu is short"
+    assert plan.held[1].text == "no node is large enough: too little cpu on every node"
 
 
 def test_a_starved_class_gets_the_node_that_is_free_for_it_soonest_reserved_and_keeps_it():
@@ -259,7 +186,7 @@ def test_a_cluster_without_nodes_has_an_empty_plan():
     waiting = tasks((0, 1, (1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 0)), (1, 1, (1,)))
     plan = once(cluster(), waiting, now=1000.0, explain=True)
     assert not pairs(plan)
-    assert plan.held[1] == "there are no nodes"
+    assert plan.held[1].text == "there are no nodes"
 
 
 @pytest.mark.parametrize("matching", ["machine", "pair"])
@@ -269,34 +196,6 @@ def test_a_shuffle_that_fits_only_on_its_full_source_goes_there(matching):
     snapshot = cluster((1, 1, 100, 10, 10, 10), (2, 2, 100, 10, 10, 10))
     waiting = tasks((0, 1, (2,), 10, first), (1, 1, (1,), 5, second), work=[1, 100])
     assert sorted(pairs(once(snapshot, waiting, Policy(matching=matching, fairness=0)))) == [(0, 1), (1, 0)]
-
-
-@st.composite
-def scenes(draw):
-    nodes = draw(st.integers(1, 5))
-    amount = st.sampled_from([0.0, 1.0, 2.0, 4.0, 8.0, float("inf")])
-    capacities = [draw(st.tuples(*[amount] * 6)) for _ in range(nodes)]
-    classes = []
-    for _ in range(draw(st.integers(1, 5))):
-        demand = draw(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0, 3.0])] * draw(st.sampled_from([2, 6]))))
-        count, reading = draw(st.integers(0, 4)), draw(st.sampled_from([0.0, 1.0, 2.0]))
-        kind = draw(st.sampled_from(["own", "blocks", "spread"]))
-        inputs = None
-        if kind == "blocks":
-            copies = [[draw(st.integers(0, nodes - 1))] for _ in range(count)]
-            inputs = Blocks(np.array(copies, np.intp).reshape(count, 1), np.ones(count, bool), nodes)
-        if kind == "spread":
-            inputs = Spread(np.arange(nodes), np.full(nodes, reading))
-            reading *= nodes
-        classes.append((draw(st.integers(0, 2)), count, demand, reading, inputs, draw(st.sampled_from([0.0, 0.95]))))
-    policy = Policy(
-        matching=draw(st.sampled_from(["machine", "pair"])),
-        rule=draw(st.sampled_from(["dot", "cosine", "l2-norm-diff", "ffd-prod"])),
-        sharing=draw(st.sampled_from(["drf", "slots", "deficit"])),
-        fairness=draw(st.sampled_from([0.0, 0.25, 0.9])),
-        starved_after=draw(st.sampled_from([0.0, 600.0])),
-    )
-    return capacities, classes, policy
 
 
 @settings(max_examples=150, deadline=None)

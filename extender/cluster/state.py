@@ -137,6 +137,51 @@ class Ledger:
                 self._charge_flight(self._flights[pod.uid], 1.0)
             return True
 
+    def promise(self, pod: Pod, node: str | None, now: float, *, preempts: bool = False) -> None:
+        """Put a pod in flight to one node, for whoever decides alone where pods go; to none if it is to find one."""
+        with self._changed:
+            if self._layout_is_old:
+                self._lay_out()
+            self._land(pod.uid)
+            if not self._has_arrived(pod.uid):
+                candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
+                row = self._layout.rows.get(node or "")
+                if row is not None:
+                    candidates[row] = True
+                self._assumed += 1
+                self._flights[pod.uid] = Flight(pod, candidates, now, preempts)
+                self._charge_flight(self._flights[pod.uid], 1.0)
+
+    def in_flight(self, now: float) -> set[str]:
+        """Return the pods in flight; those that have been for too long are dropped first."""
+        with self._changed:
+            self._expire(now)
+            return set(self._flights)
+
+    def below(self, priority: int) -> Floats:
+        """Return what pods of a lower priority hold, by the rows of the current layout [N, R]."""
+        with self._changed:
+            if self._layout_is_old:
+                self._lay_out()
+            held = np.zeros(self._layout.capacity.shape)
+            for node, uids in self._held.items():
+                row = self._layout.rows.get(node)
+                for uid in uids if row is not None else ():
+                    if self._pods[uid].priority < priority:
+                        held[row] += self._layout.vector(self._pods[uid].demand)
+            return held
+
+    def preempting(self) -> int:
+        """Return how many pods in flight preempt."""
+        with self._changed:
+            return sum(flight.preempts for flight in self._flights.values())
+
+    def least_priority(self) -> int | None:
+        """Return the lowest priority of all pods that hold a node; None where none does."""
+        with self._changed:
+            held = (uid for uids in self._held.values() for uid in uids)
+            return min((self._pods[uid].priority for uid in held), default=None)
+
     def forget(self, uid: str) -> None:
         """Take a pod out of flight: it is being asked about anew, or will not arrive."""
         with self._changed:

@@ -112,6 +112,12 @@ class Waiting:
     `since` [C] when the class became able to run or last had a task started, whichever is later; `finished` [C] the
     part of its stage that is done, in [0, 1]. `left_seconds` is the least time that all that is left, waiting or
     running, keeps the cluster busy: by the resource of which it needs most (infinite: not known).
+
+    The rest is for real clusters; None: there is no such thing. `priority` [C] is the value of its PriorityClass:
+    higher ones go first, before fairness. `behind` [C] is how many jobs of its FIFO queue come before it (0 in a fair
+    queue); such a queue is one row of `jobs`, whatever its jobs. `barred` [C, N] are the nodes that the class may not
+    use. `gang` [C] is the row of its gang, -1 for none; of gang g a plan starts at least `gang_least[g]` tasks [G] over
+    all its classes, or none: what of its minimum does not run yet.
     """
 
     names: Sequence[str]
@@ -126,3 +132,8 @@ class Waiting:
     jobs: Jobs
     running: Running | None = None
     left_seconds: float = np.inf
+    priority: Counts | None = None
+    behind: Counts | None = None
+    barred: NDArray[np.bool_] | None = None
+    gang: Rows | None = None
+    gang_least: Counts | None = None

@@ -11,6 +11,7 @@ from extender.controlplane.component import Launch
 
 ETCD, APISERVER, CONTROLLERS, KWOK = "etcd", "kube-apiserver", "kube-controller-manager", "kwok"
 EXTENDER = "dovetail"
+CONTROL = "dovetail-control"
 SCHEDULER = "kube-scheduler"
 
 _NEVER = "24h"
@@ -148,7 +149,7 @@ def _client_flags(ground: Ground, kubeconfig: Path, port: int) -> dict[str, obje
     }
 
 
-def extender(ground: Ground, name: str, port: int, kubeconfig: Path, settings: Path) -> Launch:
-    """Return how to start `dovetail serve`, from this installation."""
-    command = [sys.executable, "-m", "extender", "serve", f"--config={settings}", f"--kubeconfig={kubeconfig}"]
+def extender(ground: Ground, name: str, port: int, kubeconfig: Path, settings: Path, verb: str = "serve") -> Launch:
+    """Return how to start `dovetail serve`, or another of its services, from this installation."""
+    command = [sys.executable, "-m", "extender", verb, f"--config={settings}", f"--kubeconfig={kubeconfig}"]
     return Launch(name, command, ground.folder / "logs" / f"{name}.log", f"http://127.0.0.1:{port}/readyz")

@@ -17,7 +17,7 @@ from extender.controlplane import launches, ports, rest
 from extender.controlplane.certs import Authority
 from extender.controlplane.component import Component, Launch
 from extender.controlplane.guard import Guard
-from extender.controlplane.launches import APISERVER, CONTROLLERS, ETCD, EXTENDER, KWOK, SCHEDULER, Ground
+from extender.controlplane.launches import APISERVER, CONTROL, CONTROLLERS, ETCD, EXTENDER, KWOK, SCHEDULER, Ground
 from extender.controlplane.pins import OLDEST_KUBERNETES
 from extender.errors import ControlPlaneError
 
@@ -181,6 +181,22 @@ class ControlPlane:
 
         The address and the port are filled in; returns once it is ready.
         """
+        return self._add_service("serve", settings, user, group, name)
+
+    def add_control(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        user: str = ADMIN,
+        group: str | None = None,
+        name: str = CONTROL,
+    ) -> str:
+        """Start `dovetail control` with these settings as `user`; return the address of its metrics."""
+        return self._add_service("control", settings, user, group, name)
+
+    def _add_service(
+        self, verb: str, settings: Mapping[str, Any] | None, user: str, group: str | None, name: str
+    ) -> str:
         if name in self._components:
             raise ControlPlaneError(f"there is a component {name!r} already; choose another name")
         (port,) = ports.pick(1)
@@ -191,7 +207,8 @@ class ControlPlane:
         path.write_text(yaml.safe_dump(told))
         self._ground.ports[name] = port
         kubeconfig = self.admin if user == ADMIN else self.kubeconfig(user, group)
-        self._run(launches.extender(self._ground, name, port, kubeconfig, path)).wait_healthy(_HEALTHY_SECONDS)
+        launch = launches.extender(self._ground, name, port, kubeconfig, path, verb)
+        self._run(launch).wait_healthy(_HEALTHY_SECONDS)
         return f"http://127.0.0.1:{port}"
 
     def remove_scheduler(self, name: str = SCHEDULER) -> None:

@@ -3,8 +3,20 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.plan import Assignments, Carried, Plan, Scheduler, Terms
+from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, Plan, Scheduler, Terms
 from extender.planner.planning import Planner, plan_once
 from extender.planner.tuning import Policy
 
-__all__ = ["Assignments", "Carried", "Plan", "Planner", "Policy", "Scheduler", "Terms", "plan_once"]
+__all__ = [
+    "HELD_KINDS",
+    "Assignments",
+    "Carried",
+    "Held",
+    "HeldKind",
+    "Plan",
+    "Planner",
+    "Policy",
+    "Scheduler",
+    "Terms",
+    "plan_once",
+]

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
-from extender.planner.plan import Assignments, Carried, Terms
+from extender.planner.plan import Carried
 from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
 from extender.planner.sources import Sources
+from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.turns import Turns
 from extender.planner.visit import Visit
@@ -34,6 +35,8 @@ class Board:
     ) -> None:
         """Take what `prepared` made of this snapshot's layout and what waits."""
         self.policy, self.snapshot, self.waiting, self.classes = policy, snapshot, waiting, classes
+        self.carried, self.taken = carried, Taken()
+        self.reserved: dict[str, str] = {}
         self.free = classes.capacity - (snapshot.allocated + snapshot.in_flight).T
         nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=_UNLIMITED, uid="")
         if nominated is not None:
@@ -60,8 +63,12 @@ class Board:
         self._candidates = np.zeros(0, dtype=np.int64)
         self._visit: Visit | None = None
         self._latest = (0.0, 0.0)
-        self._taken: list[tuple[int, int, int, int]] = []
-        self._terms: list[tuple[float, float, float, float, float, bool, bool]] = []
+
+    def admit(self, classes: Mask) -> None:
+        """Let only these classes [C] go from now on."""
+        self.alive = classes & (np.array(self.left) > 0)
+        self.patient = True
+        self.turns.among(np.where(self.alive, self.left, 0))
 
     # What matching asks for
 
@@ -72,7 +79,7 @@ class Board:
         """
         self._visit = None
         rows = (self.alive if self.patient else self.spared & self.alive).nonzero()[0]
-        nodes = self._with_room(rows)
+        nodes = self.with_room(rows)
         if not len(nodes):
             return
         near, far = self.fits(rows, nodes)
@@ -111,7 +118,7 @@ class Board:
         if (
             not taken
             or not self.left[task_class]
-            or (visit.near[visit.picked] and not self._readable(task_class, node))
+            or (visit.near[visit.picked] and not self.sources.local[task_class, node])
         ):
             visit.leave_out()
         return taken
@@ -129,7 +136,7 @@ class Board:
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
         free, sources, classes = self.free[:, nodes], self.sources, self.classes
-        fits = np.ones((len(rows), len(nodes)), dtype=np.bool_)
+        fits = self.allowed(rows, nodes)
         for resource in classes.asked:
             fits &= free[resource] >= classes.demand_needs[resource, rows, np.newaxis]
         disk = free[DISK_READ] - sources.kept[nodes] if sources.keeping else free[DISK_READ]
@@ -143,7 +150,12 @@ class Board:
             far[others] &= sources.able(of, nodes)
         return near, far
 
-    def _with_room(self, rows: Rows) -> Rows:
+    def allowed(self, rows: Rows, nodes: Rows) -> Mask:
+        """Return on which of these nodes these classes may go at all [rows, nodes]."""
+        barred = self.waiting.barred
+        return np.ones((len(rows), len(nodes)), dtype=np.bool_) if barred is None else ~barred[np.ix_(rows, nodes)]
+
+    def with_room(self, rows: Rows) -> Rows:
         """Return the open nodes that have at least what the least of these classes demands of each resource."""
         if not len(rows):
             return rows
@@ -177,7 +189,10 @@ class Board:
             rows, near, needs = rows[fits], near[fits], np.where(near[:, np.newaxis], needs, away)[fits]
             if np.count_nonzero(near) < len(rows):
                 factor = remote_factor(~near, penalty=self.policy.remote_penalty)
-        return Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
+        visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
+        if self.waiting.behind is not None:
+            visit.line_up(self.waiting.job[rows], self.waiting.behind[rows])
+        return visit
 
     def _pick(self, visit: Visit) -> float:
         """Settle which class goes next, and return its score: the highest of those whose turn it is."""
@@ -188,9 +203,10 @@ class Board:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
         aligned = self._aligned(visit)
         scores = self._scores(visit, aligned)
-        picked = int(np.where(visit.fits & visit.turn, scores, -np.inf).argmax())
-        if not (visit.fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
-            picked = int(np.where(visit.fits, scores, -np.inf).argmax())
+        fits = visit.fits if visit.behind is None else visit.heads()
+        picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
+        if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
+            picked = int(np.where(fits, scores, -np.inf).argmax())
         visit.picked = picked
         score = scores.item(picked)
         self._latest = score - self.before.item(visit.rows[picked]), aligned.item(picked)
@@ -237,14 +253,11 @@ class Board:
             limit[DISK_READ] -= self.sources.kept[node]
         return limit
 
-    def _readable(self, task_class: int, node: int) -> bool:
-        return bool(self.sources.local[task_class, node] > 0)
-
     def _reads_there(self, task_class: int, node: int) -> bool:
         """Whether a task of the class would read there."""
         if self.classes.own[task_class]:
             return True
-        return self._readable(task_class, node) and bool(
+        return bool(self.sources.local[task_class, node]) and bool(
             (self.classes.here_needs[task_class] <= self._limit(node)).all()
         )
 
@@ -273,8 +286,8 @@ class Board:
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])
         owed = self.turns.owed_to(task_class)
-        self._terms.append((score, alignment, factor, self.work.item(task_class), owed, last, starved))
-        self._taken.append((task_class, node, task, source))
+        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved)
+        self.taken.add((task_class, node, task, source), terms)
         self._used.add(node)
         self.turns.count(task_class)
         return True
@@ -283,14 +296,3 @@ class Board:
         """Leave a class out from now on."""
         self.alive[task_class] = False
         self._candidates -= self._fits[task_class]
-
-    def assignments(self) -> Assignments:
-        """Return what was taken."""
-        taken = np.array(self._taken, dtype=np.intp).reshape(-1, 4)
-        return Assignments(taken[:, 0], taken[:, 1], taken[:, 2], taken[:, 3])
-
-    def terms(self) -> Terms:
-        """Return why."""
-        terms = np.array(self._terms, dtype=np.float64).reshape(-1, 7)
-        score, alignment, remote, work, owed, last, starved = terms.T
-        return Terms(score, alignment, remote, work, owed, last > 0, starved > 0)

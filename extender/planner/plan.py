@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,11 @@ from extender.cluster.waiting import Waiting
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "no-room", "input", "reserved"]
+HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
+"""All kinds of reasons: no nodes at all; none allows it, or is large enough; not all of its gang fits; none that allows
+it has enough free; what it reads cannot be read fast enough; what has room is reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,20 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Why tasks of a class still wait: one of few kinds, and words that a user understands."""
+
+    kind: HeldKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do now. `held` [C] says in words why tasks of a class still wait, by row; only where it was asked for."""
+    """What to do now. `held` says why tasks of a class still wait, by its row; only where it was asked for."""
 
     assignments: Assignments
     terms: Terms | None = None
-    held: Mapping[int, str] = field(default_factory=dict)
+    held: Mapping[int, Held] = field(default_factory=dict)
     carried: Carried = field(default_factory=Carried)
 
 

@@ -1,13 +1,17 @@
 """One plan from beginning to end, and a planner that carries what one plan hands to the next."""
 
+import numpy as np
+
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
+from extender.planner.filling import fill
+from extender.planner.gangs import Gangs, fill_by_gangs
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
+from extender.planner.priorities import levels
 from extender.planner.reasons import held
-from extender.planner.starvation import serve_starved
-from extender.planner.tuning import DEFICIT, MATCHINGS, Policy
+from extender.planner.tuning import DEFICIT, Policy
 
 
 class Planner:
@@ -49,16 +53,21 @@ def _plan(
     explain: bool,
 ) -> Plan:
     board = Board(policy, snapshot, waiting, carried, classes)
-    reserved = serve_starved(board, now, carried)
-    match = MATCHINGS[policy.matching]
-    match(board)
-    if (board.spared & board.alive).any():
-        board.patient = False
-        match(board)
+    gangs, waited, order = Gangs(waiting), now - waiting.since, levels(waiting)
+    higher = np.zeros(len(waited), dtype=np.bool_)
+    for level in order:
+        higher |= level
+        if len(order) > 1:
+            board.admit(level)
+            board.sources.keep_for(np.where(higher, board.left, 0))
+        if len(gangs.rows(level)):
+            fill_by_gangs(board, gangs, level, waited)
+        else:
+            fill(board, waited, level)
     deficits = dict(zip(waiting.jobs.names, board.turns.deficit.tolist(), strict=True))
     return Plan(
-        assignments=board.assignments(),
-        terms=board.terms(),
-        held=held(board) if explain else {},
-        carried=Carried(reserved, deficits if policy.sharing == DEFICIT else {}),
+        assignments=board.taken.assignments(),
+        terms=board.taken.terms(),
+        held=held(board, gangs) if explain else {},
+        carried=Carried(board.reserved, deficits if policy.sharing == DEFICIT else {}),
     )

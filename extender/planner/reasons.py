@@ -1,34 +1,68 @@
 """Why tasks still wait, in words that a user understands."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from extender.planner.board import Board
+from extender.planner.gangs import Gangs
+from extender.planner.plan import Floats, Held, Mask
+
+_BARRED = "node selector, affinity, taints or cordons"
 
 
-def held(board: Board) -> dict[int, str]:
+def held(board: Board, gangs: Gangs) -> dict[int, Held]:
     """Return why tasks of a class still wait, by its row in `waiting`."""
-    axis = board.snapshot.layout.axis
-    return {row: _reason(board, row, axis) for row, left in enumerate(board.left) if left}
+    return {row: _reason(board, gangs, row) for row, left in enumerate(board.left) if left}
 
 
-def _reason(board: Board, index: int, axis: Sequence[str]) -> str:
-    sources, free, capacity = board.sources, board.free.T, board.snapshot.layout.capacity
+def _reason(board: Board, gangs: Gangs, index: int) -> Held:
+    """Return the reason that would last longest: what can never be first, what another plan may change last."""
+    nodes = np.arange(board.free.shape[1])
+    allowed = board.allowed(np.array([index]), nodes)[0]
+    if not len(nodes):
+        return Held("no-nodes", "there are no nodes")
+    if not allowed.any():
+        return Held("barred", f"no node allows it: {_BARRED}")
     own = bool(board.classes.own[index])
     demand = board.classes.here[index] if own else board.waiting.demand[index]
-    if not len(free):
-        return "there are no nodes"
-    asks = demand > 0
-    short = (capacity < demand) & asks
+    short = _short(board.snapshot.layout.capacity, demand)
+    if short[allowed].any(axis=1).all():
+        return Held("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
+    gang = int(gangs.of[index])
+    if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
+        return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
+    short = _short(board.free.T, demand)
+    if short[allowed].any(axis=1).all():
+        return Held("no-room", _no_room(board, short, allowed))
+    if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
+        return Held("input", "the nodes that hold its input have no disk read or network out to spare")
+    if (short.any(axis=1) | board.closed)[allowed].all():
+        return Held("reserved", "nodes with room are reserved for tasks that have waited too long")
+    return Held("input", "reading its input needs more disk read or network in than nodes with room have free")
+
+
+def _short(amounts: Floats, demand: Floats) -> Mask:
+    """Return of what nodes have too little for the demand [N, R]."""
+    return np.asarray((amounts < demand) & (demand > 0))
+
+
+def _most(board: Board, short: Mask) -> str:
+    return board.snapshot.layout.axis[int(short.sum(axis=0).argmax())]
+
+
+def _too_large(board: Board, short: Mask, *, everywhere: bool) -> str:
+    if everywhere:
+        return f"no node is large enough: too little {_most(board, short)} on every node"
+    return f"no node that allows it is large enough: too little {_most(board, short)} on each"
+
+
+def _gang(least: int, waits: int) -> str:
+    if waits < least:
+        return f"its gang of {least} is not complete: only {waits} wait"
+    return f"its gang of {least} does not fit in one plan"
+
+
+def _no_room(board: Board, short: Mask, allowed: Mask) -> str:
+    most = _most(board, short[allowed])
     if short.any(axis=1).all():
-        return f"no node is large enough: too little {axis[int(short.sum(axis=0).argmax())]} on every node"
-    no_source = not own and not sources.able(np.array([index]), np.arange(len(free))).any()
-    short = (free < demand) & asks
-    if short.any(axis=1).all():
-        return f"no node has enough free: mostly {axis[int(short.sum(axis=0).argmax())]} is short"
-    if index in sources.dead or no_source:
-        return "the nodes that hold its input have no disk read or network out to spare"
-    if (short.any(axis=1) | board.closed).all():
-        return "nodes with room are reserved for tasks that have waited too long"
-    return "reading its input needs more disk read or network in than nodes with room have free"
+        return f"no node has enough free: mostly {most} is short"
+    return f"the nodes with room do not allow it: {_BARRED}; on those that do, mostly {most} is short"

@@ -1,6 +1,6 @@
 """Where classes read while a plan is made: whose blocks are where, which disks and links can still serve."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,32 @@ class Sources:
         for row in classes.block_rows:
             self.local[row] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
         self.dead: set[int] = set()
-        self._kept = np.zeros((2, free.shape[1]))
+        self._headroom = headroom
+        self.keep_for(left)
+        self.keeping = True
+        self._waits: dict[int, Mask] = {}
+
+    def keep_for(self, left: Counts) -> None:
+        """Keep the headroom for the shuffles among what is `left` [C]."""
+        classes = self._classes
+        self._kept = np.zeros((2, self._free.shape[1]))
         if len(classes.rates):
             rates = classes.capacity[[DISK_READ, NETWORK_OUT]]
             wanted = left[classes.spread] @ classes.rates
-            self._kept = np.floor(np.minimum(wanted, headroom * np.where(np.isfinite(rates), rates, 0.0)))
+            self._kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
         self.kept = self._kept[0]
-        self.keeping = True
-        self._waits: dict[int, Mask] = {}
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is taken from now on, but for what is `free`."""
+        rows = self._classes.block_rows
+        local, kept, dead = self.local[rows], self._kept.copy(), self.dead.copy()
+        waits = {row: tasks.copy() for row, tasks in self._waits.items()}
+
+        def undo() -> None:
+            self.local[rows], self._kept[:], self.dead = local, kept, dead.copy()
+            self._waits = {row: tasks.copy() for row, tasks in waits.items()}
+
+        return undo
 
     def lending(self) -> Floats:
         """Return how fast each node could still be read from elsewhere [N], leaving shuffles their part."""

@@ -7,39 +7,37 @@ import numpy as np
 
 from extender.cluster.waiting import Running
 from extender.planner.board import Board
-from extender.planner.plan import Carried, Mask
+from extender.planner.plan import Floats, Mask
 from extender.planner.sources import Sources
 
 _NODES_TRIED = 16
 
 
-def serve_starved(board: Board, now: float, carried: Carried) -> dict[str, str]:
-    """Give one task of each starved class a node at once, or reserve one; returns class name -> node name.
+def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
+    """Give one task of each starved class a node at once, or reserve one (`board.reserved`: class name -> node name).
 
-    None of them leaves disks to shuffles: else each could wait for the other for ever.
+    Starved are those of `may` [C] that have `waited` [C] for long. None of them leaves disks to shuffles: else each
+    could wait for the other for ever.
     """
     board.sources.keeping = False
     empty: Sources | None = None
-    waiting, layout = board.waiting, board.snapshot.layout
-    waited = now - waiting.since
-    starved = ((waited >= board.policy.starved_after) & board.alive).nonzero()[0]
+    waiting, layout, before = board.waiting, board.snapshot.layout, board.carried.reserved
+    starved = ((waited >= board.policy.starved_after) & board.alive & may).nonzero()[0]
     most = max(1, int(board.policy.reservable * len(layout.names)))
-    reserved: dict[str, str] = {}
     for index in starved[np.argsort(-waited[starved], kind="stable")].tolist():
         name = waiting.names[index]
-        node = layout.rows.get(carried.reserved.get(name, ""), -1)
+        node = layout.rows.get(before.get(name, ""), -1)
         if _start(board, index, node):
             continue
-        if len(reserved) < most:
+        if len(board.reserved) < most:
             empty = empty or _all_empty(board)
             near, able = _on_empty_nodes(board, index, empty)
             if node < 0 or not able[node]:
                 node = _soonest(board, index, near, able, waiting.running)
             if node >= 0:
                 board.closed[node] = True
-                reserved[name] = layout.names[node]
+                board.reserved[name] = layout.names[node]
     board.sources.keeping = True
-    return reserved
 
 
 def _start(board: Board, index: int, preferred: int) -> bool:
@@ -77,7 +75,10 @@ def _on_empty_nodes(board: Board, index: int, empty: Sources) -> tuple[Mask, Mas
         far[:] = False
     else:
         far &= empty.able(np.array([index]), np.arange(len(far)))[0]
-    return near, (near | far) & ~board.closed
+    able = (near | far) & ~board.closed
+    if board.waiting.barred is not None:
+        able &= ~board.waiting.barred[index]
+    return near, able
 
 
 def _soonest(board: Board, index: int, near: Mask, able: Mask, running: Running | None) -> int:

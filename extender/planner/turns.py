@@ -1,5 +1,7 @@
 """Whose turn it is while a plan is made: the shares of jobs, and who is owed most (policy.shares)."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,21 @@ class Turns:
         """Go on with the deficits [J] of the last plan."""
         self.deficit = deficit
         self._elect()
+
+    def among(self, left: Counts) -> None:
+        """Choose from now on only among the jobs of which tasks are `left` [C] here."""
+        self._wanting = np.bincount(self._job, weights=left, minlength=len(self._wanting))
+        self._elect()
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is counted from now on."""
+        used, wanting, owed, deficit = self._used.copy(), self._wanting.copy(), self.owed.copy(), self.deficit.copy()
+
+        def undo() -> None:
+            self._used[:], self._wanting, self.owed[:], self.deficit = used, wanting.copy(), owed, deficit.copy()
+            self._elect()
+
+        return undo
 
     def owed_to(self, task_class: int) -> float:
         """Return what the class's job is owed."""

@@ -3,8 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.planner.fifo import at_the_head
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
@@ -13,13 +16,16 @@ class Visit:
 
     `near` [k] says who reads there. What a task takes of the node is in `needs` [k, R], minus infinity for nothing, and
     in `takes` [k, R] as parts of its capacity. `factor` [k] is the remote penalty's where anyone would read from
-    elsewhere, `pull` [k] what the score takes off the alignment, once known.
+    elsewhere, `pull` [k] what the score takes off the alignment, once known. Where queues are FIFO, `job` and `behind`
+    [k] say in which line they stand, and where.
     """
 
     __slots__ = (
         "any",
+        "behind",
         "factor",
         "fits",
+        "job",
         "near",
         "needs",
         "node",
@@ -43,6 +49,16 @@ class Visit:
         self.turn = self.fits
         self.pull: Floats | None = None
         self.picked = self.turned = -1
+        self.job = rows
+        self.behind: Counts | None = None
+
+    def line_up(self, job: Rows, behind: Counts) -> None:
+        """Take where they stand in line."""
+        self.job, self.behind = job, behind
+
+    def heads(self) -> Mask:
+        """Return those that fit here and have nobody of their line before them who does."""
+        return self.fits if self.behind is None else at_the_head(self.job, self.behind, self.fits)
 
     def follow(self, limit: Floats) -> None:
         """Keep only those that still fit into `limit` [R]."""

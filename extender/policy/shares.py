@@ -1,6 +1,8 @@
 """Whose turn it is: shares, fair shares, the fairness knob, and deficits.
 
 Groups are the jobs [J] of weighted queues [Q]: a queue's fair share is divided among its jobs that want something.
+Queues may have minimum shares, and parents: `parent` [Q] is the row of each one's, -1 for none; those of one parent are
+siblings.
 """
 
 import math
@@ -11,6 +13,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
+
+_ROUNDING = 1e-9
 
 
 def dominant_shares(allocated: Floats, total: Floats) -> Floats:
@@ -34,6 +38,33 @@ def fair_shares(queue: Rows, weight: Floats, queue_weight: Floats, active: Mask)
     if whole <= 0:
         return np.zeros(len(queue))
     return np.asarray(wanted / np.where(inside > 0, inside, 1.0)[queue] * queues[queue] / whole)
+
+
+def queue_shares(weight: Floats, minimum: Floats, parent: Rows, active: Mask) -> Floats:
+    """Return the fair share of each queue that is active and nobody's parent [Q], 0 for others; in all 1, if any is.
+
+    Siblings divide their parent's share by weight, but none gets less than its minimum, a part of the whole cluster:
+    share = max(minimum, level x weight), with the level at which they add up. Minimums that together exceed the
+    parent's share are scaled down to it. With no weight at all, what is left is divided by the minimums, without those
+    equally. A parent takes part while one of its children does. Raises ValueError where parents go round in a circle.
+    """
+    depth = _depths(parent)
+    group = np.where(parent < 0, len(parent), parent)
+    taking_part = _taking_part(parent, depth, active)
+    share = np.append(np.zeros(len(parent)), 1.0)  # the last is the cluster
+    for level in range(depth.max(initial=-1) + 1):
+        rows = ((depth == level) & taking_part).nonzero()[0]
+        share[rows] = _divided(weight[rows], minimum[rows], group[rows], share)
+    share[group] = 0.0  # what parents have is their children's
+    return share[:-1]
+
+
+def scaled_minimums(minimum: Floats, parent: Rows) -> tuple[Floats, bool]:
+    """Return the minimum shares [Q], those of siblings scaled down to 1 where they add up to more, and if any were."""
+    group = np.where(parent < 0, len(parent), parent)
+    asked = np.bincount(group, weights=minimum, minlength=len(parent) + 1)
+    too_much = asked > 1.0 + _ROUNDING
+    return minimum / np.where(too_much, asked, 1.0)[group], bool(too_much.any())
 
 
 def owed(share: Floats, fair: Floats) -> Floats:
@@ -85,3 +116,65 @@ def most_owed(deficit: Floats, active: Mask, *, kappa: float) -> Mask:
     only = np.zeros(len(active), dtype=np.bool_)
     only[highest] = True
     return only
+
+
+def _depths(parent: Rows) -> Rows:
+    """Return how many parents are above each queue [Q]."""
+    depth = np.zeros(len(parent), dtype=np.intp)
+    above = parent
+    while (above >= 0).any():
+        depth += above >= 0
+        if depth.max() >= len(parent):
+            raise ValueError(f"the parents of these queues go round in a circle: rows {np.flatnonzero(above >= 0)}")
+        above = np.where(above >= 0, parent[above], -1)
+    return depth
+
+
+def _taking_part(parent: Rows, depth: Rows, active: Mask) -> Mask:
+    """Return the active leaves and all that is above them [Q]."""
+    part = active.copy()
+    part[parent[parent >= 0]] = False
+    for level in range(depth.max(initial=0), 0, -1):
+        rows = (depth == level).nonzero()[0]
+        part[parent[rows[part[rows]]]] = True
+    return part
+
+
+def _divided(weight: Floats, minimum: Floats, group: Rows, whole: Floats) -> Floats:
+    """Return the shares [k] of siblings of several parents: those of group g divide `whole[g]`.
+
+    If the siblings up to the k-th by minimum / weight got more than their minimums, the level would be what the
+    others' minimums leave, divided by the weights of those. The least over all k is the one at which all is given out.
+    """
+    minimum = _within(minimum, group, whole)
+    weight = _never_all_zero(weight, minimum, group)
+    ratio = np.divide(minimum, weight, out=np.full(len(weight), np.inf), where=weight > 0)
+    order = np.lexsort((ratio, group))
+    of = group[order]
+    left = whole[of] - _sums(minimum, group)[of] + _running_sums(minimum[order], of)
+    level = np.full(len(whole), np.inf)
+    np.minimum.at(level, of, np.maximum(left, 0.0) / _running_sums(weight[order], of))
+    return np.asarray(np.maximum(minimum, level[group] * weight))
+
+
+def _within(minimum: Floats, group: Rows, whole: Floats) -> Floats:
+    """Return the minimums [k], scaled down where siblings' add up to more than there is for them."""
+    asked = _sums(minimum, group)[group]
+    return minimum * np.divide(whole[group], asked, out=np.ones(len(group)), where=asked > whole[group])
+
+
+def _never_all_zero(weight: Floats, minimum: Floats, group: Rows) -> Floats:
+    """Return the weights [k], in place of siblings' that are all zero their minimums, and in place of those ones."""
+    weight = np.where(_sums(weight, group)[group] > 0, weight, minimum)
+    return np.where(_sums(weight, group)[group] > 0, weight, 1.0)
+
+
+def _sums(amounts: Floats, group: Rows) -> Floats:
+    return np.asarray(np.bincount(group, weights=amounts), dtype=np.float64)
+
+
+def _running_sums(amounts: Floats, group: Rows) -> Floats:
+    """Return the sums up to each amount within its group [k], groups in ascending order."""
+    upto = np.cumsum(amounts)
+    first = np.searchsorted(group, group, side="left")
+    return np.asarray(upto - (upto - amounts)[first])

@@ -1,6 +1,7 @@
 """The way out, on a cluster of dictionaries."""
 
 import copy
+import itertools
 
 import pytest
 
@@ -307,6 +308,35 @@ def test_a_policy_that_may_not_be_deleted_keeps_every_gate_in_place():
         drained(cluster)
 
     assert gates(cluster, "a") == [HOLD]
+
+
+@pytest.mark.parametrize("last", range(9))
+def test_wherever_it_is_interrupted_another_run_ends_it(last):
+    """Two policy objects, three gates, two nominations and one annotation without one are eight writes."""
+    promised = [
+        pod("a", promised="node-1", nominated="node-1"),
+        pod("b", gates=(), promised="node-1", nominated="node-1"),
+    ]
+    cluster = FakeCluster([*promised, pod("c", promised="node-1", nominated="node-2"), pod("d", gates=(OTHERS, HOLD))])
+    refuse, writes = cluster.refuse, itertools.count()
+
+    def interrupted(path):
+        if next(writes) >= last:
+            raise ClusterError("nobody answered")
+        refuse(path)
+
+    cluster.refuse = interrupted
+    if last < 8:
+        with pytest.raises(ClusterError):
+            drained(cluster)
+    cluster.refuse = refuse
+    drained(cluster)
+
+    assert [gates(cluster, name) for name in "abcd"] == [[], [], [], [OTHERS]]
+    nominations = [of(cluster, name)["status"].get("nominatedNodeName") for name in "abcd"]
+    assert nominations == [None, None, "node-2", None]
+    assert all(of(cluster, name)["metadata"]["annotations"] == {"a": "b"} for name in "abcd")
+    assert not any(cluster.kinds.values())
 
 
 def test_pods_that_wait_for_a_scheduler_of_ours_are_counted():

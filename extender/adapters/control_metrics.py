@@ -1,0 +1,101 @@
+"""What `dovetail control` exports."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+_HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
+_PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlGauges:
+    """What is read at each scrape: `queues` by name are share and fair share."""
+
+    leads: bool
+    ready: bool
+    in_flight: int
+    cache_age_seconds: Mapping[str, float]
+    held: Mapping[str, int] = field(default_factory=dict)
+    queues: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+class ControlMetrics:
+    """The registry of `control`, and what its loops count."""
+
+    def __init__(self, version: str) -> None:
+        self.registry = CollectorRegistry()
+        self._version = version
+        self.releases = Counter(
+            "dovetail_releases",
+            "Pods released: nominated, completed (left by a predecessor), preempting, scale-up.",
+            ("how",),
+            registry=self.registry,
+        )
+        self.held_seconds = Histogram(
+            "dovetail_held_seconds",
+            "Time from a pod's creation to its release.",
+            buckets=_HELD_BUCKETS,
+            registry=self.registry,
+        )
+        self.plan_seconds = Histogram(
+            "dovetail_plan_seconds", "Time to make one plan.", buckets=_PLAN_BUCKETS, registry=self.registry
+        )
+        self.failures = Counter("dovetail_control_failures", "Steps of a loop that failed.", registry=self.registry)
+        self.watch_restarts = Counter(
+            "dovetail_watch_restarts",
+            "Watches that had to be opened again: ended, expired (410 Gone), failed, garbled.",
+            ("resource", "cause"),
+            registry=self.registry,
+        )
+
+    def observe(self, gauges: Callable[[], ControlGauges]) -> None:
+        """Register what is read at each scrape."""
+        self.registry.register(_State(gauges, self._version))
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class _State(Collector):
+    def __init__(self, gauges: Callable[[], ControlGauges], version: str) -> None:
+        self._gauges, self._version = gauges, version
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._gauges()
+        yield _labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
+        yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
+        yield GaugeMetricFamily("dovetail_leader", "1 on the replica that acts, 0 on others.", value=float(now.leads))
+        yield GaugeMetricFamily(
+            "dovetail_unbound_pods", "Pods released and not seen bound or refused yet.", value=now.in_flight
+        )
+        yield _labelled(
+            "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
+        )
+        yield _labelled("dovetail_held_pods", "Pods that our gate holds, by reason.", "reason", now.held)
+        yield _labelled(
+            "dovetail_queue_share",
+            "Dominant share of a queue with pods.",
+            "queue",
+            {name: share for name, (share, _) in now.queues.items()},
+        )
+        yield _labelled(
+            "dovetail_queue_fair_share",
+            "Fair share of a queue with pods, among those that have any.",
+            "queue",
+            {name: fair for name, (_, fair) in now.queues.items()},
+        )
+
+
+def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
+    return family

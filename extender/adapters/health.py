@@ -1,0 +1,25 @@
+"""The Flask app of a process that nobody asks anything: health and metrics."""
+
+from collections.abc import Callable
+
+from flask import Flask, Response
+
+
+def create_health_app(problem: Callable[[], str | None], metrics: Callable[[], bytes]) -> Flask:
+    """Return the app: ready where there is no `problem`."""
+    app = Flask("dovetail")
+
+    @app.get("/livez")
+    def livez() -> Response:
+        return Response("ok\n", mimetype="text/plain")
+
+    @app.get("/readyz")
+    def readyz() -> Response:
+        found = problem()
+        return Response(f"{found or 'ok'}\n", 503 if found else 200, mimetype="text/plain")
+
+    @app.get("/metrics")
+    def exported() -> Response:
+        return Response(metrics(), mimetype="text/plain; version=0.0.4")
+
+    return app

@@ -1,0 +1,52 @@
+"""What `control` writes to pods: nominations, gates, wake-ups, evictions.
+
+Each write says which very pod it means, by its UID, so that none of the same name made since is touched. Two writes a
+release are ours beside three of others, and the API server's CPU is the limit: so they are small, of the patch types
+that are cheapest there, and only metadata comes back.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from extender.adapters.kube import JSON_PATCH, MERGE_PATCH, Api
+from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodWriter:
+    """Writes to pods of one API server. Raises ClusterError where that fails or the pod is another by now."""
+
+    api: Api
+
+    def nominate(self, pod: Pod, node: str) -> None:
+        """Set the nominated node, and note in the same write that it is ours; not if anything else has changed."""
+        told = {PROMISED_ANNOTATION: node}
+        meta = {"uid": pod.uid, "resourceVersion": str(pod.resource_version), "annotations": told}
+        self._merge(pod, {"metadata": meta, "status": {"nominatedNodeName": node}}, "/status")
+
+    def release(self, pod: Pod) -> None:
+        """Remove our gate; refused where it is not the only one."""
+        gates = "/spec/schedulingGates"
+        body = [
+            {"op": "test", "path": "/metadata/uid", "value": pod.uid},
+            {"op": "test", "path": gates, "value": [{"name": HOLD_GATE}]},
+            {"op": "remove", "path": gates},
+        ]
+        self.api.patch(_path(pod), body, JSON_PATCH)
+
+    def clear(self, pod: Pod) -> None:
+        """Remove our nomination, and the note that it is ours; one that is not ours stays."""
+        status = {"nominatedNodeName": None} if pod.nominated == pod.promised else {}
+        meta = {
+            "uid": pod.uid,
+            "resourceVersion": str(pod.resource_version),
+            "annotations": {PROMISED_ANNOTATION: None},
+        }
+        self._merge(pod, {"metadata": meta, "status": status}, "/status")
+
+    def _merge(self, pod: Pod, body: dict[str, Any], subresource: str) -> None:
+        self.api.patch(_path(pod) + subresource, body, MERGE_PATCH)
+
+
+def _path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"

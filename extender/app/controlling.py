@@ -1,0 +1,242 @@
+"""`dovetail control`, wired: watches feed ledger and backlog, the release loop acts on plans while we lead."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+import structlog
+
+from extender.adapters.control_metrics import ControlGauges, ControlMetrics
+from extender.adapters.health import create_health_app
+from extender.adapters.kube import (
+    Api,
+    Refused,
+    Resource,
+    UnsupportedVersion,
+    Watch,
+    connect,
+    jobs,
+    nodes,
+    pod_groups,
+    pods,
+)
+from extender.adapters.leases import ApiLease
+from extender.adapters.server import Server
+from extender.adapters.writes import PodWriter
+from extender.app.caches import Caches, wait_for
+from extender.app.logs import configure_logs
+from extender.cluster.model import Event, Pod
+from extender.cluster.snapshot import Snapshot
+from extender.cluster.state import Ledger
+from extender.control.backlog import Backlog
+from extender.control.leading import Leader, Terms
+from extender.control.release import Pace, Releaser, shares_of
+from extender.control.rounds import Round, Rounds
+from extender.errors import ClusterError
+from extender.planner import Plan, Planner, Policy
+from extender.settings import PolicySettings, Settings
+
+POD_GROUPS = (
+    "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+    "/apis/scheduling.volcano.sh/v1beta1/podgroups",
+)
+_TAKEOVER_SECONDS = 0.5
+"""What a predecessor wrote last gets this long to show before a new leader acts."""
+
+log = structlog.get_logger()
+
+
+def policy_of(settings: PolicySettings) -> Policy:
+    """Return the planner's tuning that settings state."""
+    return Policy(
+        rule=settings.rule,
+        srtf=settings.srtf,
+        sharing=settings.sharing,
+        fairness=settings.fairness,
+        barrier=settings.barrier,
+        starved_after=settings.starved_after_seconds,
+        reservable=settings.reservable,
+    )
+
+
+class Control:
+    """The release loop with all that it needs."""
+
+    def __init__(self, settings: Settings, api: Api) -> None:
+        told = settings.control
+        rules = settings.capacity_rules()
+        self._api, self._settings = api, told
+        self._metrics = ControlMetrics(version("dovetail"))
+        self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
+        self._backlog = Backlog(told.schedulers)
+        self._queue_shares: Mapping[str, tuple[float, float]] = {}
+        self._held: Mapping[str, int] = {}
+        self._planned_at = 0.0
+        self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
+        self._watches = [self._watch(resource) for resource in self._resources]
+        self._caches = Caches(self._watches, settings.cluster.stale_seconds)
+        lease = told.lease
+        self._leader = Leader(
+            ApiLease(api, lease.namespace, lease.name, lease.seconds),
+            f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
+            Terms(lease.seconds, lease.renew_seconds, lease.retry_seconds),
+            time.monotonic,
+        )
+        self._writers = ThreadPoolExecutor(told.writers, "writer")
+        self._releaser = Releaser(
+            ledger=self._ledger,
+            backlog=self._backlog,
+            rounds=Rounds(
+                self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds
+            ),
+            planner=Planner(policy_of(settings.policy), explain=False),
+            writer=PodWriter(api),
+            listener=self,
+            pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
+            run_soon=self._writers.submit,
+            leads=self._leader.leads,
+            flight_time=self._caches.flight_time,
+        )
+        self._metrics.observe(self._gauges)
+        self._server = Server(create_health_app(self._caches.problem, self._metrics.text), settings.server)
+        self._stopped = threading.Event()
+        self._failure: ClusterError | None = None
+
+    @property
+    def port(self) -> int:
+        """The port of health and metrics."""
+        return self._server.port
+
+    def run(self) -> None:
+        """Run until `stop`. Raises ClusterError where the API server is too old."""
+        loop = threading.Thread(target=self._start, name="release", daemon=True)
+        loop.start()
+        log.info("listening", port=self.port)
+        self._server.run()
+        self._stopped.set()
+        self._leader.stop()
+        self._ledger.close()
+        loop.join(5)
+        self._writers.shutdown(wait=True, cancel_futures=True)
+        self._leader.give_up()
+        for watch in self._watches:
+            watch.stop()
+        if self._failure is not None:
+            raise self._failure
+        log.info("stopped")
+
+    def stop(self) -> None:
+        """End `run`: what is being written is finished, then the Lease given up."""
+        self._stopped.set()
+        self._server.stop()
+
+    # -- what the loop tells
+
+    def released(self, pod: Pod, how: str, waited_seconds: float) -> None:  # noqa: ARG002 - the port's signature
+        """Count a release."""
+        self._metrics.releases.labels(how).inc()
+        self._metrics.held_seconds.observe(waited_seconds)
+
+    def planned(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:  # noqa: ARG002 - the port's signature
+        """Keep what is shown of a plan."""
+        self._queue_shares = shares_of(made, snapshot)
+
+    # -- the loop
+
+    def _start(self) -> None:
+        try:
+            wait_for(self._api)
+        except UnsupportedVersion as error:
+            self._failure = error
+            self._server.stop()
+            return
+        for resource in self._pod_groups():
+            watch = self._watch(resource)
+            self._watches.append(watch)
+        for watch in self._watches:
+            threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
+        self._caches.settle()
+        threading.Thread(target=self._leader.run, name="lease", daemon=True).start()
+        self._release_until_stopped()
+
+    def _release_until_stopped(self) -> None:
+        """Plan when something has changed, though not too often, and now and then in any case."""
+        led = False
+        while not self._stopped.is_set():
+            begun = time.monotonic()
+            snapshot = self._ledger.snapshot(self._caches.flight_time())
+            if self._leader.leads():
+                if not led:
+                    self._stopped.wait(_TAKEOVER_SECONDS)
+                led = True
+                self._step()
+            else:
+                led = False
+            self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
+            rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
+            if rest > 0 and not self._stopped.is_set():
+                self._ledger.wait_past(snapshot, rest)
+
+    def _step(self) -> None:
+        if self._caches.problem() is not None:
+            return
+        begun = time.perf_counter()
+        try:
+            self._releaser.step(time.time())
+        except Exception:  # whatever it is: a loop that ended here would hold every pod for ever
+            self._metrics.failures.inc()
+            log.exception("step failed")
+        self._metrics.plan_seconds.observe(time.perf_counter() - begun)
+
+    # -- wiring
+
+    def _watch(self, resource: Resource) -> Watch:
+        return Watch(self._api, resource, self._take, restarted=self._count_restart)
+
+    def _take(self, event: Event) -> None:
+        self._backlog.apply(event, time.time())
+        self._ledger.apply(event)
+
+    def _pod_groups(self) -> list[Resource]:
+        """Return the kinds of pod groups that this API server has and lets us read."""
+        found = []
+        for path in POD_GROUPS:
+            try:
+                self._api.read(path, [("limit", "1")])
+                found.append(pod_groups(path))
+            except Refused as refusal:
+                log.info("no pod groups", path=path, status=refusal.status)
+            except ClusterError as error:
+                log.warning("no pod groups", path=path, error=str(error))
+        return found
+
+    def _count_restart(self, resource: str, cause: str) -> None:
+        self._metrics.watch_restarts.labels(resource, cause).inc()
+
+    def _gauges(self) -> ControlGauges:
+        return ControlGauges(
+            leads=self._leader.leads(),
+            ready=self._caches.problem() is None,
+            in_flight=self._ledger.counts()[2],
+            cache_age_seconds=self._caches.ages(),
+            held=self._held,
+            queues=self._queue_shares,
+        )
+
+
+def control(settings: Settings, kubeconfig: Path | None) -> None:
+    """Run the controllers until SIGTERM or SIGINT."""
+    configure_logs(settings.log)
+    running = Control(settings, connect(kubeconfig))
+    end: Callable[[], None] = running.stop
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: end())
+    running.run()

@@ -1,0 +1,298 @@
+"""The pods that have a place in the order, by task class, job and queue: what waits, what runs, what is still to come.
+
+Filled by the watches; `rounds` makes the planner's arrays of it. It is a cache: all of it comes back from the API
+server after a restart, but for learned durations and how far stages without an owner have got.
+"""
+
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from extender.cluster.eligibility import ANYWHERE
+from extender.cluster.model import (
+    Event,
+    Group,
+    GroupGone,
+    GroupSeen,
+    GroupsListed,
+    Node,
+    NodeGone,
+    NodeSeen,
+    NodesListed,
+    Owner,
+    OwnerGone,
+    OwnerSeen,
+    OwnersListed,
+    Pod,
+    PodGone,
+    PodSeen,
+    PodsListed,
+)
+
+DEFAULT_SECONDS = 60.0
+"""How long a task is taken to run while nothing is known of it or its like."""
+
+_ON_ITS_OWN = ("DaemonSet", "Node")
+"""Owners whose pods take no turn: their nodes are settled."""
+
+
+class Stage(Enum):
+    """Where a pod is on its way."""
+
+    READY = "held by our gate alone"
+    GATED = "held by gates of others too"
+    NOMINATED = "held, with our nomination"
+    PENDING = "without a gate and without a node"
+    RUNNING = "on a node"
+
+
+Key = tuple[object, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """The pods of one job; `arrived` is when its first one was created."""
+
+    name: str
+    queue: str
+    arrived: float
+    owners: set[str] = field(default_factory=set)
+    classes: dict[Key, "TaskClass"] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class TaskClass:
+    """The pods of one stage that ask for the same, in the order of their creation, by where they are on their way."""
+
+    job: Job
+    like: Pod
+    name: str
+    pods: dict[Stage, dict[str, Pod]] = field(default_factory=lambda: {stage: {} for stage in Stage})
+    finished: int = 0
+    ran_seconds: float = 0.0
+    timed: int = 0
+    released_at: float = 0.0
+
+    @property
+    def unfinished(self) -> int:
+        """How many of its pods there are that have not ended."""
+        return sum(map(len, self.pods.values()))
+
+    def seconds(self, otherwise: float) -> float:
+        """Return how long a task of it runs: as declared, else as learned of its like."""
+        if self.like.duration is not None:
+            return self.like.duration
+        return self.ran_seconds / self.timed if self.timed else otherwise
+
+
+def name_of(pod: Pod) -> str:
+    """Return the name of a pod's task class: what tells classes apart, so that it is the same after a restart."""
+    identity, where = pod.identity, pod.constraints
+    amounts = ",".join(f"{name}={amount:g}" for name, amount in sorted(pod.demand.items()))
+    bounds = (where.selector, where.terms, where.tolerations) if where is not ANYWHERE else ""
+    return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}"
+
+
+def key_of(pod: Pod) -> Key:
+    """Return what tells task classes apart."""
+    identity = pod.identity
+    demand = tuple(sorted(pod.demand.items()))
+    return (identity.stage, identity.group, demand, pod.priority, pod.constraints, pod.duration, pod.may_preempt)
+
+
+class Backlog:
+    """Takes events in any thread; `lock` is held by whoever reads more than one thing."""
+
+    def __init__(self, schedulers: Collection[str]) -> None:
+        self.lock = threading.RLock()
+        self.jobs: dict[tuple[str, str], Job] = {}
+        self.owners: dict[str, Owner] = {}
+        self.groups: dict[str, Group] = {}
+        self.nodes: dict[str, Node] = {}
+        self.nodes_version = 0
+        self.releasing: dict[str, float] = {}
+        self._schedulers = frozenset(schedulers)
+        self._where: dict[str, tuple[TaskClass, Stage]] = {}
+        self._known: dict[str, Pod] = {}
+        self._ran_seconds, self._timed = 0.0, 0
+
+    def apply(self, event: Event, now: float) -> None:
+        """Take one event in, at `now` seconds since the epoch. Duplicates change nothing; older news is ignored."""
+        with self.lock:
+            match event:
+                case PodSeen(pod):
+                    self._see(pod, now)
+                case PodGone(uid):
+                    self._lose(uid)
+                case PodsListed(pods):
+                    self._list(pods, now)
+                case NodeSeen(node):
+                    self._see_node(node)
+                case NodeGone(name):
+                    self.nodes.pop(name, None)
+                    self.nodes_version += 1
+                case NodesListed(nodes):
+                    self.nodes = {node.name: node for node in nodes}
+                    self.nodes_version += 1
+                case _:
+                    self._take_owner_or_group(event)
+
+    def classes(self) -> list[TaskClass]:
+        """Return all task classes that have pods."""
+        with self.lock:
+            return [it for job in self.jobs.values() for it in job.classes.values() if it.unfinished]
+
+    def at(self, stage: Stage) -> list[Pod]:
+        """Return the pods that are so far on their way."""
+        with self.lock:
+            return [pod for it in self.classes() for pod in it.pods[stage].values()]
+
+    def pod(self, uid: str) -> Pod | None:
+        """Return a pod that has a place in the order."""
+        with self.lock:
+            return self._known.get(uid)
+
+    def take(self, of: TaskClass, now: float, until: float) -> Pod | None:
+        """Take the oldest ready pod of a class for release; it is not ready again until then, or until news of it."""
+        with self.lock:
+            pod = next((pod for uid, pod in of.pods[Stage.READY].items() if uid not in self.releasing), None)
+            if pod is not None:
+                self.releasing[pod.uid] = until
+                of.released_at = max(of.released_at, now)
+            return pod
+
+    def claim(self, uid: str, until: float) -> None:
+        """Note that a pod is being written to, or was in vain; it is left alone until then, or until news of it."""
+        with self.lock:
+            if uid in self._known:
+                self.releasing[uid] = until
+
+    def expire(self, now: float) -> None:
+        """Let go of what was taken or claimed until now: no news of it has come."""
+        with self.lock:
+            for uid in [uid for uid, until in self.releasing.items() if until <= now]:
+                del self.releasing[uid]
+
+    def ready(self, of: TaskClass) -> int:
+        """Return how many pods of a class may be released."""
+        with self.lock:
+            waiting = of.pods[Stage.READY]
+            return len(waiting) - sum(uid in waiting for uid in self.releasing) if self.releasing else len(waiting)
+
+    def usual_seconds(self) -> float:
+        """Return how long tasks have run on average, of which nobody said so."""
+        return self._ran_seconds / self._timed if self._timed else DEFAULT_SECONDS
+
+    def has_place(self, pod: Pod) -> bool:
+        """Say whether the pod takes part: it is held by us, or of one of our schedulers and not bound to a node."""
+        return pod.held or (pod.scheduler in self._schedulers and pod.owner_kind not in _ON_ITS_OWN)
+
+    # -- pods
+
+    def _list(self, pods: Sequence[Pod], now: float) -> None:
+        for uid in self._known.keys() - {pod.uid for pod in pods}:
+            self._lose(uid)
+        for pod in sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name)):
+            self._place(pod, now, learn=False)
+
+    def _see(self, pod: Pod, now: float) -> None:
+        known = self._known.get(pod.uid)
+        if known is None or known.resource_version <= pod.resource_version:
+            self._place(pod, now, learn=True)
+
+    def _place(self, pod: Pod, now: float, *, learn: bool) -> None:
+        """Put a pod where it belongs now; one that finished counts as such, once."""
+        known = self._known.get(pod.uid)
+        if not self.has_place(pod):
+            self._lose(pod.uid)
+            return
+        if known is not None and _has_moved(known, pod):
+            self.releasing.pop(pod.uid, None)
+        before = self._where.get(pod.uid)
+        if pod.finished or (pod.leaving and pod.node is None):
+            if before is not None and pod.finished:
+                self._finish(before[0], pod, now, learn=learn)
+            self._lose(pod.uid)
+            return
+        of, stage = self._class_of(pod), stage_of(pod)
+        if before is not None and before != (of, stage):
+            self._remove(pod.uid, *before)
+        of.pods[stage][pod.uid] = pod
+        self._where[pod.uid], self._known[pod.uid] = (of, stage), pod
+
+    def _class_of(self, pod: Pod) -> TaskClass:
+        identity = pod.identity
+        job = self.jobs.get((identity.queue, identity.job))
+        if job is None:
+            job = self.jobs[identity.queue, identity.job] = Job(identity.job, identity.queue, pod.created)
+        if pod.owner:
+            job.owners.add(pod.owner)
+        key = key_of(pod)
+        if key not in job.classes:
+            job.classes[key] = TaskClass(job, pod, name_of(pod))
+        return job.classes[key]
+
+    def _finish(self, of: TaskClass, pod: Pod, now: float, *, learn: bool) -> None:
+        of.finished += 1
+        if learn and pod.started is not None and pod.duration is None:
+            seconds = max(now - pod.started, 0.0)
+            of.ran_seconds, of.timed = of.ran_seconds + seconds, of.timed + 1
+            self._ran_seconds, self._timed = self._ran_seconds + seconds, self._timed + 1
+
+    def _lose(self, uid: str) -> None:
+        self._known.pop(uid, None)
+        self.releasing.pop(uid, None)
+        where = self._where.pop(uid, None)
+        if where is not None:
+            self._remove(uid, *where)
+
+    def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:
+        """Take a pod out of its class; a job without pods is forgotten."""
+        of.pods[stage].pop(uid, None)
+        job = of.job
+        if not of.unfinished and not any(it.unfinished for it in job.classes.values()):
+            self.jobs.pop((job.queue, job.name), None)
+
+    # -- the rest
+
+    def _see_node(self, node: Node) -> None:
+        if self.nodes.get(node.name) != node:
+            self.nodes[node.name] = node
+            self.nodes_version += 1
+
+    def _take_owner_or_group(self, event: Event) -> None:
+        match event:
+            case OwnerSeen(owner):
+                self.owners[owner.uid] = owner
+            case OwnerGone(uid):
+                self.owners.pop(uid, None)
+            case OwnersListed(owners):
+                self.owners = {owner.uid: owner for owner in owners}
+            case GroupSeen(group):
+                self.groups[group.name] = group
+            case GroupGone(group):
+                self.groups.pop(group.name, None)
+            case GroupsListed(source, groups):
+                self._list_groups(source, groups)
+
+    def _list_groups(self, source: str, groups: Iterable[Group]) -> None:
+        others = {name: group for name, group in self.groups.items() if group.source != source}
+        self.groups = {**others, **{group.name: group for group in groups}}
+
+
+def stage_of(pod: Pod) -> Stage:
+    """Return where a pod is on its way."""
+    if pod.node is not None:
+        return Stage.RUNNING
+    if not pod.held:
+        return Stage.PENDING
+    if len(pod.gates) > 1:
+        return Stage.GATED
+    return Stage.NOMINATED if pod.promised is not None else Stage.READY
+
+
+def _has_moved(before: Pod, after: Pod) -> bool:
+    """Say whether this is news of a write that was under way: released, bound, or rid of our nomination."""
+    cleared = before.promised is not None and after.promised is None
+    return cleared or (before.gates, before.node) != (after.gates, after.node)

@@ -1,0 +1,290 @@
+"""The planner's arrays of a backlog: what may be released now, whose it is, what each job has left.
+
+Rows are sorted by name, so that ties are the same ties. Arrays that follow only from which classes are open and which
+nodes there are stay the same objects from round to round: the planner knows by this what it need not prepare again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.eligibility import Constraints
+from extender.cluster.model import Pod
+from extender.cluster.queues import Queue
+from extender.cluster.snapshot import Layout
+from extender.cluster.waiting import Jobs, Running, Waiting
+from extender.control.backlog import Backlog, Job, Stage, TaskClass
+from extender.control.tree import QueueTree
+from extender.policy.remaining import remaining_work, work_per_task
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_HELD = (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED)
+_RUNNING_KEPT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one plan is made of; `classes` are the rows of `waiting`, `short` those of gangs that are not all there."""
+
+    waiting: Waiting
+    classes: Sequence[TaskClass]
+    short: Sequence[TaskClass]
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What stays as it is while the same classes are open on the same nodes."""
+
+    classes: Sequence[TaskClass]
+    layout: Layout
+    nodes_version: int
+    demand: Floats
+    reading: Floats
+    duration: Floats
+    priority: Counts | None
+    barred: Mask | None
+
+    def suits(self, classes: Sequence[TaskClass], layout: Layout, nodes_version: int) -> bool:
+        same = self.layout is layout and self.nodes_version == nodes_version and len(classes) == len(self.classes)
+        return same and all(ours is theirs for ours, theirs in zip(self.classes, classes, strict=True))
+
+
+class Rounds:
+    """Makes rounds of a backlog; keeps what can be used again. One thread."""
+
+    def __init__(self, backlog: Backlog, queues: Sequence[Queue], *, starved_after: float) -> None:
+        self.tree = QueueTree(queues)
+        self._backlog = backlog
+        self._starved_after = starved_after
+        self._open: _Open | None = None
+        self._allowed: dict[Constraints, Mask] = {}
+        self._allowed_for: tuple[Layout, int] | None = None
+        self._running: tuple[float, Running] | None = None
+
+    def next(self, layout: Layout, now: float) -> Round:
+        """Return what may be released at `now`, in seconds since the epoch."""
+        with self._backlog.lock:
+            found = self._backlog.classes()
+            ready = [(it, self._backlog.ready(it)) for it in found]
+            gangs = _gangs(self._backlog, found)
+            short = [it for it, count in ready if count and (gang := gangs.get(_group(it))) and gang.missing]
+            left_out = {id(it) for it in short}
+            opened = sorted(
+                ((it, count) for it, count in ready if count and id(it) not in left_out), key=lambda pair: pair[0].name
+            )
+            classes = [it for it, _ in opened]
+            jobs, rows, behind = self._jobs(found, layout)
+            kept = self._kept(classes, layout)
+            since = np.array([_since(it) for it in classes])
+            row, least = _gang_rows(classes, gangs)
+            waiting = Waiting(
+                names=[it.name for it in classes],
+                job=np.array([rows[it.job.queue, it.job.name] for it in classes], dtype=np.intp),
+                count=np.array([count for _, count in opened], dtype=np.int64),
+                demand=kept.demand,
+                reading=kept.reading,
+                inputs=[None] * len(classes),
+                duration=kept.duration,
+                since=since,
+                finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
+                jobs=jobs,
+                running=self._all_running(layout, now) if (now - since > self._starved_after).any() else None,
+                priority=kept.priority,
+                behind=np.array([behind[it.job.queue, it.job.name] for it in classes], dtype=np.int64)
+                if any(behind.values())
+                else None,
+                barred=kept.barred,
+                gang=row,
+                gang_least=least,
+            )
+            return Round(waiting, classes, short)
+
+    # -- classes
+
+    def _kept(self, classes: Sequence[TaskClass], layout: Layout) -> _Open:
+        version = self._backlog.nodes_version
+        if self._open is None or not self._open.suits(classes, layout, version):
+            usual = self._backlog.usual_seconds()
+            shape = (len(classes), len(layout.axis))
+            priority = np.array([it.like.priority for it in classes], dtype=np.int64)
+            self._open = _Open(
+                classes=classes,
+                layout=layout,
+                nodes_version=version,
+                demand=np.array([layout.vector(it.like.demand) for it in classes]).reshape(shape),
+                reading=np.zeros(len(classes)),
+                duration=np.array([it.seconds(usual) for it in classes]),
+                priority=priority if len(set(priority.tolist())) > 1 else None,
+                barred=self._barred(classes, layout),
+            )
+        return self._open
+
+    def _barred(self, classes: Sequence[TaskClass], layout: Layout) -> Mask | None:
+        """Return on which nodes classes may not run [C, N]; None where all may run everywhere."""
+        key = (layout, self._backlog.nodes_version)
+        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
+            self._allowed, self._allowed_for = {}, key
+        allowed = np.array([self.allowed(it.like, layout) for it in classes], dtype=np.bool_)
+        barred = ~allowed.reshape(len(classes), len(layout.names))
+        return barred if barred.any() else None
+
+    def allowed(self, pod: Pod, layout: Layout) -> Mask:
+        """Return on which nodes a pod may run [N]."""
+        found = self._allowed.get(pod.constraints)
+        if found is None:
+            nodes = (self._backlog.nodes.get(name) for name in layout.names)
+            found = np.array([node is not None and node.allows(pod.constraints) for node in nodes], dtype=np.bool_)
+            self._allowed[pod.constraints] = found
+        return found
+
+    def _finished(self, of: TaskClass) -> float:
+        """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""
+        if of.like.tasks is not None:
+            return min(of.finished / of.like.tasks, 1.0)
+        owner = self._backlog.owners.get(of.like.owner)
+        return 1.0 - owner.left / owner.total if owner is not None and owner.total else 0.0
+
+    # -- jobs
+
+    def _jobs(
+        self, classes: Sequence[TaskClass], layout: Layout
+    ) -> tuple[Jobs, Mapping[tuple[str, str], int], Mapping[tuple[str, str], int]]:
+        """Return the jobs, the row of each, and how many of its FIFO queue come before it. A FIFO queue is one row."""
+        jobs = sorted({(it.job.queue, it.job.name): it.job for it in classes}.items(), key=lambda pair: pair[0])
+        rows: dict[tuple[str, str], int] = {}
+        names: list[str] = []
+        queue_of: list[str] = []
+        fifo_row: dict[str, int] = {}
+        for key, job in jobs:
+            if self.tree.is_fifo(job.queue):
+                if job.queue not in fifo_row:
+                    fifo_row[job.queue] = len(names)
+                    names.append(f"{job.queue}|")
+                    queue_of.append(job.queue)
+                rows[key] = fifo_row[job.queue]
+            else:
+                rows[key] = len(names)
+                names.append(f"{job.queue}|{job.name}")
+                queue_of.append(job.queue)
+        row = np.array([rows[it.job.queue, it.job.name] for it in classes], dtype=np.intp)
+        demand = np.array([layout.vector(it.like.demand) for it in classes]).reshape(len(classes), len(layout.axis))
+        queue_names, queue, queue_weight = self.tree.shares(queue_of)
+        found = Jobs(
+            names=names,
+            queue=queue,
+            weight=np.ones(len(names)),
+            allocated=_allocated(classes, row, demand, len(names)),
+            work=self._work(classes, row, demand, layout, len(names)),
+            queue_names=queue_names,
+            queue_weight=queue_weight,
+        )
+        return found, rows, self._behind([job for _, job in jobs])
+
+    def _work(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, layout: Layout, jobs: int) -> Floats:
+        """Return what each job has left [J]: its pods that have not ended, and those that its owner has yet to make."""
+        usual = self._backlog.usual_seconds()
+        duration = np.array([it.seconds(usual) for it in classes])
+        total = np.where(np.isfinite(layout.capacity), layout.capacity, 0.0).sum(axis=0)
+        left = np.array([it.unfinished for it in classes], dtype=np.int64)
+        left += self._not_made_yet(classes)
+        return remaining_work(work_per_task(demand, duration, total), left, row, jobs)
+
+    def _not_made_yet(self, classes: Sequence[TaskClass]) -> Counts:
+        """Return how many pods owners have yet to make [C], counted to the class of theirs that has most pods."""
+        by_owner: dict[str, list[int]] = {}
+        for index, it in enumerate(classes):
+            if it.like.owner in self._backlog.owners:
+                by_owner.setdefault(it.like.owner, []).append(index)
+        missing = np.zeros(len(classes), dtype=np.int64)
+        for uid, indices in by_owner.items():
+            there = sum(classes[index].unfinished for index in indices)
+            most = max(indices, key=lambda index: classes[index].unfinished)
+            missing[most] = max(self._backlog.owners[uid].left - there, 0)
+        return missing
+
+    def _behind(self, jobs: Sequence[Job]) -> Mapping[tuple[str, str], int]:
+        """Return how many jobs of the same FIFO queue are older, by job."""
+        places: dict[tuple[str, str], int] = {(job.queue, job.name): 0 for job in jobs}
+        counts: dict[str, int] = {}
+        for job in sorted(jobs, key=lambda job: (job.arrived, job.name)):
+            if self.tree.is_fifo(job.queue) and any(it.pods[Stage.READY] for it in job.classes.values()):
+                places[job.queue, job.name] = counts.get(job.queue, 0)
+                counts[job.queue] = places[job.queue, job.name] + 1
+        return places
+
+    # -- what runs
+
+    def _all_running(self, layout: Layout, now: float) -> Running:
+        """Return what runs, for reservations; a few seconds old at most, as it is the dearest thing to ask for."""
+        if self._running is not None and now - self._running[0] < _RUNNING_KEPT_SECONDS:
+            return self._running[1]
+        usual = self._backlog.usual_seconds()
+        running = [
+            (layout.rows[node], max((pod.started or now) + it.seconds(usual), now), layout.vector(pod.demand))
+            for it in self._backlog.classes()
+            for pod in it.pods[Stage.RUNNING].values()
+            if (node := pod.node or "") in layout.rows
+        ]
+        found = Running(
+            node=np.array([node for node, _, _ in running], dtype=np.intp),
+            ends_at=np.array([ends for _, ends, _ in running], dtype=np.float64),
+            demand=np.array([demand for _, _, demand in running]).reshape(len(running), len(layout.axis)),
+        )
+        self._running = (now, found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Gang:
+    """A pod group: `least` of its pods have still to start together; `missing` of them are not there yet."""
+
+    least: int
+    missing: int
+
+
+def _group(of: TaskClass) -> str:
+    return of.like.identity.group
+
+
+def _gangs(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, _Gang]:
+    """Return the groups with a minimum that is not met yet, by name."""
+    least: dict[str, int] = {}
+    started: dict[str, int] = {}
+    ready: dict[str, int] = {}
+    for it in classes:
+        name = _group(it)
+        if name:
+            known = backlog.groups.get(name)
+            least[name] = max(least.get(name, 0), known.least if known is not None else it.like.identity.least)
+            started[name] = started.get(name, 0) + sum(len(it.pods[stage]) for stage in _HELD) + it.finished
+            ready[name] = ready.get(name, 0) + backlog.ready(it)
+    wanted = {name: count - started[name] for name, count in least.items()}
+    return {name: _Gang(count, max(count - ready[name], 0)) for name, count in wanted.items() if count > 0}
+
+
+def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, _Gang]) -> tuple[Rows | None, Counts | None]:
+    names = sorted({_group(it) for it in classes} & gangs.keys())
+    if not names:
+        return None, None
+    rows = {name: row for row, name in enumerate(names)}
+    row = np.array([rows.get(_group(it), -1) for it in classes], dtype=np.intp)
+    return row, np.array([gangs[name].least for name in names], dtype=np.int64)
+
+
+def _allocated(classes: Sequence[TaskClass], row: Rows, demand: Floats, jobs: int) -> Floats:
+    """Return what jobs hold [J, R], or will once what is released is bound."""
+    counts = np.array([sum(len(it.pods[stage]) for stage in _HELD) for it in classes], dtype=np.float64)
+    held = np.zeros((jobs, demand.shape[1]))
+    np.add.at(held, row, demand * counts[:, np.newaxis])
+    return held
+
+
+def _since(of: TaskClass) -> float:
+    oldest = next(iter(of.pods[Stage.READY].values()))
+    return max(oldest.created, of.released_at)

@@ -1,0 +1,77 @@
+"""The queues that settings declare and those that pods name, as a tree with shares."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.queues import Queue
+from extender.policy.shares import queue_shares, scaled_minimums
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class QueueTree:
+    """Who is above whom. A queue that nobody declared has weight 1 and stands beside the highest ones.
+
+    Pods may name a queue that has others below it: they are one more queue below it then, of weight 1.
+    """
+
+    def __init__(self, queues: Sequence[Queue]) -> None:
+        self.declared = {queue.name: queue for queue in queues}
+        self._parents = {queue.parent for queue in queues if queue.parent}
+        minimum = np.array([queue.minimum for queue in queues])
+        row = {queue.name: index for index, queue in enumerate(queues)}
+        parent = np.array([row.get(queue.parent, -1) for queue in queues], dtype=np.intp)
+        scaled, self.scaled_down = scaled_minimums(minimum, parent)
+        self._minimum = dict(zip(row, scaled.tolist(), strict=True))
+
+    def is_fifo(self, queue: str) -> bool:
+        """Say whether jobs go in the order of their arrival there."""
+        return queue in self.declared and self.declared[queue].fifo
+
+    def minimum(self, queue: str) -> float:
+        """Return the part of the cluster that a queue is sure of."""
+        return float(self._minimum.get(queue, 0.0))
+
+    def shares(self, of: Sequence[str]) -> tuple[Sequence[str], Rows, Floats]:
+        """Return the queues that are active, the row of each of these among them, and their fair shares [Q]."""
+        active = sorted(set(of))
+        rows = {name: row for row, name in enumerate(active)}
+        share = self._fair(active)
+        return active, np.array([rows[name] for name in of], dtype=np.intp), share
+
+    def _fair(self, active: Sequence[str]) -> Floats:
+        """Return the fair share of each of these queues, all of which have pods."""
+        names = [*active, *sorted(self._above(active) - set(active))]
+        inner = [name in self._parents for name in names]
+        places = {name: place for place, name in enumerate(names)}
+        weight = [self.declared[name].weight if name in self.declared else 1.0 for name in names]
+        minimum = [self.minimum(name) for name in names]
+        parent = [places.get(self._parent(name), -1) for name in names]
+        works = [name in set(active) and not above for name, above in zip(names, inner, strict=True)]
+        own: dict[int, int] = {}
+        for place, name in enumerate(active):
+            if inner[place]:  # pods of a queue that has others below it
+                own[place] = len(weight)
+                weight.append(1.0)
+                minimum.append(0.0)
+                parent.append(places[name])
+                works.append(True)
+        found = queue_shares(
+            np.array(weight), np.array(minimum), np.array(parent, dtype=np.intp), np.array(works, dtype=np.bool_)
+        )
+        return np.array([found[own.get(place, place)] for place in range(len(active))])
+
+    def _parent(self, name: str) -> str:
+        return self.declared[name].parent if name in self.declared else ""
+
+    def _above(self, names: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for name in names:
+            above = self._parent(name)
+            while above and above not in found:
+                found.add(above)
+                above = self._parent(above)
+        return found

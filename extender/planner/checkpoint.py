@@ -1,0 +1,22 @@
+"""Trying something out while a plan is made, and going back."""
+
+from collections.abc import Callable
+
+from extender.planner.board import Board
+
+
+def checkpoint(board: Board) -> Callable[[], None]:
+    """Return what takes back all that is taken and reserved from now on; whom to admit then is to be said anew.
+
+    It may be called again and again.
+    """
+    free, left, closed, reserved = board.free.copy(), board.left.copy(), board.closed.copy(), board.reserved.copy()
+    parts = [part.checkpoint() for part in (board.sources, board.turns, board.taken)]
+
+    def undo() -> None:
+        board.free[:], board.left[:], board.closed[:] = free, left, closed
+        board.reserved = reserved.copy()
+        for part in parts:
+            part()
+
+    return undo
