@@ -140,12 +140,12 @@ class Control:
 
     # -- what the loop tells
 
-    def released(self, pod: Pod, how: str, waited_seconds: float) -> None:  # noqa: ARG002 - the port's signature
+    def note_release(self, pod: Pod, how: str, waited_seconds: float) -> None:  # noqa: ARG002 - the port's signature
         """Count a release."""
         self._metrics.releases.labels(how).inc()
         self._metrics.held_seconds.observe(waited_seconds)
 
-    def planned(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:  # noqa: ARG002 - the port's signature
+    def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:  # noqa: ARG002 - the port's signature
         """Keep what is shown of a plan."""
         self._queue_shares = shares_of(made, snapshot)
 

@@ -216,10 +216,10 @@ class Backlog:
             self._lose(pod.uid)
             return
         of, stage = self._class_of(pod), stage_of(pod)
-        if before is not None and before != (of, stage):
-            self._remove(pod.uid, *before)
         of.pods[stage][pod.uid] = pod
         self._where[pod.uid], self._known[pod.uid] = (of, stage), pod
+        if before is not None and before != (of, stage):
+            self._remove(pod.uid, *before)
 
     def _class_of(self, pod: Pod) -> TaskClass:
         identity = pod.identity

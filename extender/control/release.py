@@ -47,10 +47,10 @@ class Writer(Protocol):
 class Listener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
-    def released(self, pod: Pod, how: str, waited_seconds: float) -> None:
+    def note_release(self, pod: Pod, how: str, waited_seconds: float) -> None:
         """Note a release."""
 
-    def planned(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:
+    def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:
         """Note a plan: who waits, and why."""
 
 
@@ -144,7 +144,7 @@ class Releaser:
         made = self.rounds.next(snapshot.layout, now)
         if not made.classes:
             return []
-        plan = self.planner.plan(snapshot, made.waiting, now)
+        plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
         turns = self._turns(made, plan, snapshot, slots, now)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
         for of in self._outlets.preempting(snapshot, [it for it in made.classes if id(it) not in taken]):
@@ -153,7 +153,7 @@ class Releaser:
             left = [it for it in made.classes if id(it) not in taken]
             for of in self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after):
                 turns += self._without_node(of, SCALE_UP, now)
-        self.listener.planned(made, plan, snapshot)
+        self.listener.note_plan(made, plan, snapshot)
         return turns
 
     def _turns(self, made: Round, plan: Plan, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
@@ -202,7 +202,7 @@ class Releaser:
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error))
             return
         waited = max(now - pod.created, 0.0)
-        self.listener.released(pod, turn.how, waited)
+        self.listener.note_release(pod, turn.how, waited)
         log.info(
             "released",
             pod=f"{pod.namespace}/{pod.name}",

@@ -36,6 +36,7 @@ class Board:
         """Take what `prepared` made of this snapshot's layout and what waits."""
         self.policy, self.snapshot, self.waiting, self.classes = policy, snapshot, waiting, classes
         self.carried, self.taken = carried, Taken()
+        self.most: int | None = None
         self.reserved: dict[str, str] = {}
         self.free = classes.capacity - (snapshot.allocated + snapshot.in_flight).T
         nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=_UNLIMITED, uid="")

@@ -4,8 +4,6 @@ A gang that has waited too long is tried first, by itself. Then all are matched 
 got too little, the worst half of them at a time: what they had goes to others within the same plan.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from extender.cluster.waiting import Counts, Waiting
 from extender.planner.board import Board
 from extender.planner.checkpoint import checkpoint
 from extender.planner.fifo import at_the_head
-from extender.planner.filling import fill, match
+from extender.planner.filling import AtMost, fill, match
 from extender.planner.plan import Floats, Mask
 
 Rows = NDArray[np.intp]
@@ -55,24 +53,6 @@ class Gangs:
     def _total(self, tasks: Counts) -> Counts:
         mine = self.of >= 0
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
-
-
-class _AtMost:
-    """A board on which at most so many tasks are placed; a `matching.Table`."""
-
-    def __init__(self, board: Board, tasks: int) -> None:
-        self._board, self._left = board, tasks
-
-    def nodes(self) -> Iterator[int]:
-        return self._board.nodes()
-
-    def best(self, node: int) -> tuple[int, float]:
-        return self._board.best(node) if self._left else (-1, -np.inf)
-
-    def take(self, task_class: int, node: int) -> bool:
-        taken = self._board.take(task_class, node)
-        self._left -= taken
-        return taken
 
 
 def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, waited: Floats) -> None:
@@ -127,7 +107,7 @@ def _goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:
     undo = checkpoint(board)
     only = np.array([gang])
     board.admit(gangs.members(only))
-    match(board, _AtMost(board, int(gangs.least[gang])))
+    match(board, AtMost(board, int(gangs.least[gang])))
     if gangs.missing(board, only)[0] <= 0:
         return True
     undo()

@@ -23,14 +23,17 @@ class Planner:
         self._prepared: Prepared | None = None
         self._explain = explain
 
-    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now.
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float, *, most: int | None = None) -> Plan:
+        """Return what to start now, or, with `most`, about so many tasks that would be the first of it.
 
-        Arrays that were handed over are not to be changed in place: what was made of them is used again.
+        It is meant for who could not start more at once; where there are gangs it is the whole plan. Arrays that were
+        handed over are not to be changed in place: what was made of them is used again.
         """
         if self._prepared is None or not self._prepared.suits(waiting, snapshot.layout):
             self._prepared = prepared(waiting, snapshot.layout)
-        plan = _plan(self.policy, snapshot, waiting, now, self.carried, self._prepared, explain=self._explain)
+        plan = _plan(
+            self.policy, snapshot, waiting, now, self.carried, self._prepared, explain=self._explain, most=most
+        )
         self.carried = plan.carried
         return plan
 
@@ -51,8 +54,10 @@ def _plan(
     classes: Prepared,
     *,
     explain: bool,
+    most: int | None = None,
 ) -> Plan:
     board = Board(policy, snapshot, waiting, carried, classes)
+    board.most = most if waiting.gang is None else None
     gangs, waited, order = Gangs(waiting), now - waiting.since, levels(waiting)
     higher = np.zeros(len(waited), dtype=np.bool_)
     for level in order:

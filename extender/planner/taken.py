@@ -14,6 +14,10 @@ class Taken:
         self._pairs: list[tuple[int, int, int, int]] = []
         self._terms: list[tuple[float, float, float, float, float, bool, bool]] = []
 
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._pairs)
+
     def add(self, pair: tuple[int, int, int, int], terms: tuple[float, float, float, float, float, bool, bool]) -> None:
         """Add (task class, node, task, source) and (score, alignment, remote, work, owed, barrier, starved)."""
         self._pairs.append(pair)

@@ -1,0 +1,139 @@
+"""A cluster without an API server: events go in, what the release loop writes is applied at once and comes back."""
+
+import dataclasses
+
+from extender.cluster.identity import Identity
+from extender.cluster.model import HOLD_GATE, Node, NodesListed, Pod, PodGone, PodSeen
+from extender.cluster.state import Ledger
+from extender.control.backlog import Backlog
+from extender.control.release import Pace, Releaser
+from extender.control.rounds import Rounds
+from extender.errors import ClusterError
+from extender.planner import Planner, Policy
+
+OURS = "dovetail"
+
+
+def node(name, cpu=1000, memory=1000, **more):
+    return Node(name, {"cpu": float(cpu), "memory": float(memory)}, **more)
+
+
+def pod(name, cpu=100, *, queue="q", job=None, gates=(HOLD_GATE,), created=0.0, version=1, group="", least=0, **more):
+    """Return a held pod of a job of its own, unless `job` names one."""
+    return Pod(
+        uid=f"uid-{name}",
+        namespace="default",
+        name=name,
+        demand={"cpu": float(cpu)} if not isinstance(cpu, dict) else cpu,
+        identity=Identity(job=job or name, queue=queue, group=group, least=least),
+        gates=tuple(gates),
+        scheduler=OURS,
+        created=created,
+        resource_version=version,
+        **more,
+    )
+
+
+class Scene:
+    """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
+
+    def __init__(self, *nodes, queues=(), pace=None, policy=None):
+        self.written, self.refuse, self.told = [], set(), []
+        self.leading, self.deaf, self.now = True, False, 100.0
+        self.ledger = Ledger(in_flight_seconds=15.0)
+        self.backlog = Backlog([OURS])
+        self.pods = {}
+        self.queues, self.pace, self.policy = queues, pace or Pace(), policy or Policy()
+        self.apply(NodesListed(list(nodes)))
+        self.start()
+
+    def start(self):
+        """Make a release loop, as a new process does: with nothing but what the watches say."""
+        self.releaser = Releaser(
+            ledger=self.ledger,
+            backlog=self.backlog,
+            rounds=Rounds(self.backlog, self.queues, starved_after=self.policy.starved_after),
+            planner=Planner(self.policy),
+            writer=self,
+            listener=self,
+            pace=self.pace,
+            run_soon=lambda write: write(),
+            leads=lambda: self.leading,
+            flight_time=lambda: self.now,
+        )
+
+    def restart(self):
+        """Lose all that a process keeps, and list everything again."""
+        nodes = list(self.backlog.nodes.values())
+        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS])
+        self.apply(NodesListed(nodes))
+        for known in self.pods.values():
+            self.apply(PodSeen(known))
+        self.start()
+
+    def apply(self, event):
+        self.backlog.apply(event, self.now)
+        self.ledger.apply(event)
+
+    def see(self, *pods):
+        for it in pods:
+            self.pods[it.name] = it
+            self.apply(PodSeen(it))
+
+    def change(self, name, **changes):
+        before = self.pods[name]
+        after = dataclasses.replace(before, resource_version=before.resource_version + 1, **changes)
+        self.pods[name] = after
+        if not self.deaf:
+            self.apply(PodSeen(after))
+
+    def hear(self):
+        """Take in what was missed."""
+        self.deaf = False
+        for known in self.pods.values():
+            self.apply(PodSeen(known))
+
+    def bind(self, name, where=None):
+        self.change(name, node=where or self.pods[name].nominated)
+
+    def end(self, name):
+        self.change(name, finished=True)
+
+    def remove(self, name):
+        self.apply(PodGone(self.pods.pop(name).uid))
+
+    def step(self, seconds=0.0):
+        self.now += seconds
+        return self.releaser.step(self.now)
+
+    def released(self):
+        """Return the names of the pods that were released, in order."""
+        return [name for verb, name, *_ in self.written if verb == "release"]
+
+    def nominated(self):
+        return {name: where for verb, name, *rest in self.written if verb == "nominate" for where in rest}
+
+    # what the loop writes to and tells
+
+    def nominate(self, pod, where):
+        self._write("nominate", pod, where)
+        self.change(pod.name, nominated=where, promised=where)
+
+    def release(self, pod):
+        self._write("release", pod)
+        self.change(pod.name, gates=())
+
+    def clear(self, pod):
+        self._write("clear", pod)
+        self.change(pod.name, nominated=None if pod.nominated == pod.promised else pod.nominated, promised=None)
+
+    def _write(self, verb, pod, *more):
+        if (verb, pod.name) in self.refuse:
+            raise ClusterError(f"{verb} {pod.name} is refused")
+        self.written.append((verb, pod.name, *more))
+
+    def note_release(self, pod, how, waited):
+        self.told.append((pod.name, how, waited))
+
+    def note_plan(self, made, plan, snapshot):
+        self.last_round = (made, plan, snapshot)
