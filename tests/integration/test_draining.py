@@ -10,7 +10,7 @@ import pytest
 
 from extender.controlplane import builders, workload
 from extender.controlplane.rest import STRATEGIC, request
-from tests.chart.rbac import granted_drain
+from tests.chart.rbac import CONTROL_ACCOUNT, granted, granted_drain
 from tests.integration.gating import BINDINGS, HOLD, POLICIES, gates, is_gated, namespace, policy, require_policies
 
 OTHERS = {"name": "example.com/quota"}
@@ -112,6 +112,32 @@ def test_pods_that_are_created_while_it_drains_are_not_left_behind(control_plane
 
         assert told["gates"] > 10
         assert worn(client).keys() == {()}
+
+
+def test_it_may_run_while_control_releases(control_plane, start_scheduler, drain):
+    """Half of 80 pods fit at once (4 nodes of 10 cores); the others wait gated, and then just Pending."""
+    client = control_plane.client()
+    start_scheduler()
+    workload.create_nodes(client, [builders.node(f"node-{number}", cpu=10) for number in range(4)])
+    settings = {"control": {"schedulers": ["default-scheduler"]}}
+    with granted(control_plane, "scheduler"):
+        control_plane.add_control(settings, user=CONTROL_ACCOUNT)
+        try:
+            gated = {"schedulingGates": [HOLD]}
+            workload.create_pods(client, [builders.pod(f"pod-{number:02d}", cpu=1, spec=gated) for number in range(80)])
+            workload.wait_until(lambda: workload.bound_pods(client), 30, "the first release")
+
+            told = drain("--yes", "--json")
+
+            assert told["left"] == {}
+            workload.wait_until(lambda: len(workload.bound_pods(client)) == 40, 30, "the nodes to be full")
+            waiting = [it for it in workload.pods(client) if not it["spec"].get("nodeName")]
+            assert [gates(pod) for pod in waiting] == [[]] * 40
+            assert not [pod for pod in waiting if PROMISED in pod["metadata"].get("annotations", {})]
+            assert not [pod for pod in waiting if "nominatedNodeName" in pod["status"]]
+            assert "forbidden" not in control_plane.log("dovetail-control").read_text().lower()
+        finally:
+            control_plane.remove_scheduler("dovetail-control")
 
 
 def test_without_a_policy_gates_from_templates_are_removed_and_it_is_said_who_still_waits(control_plane, drain):

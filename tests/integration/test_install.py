@@ -13,10 +13,12 @@ import yaml
 from charts.render import NAMESPACE, ROOT
 from extender.controlplane import pins
 from extender.controlplane.rest import RequestRefused, request
-from tests.chart.rbac import ACCOUNT, granted
+from tests.chart.rbac import ACCOUNT, CONTROL_ACCOUNT, granted
 
 MODES = ("scheduler", "existing")
 STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+GROUPS = ("policy", "scheduling.k8s.io", "admissionregistration.k8s.io")
 HOOK = list(yaml.safe_load_all((ROOT / "manifests" / "drain.yaml").read_text()))
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 
@@ -146,7 +148,7 @@ def test_dovetail_may_read_nodes_and_pods_and_report_events_and_no_more(control_
         allowed = {
             (verb, resource)
             for resource in ("nodes", "pods", "events", "secrets", "configmaps", "services")
-            for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
+            for verb in VERBS
             if may(control_plane, account, verb, resource)
         }
         binds = may(control_plane, account, "create", "pods", subresource="binding")
@@ -154,6 +156,28 @@ def test_dovetail_may_read_nodes_and_pods_and_report_events_and_no_more(control_
     reads = {(verb, resource) for resource in ("nodes", "pods") for verb in ("get", "list", "watch")}
     assert allowed == reads | {("create", "events")}
     assert not binds
+
+
+def test_control_may_release_pods_and_hold_its_lease_and_no_more(control_plane):
+    def allowed(**more):
+        return {verb for verb in VERBS if may(control_plane, CONTROL_ACCOUNT, verb, **more)}
+
+    leases = {"resource": "leases", "group": "coordination.k8s.io"}
+    with granted(control_plane, "scheduler"):
+        assert allowed(resource="pods") == {"get", "list", "watch", "patch"}
+        assert allowed(resource="pods", subresource="status") == {"patch"}
+        assert allowed(resource="nodes") == {"get", "list", "watch"}
+        assert allowed(resource="events") == {"create"}
+        assert allowed(resource="jobs", group="batch") == {"list", "watch"}
+        for group in ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh"):
+            assert allowed(resource="podgroups", group=group) == {"list", "watch"}
+        assert allowed(**leases, name="dovetail-control", namespace=NAMESPACE) == {"create", "get", "update"}
+        assert allowed(**leases, name="dovetail", namespace=NAMESPACE) == {"create"}
+        assert allowed(**leases, name="dovetail-control", namespace="default") == set()
+        for resource, subresource in (("pods", "eviction"), ("pods", "binding"), ("secrets", ""), ("namespaces", "")):
+            assert allowed(resource=resource, subresource=subresource) == set()
+        for resource in ("poddisruptionbudgets", "priorityclasses", "mutatingadmissionpolicies"):
+            assert not [group for group in GROUPS if allowed(resource=resource, group=group)]
 
 
 def test_the_second_scheduler_may_bind_and_use_no_lease_but_its_own(control_plane):
