@@ -16,7 +16,7 @@ from kubernetes.utils import parse_quantity
 from charts.render import NAMESPACE, ROOT
 from extender.controlplane import workload
 from extender.controlplane.rest import RequestRefused, request
-from tests.chart.rbac import granted
+from tests.chart.rbac import CONTROL_ACCOUNT, granted
 
 IO = ("disk-read", "disk-write", "network-in", "network-out")
 SCHEDULER = "dovetail"
@@ -98,13 +98,13 @@ def dovetail_on(control_plane, *, settings=None, **options):
 
 
 @contextmanager
-def control_on(control_plane, *, lease=None, name="dovetail-control", **settings):
-    """Run `dovetail control`; `lease` and other settings of its section replace the defaults."""
+def control_on(control_plane, *, lease=None, user=CONTROL_ACCOUNT, name="dovetail-control", **settings):
+    """Run `dovetail control` under exactly the rights that `dovetail_on` has given it; `lease` replaces defaults."""
     client = control_plane.client()
     with suppress(RequestRefused):
         request(client, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     told = {"control": {"lease": lease or {}, **settings.pop("control", {})}, **settings}
-    url = control_plane.add_control(told, name=name)
+    url = control_plane.add_control(told, user=user, name=name)
     try:
         yield url
     finally:

@@ -6,6 +6,7 @@ import pytest
 
 from extender.controlplane import builders, workload
 from extender.controlplane.rest import request
+from extender.controlplane.running import ADMIN
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, over_allocated
 
 HOLD = "dovetail.dev/hold"
@@ -111,7 +112,7 @@ def test_a_gang_is_released_whole_or_not_at_all(control_plane, client):
 def test_a_nominated_node_that_goes_before_the_pod_is_bound_does_not_hold_the_pod_up(control_plane, client):
     # No scheduler at first: the pod is nominated and released, and its node goes.
     workload.create_nodes(client, equal_nodes(builders, 1))
-    with control_on(control_plane):
+    with control_on(control_plane, user=ADMIN):
         workload.create_pods(client, [held("pod")])
         workload.wait_until(
             lambda: "schedulingGates" not in workload.pod(client, "pod")["spec"], 20, "the pod to be released"
@@ -124,7 +125,7 @@ def test_a_nominated_node_that_goes_before_the_pod_is_bound_does_not_hold_the_po
 
 def test_a_stale_nomination_of_a_waiting_pod_is_cleared(control_plane, client):
     workload.create_nodes(client, equal_nodes(builders, 1))
-    with control_on(control_plane), dovetail_on(control_plane):
+    with dovetail_on(control_plane), control_on(control_plane):
         workload.create_pods(client, [held("first", cpu=10)])
         bound(client, 1)
         blocked = held("second", cpu=10, gates=())
