@@ -40,3 +40,20 @@ def test_minimum_shares_beyond_the_cluster_are_scaled_down_and_it_is_known(minim
     tree = QueueTree([Queue("a", minimum=minimums[0]), Queue("b", minimum=minimums[1])])
     assert tree.scaled_down == scaled
     assert tree.minimum("a") == pytest.approx(0.5 if scaled else 0.4)
+
+
+def test_a_warning_names_the_minimum_shares_that_are_scaled_down_and_what_they_count_as():
+    queues = [Queue("a", minimum=0.9), Queue("b", minimum=0.6), Queue("c"), Queue("d", minimum=0.5, parent="c")]
+    text = "queues: the minimum shares of the highest queues add up to more than 1 (a 0.9, b 0.6)"
+    assert QueueTree(queues).warnings() == [f"{text}; they count as a 0.6, b 0.4"]
+
+
+def test_minimum_shares_within_the_cluster_are_no_warning():
+    assert QueueTree([Queue("a", minimum=0.9), Queue("b", minimum=0.1)]).warnings() == []
+
+
+def test_what_is_above_a_queue():
+    tree = QueueTree([Queue("top"), Queue("middle", parent="top"), Queue("leaf", parent="middle")])
+    assert tree.chain("leaf") == ["middle", "top"]
+    assert tree.chain("middle") == ["middle", "top"], "its own pods are a queue below it"
+    assert tree.chain("nobody's") == []
