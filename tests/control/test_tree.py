@@ -57,3 +57,16 @@ def test_what_is_above_a_queue():
     assert tree.chain("leaf") == ["middle", "top"]
     assert tree.chain("middle") == ["middle", "top"], "its own pods are a queue below it"
     assert tree.chain("nobody's") == []
+
+
+def test_the_example_of_the_documentation():
+    queues = [
+        Queue("research", 2, minimum=0.25),
+        Queue("nlp", parent="research"),
+        Queue("vision", 3, parent="research"),
+        Queue("sales", minimum=0.3, fifo=True),
+    ]
+    # 0.7 left for weights 2 + 1; 0.4667 divided as 1 to 3.
+    all_of_them = {"nlp": 0.1167, "sales": 0.3, "vision": 0.35, "web": 0.2333}
+    assert shares(queues, "nlp", "vision", "sales", "web") == all_of_them
+    assert shares(queues, "nlp", "vision", "sales") == {"nlp": 0.1667, "sales": 0.3333, "vision": 0.5}

@@ -1,5 +1,6 @@
 """Reclaim on a real control plane, under exactly the chart's rights: evictions go through the Eviction API."""
 
+import json
 import urllib.request
 
 import pytest
@@ -126,3 +127,11 @@ def test_without_a_timeout_nobody_is_evicted(control_plane, client):
         replica_set(client, "late", 3, queue="b")
         settled(client, 10, first=8, late=0)
         assert reclaims(url) == 0
+
+
+def test_minimum_shares_beyond_the_cluster_are_warned_of_at_start(control_plane):
+    queues = [{"name": "a", "minimumShare": 0.9}, {"name": "b", "minimumShare": 0.6}]
+    with dovetail_on(control_plane), control_on(control_plane, queues=queues, name="warned-control"):
+        lines = map(json.loads, control_plane.log("warned-control").read_text().splitlines())
+        (told,) = [it["problem"] for it in lines if it["level"] == "warning" and it["event"] == "settings"]
+        assert told.endswith("(a 0.9, b 0.6); they count as a 0.6, b 0.4")
