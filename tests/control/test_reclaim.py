@@ -97,6 +97,8 @@ def test_nothing_happens_before_the_time_has_run_out():
 def test_a_queue_gets_its_minimum_share_from_the_youngest_pods_and_no_more_than_that():
     # b is sure of 0.3: three of ten pods.
     scene = full()
+    scene.run(31)
+    assert scene.evicted == ["a9", "a8", "a7"], "all at once, as far as the rate allows"
     scene.run(120)
     assert scene.evicted == ["a9", "a8", "a7"]
     assert scene.running("b") == ["b0", "b1", "b2"]
@@ -150,6 +152,20 @@ def test_after_a_restart_the_time_starts_again():
     assert scene.asked == []
     scene.run(5)
     assert scene.evicted
+
+
+def test_a_process_that_dies_while_victims_end_evicts_no_others_for_the_same_room():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    scene.restart()
+    scene.run(100)
+    assert scene.evicted == ["a9"]
+    scene.remove("a9")
+    scene.run(2)
+    assert scene.released() == ["b0"], "by plan"
+    scene.run(100)
+    assert scene.evicted == ["a9"]
 
 
 def test_time_without_the_lease_does_not_count():
@@ -210,7 +226,8 @@ def test_a_pod_that_waits_for_its_room_does_not_use_up_the_pace():
 def test_room_that_something_else_leaves_meanwhile_is_used_at_once():
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
     scene.slow = True
-    scene.run(40)
+    scene.run(100)
+    scene.see(waits("another", queue="a", job="short", duration=1.0))
     scene.end("a0")
     scene.step(1)
     assert scene.nominated() == {"b0": "n1"}
