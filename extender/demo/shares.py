@@ -17,7 +17,8 @@ from extender.policy.shares import dominant_shares
 class Shares:
     """`at` [E + 1]; `share` and `fair` [E, Q] add up to 1 over the queues that have pods at the time.
 
-    `share` is a queue's dominant share as a part of all queues', `fair` its weight as a part of those that have arrived. Until `contended` seconds pods of every queue waited.
+    `share` is a queue's dominant share as a part of all queues', `fair` its weight as a part of those that are there.
+    Until `contended` seconds pods of every queue waited.
     """
 
     at: Floats
