@@ -109,7 +109,9 @@ class Search:
         trial = replace(self.standings, stays=self.standings.stays.copy())
         chosen: list[Candidate] = []
         for it in sorted(able, key=self._worth):
-            if not fits(free, demand) and trial.may_lose(it.pod.identity.queue, it.demand, of.job.queue):
+            if fits(free, demand):
+                break
+            if trial.may_lose(it.pod.identity.queue, it.demand, of.job.queue):
                 trial.lose(it.pod.identity.queue, it.demand)
                 chosen.append(it)
                 free = free + it.demand
