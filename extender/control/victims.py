@@ -6,8 +6,9 @@ never one without a controller, which nobody would make again; never one of a ga
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ from extender.verdict import room_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_CHOICES = 100
+"""The least loss is sought among so many nodes where evictions would do, those whose pods are worth least."""
+_NOBODY = (2**31, 0.0, 0.0, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,12 +76,9 @@ class Search:
         allowed = self.rounds.allowed(pod, layout)
         if (fits(free, demand) & allowed).any():
             return None
-        found = []
-        for node in self._there.keys() & {layout.names[row] for row in allowed.nonzero()[0]}:
-            victims = self._on(node, free[layout.rows[node]], demand, of)
-            if victims:
-                found.append(Choice(node, victims))
-        return min(found, key=self._loss, default=None)
+        nodes = self._there.keys() & {layout.names[row] for row in allowed.nonzero()[0]}
+        found = (self._on(node, free[layout.rows[node]], demand, of) for node in self._in_order(nodes))
+        return min(islice(filter(None, found), _CHOICES), key=self._loss, default=None)
 
     def take(self, choice: Choice, of: TaskClass) -> None:
         """Count these victims as gone from now on, and one pod of the class as there."""
@@ -90,6 +92,10 @@ class Search:
         self._above = self.standings.excess()
         self._there = {**self._there, choice.node: [it for it in self._there[choice.node] if it.pod.uid not in gone]}
 
+    def _in_order(self, nodes: Iterable[str]) -> Sequence[str]:
+        """Return these nodes, those first whose pods are worth least."""
+        return sorted(nodes, key=lambda node: min(map(self._worth, self._there[node]), default=_NOBODY))
+
     def _running(self) -> Iterator[tuple[TaskClass, Floats, Pod]]:
         for it in self.backlog.classes():
             demand = self.snapshot.layout.vector(it.like.demand)
@@ -101,11 +107,11 @@ class Search:
         if row is not None:
             self._gone[row] += demand
 
-    def _on(self, node: str, free: Floats, demand: Floats, of: TaskClass) -> Sequence[Candidate]:
-        """Return whom to evict from a node, none of whom could stay; nobody where that would not do."""
+    def _on(self, node: str, free: Floats, demand: Floats, of: TaskClass) -> Choice | None:
+        """Return whom to evict from a node, none of whom could stay; None where that would not do."""
         able = [it for it in self._there[node] if it.pod.priority <= of.like.priority and self._is_above(it)]
         if not able or not fits(free + sum(it.demand for it in able), demand):
-            return []
+            return None
         trial = replace(self.standings, stays=self.standings.stays.copy())
         chosen: list[Candidate] = []
         for it in sorted(able, key=self._worth):
@@ -115,7 +121,7 @@ class Search:
                 trial.lose(it.pod.identity.queue, it.demand)
                 chosen.append(it)
                 free = free + it.demand
-        return _needed(chosen, free, demand) if fits(free, demand) else []
+        return Choice(node, _needed(chosen, free, demand)) if fits(free, demand) else None
 
     def _is_above(self, it: Candidate) -> bool:
         return bool(self._excess(it) > 0)
