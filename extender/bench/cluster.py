@@ -161,8 +161,8 @@ def _wait_bound(
     ended = bindings.wait(max(seconds, 0.0))
     if ended is None:
         raise ControlPlaneError(
-            f"{contender.name}: {bindings.missing} of {pods} pods were not bound {seconds:.0f} s after the last one was "
-            f"created; logs: {control_plane.folder / 'logs'}"
+            f"{contender.name}: {bindings.missing} of {pods} pods were not bound {seconds:.0f} s after the last "
+            f"was created; logs: {control_plane.folder / 'logs'}"
         )
     return ended
 
