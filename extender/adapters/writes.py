@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extender.adapters.kube import JSON_PATCH, MERGE_PATCH, Api
-from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, Pod
+from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, TURN_ANNOTATION, Pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class PodWriter:
             "annotations": {PROMISED_ANNOTATION: None},
         }
         self._merge(pod, {"metadata": meta, "status": status}, "/status")
+
+    def wake(self, pod: Pod) -> None:
+        """Change an annotation, so that kube-scheduler tries the pod again."""
+        meta = {"uid": pod.uid, "annotations": {TURN_ANNOTATION: str(pod.resource_version)}}
+        self._merge(pod, {"metadata": meta}, "")
 
     def _merge(self, pod: Pod, body: dict[str, Any], subresource: str) -> None:
         self.api.patch(_path(pod) + subresource, body, MERGE_PATCH)
