@@ -31,7 +31,7 @@ _EARLY_SECONDS = 5.0
 _PLANNING_PART = 0.2
 """At most this part of the time goes into plans, where they take long."""
 
-_ASKING_SECONDS = 0.5
+_ASKING_SECONDS = 1.0
 """A longer pause between two questions counts as so long: meanwhile nobody could come for a turn."""
 
 _AS_TODAY = Standing()

@@ -23,7 +23,7 @@ class Unused:
         """Take in which classes have turns now, and whether some of their pods were never tried."""
         self._since = {name: self._since.get(name, now) for name in turns}
         for name, untried in turns.items():
-            if now - self._since[name] > (self._untried if untried else self._refused):
+            if now - self._since[name] >= (self._untried if untried else self._refused):
                 self._out[name] = now
 
     def use(self, name: str) -> None:

@@ -62,7 +62,7 @@ class Waker:
         self._backlog, self._alarm, self._run_soon, self._leads = backlog, alarm, run_soon, leads
         self._calls, self._note_call = calls or Calls(), note
         self._turns: dict[str, _Turn] = {}
-        self._unused = Unused(refused_seconds=10.0, untried_seconds=30.0, again_seconds=60.0)
+        self._unused = Unused(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
         self._started: dict[str, float] = {}
         self._budget, self._counted_at = self._calls.per_second, 0.0
 
