@@ -176,7 +176,7 @@ def test_a_turn_that_comes_without_an_event_is_told_to_that_pod_alone(control_pl
         workload.create_nodes(client, [builders.node("node", cpu=4, memory="16Gi")])
         workload.create_pods(client, [pod("keeper", cpu=2)])
         workload.wait_until(lambda: workload.bound_pods(client), 10, "the keeper")
-        first = pod("first", cpu=2, priority="high", spec={"affinity": beside_nobody, "preemptionPolicy": "Never"})
+        first = pod("first", cpu=2, priority="high", spec={"affinity": beside_nobody})
         workload.create_pods(client, [first])
         refusal(client, "first")
         workload.create_pods(client, [pod("next", cpu=2, duration=5), pod("later", cpu=2, duration=500)])
