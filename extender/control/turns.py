@@ -6,7 +6,7 @@ refused sleeps until the next event, so an old "no" could be one too many.
 """
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -92,6 +92,7 @@ class Turns:
         self._lock = threading.Lock()
         self._places: _Places | None = None
         self._unused = Unused(refused_seconds=2.0, untried_seconds=20.0)
+        self._turns: Mapping[str, bool] = {}
         self._passed: set[str] = set()
         self._early: dict[str, float] = {}
         self._asked_at, self._asking = clock(), 0.0
@@ -167,6 +168,7 @@ class Turns:
         begun = self._clock()
         self._lose_early()
         self._backlog.set_out(self._ledger.in_flight(self._flight_time()))
+        self._unused.note(self._turns, self._asking)
         out = set(self._unused.out(self._asking)) - {of.name}
         made = self._rounds.next(snapshot.layout, self._now(), out)
         plan = self._planner.plan(snapshot, made.waiting, self._now()) if made.classes else None
@@ -179,12 +181,13 @@ class Turns:
     def _note(self, nodes: dict[TaskClass, list[int]]) -> None:
         """Keep for pods without a gate only what is theirs: they go first, held pods get the rest."""
         with self._backlog.lock:
-            turns = {}
+            turns: dict[str, bool] = {}
             for of, rows in nodes.items():
                 asked = of.pods[Stage.UNGATED]
                 del rows[self._backlog.waiting(of, Stage.UNGATED) :]
                 if rows:
                     turns[of.name] = not all(pod.unschedulable for pod in asked.values())
+        self._turns = turns
         self._unused.note(turns, self._asking)
         self._passed = {uid for uid in self._passed if (self._backlog.find(uid) or (0, 0))[1] is Stage.UNGATED}
 

@@ -50,3 +50,9 @@ def test_clearing_removes_our_nomination_and_leaves_one_that_is_not_ours(api, no
     assert path == f"{PATH}/status"
     assert body["metadata"]["annotations"] == {"dovetail.dev/nominated": None}
     assert body["status"] == status
+
+
+def test_a_wake_up_changes_an_annotation_of_that_very_pod_and_its_text_differs_from_version_to_version(api):
+    PodWriter(api).wake(pod())
+    meta = {"uid": "u1", "annotations": {"dovetail.dev/turn": "42"}}
+    assert api.calls == [(PATH, {"metadata": meta}, MERGE_PATCH)]
