@@ -1,4 +1,4 @@
-"""A cluster whose pods have no gate: kube-scheduler's part is played by the test, which asks about one pod at a time."""
+"""A cluster whose pods have no gate; the test plays kube-scheduler's part and asks about one pod at a time."""
 
 import dataclasses
 

@@ -143,8 +143,8 @@ def test_a_pod_that_only_kube_scheduler_still_knew_is_forgotten():
 
 
 def test_a_turn_that_nobody_comes_for_is_given_to_others():
-    # kube-scheduler refused `never` itself and does not ask about it. The time between two questions counts for a second
-    # at most, and a turn of refused pods lasts two.
+    # kube-scheduler refused `never` itself and does not ask about it. The time between two questions counts for one
+    # second at most, and a turn of refused pods lasts two.
     asked = Asked(node("a", 100))
     asked.see(free("never", priority=10, unschedulable=True), free("other"))
     answers = []
