@@ -42,7 +42,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class _Places:
-    """What is left of one plan: by class the rows of nodes, and which pods got which (-1: any)."""
+    """What is left of one plan: by class the rows of nodes, and which pods got which (-1: any).
+
+    `without` are the names of the classes that it left out, `gangs` those that cannot start whole.
+    """
 
     key: Key
     layout: Layout
@@ -50,6 +53,7 @@ class _Places:
     cost: float
     nodes: dict[TaskClass, list[int]]
     gangs: Collection[TaskClass]
+    without: Collection[str]
     given: dict[str, int] = field(default_factory=dict)
 
     def give(self, uid: str, of: TaskClass, fits: Mask, *, anywhere: bool) -> int | None:
@@ -111,7 +115,7 @@ class Turns:
 
     def _answer(self, pod: Pod, of: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         places = self._places
-        if places is not None and self._is_young(places, snapshot):
+        if places is not None and self._is_young(places, snapshot, of):
             row = places.give(pod.uid, of, fits, anywhere=False)
             if row is None and self._will_be_woken(places, snapshot):
                 return self._refusal(places, of)
@@ -153,9 +157,11 @@ class Turns:
 
     # -- the plan
 
-    def _is_young(self, places: _Places, snapshot: Snapshot) -> bool:
+    def _is_young(self, places: _Places, snapshot: Snapshot, of: TaskClass) -> bool:
+        """Say whether a plan answers for a class at all, and is not too old to."""
+        about = places.layout is snapshot.layout and of.name not in places.without
         age = self._clock() - places.made_at
-        return places.layout is snapshot.layout and age <= max(self._plan_seconds, places.cost / _PLANNING_PART)
+        return about and age <= max(self._plan_seconds, places.cost / _PLANNING_PART)
 
     def _will_be_woken(self, places: _Places, snapshot: Snapshot) -> bool:
         """Say whether an old plan's no does no harm: plans take long, and a binding that is under way wakes all."""
@@ -163,7 +169,7 @@ class Turns:
 
     def _current(self, places: _Places | None, snapshot: Snapshot, of: TaskClass) -> _Places:
         key = (snapshot.version, self._backlog.changes, self._backlog.nodes_version)
-        if places is not None and places.key == key and self._is_young(places, snapshot):
+        if places is not None and places.key == key and self._is_young(places, snapshot, of):
             return places
         begun = self._clock()
         self._lose_early()
@@ -176,7 +182,7 @@ class Turns:
         self._note(nodes)
         took = self._clock() - begun
         self._planned(took)
-        return _Places(key, snapshot.layout, begun, took, nodes, _gangs_that_wait(made, nodes))
+        return _Places(key, snapshot.layout, begun, took, nodes, _gangs_that_wait(made, nodes), out)
 
     def _note(self, nodes: dict[TaskClass, list[int]]) -> None:
         """Keep for pods without a gate only what is theirs: they go first, held pods get the rest."""

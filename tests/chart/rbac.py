@@ -19,6 +19,16 @@ CONTROL_ACCOUNT = f"{ACCOUNT}-control"
 DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
 """Who the hook is that runs `dovetail drain` before an uninstall."""
 
+ORDER_RULES = [
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]},
+    {
+        "apiGroups": ["scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"],
+        "resources": ["podgroups"],
+        "verbs": ["list", "watch"],
+    },
+]
+"""What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
+
 _RBAC_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 

@@ -164,6 +164,17 @@ def test_who_comes_after_all_has_its_turn_again():
     assert asked.ask("late") == "a"
 
 
+def test_who_was_left_out_of_a_plan_is_not_refused_by_it():
+    # Nothing has changed since the plan by which `other` waits for `third`; that plan left `late` out.
+    asked = Asked(node("a", 100))
+    asked.see(free("late", priority=10, unschedulable=True), free("other"), free("third", priority=5))
+    for _ in range(3):
+        assert asked.ask("other") == OTHERS_FIRST
+        asked.now += 1.0
+    asked.now -= 1.0
+    assert asked.ask("late") == "a"
+
+
 def test_a_pod_that_was_never_tried_keeps_its_turn_while_kube_scheduler_works_its_way_to_it():
     asked = Asked(node("a", 100))
     asked.see(free("new", priority=10), free("other"))

@@ -8,22 +8,13 @@ import pytest
 
 from extender.controlplane import builders, workload
 from extender.controlplane.rest import request
-from tests.chart.rbac import ACCOUNT
+from tests.chart.rbac import ACCOUNT, ORDER_RULES
 from tests.integration.dovetail import control_on, dovetail_on, offers, over_allocated
 from tests.integration.history import HOLD, History
 from tests.integration.test_placement import refusal
 
 BY_FILTER = {"order": "filter"}
 TURN = "dovetail.dev/turn"
-RULES = [
-    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]},
-    {
-        "apiGroups": ["scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"],
-        "resources": ["podgroups"],
-        "verbs": ["list", "watch"],
-    },
-]
-"""What the extender may read besides nodes and pods where it keeps the order."""
 
 
 @pytest.fixture
@@ -47,7 +38,7 @@ def ordered(control_plane, *, control=True, order="filter", **settings):
 def may_read_jobs(control_plane):
     """Give the extender the rights that it needs to keep the order."""
     group, meta = "rbac.authorization.k8s.io", {"name": "dovetail-extender-order"}
-    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": meta, "rules": RULES}
+    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": meta, "rules": ORDER_RULES}
     binding = {
         "apiVersion": f"{group}/v1",
         "kind": "ClusterRoleBinding",
