@@ -91,6 +91,7 @@ class Releaser:
     flight_time: Callable[[], float]
     waker: Waker | None = None
     _outlets: outlets.Outlets = field(init=False)
+    _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
 
     def __post_init__(self) -> None:
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
@@ -146,12 +147,12 @@ class Releaser:
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
         made = self.rounds.next(snapshot.layout, now, self.waker.left_out(now) if self.waker is not None else ())
         if not made.classes:
-            self._wake({}, now)
+            self._wake({}, snapshot, now)
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
         asked = self._asked(made, plan)
         turns = self._turns(made, plan, snapshot, slots, now, asked)
-        self._wake(asked, now)
+        self._wake(asked, snapshot, now)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
         left = [it for it in made.classes if id(it) not in taken and it.pods[Stage.READY]]
         for of in self._outlets.preempting(snapshot, left):
@@ -170,9 +171,11 @@ class Releaser:
         asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
         return {of: count for of, count in asked.items() if count}
 
-    def _wake(self, asked: Mapping[TaskClass, int], now: float) -> None:
+    def _wake(self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float) -> None:
+        if self._stirred[0] != snapshot.version:
+            self._stirred = (snapshot.version, now)
         if self.waker is not None:
-            self.waker.step(asked, now)
+            self.waker.step(asked, now, self._stirred[1])
 
     def _turns(
         self,

@@ -30,20 +30,23 @@ class Alarm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """`grace_seconds`: a turn that is used within this time needs no wake-up; `per_second` bounds how many there are.
+    """When to call. `per_second` bounds how many calls there are.
 
-    A wake-up that brings nothing is repeated after `again_seconds`, doubled each time: filter may have planned
-    otherwise at that moment.
+    Events of the cluster wake pods by themselves: for `grace_seconds` after the last one nobody is called, but who has
+    waited for `patience_seconds`. A call that brings nothing is repeated after `again_seconds`, doubled each time:
+    filter may have planned otherwise at that moment.
     """
 
-    grace_seconds: float = 0.1
+    grace_seconds: float = 0.25
+    patience_seconds: float = 1.0
     again_seconds: float = 1.0
     per_second: float = 50.0
 
 
 @dataclass(slots=True)
 class _Turn:
-    due: float
+    since: float
+    due: float = 0.0
     calls: int = 0
 
 
@@ -70,14 +73,17 @@ class Waker:
         """Return the names of classes whose turns nobody uses: room is not kept for them."""
         return self._unused.out(now)
 
-    def step(self, turns: Mapping[TaskClass, int], now: float) -> None:
-        """Wake who is due at `now`: so many pods of each class have their turn."""
+    def step(self, turns: Mapping[TaskClass, int], now: float, stirred_at: float) -> None:
+        """Wake who is due at `now`: so many pods of each class have their turn; the cluster last `stirred_at`."""
         with self._backlog.lock:
             self._note(turns, now)
             asleep = [pod for of, count in turns.items() for pod in _asleep(of, count)]
         before, self._turns = self._turns, {}
         for pod in asleep:
-            turn = self._turns[pod.uid] = before.get(pod.uid) or _Turn(now + self._calls.grace_seconds)
+            turn = self._turns[pod.uid] = before.get(pod.uid) or _Turn(now)
+            if not turn.calls:
+                quiet = max(turn.since, stirred_at + self._calls.grace_seconds)
+                turn.due = min(quiet, turn.since + self._calls.patience_seconds)
             if turn.due <= now and self._may(now):
                 turn.calls += 1
                 pause = self._calls.again_seconds * 2.0 ** min(turn.calls - 1, 10)

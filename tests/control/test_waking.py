@@ -12,14 +12,16 @@ from tests.control.scene import OURS, Scene, node, pod
 
 
 class Night:
-    """Pods of one class, and a Waker that is told how many of them have their turn."""
+    """Pods of one class, and a Waker that is told how many of them have their turn; the cluster `stirred` at first."""
 
     def __init__(self, *pods, **calls):
-        self.woken, self.refuse, self.leading, self.now = [], False, True, 100.0
+        self.woken, self.refuse, self.leading, self.now, self.stirred = [], False, True, 100.0, 100.0
         self.backlog = Backlog([OURS], by_filter=True)
         for it in pods:
             self.see(it)
-        self.waker = Waker(self.backlog, self, lambda write: write(), lambda: self.leading, Calls(**calls))
+        self.waker = Waker(
+            self.backlog, self, lambda write: write(), lambda: self.leading, Calls(**{"grace_seconds": 0.1, **calls})
+        )
 
     def see(self, seen):
         self.backlog.apply(PodSeen(seen), self.now)
@@ -28,7 +30,7 @@ class Night:
         """Take a step; return who was woken in it."""
         self.now += seconds
         before = len(self.woken)
-        self.waker.step({self.backlog.classes()[0]: count} if count else {}, self.now)
+        self.waker.step({self.backlog.classes()[0]: count} if count else {}, self.now, self.stirred)
         return self.woken[before:]
 
     def wake(self, sleeper):
@@ -51,16 +53,30 @@ def test_pods_that_were_never_tried_need_no_wake_up_and_use_the_turns_first():
     night = Night(refused("old"), free("new", job="j"))
     night.step(1)
     assert night.step(1, 1.0) == []
-    assert night.step(2) == []
-    assert night.step(2, 0.1) == ["old"]
+    assert night.step(2) == ["old"]
 
 
-def test_a_turn_that_passes_within_the_grace_wakes_nobody():
+def test_where_nothing_has_stirred_for_a_while_a_pod_is_woken_at_once():
+    night = Night(refused("p"))
+    night.now += 0.2
+    assert night.step(1) == ["p"]
+
+
+def test_while_the_cluster_stirs_nobody_is_woken_who_has_waited_for_less_than_a_second():
+    night = Night(refused("p"), grace_seconds=0.25)
+    night.step(1)
+    for _ in range(7):
+        night.stirred = night.now + 0.125
+        assert night.step(1, 0.125) == []
+    night.stirred = night.now + 0.125
+    assert night.step(1, 0.125) == ["p"]
+
+
+def test_a_turn_that_passes_by_itself_wakes_nobody():
     night = Night(refused("p"))
     night.step(1)
-    night.step(0, 0.09)
-    assert night.step(1, 0.09) == []
-    assert night.step(1, 0.1) == ["p"]
+    night.step(0, 0.05)
+    assert night.step(0, 1.0) == []
 
 
 def test_a_wake_up_that_brings_nothing_is_repeated_at_growing_intervals():
@@ -121,7 +137,8 @@ def test_held_pods_are_released_and_others_woken_by_the_same_plan():
     scene.see(*(free(f"free-{n}", queue="f", job="f", unschedulable=True) for n in range(2)))
     scene.deaf = True
     scene.step()
-    scene.step(0.1)
+    scene.step(0.25)
+    scene.step(0.25)
     assert scene.released() == ["held-0"]
     assert [name for verb, name in scene.told_to("wake")] == ["free-0"]
 
@@ -130,7 +147,7 @@ def test_of_one_class_pods_without_a_gate_go_before_held_ones():
     scene = Scene(node("a", 100), by_filter=True)
     scene.see(pod("held", job="j"), free("free", job="j", created=5.0, unschedulable=True))
     scene.step()
-    scene.step(0.1)
+    scene.step(0.25)
     assert scene.released() == []
     assert [name for verb, name in scene.told_to("wake")] == ["free"]
 
