@@ -34,6 +34,10 @@ _PLANNING_PART = 0.2
 _ASKING_SECONDS = 1.0
 """A longer pause between two questions counts as so long: meanwhile nobody could come for a turn."""
 
+_LONGEST_PLAN_SECONDS = 0.5
+_MOST_AT_FIRST, _MOST_AT_LEAST = 1_000, 50
+"""A plan ends after so many pods: kube-scheduler waits for it. More where it is fast, fewer where it takes too long."""
+
 _AS_TODAY = Standing()
 
 Key = tuple[int, int, int]
@@ -95,6 +99,7 @@ class Turns:
         self._clock, self._now, self._planned = clock, now, planned
         self._lock = threading.Lock()
         self._places: _Places | None = None
+        self._most = _MOST_AT_FIRST
         self._unused = Unused(refused_seconds=2.0, untried_seconds=20.0)
         self._turns: Mapping[str, bool] = {}
         self._passed: set[str] = set()
@@ -165,7 +170,8 @@ class Turns:
 
     def _will_be_woken(self, places: _Places, snapshot: Snapshot) -> bool:
         """Say whether an old plan's no does no harm: plans take long, and a binding that is under way wakes all."""
-        return snapshot.flights > 0 and self._clock() - places.made_at <= places.cost / _PLANNING_PART
+        long = places.cost > _PLANNING_PART * self._plan_seconds
+        return long and snapshot.flights > 0 and self._clock() - places.made_at <= places.cost / _PLANNING_PART
 
     def _current(self, places: _Places | None, snapshot: Snapshot, of: TaskClass) -> _Places:
         key = (snapshot.version, self._backlog.changes, self._backlog.nodes_version)
@@ -177,12 +183,19 @@ class Turns:
         self._unused.note(self._turns, self._asking)
         out = set(self._unused.out(self._asking)) - {of.name}
         made = self._rounds.next(snapshot.layout, self._now(), out)
-        plan = self._planner.plan(snapshot, made.waiting, self._now()) if made.classes else None
+        plan = self._planner.plan(snapshot, made.waiting, self._now(), most=self._most) if made.classes else None
         nodes = _by_class(made.classes, plan)
         self._note(nodes)
         took = self._clock() - begun
+        self._pace(took, len(plan.assignments) if plan is not None else 0)
         self._planned(took)
         return _Places(key, snapshot.layout, begun, took, nodes, _gangs_that_wait(made, nodes), out)
+
+    def _pace(self, took: float, planned: int) -> None:
+        if took > _LONGEST_PLAN_SECONDS:
+            self._most = max(self._most // 2, _MOST_AT_LEAST)
+        elif planned >= self._most and took < _LONGEST_PLAN_SECONDS / 4:
+            self._most *= 2
 
     def _note(self, nodes: dict[TaskClass, list[int]]) -> None:
         """Keep for pods without a gate only what is theirs: they go first, held pods get the rest."""
