@@ -50,6 +50,11 @@ class ControlMetrics:
         self.plan_seconds = Histogram(
             "dovetail_plan_seconds", "Time to make one plan.", buckets=_PLAN_BUCKETS, registry=self.registry
         )
+        self.wakeups = Counter(
+            "dovetail_wakeups",
+            "Pods that kube-scheduler was told to try again, as their turn had come (order: filter).",
+            registry=self.registry,
+        )
         self.failures = Counter("dovetail_control_failures", "Steps of a loop that failed.", registry=self.registry)
         self.watch_restarts = Counter(
             "dovetail_watch_restarts",

@@ -43,6 +43,12 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self.plan_seconds = Histogram(
+            "dovetail_plan_seconds",
+            "Time to make one plan of whose turn it is (order: filter).",
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
         self.refusals = Counter(
             "dovetail_refusals", "Nodes refused to a pod, by reason.", ("reason",), registry=self.registry
         )

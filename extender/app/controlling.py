@@ -17,14 +17,12 @@ from extender.adapters.control_metrics import ControlGauges, ControlMetrics
 from extender.adapters.health import create_health_app
 from extender.adapters.kube import (
     Api,
-    Refused,
     Resource,
     UnsupportedVersion,
     Watch,
     connect,
     jobs,
     nodes,
-    pod_groups,
     pods,
 )
 from extender.adapters.leases import ApiLease
@@ -32,6 +30,7 @@ from extender.adapters.server import Server
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
+from extender.app.ordering import pod_groups_of, policy_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
@@ -41,32 +40,15 @@ from extender.control.moves import Moves
 from extender.control.reclaim import Reclaimer, Timeouts
 from extender.control.release import Pace, Releaser, shares_of
 from extender.control.rounds import Round, Rounds
+from extender.control.waking import Waker
 from extender.errors import ClusterError
-from extender.planner import Plan, Planner, Policy
-from extender.settings import PolicySettings, Settings
+from extender.planner import Plan, Planner
+from extender.settings import Settings
 
-POD_GROUPS = (
-    "/apis/scheduling.k8s.io/v1alpha2/podgroups",
-    "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
-    "/apis/scheduling.volcano.sh/v1beta1/podgroups",
-)
 _TAKEOVER_SECONDS = 0.5
 """What a predecessor wrote last gets this long to show before a new leader acts."""
 
 log = structlog.get_logger()
-
-
-def policy_of(settings: PolicySettings) -> Policy:
-    """Return the planner's tuning that settings state."""
-    return Policy(
-        rule=settings.rule,
-        srtf=settings.srtf,
-        sharing=settings.sharing,
-        fairness=settings.fairness,
-        barrier=settings.barrier,
-        starved_after=settings.starved_after_seconds,
-        reservable=settings.reservable,
-    )
 
 
 class Control:
@@ -78,7 +60,8 @@ class Control:
         self._api, self._settings = api, told
         self._metrics = ControlMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
-        self._backlog = Backlog(told.schedulers)
+        by_filter = settings.order == "filter"
+        self._backlog = Backlog(told.schedulers, by_filter=by_filter)
         self._queue_shares: Mapping[str, tuple[float, float]] = {}
         self._held: Mapping[str, int] = {}
         self._planned_at = 0.0
@@ -93,6 +76,12 @@ class Control:
             time.monotonic,
         )
         self._writers = ThreadPoolExecutor(told.writers, "writer")
+        writer = PodWriter(api)
+        self._waker = (
+            Waker(self._backlog, writer, self._writers.submit, self._leader.leads, note=self._metrics.wakeups.inc)
+            if by_filter
+            else None
+        )
         self._releaser = Releaser(
             ledger=self._ledger,
             backlog=self._backlog,
@@ -100,12 +89,13 @@ class Control:
                 self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds
             ),
             planner=Planner(policy_of(settings.policy), explain=False),
-            writer=PodWriter(api),
+            writer=writer,
             listener=self,
             pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
             run_soon=self._writers.submit,
             leads=self._leader.leads,
             flight_time=self._caches.flight_time,
+            waker=self._waker,
         )
         told_of = settings.reclaim
         self._reclaimer = Reclaimer(
@@ -172,7 +162,7 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        for resource in self._pod_groups():
+        for resource in pod_groups_of(self._api):
             watch = self._watch(resource)
             self._watches.append(watch)
         for watch in self._watches:
@@ -197,6 +187,8 @@ class Control:
                 self._reclaimer.rest(time.time())
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
+            if self._waker is not None:
+                rest = min(rest, self._waker.next_due() - time.time())
             if rest > 0 and not self._stopped.is_set():
                 self._ledger.wait_past(snapshot, rest)
 
@@ -221,19 +213,6 @@ class Control:
     def _take(self, event: Event) -> None:
         self._backlog.apply(event, time.time())
         self._ledger.apply(event)
-
-    def _pod_groups(self) -> list[Resource]:
-        """Return the kinds of pod groups that this API server has and lets us read."""
-        found = []
-        for path in POD_GROUPS:
-            try:
-                self._api.read(path, [("limit", "1")])
-                found.append(pod_groups(path))
-            except Refused as refusal:
-                log.info("no pod groups", path=path, status=refusal.status)
-            except ClusterError as error:
-                log.warning("no pod groups", path=path, error=str(error))
-        return found
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

@@ -5,7 +5,8 @@ predecessor, ended: between nomination and release, before either, or after both
 is in flight (`cluster.state`) and claimed (`backlog.releasing`).
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from extender.cluster.state import Ledger
 from extender.control import outlets
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.rounds import Round, Rounds
+from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Plan, Planner
 from extender.verdict import judge
@@ -89,7 +91,9 @@ class Releaser:
     flight_time: Callable[[], float]
     kept: set[str] = field(default_factory=set)
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
+    waker: Waker | None = None
     _outlets: outlets.Outlets = field(init=False)
+    _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
 
     def __post_init__(self) -> None:
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
@@ -148,29 +152,61 @@ class Releaser:
     # -- the plan
 
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
-        made = self.rounds.next(snapshot.layout, now)
+        made = self.rounds.next(snapshot.layout, now, self.waker.left_out(now) if self.waker is not None else ())
         if not made.classes:
+            self._wake({}, snapshot, now)
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        turns = self._turns(made, plan, snapshot, slots, now)
+        asked = self._asked(made, plan)
+        turns = self._turns(made, plan, snapshot, slots, now, asked)
+        self._wake(asked, snapshot, now)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
-        for of in self._outlets.preempting(snapshot, [it for it in made.classes if id(it) not in taken]):
+        left = [it for it in made.classes if id(it) not in taken and it.pods[Stage.READY]]
+        for of in self._outlets.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
         if self.pace.scale_up_after > 0:
-            left = [it for it in made.classes if id(it) not in taken]
             for of in self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after):
                 turns += self._without_node(of, SCALE_UP, now)
         self.listener.note_plan(made, plan, snapshot)
         return turns
 
-    def _turns(self, made: Round, plan: Plan, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
-        """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one."""
+    def _asked(self, made: Round, plan: Plan) -> dict[TaskClass, int]:
+        """Return how many pods without a gate have their turn, by class: they go before held ones of it."""
+        if self.waker is None:
+            return {}
+        counts = Counter(made.classes[row] for row in plan.assignments.task_class.tolist())
+        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
+        return {of: count for of, count in asked.items() if count}
+
+    def _wake(self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float) -> None:
+        if self._stirred[0] != snapshot.version:
+            self._stirred = (snapshot.version, now)
+        if self.waker is not None:
+            self.waker.step(asked, now, self._stirred[1])
+
+    def _turns(
+        self,
+        made: Round,
+        plan: Plan,
+        snapshot: Snapshot,
+        slots: int,
+        now: float,
+        asked: Mapping[TaskClass, int],
+    ) -> list[Turn]:
+        """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one.
+
+        The first turns of a class are those of its pods that are `asked` about.
+        """
+        passing = dict(asked)
         gang_of = made.waiting.gang
         begun: set[int] = set()
         turns: list[Turn] = []
         scores = plan.terms.score.tolist() if plan.terms is not None else [0.0] * len(plan.assignments)
         where = zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), scores, strict=True)
         for row, node, score in where:
+            if passing.get(made.classes[row], 0) > 0:
+                passing[made.classes[row]] -= 1
+                continue
             gang = int(gang_of[row]) if gang_of is not None else -1
             if gang not in begun:
                 if slots <= 0:

@@ -8,6 +8,7 @@ from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.release import Pace, Releaser
 from extender.control.rounds import Rounds
+from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Planner, Policy
 
@@ -37,11 +38,12 @@ def pod(name, cpu=100, *, queue="q", job=None, gates=(HOLD_GATE,), created=0.0, 
 class Scene:
     """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
 
-    def __init__(self, *nodes, queues=(), pace=None, policy=None):
+    def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False):
         self.written, self.refuse, self.told = [], set(), []
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
-        self.backlog = Backlog([OURS])
+        self.by_filter = by_filter
+        self.backlog = Backlog([OURS], by_filter=by_filter)
         self.pods = {}
         self.queues, self.pace, self.policy = queues, pace or Pace(), policy or Policy()
         self.apply(NodesListed(list(nodes)))
@@ -60,12 +62,13 @@ class Scene:
             run_soon=lambda write: write(),
             leads=lambda: self.leading,
             flight_time=lambda: self.now,
+            waker=Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None,
         )
 
     def restart(self):
         """Lose all that a process keeps, and list everything again."""
         nodes = list(self.backlog.nodes.values())
-        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS])
+        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS], by_filter=self.by_filter)
         self.apply(NodesListed(nodes))
         for known in self.pods.values():
             self.apply(PodSeen(known))
@@ -110,6 +113,10 @@ class Scene:
         """Return the names of the pods that were released, in order."""
         return [name for verb, name, *_ in self.written if verb == "release"]
 
+    def told_to(self, verb):
+        """Return the writes of one kind."""
+        return [written for written in self.written if written[0] == verb]
+
     def nominated(self):
         return {name: where for verb, name, *rest in self.written if verb == "nominate" for where in rest}
 
@@ -126,6 +133,10 @@ class Scene:
     def clear(self, pod):
         self._write("clear", pod)
         self.change(pod.name, nominated=None if pod.nominated == pod.promised else pod.nominated, promised=None)
+
+    def wake(self, pod):
+        self._write("wake", pod)
+        self.change(pod.name)
 
     def _write(self, verb, pod, *more):
         if (verb, pod.name) in self.refuse:
