@@ -92,6 +92,7 @@ class Verbs:
         self._require_ready()
         pod = self._pod(asked)
         self._warn(pod)
+        self.metrics.filter_nodes.observe(len(asked.names))
         judged = self._judge_and_assume(pod, asked)
         refused = self._refused(judged, asked)
         self._log_judged("filter", pod, judged)

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -28,19 +28,21 @@ from extender.adapters.kube import (
     pods,
 )
 from extender.adapters.leases import ApiLease
+from extender.adapters.recorder import Recorder
 from extender.adapters.server import Server
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
 from extender.cluster.model import Event, Pod
-from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.leading import Leader, Terms
-from extender.control.release import Pace, Releaser, shares_of
-from extender.control.rounds import Round, Rounds
+from extender.control.observing import LEAST_SECONDS, Observer
+from extender.control.release import Pace, Releaser
+from extender.control.rounds import Rounds
+from extender.control.telling import Teller
 from extender.errors import ClusterError
-from extender.planner import Plan, Planner, Policy
+from extender.planner import Planner, Policy
 from extender.settings import PolicySettings, Settings
 
 POD_GROUPS = (
@@ -77,9 +79,6 @@ class Control:
         self._metrics = ControlMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
         self._backlog = Backlog(told.schedulers)
-        self._queue_shares: Mapping[str, tuple[float, float]] = {}
-        self._held: Mapping[str, int] = {}
-        self._planned_at = 0.0
         self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
         self._watches = [self._watch(resource) for resource in self._resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -94,15 +93,24 @@ class Control:
         self._releaser = Releaser(
             ledger=self._ledger,
             backlog=self._backlog,
-            rounds=Rounds(
-                self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds
-            ),
+            rounds=self._rounds(settings),
             planner=Planner(policy_of(settings.policy), explain=False),
             writer=PodWriter(api),
             listener=self,
             pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
             run_soon=self._writers.submit,
             leads=self._leader.leads,
+            flight_time=self._caches.flight_time,
+        )
+        self._recorder = Recorder(api)
+        self._teller = Teller(self._recorder, told.held_event_seconds)
+        self._observer = Observer(
+            ledger=self._ledger,
+            backlog=self._backlog,
+            rounds=self._rounds(settings),
+            policy=policy_of(settings.policy),
+            teller=self._teller,
+            carried=lambda: self._releaser.planner.carried,
             flight_time=self._caches.flight_time,
         )
         self._metrics.observe(self._gauges)
@@ -126,6 +134,7 @@ class Control:
         self._ledger.close()
         loop.join(5)
         self._writers.shutdown(wait=True, cancel_futures=True)
+        self._recorder.stop()
         self._leader.give_up()
         for watch in self._watches:
             watch.stop()
@@ -140,14 +149,11 @@ class Control:
 
     # -- what the loop tells
 
-    def note_release(self, pod: Pod, how: str, waited_seconds: float) -> None:  # noqa: ARG002 - the port's signature
-        """Count a release."""
+    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
+        """Count a release, and have the pod told."""
         self._metrics.releases.labels(how).inc()
         self._metrics.held_seconds.observe(waited_seconds)
-
-    def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:  # noqa: ARG002 - the port's signature
-        """Keep what is shown of a plan."""
-        self._queue_shares = shares_of(made, snapshot)
+        self._teller.note_release(pod, node, waited_seconds)
 
     # -- the loop
 
@@ -164,7 +170,12 @@ class Control:
         for watch in self._watches:
             threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
         self._caches.settle()
-        threading.Thread(target=self._leader.run, name="lease", daemon=True).start()
+        for name, target in (
+            ("lease", self._leader.run),
+            ("recorder", self._recorder.run),
+            ("observe", self._observe_until_stopped),
+        ):
+            threading.Thread(target=target, name=name, daemon=True).start()
         self._release_until_stopped()
 
     def _release_until_stopped(self) -> None:
@@ -196,7 +207,24 @@ class Control:
             log.exception("step failed")
         self._metrics.plan_seconds.observe(time.perf_counter() - begun)
 
+    def _observe_until_stopped(self) -> None:
+        """Look at the order now and then while we lead: reasons, events, what is measured."""
+        pause = LEAST_SECONDS
+        while not self._stopped.wait(pause):
+            try:
+                if self._leader.leads() and self._caches.problem() is None:
+                    pause = self._observer.look(time.time())
+                else:
+                    self._observer.look_away()
+                    pause = LEAST_SECONDS
+            except Exception:  # whatever it is: what is shown must not end for good
+                self._metrics.failures.inc()
+                log.exception("look failed")
+
     # -- wiring
+
+    def _rounds(self, settings: Settings) -> Rounds:
+        return Rounds(self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds)
 
     def _watch(self, resource: Resource) -> Watch:
         return Watch(self._api, resource, self._take, restarted=self._count_restart)
@@ -222,13 +250,15 @@ class Control:
         self._metrics.watch_restarts.labels(resource, cause).inc()
 
     def _gauges(self) -> ControlGauges:
+        seen = self._observer.seen
         return ControlGauges(
             leads=self._leader.leads(),
             ready=self._caches.problem() is None,
             in_flight=self._ledger.counts()[2],
             cache_age_seconds=self._caches.ages(),
-            held=self._held,
-            queues=self._queue_shares,
+            held=seen.held,
+            queues=seen.shares,
+            oldest=seen.oldest,
         )
 
 
