@@ -1,0 +1,170 @@
+"""What the user's commands print: plain text of at most 100 columns, as the service's image has no library for it."""
+
+import textwrap
+from collections.abc import Sequence
+
+from extender.control.amounts import amount, in_words, percent, seconds
+from extender.control.explaining import BOUND, FINISHED, HELD, RELEASED, Explanation, NodeTerms, Position
+from extender.control.findings import Finding
+from extender.control.standing import Standing
+
+WIDTH = 100
+_LABEL = 14
+_LONGEST_NAME = 34
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Return rows under heads, two spaces between columns; those in `right` end at their right edge."""
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+    return "\n".join(lines)
+
+
+def explanation(of: Explanation) -> str:
+    """Return a pod's explanation."""
+    lines = [f"Pod {of.pod}: {_state(of)}", ""]
+    for label, text in _facts(of):
+        lines += _fact(label, text)
+    if of.change:
+        lines += ["", "What would have to change", *(line for it in of.change for line in _wrapped(it, "  - ", "    "))]
+    if of.nodes:
+        lines += ["", f"Best nodes as they are now, of {_shown(of)}", _nodes(of.nodes)]
+    if of.use:
+        rows = [
+            [name, amount(name, it.allocated), "no limit" if it.offered is None else amount(name, it.offered)]
+            for name, it in of.use.items()
+        ]
+        lines += ["", f"Node {of.node}", table(["DIMENSION", "ALLOCATED", "OFFERED"], rows, right=(1, 2))]
+    return "\n".join(lines)
+
+
+def queues(standings: Sequence[Standing]) -> str:
+    """Return where the queues stand."""
+    heads = ["QUEUE", "WEIGHT", "MINIMUM", "SHARE", "FAIR", "RUNNING", "HELD", "RELEASED", "OLDEST"]
+    rows = [
+        [
+            _cut("  " * it.depth + it.name),
+            f"{it.weight:g}",
+            percent(it.minimum) if it.minimum else "-",
+            percent(it.share),
+            "-" if it.fair is None else percent(it.fair),
+            f"{it.running:,}",
+            f"{it.held:,}",
+            f"{it.released:,}",
+            "-" if it.oldest_seconds is None else seconds(it.oldest_seconds),
+        ]
+        for it in standings
+    ]
+    return (
+        table(heads, rows, right=range(1, 9)) if rows else "no queue is declared, and no pod has a place in the order"
+    )
+
+
+def findings(found: Sequence[Finding]) -> str:
+    """Return what doctor found, problems first, and what to do."""
+    order = ("problem", "warning", "ok")
+    lines = []
+    for it in sorted(found, key=lambda it: order.index(it.level)):
+        head = f"{it.level:8} {it.check:15}"
+        lines += _wrapped(it.text, head, " " * len(head))
+        if it.advice:
+            lines += _wrapped(it.advice, " " * len(head) + "-> ", " " * len(head) + "   ")
+    counts = ", ".join(f"{sum(it.level == level for it in found)} {level}" for level in order)
+    return "\n".join([*lines, "", counts])
+
+
+def _state(of: Explanation) -> str:
+    waited = seconds(of.waited_seconds)
+    if of.state == HELD:
+        return f"held by our gate, for {waited}"
+    if of.state == RELEASED:
+        return f"released, waits for kube-scheduler, {waited} after its creation"
+    if of.state in (BOUND, FINISHED) and of.node:
+        return f"{of.state} {'to' if of.state == BOUND else 'on'} node {of.node}"
+    return f"{of.state}: scheduler {of.scheduler} decides" if of.state == "not ours" else of.state
+
+
+def _facts(of: Explanation) -> list[tuple[str, str]]:
+    """Return the labelled lines; those without text are left out."""
+    found = [
+        ("Why it waits", f"{of.reason.text} ({of.reason.kind})" if of.reason else of.refusal),
+        ("Position", _position(of.position) if of.position else ""),
+        ("Would go to", f"node {of.node}" if of.state == HELD and of.node else ""),
+        ("Nominated", _nominated(of)),
+        ("Queue", _queue(of)),
+        ("Job", _job(of)),
+        ("Priority", str(of.priority)),
+        ("Demand", in_words(of.demand)),
+        ("Broken", of.problem or ""),
+    ]
+    return [(label, text) for label, text in found if text]
+
+
+def _position(of: Position) -> str:
+    pods = f"{of.before:,} {'pod goes' if of.before == 1 else 'pods go'} before it, {of.in_queue:,} of its queue"
+    if of.placed:
+        return f"{pods}; this plan places it"
+    more = f", and {of.behind:,} older of its own kind wait, too" if of.behind else ""
+    return f"{pods}: all that this plan places{more}"
+
+
+def _nominated(of: Explanation) -> str:
+    if of.ours is None:
+        return f"to node {of.nominated}" if of.nominated and of.state in (HELD, RELEASED) else ""
+    return f"to node {of.nominated}" + (", where it went" if of.ours else ", but kube-scheduler chose another")
+
+
+def _queue(of: Explanation) -> str:
+    if not of.queue or of.share is None or of.fair_share is None:
+        return of.queue
+    return f"{of.queue}: share {percent(of.share)}, fair share {percent(of.fair_share)}"
+
+
+def _job(of: Explanation) -> str:
+    if of.work is None or of.owed is None:
+        return of.job
+    side = "below" if of.owed >= 0 else "above"
+    return f"{of.job}: {seconds(of.work)} of the whole cluster left, {percent(abs(of.owed))} {side} its fair share"
+
+
+def _shown(of: Explanation) -> str:
+    fits = sum(it.fits for it in of.nodes)
+    return f"which {fits if fits < len(of.nodes) else 'all'} shown have room for it"
+
+
+def _nodes(terms: Sequence[NodeTerms]) -> str:
+    rows = [
+        [
+            _cut(it.name),
+            "yes" if it.fits else "no" if it.allowed else "barred",
+            _term(it.score),
+            _term(it.alignment),
+            _term(it.remote),
+            _term(it.work),
+            in_words(it.short) if it.short else "-",
+        ]
+        for it in terms
+    ]
+    return table(["NODE", "FITS", "SCORE", "ALIGNMENT", "REMOTE", "WORK", "SHORT OF"], rows, right=(2, 3, 4, 5))
+
+
+def _term(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _fact(label: str, text: str) -> list[str]:
+    return _wrapped(text, f"{label:{_LABEL}}", " " * _LABEL)
+
+
+def _wrapped(text: str, first: str, later: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
