@@ -43,6 +43,8 @@ _PURPOSE = {
     "kind": "# What the kube-scheduler of kind-config.yaml reads; the same for any cluster made by kubeadm.\n"
     + _ADDRESS,
 }
+_ADMISSION = ("--show-only", "templates/admission.yaml")
+_HOOK = ("--show-only", "templates/drain.yaml")
 _NAMESPACE_OBJECT = f"""---
 apiVersion: v1
 kind: Namespace
@@ -51,23 +53,42 @@ metadata:
   labels:
     pod-security.kubernetes.io/enforce: restricted
 """
-_HELM_ONLY = re.compile(r"^ *(app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n", re.MULTILINE)
+GATING_API = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+"""What a cluster must have for the policy that gates pods; `helm template` must be told."""
+
+_GATING = {
+    mode: f"""# Gates the pods of namespaces labelled dovetail.dev/managed: "true", beside manifests/{mode}.yaml.
+# From Kubernetes 1.36: kubectl apply --filename manifests/gating/{mode}.yaml
+"""
+    for mode in ("scheduler", "existing")
+}
+_DRAIN = """# Before Dovetail is removed, while the other manifests are still there: takes our gate from every pod.
+#   kubectl apply --filename manifests/drain.yaml
+#   kubectl --namespace dovetail-system wait --for=condition=complete --timeout=10m job/dovetail-drain
+"""
+_HELM_ONLY = re.compile(
+    r"^ *(app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n|^ *annotations:\n( *helm\.sh/hook.*\n)+", re.MULTILINE
+)
 
 
 def manifests(helm: Path) -> dict[Path, str]:
     """Return each file of `manifests/` with the text that the chart gives it."""
-    texts = {name: _HELM_ONLY.sub("", template(helm, values)) for name, values in VALUES.items()}
+    texts = {name: _plain(template(helm, values, "--no-hooks")) for name, values in VALUES.items()}
+    gating = {name: _plain(template(helm, VALUES[name], "--api-versions", GATING_API, *_ADMISSION)) for name in _GATING}
+    drain = _plain(template(helm, VALUES["scheduler"], *_HOOK))
     bodies = {
         "scheduler.yaml": _PURPOSE["scheduler"] + _MADE + _NAMESPACE_OBJECT + texts["scheduler"],
         "existing.yaml": _PURPOSE["existing"] + _MADE + _NAMESPACE_OBJECT + texts["existing"],
+        **{f"gating/{name}.yaml": _GATING[name] + _MADE + text for name, text in gating.items()},
+        "drain.yaml": _DRAIN + _MADE + drain,
         "kind/kube-scheduler.yaml": _PURPOSE["kind"] + _MADE + kube_scheduler_configuration(texts["kind"]),
     }
     return {ROOT / "manifests" / name: body for name, body in bodies.items()}
 
 
-def template(helm: Path, values: Mapping[str, Any]) -> str:
+def template(helm: Path, values: Mapping[str, Any], *flags: str) -> str:
     """Return what the chart renders to with these values. Raises CalledProcessError, with helm's reason in `stderr`."""
-    command = [str(helm), "template", "dovetail", str(CHART), "--namespace", NAMESPACE, "--values", "-"]
+    command = [str(helm), "template", "dovetail", str(CHART), "--namespace", NAMESPACE, "--values", "-", *flags]
     done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -80,6 +101,11 @@ def kube_scheduler_configuration(rendered: str) -> str:
         if found["kind"] == "ConfigMap" and "kube-scheduler.yaml" in found["data"]
     ]
     return str(texts[0]).rstrip("\n") + "\n"
+
+
+def _plain(rendered: str) -> str:
+    """Return the objects without what only Helm reads."""
+    return re.sub(r"\n{2,}", "\n\n", _HELM_ONLY.sub("", rendered)).rstrip("\n") + "\n"
 
 
 @click.command()

@@ -117,6 +117,28 @@ def doctor(kubeconfig: Path | None, config: Path | None, as_json: bool, extender
     sys.exit(1 if sick else 0)
 
 
+@cli.command()
+@click.option("--config", type=_FILE, help="Settings file; names our schedulers. Default: built-in settings.")
+@click.option("--kubeconfig", type=_FILE, help="How to reach the API server. Default: the cluster that we run in.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--json", "as_json", is_flag=True, help="Say it as JSON.")
+def drain(config: Path | None, kubeconfig: Path | None, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Take Dovetail's hands off every waiting pod, before it is removed.
+
+    Removes the admission policy that gates pods, then the gate dovetail.dev/hold from every pod and our nominations.
+    Gates of others stay. Can be interrupted and repeated. Ends with 1 where something of ours is left.
+    """
+    from extender import settings
+    from extender.app.draining import run
+
+    if not (yes or dry_run):
+        click.confirm("This releases all pods that Dovetail holds, in no order. Go on?", abort=True, err=True)
+    found = settings.load(config) if config else settings.Settings()
+    if not run(found, kubeconfig, dry_run=dry_run, as_json=as_json):
+        sys.exit(1)
+
+
 @cli.command("validate-config")
 @click.argument("file", type=_FILE)
 def validate_config(file: Path) -> None:

@@ -24,7 +24,9 @@ class BadAnnotation(DovetailError):
 
 
 class ClusterError(DovetailError):
-    """The API server refused or could not be reached."""
+    """The API server refused, with an HTTP status, or could not be reached."""
+
+    status: int | None = None
 
 
 class ControlPlaneError(DovetailError):

@@ -110,7 +110,7 @@ def settings_of(reader: Reader, config: Path | None) -> tuple[Settings, str]:
 
 def in_short(refusal: Refused) -> str:
     """Return what the API server said, without the JSON around it."""
-    return {401: "who you are is not accepted (401)", 403: "you may not (403)"}.get(refusal.status, str(refusal))
+    return {401: "who you are is not accepted (401)", 403: "you may not (403)"}.get(refusal.status or 0, str(refusal))
 
 
 def _view(told: Settings, events: Sequence[Event | None], now: float) -> View:

@@ -92,7 +92,7 @@ def _print_table(found: "Comparison") -> None:
     console = Console(width=min(terminal.width, _WIDTH) if terminal.is_terminal else _WIDTH, highlight=False)
     console.print(found.about)
     report.table(console, found.rows)
-    for text in (report.MEASURE, found.slowed, report.SHARING, report.EQUAL):
+    for text in (report.MEASURE, report.QUEUED, found.slowed, report.SHARING, report.EQUAL):
         console.print(text)
         console.print()
 

@@ -10,6 +10,7 @@ from extender.demo import plots, report
 from extender.demo.figures import course, figures, job_ends
 from extender.demo.rows import Row, rows
 from extender.demo.run import DOVETAIL, STOCK, Contender, Outcome, Show, run
+from extender.demo.shares import shares
 from extender.demo.workload import KINDS, SHAPES, Workload
 
 _COLOURS = {STOCK: "#c8553d", DOVETAIL: "#1f6fb2"}
@@ -74,6 +75,7 @@ def _drawn(workload: Workload, outcome: Outcome) -> plots.Run:
         name=outcome.contender.name,
         colour=_COLOURS[outcome.contender],
         went=went,
+        shares=shares(workload, outcome.times),
         figures=figures(workload, outcome.times, went),
         job_ends=job_ends(workload, outcome.times),
         pod_ends=np.sort(outcome.times.ended),

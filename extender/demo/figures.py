@@ -12,7 +12,8 @@ from extender.cluster.resources import DIMENSIONS, MEMORY
 from extender.cluster.snapshot import Floats
 from extender.demo.machines import parts, rates
 from extender.demo.room import Times
-from extender.demo.workload import Workload
+from extender.demo.shares import shares
+from extender.demo.workload import QUEUES, Workload
 
 GROUPS = {"disk": ("disk-read", "disk-write"), "network": ("network-in", "network-out")}
 
@@ -59,6 +60,7 @@ class Figures:
     pods: int
     makespan: float
     job_mean: float
+    job_median: float
     pod_mean: float
     running_mean: float
     running_peak: int
@@ -68,6 +70,7 @@ class Figures:
     used: dict[str, float]
     over_part: dict[str, float]
     over_worst: dict[str, float]
+    shares: dict[str, float]
 
 
 def course(workload: Workload, times: Times) -> Course:
@@ -100,6 +103,7 @@ def figures(workload: Workload, times: Times, went: Course) -> Figures:
         pods=len(times.ended),
         makespan=float(times.ended.max()),
         job_mean=float(job_ends(workload, times).mean()),
+        job_median=float(np.median(job_ends(workload, times))),
         pod_mean=float(times.ended.mean()),
         running_mean=float(went.mean(went.running, last_start)),
         running_peak=int(went.running.max()),
@@ -109,6 +113,7 @@ def figures(workload: Workload, times: Times, went: Course) -> Figures:
         used=dict(zip(DIMENSIONS, used.tolist(), strict=True)),
         over_part={group: float(went.mean(went.over(group), last_start)) for group in GROUPS},
         over_worst={group: went.worst(group) for group in GROUPS},
+        shares=dict(zip([queue.name for queue in QUEUES], shares(workload, times).mean().tolist(), strict=True)),
     )
 
 

@@ -13,7 +13,9 @@ from matplotlib.ticker import PercentFormatter
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.snapshot import Floats
 from extender.demo.figures import GROUPS, Course, Figures
-from extender.report.drawing import STYLE, finish, svg
+from extender.demo.shares import Shares
+from extender.demo.workload import QUEUES
+from extender.report.drawing import COLOURS, STYLE, finish, svg
 
 _DPI = 160
 _TIME = "seconds since the first pod started"
@@ -26,20 +28,23 @@ class Run:
     name: str
     colour: str
     went: Course
+    shares: Shares
     figures: Figures
     job_ends: Floats
     pod_ends: Floats
 
 
 def picture(runs: Sequence[Run], path: Path) -> None:
-    """Write the four plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
+    """Write the plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": "picture"}):
-        figure = Figure(figsize=(10, 6.6), layout="constrained")
-        axes = figure.subplots(2, 2)
+        figure = Figure(figsize=(10, 9.6), layout="constrained")
+        axes = figure.subplots(3, 2)
         _draw_working(axes[0, 0], runs)
         _draw_used_bars(axes[0, 1], runs)
         _draw_over(axes[1, 0], runs, ("disk", "network"))
         _draw_ends(axes[1, 1], runs, jobs=True)
+        for place, run in enumerate(runs):
+            _draw_shares(axes[2, place], run)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
 
@@ -50,6 +55,7 @@ def plots(runs: Sequence[Run]) -> dict[str, str]:
         "Pods at once": svg("running", (10, 3.4), (1, 2), lambda axes: _draw_pods(axes, runs)),
         "Use of each resource": svg("used", (10, 5.6), (2, 3), lambda axes: _draw_used(axes, runs)),
         "Over-allocation": svg("over", (10, 3.2), (1, 2), lambda axes: _draw_groups(axes, runs)),
+        "Shares of the queues": svg("shares", (10, 3.4), (1, 2), lambda axes: _draw_queues(axes, runs)),
         "Completion": svg("ends", (10, 3.4), (1, 2), lambda axes: _draw_completion(axes, runs)),
     }
 
@@ -108,6 +114,23 @@ def _draw_over(axes: Axes, runs: Sequence[Run], groups: Sequence[str]) -> None:
 def _draw_groups(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
     for axis, group in zip(axes, GROUPS, strict=True):
         _draw_over(axis, runs, (group,))
+
+
+def _draw_queues(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+    for axis, run in zip(axes, runs, strict=True):
+        _draw_shares(axis, run)
+
+
+def _draw_shares(axes: Axes, run: Run) -> None:
+    found = run.shares
+    for place, (queue, colour) in enumerate(zip(QUEUES, COLOURS, strict=False)):
+        label = f"{queue.name} (weight {queue.weight:g})"
+        axes.stairs(found.share[:, place], found.at, color=colour, linewidth=1.5, label=label)
+        axes.stairs(found.fair[:, place], found.at, color=colour, linewidth=1.0, linestyle=":")
+    axes.axvline(found.contended, color="#999999", linewidth=0.8)
+    finish(axes, f"{run.name}: share of each queue (dotted: fair)", "of all queues", _TIME)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_ylim(top=1.0)
 
 
 def _draw_completion(axes: Sequence[Axes], runs: Sequence[Run]) -> None:

@@ -15,6 +15,11 @@ MEASURE = (
     "* mean over the time until the last pod started. A resource is used as far as pods make progress with it; memory "
     "as long as they hold it."
 )
+QUEUED = (
+    "** of the queues' dominant shares together, mean over the time while pods of every queue waited. The stock "
+    "scheduler goes by who came first; Dovetail by weighted fair shares, and within that by packing and by what is "
+    "soon done."
+)
 SHARING = (
     "KWOK's nodes are simulated, so both runs share the same machine room: pods that over-allocate a node's disk or "
     "network share it in proportion to demand, run that much slower, and end when their work is done (Tetris, "
@@ -53,7 +58,7 @@ def page(about: str, rows: Sequence[Row], slowed: str, plots: Mapping[str, str])
             parts.heading("The same workload, twice"),
             parts.paragraph(about),
             parts.table(_HEADS, [row.shown() for row in rows]),
-            *(parts.paragraph(text) for text in (MEASURE, slowed, SHARING, EQUAL)),
+            *(parts.paragraph(text) for text in (MEASURE, QUEUED, slowed, SHARING, EQUAL)),
             *(parts.figure(title, svg) for title, svg in plots.items()),
         ),
     )

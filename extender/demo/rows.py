@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from extender.cluster.queues import Queue
 from extender.cluster.resources import DIMENSIONS
 from extender.demo.figures import GROUPS, Figures
+from extender.demo.workload import QUEUES
 
 _WAITED = "mean while pods waited"
 
@@ -44,12 +46,14 @@ def rows(stock: Figures, dovetail: Figures) -> list[Row]:
     return [
         row("makespan_s", "makespan: all pods have ended", "s", lambda it: it.makespan),
         row("job_completion_mean_s", "mean completion time of a job", "s", lambda it: it.job_mean),
+        row("job_completion_median_s", "median completion time of a job", "s", lambda it: it.job_median),
         row("pod_completion_mean_s", "mean completion time of a pod", "s", lambda it: it.pod_mean),
         row("working_mean", "work done at once, full-speed pods *", "", lambda it: it.working_mean, note=_WAITED),
         row("running_mean", "pods running at once *", "", lambda it: it.running_mean, note=_WAITED),
         row("running_peak", "pods running at once, peak", "", lambda it: it.running_peak, decimals=0),
         row("slowdown_mean", "slow-down by sharing, mean of pods", "x", lambda it: it.slowdown_mean, decimals=2),
         row("slowdown_worst", "slow-down by sharing, worst pod", "x", lambda it: it.slowdown_worst, decimals=2),
+        *(_share(stock, dovetail, queue) for queue in QUEUES),
         *(_used(stock, dovetail, name) for name in DIMENSIONS),
         *(row for group in GROUPS for row in _over(stock, dovetail, group)),
         row("pods_ended", "pods that have ended", "", lambda it: it.pods, decimals=0, compared=False),
@@ -66,6 +70,14 @@ def as_json(found: Sequence[Row]) -> dict[str, list[dict[str, object]]]:
             {"id": f"{id_}.change", "ours": _rounded(change[id_]), "paper": paper, "unit": "percent", "note": note}
         )
     return {"rows": told}
+
+
+def _share(stock: Figures, dovetail: Figures, queue: Queue) -> Row:
+    fair = queue.weight / sum(it.weight for it in QUEUES) * 100
+    label = f"share of {queue.name} (fair: {fair:.0f} %) **"
+    values = (stock.shares[queue.name] * 100, dovetail.shares[queue.name] * 100)
+    note = f"fair share {fair:.1f}; of the queues' dominant shares, while pods of each waited"
+    return Row(f"share_percent.{queue.name}", label, "%", *values, 0, compared=False, note=note)
 
 
 def _used(stock: Figures, dovetail: Figures, name: str) -> Row:

@@ -9,7 +9,7 @@ from typing import Any
 from extender.controlplane import workload as cluster
 from extender.controlplane.running import ControlPlane
 from extender.demo.room import MachineRoom, Times
-from extender.demo.workload import Workload
+from extender.demo.workload import QUEUES, Workload
 from extender.errors import ControlPlaneError
 
 _LONGEST_SECONDS = 300
@@ -71,6 +71,13 @@ def dovetail_configuration(url: str) -> dict[str, Any]:
     }
 
 
+def control_settings() -> dict[str, Any]:
+    """Return the settings of `dovetail control`: the queues, and whose pods take their turn."""
+    queues = [{"name": queue.name, "weight": queue.weight} for queue in QUEUES]
+    lease = {"namespace": "default"}
+    return {"control": {"schedulers": ["default-scheduler"], "lease": lease}, "queues": queues}
+
+
 def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, show: Show) -> Outcome:
     """Run the workload to its end. Raises ControlPlaneError where that fails or takes too long."""
     with ControlPlane(programs) as control_plane:
@@ -78,7 +85,7 @@ def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, 
         cluster.create_nodes(client, workload.node_manifests())
         _add_scheduler(control_plane, contender)
         with MachineRoom(client, workload) as room:
-            cluster.create_pods(client, workload.pod_manifests())
+            cluster.create_pods(client, workload.pod_manifests(held=contender.with_dovetail))
             _wait(room, len(workload.tasks), show)
             return Outcome(contender, room.times(), control_plane.version())
 
@@ -86,6 +93,7 @@ def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, 
 def _add_scheduler(control_plane: ControlPlane, contender: Contender) -> None:
     if contender.with_dovetail:
         control_plane.add_scheduler(dovetail_configuration(control_plane.add_extender()))
+        control_plane.add_control(control_settings())
     else:
         control_plane.add_scheduler(stock_configuration())
 

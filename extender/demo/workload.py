@@ -17,6 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
+from extender.cluster.model import HOLD_GATE
+from extender.cluster.queues import Queue
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
 from extender.cluster.snapshot import Floats, Rows
 from extender.controlplane import builders
@@ -24,6 +26,10 @@ from extender.controlplane.builders import Manifest
 
 WORK_ANNOTATION = "demo.dovetail.dev/work-seconds"
 JOB_LABEL = "dovetail.dev/job"
+QUEUE_LABEL = "dovetail.dev/queue"
+
+QUEUES = (Queue("research", 3), Queue("analytics", 2), Queue("reports", 1))
+"""Jobs are of each in turn; the stock scheduler knows nothing of them."""
 
 _MB = 1_000_000
 _DISK = 50 * _MB
@@ -105,6 +111,7 @@ class Task:
     kind: str
     demand: Amounts
     work_seconds: float
+    queue: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,9 +145,14 @@ class Workload:
         """Return the nodes, with their disk and network capacity as annotations."""
         return [_node(machine) for machine in self.machines]
 
-    def pod_manifests(self) -> list[Manifest]:
-        """Return the pods, in the order of submission."""
-        return [_pod(task) for task in self.tasks]
+    @cached_property
+    def queues(self) -> Rows:
+        """The number of each pod's queue [P]."""
+        return np.array([task.queue for task in self.tasks], dtype=np.intp)
+
+    def pod_manifests(self, *, held: bool = False) -> list[Manifest]:
+        """Return the pods, in the order of submission; with our gate where they are to be `held`."""
+        return [_pod(task, held=held) for task in self.tasks]
 
 
 def generate(size: Size, *, seed: int) -> Workload:
@@ -170,7 +182,14 @@ def _job(random: np.random.Generator, number: int, most: int, work_seconds: tupl
     usual = random.uniform(*work_seconds)
     job = f"job-{number:03d}"
     return [
-        Task(f"{job}-{kind.name}-{pod:02d}", job, kind.name, demand, round(usual * random.uniform(*_WORK_SPREAD), 3))
+        Task(
+            name=f"{job}-{kind.name}-{pod:02d}",
+            job=job,
+            kind=kind.name,
+            demand=demand,
+            work_seconds=round(usual * random.uniform(*_WORK_SPREAD), 3),
+            queue=number % len(QUEUES),
+        )
         for pod in range(pods)
     ]
 
@@ -190,13 +209,14 @@ def _node(machine: Machine) -> Manifest:
     )
 
 
-def _pod(task: Task) -> Manifest:
+def _pod(task: Task, *, held: bool) -> Manifest:
     return builders.pod(
         task.name,
         cpu=f"{task.demand[CPU]:.0f}m",
         memory=f"{task.demand[MEMORY] / _MB:.0f}M",
         demand=_rates(task.demand),
-        labels={JOB_LABEL: task.job},
+        labels={JOB_LABEL: task.job, QUEUE_LABEL: QUEUES[task.queue].name},
+        spec={"schedulingGates": [{"name": HOLD_GATE}]} if held else {},
         annotations={WORK_ANNOTATION: f"{task.work_seconds:g}"},
     )
 

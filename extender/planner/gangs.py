@@ -1,8 +1,10 @@
 """Gangs: a plan starts at least so many tasks of one, or none.
 
 A gang that has waited too long is tried first, by itself. Then all are matched together, and again without those that
-got too little, the worst half of them at a time: what they had goes to others within the same plan.
+got too little: what they had goes to others within the same plan. What nobody could use is offered to those left out.
 """
+
+import itertools
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +33,7 @@ class Gangs:
         self.least: Counts = np.zeros(0, dtype=np.int64) if waiting.gang_least is None else waiting.gang_least
         many = np.append(self.least, 0) > 1  # the last place is for those without a gang
         self.of: Rows = np.where(many[of], of, -1)
-        self._count = waiting.count
+        self._count, self._behind = waiting.count, waiting.behind
 
     def rows(self, classes: Mask) -> Rows:
         """Return the gangs that have tasks waiting among these classes [C]."""
@@ -50,31 +52,50 @@ class Gangs:
         """Return how many tasks of the gang wait."""
         return int(self._total(self._count)[gang])
 
+    def in_line(self, gangs: list[int]) -> list[int]:
+        """Return the gangs, those further to the front of their FIFO queue first, otherwise as they are."""
+        behind = self._behind
+        return gangs if behind is None else sorted(gangs, key=lambda gang: behind[self.of == gang].min())
+
     def _total(self, tasks: Counts) -> Counts:
         mine = self.of >= 0
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
 
 
 def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, waited: Floats) -> None:
-    """Plan the classes of `level` [C], no gang of them in part; they have `waited` [C] seconds.
-
-    At most as many rounds as there are gangs, since each leaves one out; mostly the logarithm of those in part.
-    """
+    """Plan the classes of `level` [C], no gang of them in part; they have `waited` [C] seconds."""
     rows = gangs.rows(level)
     out = rows[[not _could_fit(board, gangs, gang) for gang in rows.tolist()]]
     out = np.append(out, _serve_starved_gangs(board, gangs, level & ~gangs.members(out), waited))
-    single = gangs.of < 0
+    left_out = _match_together(board, gangs, level & ~gangs.members(out), waited)
+    went = [
+        gang for gang in gangs.in_line(left_out) if _could_fit(board, gangs, gang) and _goes_whole(board, gangs, gang)
+    ]
+    if went:  # with their least: the rest of them may have what there still is
+        board.admit(gangs.members(np.array(went)))
+        match(board, board)
+
+
+def _match_together(board: Board, gangs: Gangs, classes: Mask, waited: Floats) -> list[int]:
+    """Match these classes [C], and again without gangs until none is in part; returns those left out, the best first.
+
+    The second time with those that came out whole and the better half of those in part, then with the whole ones only.
+    """
+    rows, single = gangs.rows(classes), gangs.of < 0
     undo = checkpoint(board)
-    while True:
-        board.admit(level & ~gangs.members(out))
+    out: list[int] = []
+    for tried in itertools.count():
+        board.admit(classes & ~gangs.members(np.array(out)))
         fill(board, waited, single)
-        missing = gangs.missing(board, rows)
-        partial = ((missing > 0) & (missing < gangs.least[rows])).nonzero()[0]
-        if not len(partial):
-            return
+        missing, least = gangs.missing(board, rows), gangs.least[rows]
+        partial = np.count_nonzero((missing > 0) & (missing < least))
+        if not partial:
+            return out
         undo()
-        worst = partial[np.argsort(-missing[partial], kind="stable")]
-        out = np.append(out, rows[worst[: max(1, len(worst) // 2)]])
+        best = rows[np.argsort(np.where(missing < least, missing, np.inf), kind="stable")]
+        stay = np.count_nonzero(missing <= 0) + (0 if tried else partial // 2)
+        rows, out = best[:stay], best[stay:].tolist() + out
+    return out
 
 
 def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:

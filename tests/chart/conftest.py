@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from charts.render import VALUES, template
+from charts.render import GATING_API, VALUES, template
 from extender.controlplane import build, pins
 
 MODES = ("scheduler", "existing")
@@ -25,6 +25,13 @@ def mode(request):
 @pytest.fixture(scope="session")
 def rendered(helm):
     return {mode: list(yaml.safe_load_all(template(helm, VALUES[mode]))) for mode in MODES}
+
+
+@pytest.fixture(scope="session")
+def gating(helm):
+    """Every object of each mode, on a cluster that has MutatingAdmissionPolicies."""
+    flags = ("--api-versions", GATING_API)
+    return {mode: list(yaml.safe_load_all(template(helm, VALUES[mode], *flags))) for mode in MODES}
 
 
 @pytest.fixture

@@ -13,28 +13,49 @@ from extender.controlplane.running import ControlPlane
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:dovetail"
 """The user name that the bindings mean; a client certificate with this common name has exactly their rights."""
 
+CONTROL_ACCOUNT = f"{ACCOUNT}-control"
+"""Who `dovetail control` is."""
+
+DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
+"""Who the hook is that runs `dovetail drain` before an uninstall."""
+
 _RBAC_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-def rendered_rbac(mode: str) -> list[dict[str, Any]]:
-    """Return the namespace, and the roles and bindings that the chart ships in `mode` ("scheduler" or "existing").
+def rendered_rbac(file: str) -> list[dict[str, Any]]:
+    """Return the namespace, and the roles and bindings that `manifests/FILE.yaml` ships.
 
-    They come from `manifests/`, which another test holds equal to the chart, so this needs no helm.
+    A file is a mode, "scheduler" or "existing" (extender and control), or "drain". They come from `manifests/`, which
+    another test holds equal to the chart, so this needs no helm.
     """
-    text = (ROOT / "manifests" / f"{mode}.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "manifests" / f"{file}.yaml").read_text(encoding="utf-8")
     return [found for found in yaml.safe_load_all(text) if found["kind"] in ("Namespace", *_RBAC_KINDS)]
 
 
 @contextmanager
 def granted(control_plane: ControlPlane, mode: str) -> Iterator[str]:
-    """Apply `rendered_rbac(mode)`, give the user name that has these rights now, and take them away at the end.
+    """Give ACCOUNT the rights that the chart ships in `mode`, and CONTROL_ACCOUNT its own; take them away at the end.
 
-    Not to be nested: "scheduler" holds the rights of "existing".
+    Gives ACCOUNT, the name of the extender's user; `dovetail control` runs beside it as CONTROL_ACCOUNT. Not to be
+    nested: "scheduler" holds the rights of "existing".
     """
-    objects = rendered_rbac(mode)
+    with _applied(control_plane, mode):
+        yield ACCOUNT
+
+
+@contextmanager
+def granted_drain(control_plane: ControlPlane) -> Iterator[str]:
+    """Give DRAIN_ACCOUNT the rights of the hook that runs before an uninstall, and take them away at the end."""
+    with _applied(control_plane, "drain"):
+        yield DRAIN_ACCOUNT
+
+
+@contextmanager
+def _applied(control_plane: ControlPlane, file: str) -> Iterator[None]:
+    objects = rendered_rbac(file)
     control_plane.apply(objects)
     try:
-        yield ACCOUNT
+        yield
     finally:
         for it in reversed(objects):
             if it["kind"] in _RBAC_KINDS:

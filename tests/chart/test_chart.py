@@ -19,12 +19,12 @@ def only(objects, kind, name=None):
     return found
 
 
-def pod_spec(objects):
-    return only(objects, "Deployment")["spec"]["template"]["spec"]
+def pod_spec(objects, name="dovetail"):
+    return only(objects, "Deployment", name)["spec"]["template"]["spec"]
 
 
-def containers(objects):
-    spec = pod_spec(objects)
+def containers(objects, name="dovetail"):
+    spec = pod_spec(objects, name)
     return {it["name"]: it for it in spec.get("initContainers", []) + spec["containers"]}
 
 
@@ -64,6 +64,10 @@ def test_helm_finds_nothing_to_complain_of(helm, mode, tmp_path):
         ("scheduler", {"config__placement__rule": "best"}, "/config/placement/rule"),
         ("scheduler", {"kubeScheduler__extender__weight": 0}, "/kubeScheduler/extender/weight"),
         ("scheduler", {"scheduler__name": "default-scheduler"}, "/scheduler/name"),
+        ("scheduler", {"control__replicas": 0}, "/control/replicas"),
+        ("scheduler", {"control__enable": False}, "'enable' not allowed"),
+        ("scheduler", {"gating__policy__enabled": "yes"}, "/gating/policy/enabled"),
+        ("scheduler", {"drainOnUninstall": "no"}, "/drainOnUninstall"),
         ("both", {}, "/mode"),
     ],
 )
@@ -124,8 +128,8 @@ def test_every_object_says_its_namespace_and_only_one_lives_elsewhere(objects, m
     assert elsewhere == (["dovetail-authentication-reader"] if mode == "scheduler" else [])
 
 
-def test_dovetail_itself_may_only_look_and_report_events(mode):
-    role = only(rendered_rbac(mode), "ClusterRole")
+def test_the_extender_may_only_look_and_report_events(mode):
+    role = only(rendered_rbac(mode), "ClusterRole", "dovetail-extender")
 
     assert role["rules"] == [
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
@@ -133,27 +137,35 @@ def test_dovetail_itself_may_only_look_and_report_events(mode):
     ]
 
 
-def test_the_account_has_no_other_rights_than_these(objects, mode):
-    bound = {
-        (it["roleRef"]["kind"], it["roleRef"]["name"]): it["subjects"]
-        for it in objects
-        if it["kind"].endswith("RoleBinding")
-    }
+def bindings_of(objects, account):
+    """Return the roles that are bound to this ServiceAccount, and to nobody else."""
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
+    found = [it for it in objects if it["kind"].endswith("RoleBinding") and subject in it["subjects"]]
+    assert all(it["subjects"] == [subject] for it in found)
+    return {(it["roleRef"]["kind"], it["roleRef"]["name"]) for it in found}
 
+
+def test_the_accounts_have_no_other_rights_than_these(objects, mode):
     of_the_scheduler = {
         ("ClusterRole", "system:kube-scheduler"),
         ("ClusterRole", "system:volume-scheduler"),
         ("Role", "extension-apiserver-authentication-reader"),
         ("Role", "dovetail-lease"),
     }
-    assert set(bound) == {("ClusterRole", "dovetail-extender")} | (of_the_scheduler if mode == "scheduler" else set())
-    account = {"kind": "ServiceAccount", "name": "dovetail", "namespace": NAMESPACE}
-    assert all(subjects == [account] for subjects in bound.values())
+    extender = {("ClusterRole", "dovetail-extender")} | (of_the_scheduler if mode == "scheduler" else set())
+    control = {("ClusterRole", "dovetail-control"), ("Role", "dovetail-control-lease")}
+    drain = {("ClusterRole", "dovetail-drain")}
+
+    assert bindings_of(objects, "dovetail") == extender
+    assert bindings_of(objects, "dovetail-control") == control
+    assert bindings_of(objects, "dovetail-drain") == drain
+    bound = [it for it in objects if it["kind"].endswith("RoleBinding")]
+    assert len(bound) == len(extender) + len(control) + len(drain)
 
 
 def test_the_second_scheduler_may_use_its_own_lease_alone(rendered):
     configured = kube_scheduler(rendered["scheduler"])["leaderElection"]
-    create, use = only(rendered["scheduler"], "Role")["rules"]
+    create, use = only(rendered["scheduler"], "Role", "dovetail-lease")["rules"]
 
     assert (configured["resourceNamespace"], configured["resourceName"]) == (NAMESPACE, "dovetail")
     assert create["verbs"] == ["create"]
@@ -187,7 +199,9 @@ def test_the_clusters_own_scheduler_goes_on_without_us(rendered):
 
 
 def test_our_own_pods_are_placed_by_the_clusters_scheduler(objects):
-    assert pod_spec(objects)["schedulerName"] == "default-scheduler"
+    specs = [it["spec"]["template"]["spec"] for it in objects if it["kind"] in ("Deployment", "Job")]
+
+    assert [it["schedulerName"] for it in specs] == ["default-scheduler"] * 3
 
 
 def test_scores_that_prefer_empty_nodes_are_off(objects):
@@ -261,7 +275,7 @@ def test_every_knob_of_the_scheduler_reaches_its_configuration(helm):
 
 
 def test_every_container_is_locked_down_and_probed(objects):
-    for container in containers(objects).values():
+    for container in (containers(objects) | containers(objects, "dovetail-control")).values():
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -273,27 +287,29 @@ def test_every_container_is_locked_down_and_probed(objects):
 
 
 def test_replicas_keep_apart_and_one_stays_up(objects):
-    spread = {it["topologyKey"] for it in pod_spec(objects)["topologySpreadConstraints"]}
-
-    assert spread == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
-    assert only(objects, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
-    assert only(objects, "Deployment")["spec"]["replicas"] == 2
+    for name in ("dovetail", "dovetail-control"):
+        spread = {it["topologyKey"] for it in pod_spec(objects, name)["topologySpreadConstraints"]}
+        assert spread == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+    for name in ("dovetail", "dovetail-control"):
+        assert only(objects, "PodDisruptionBudget", name)["spec"]["maxUnavailable"] == 1
+        assert only(objects, "Deployment", name)["spec"]["replicas"] == 2
 
 
 def test_nobody_else_may_call_the_sidecar(rendered):
-    policy = only(rendered["scheduler"], "NetworkPolicy")["spec"]
+    policy = only(rendered["scheduler"], "NetworkPolicy", "dovetail")["spec"]
 
     assert policy["policyTypes"] == ["Ingress"]
     assert policy["ingress"] == []
 
 
 def test_no_policy_shuts_the_clusters_scheduler_out_unless_it_is_named(helm, rendered):
-    assert not [it for it in rendered["existing"] if it["kind"] == "NetworkPolicy"]
+    names = [it["metadata"]["name"] for it in rendered["existing"] if it["kind"] == "NetworkPolicy"]
+    assert names == ["dovetail-control"]
 
     peers = [{"ipBlock": {"cidr": "192.0.2.0/28"}}]
     objects = list(yaml.safe_load_all(template(helm, with_values("existing", networkPolicy={"from": peers}))))
 
-    (rule,) = only(objects, "NetworkPolicy")["spec"]["ingress"]
+    (rule,) = only(objects, "NetworkPolicy", "dovetail")["spec"]["ingress"]
     assert rule == {"ports": [{"port": 10351}], "from": peers}
 
 
@@ -350,11 +366,14 @@ def test_a_capacity_reaches_the_service(helm, rate, expected):
 
 def test_changed_settings_restart_the_pods(helm, rendered):
     def settings_hash(objects):
-        return only(objects, "Deployment")["spec"]["template"]["metadata"]["annotations"]["dovetail.dev/settings-hash"]
+        made = [it for it in objects if it["kind"] == "Deployment"]
+        return [it["spec"]["template"]["metadata"]["annotations"]["dovetail.dev/settings-hash"] for it in made]
 
     changed = list(yaml.safe_load_all(template(helm, with_values("scheduler", config__log__level="debug"))))
 
-    assert settings_hash(changed) != settings_hash(rendered["scheduler"])
+    before, after = settings_hash(rendered["scheduler"]), settings_hash(changed)
+    assert len(before) == len(after) == 2
+    assert not set(before) & set(after)
 
 
 def test_the_notes_name_the_stanza_that_the_clusters_scheduler_needs(helm, rendered):

@@ -6,13 +6,16 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from charts.render import ROOT, SERVICE_ADDRESS, template
+from charts.render import CHART, ROOT, SERVICE_ADDRESS, template
+from extender.adapters.control_metrics import ControlMetrics
 from extender.adapters.metrics import Metrics
-from tests.chart.test_chart import containers, only
+from extender.cluster.model import HOLD_GATE
+from tests.chart.test_chart import containers, only, with_values
 
 TEXT = (ROOT / "docs" / "install.md").read_text()
 BLOCKS = [yaml.safe_load(it) for it in re.findall(r"^ *```yaml\n(.*?)^ *```$", TEXT, re.MULTILINE | re.DOTALL)]
-STATE = {"dovetail_ready", "dovetail_cache_age_seconds", "dovetail_overallocated_nodes"}
+ALERTS = {"dovetail_ready", "dovetail_cache_age_seconds", "dovetail_overallocated_nodes", "dovetail_leader"}
+STATE = ALERTS | {"dovetail_held_pods"}
 """Read at each scrape, from a running service; the others are there from the start."""
 
 
@@ -21,30 +24,73 @@ def block(kind):
     return found
 
 
-def test_the_pod_monitor_selects_the_pods_and_names_their_port(objects):
+def test_the_pod_monitor_selects_the_pods_and_names_their_ports(objects):
     monitor = block("PodMonitor")["spec"]
-    (endpoint,) = monitor["podMetricsEndpoints"]
-    labels = only(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    ports = set()
+    for name in ("dovetail", "dovetail-control"):
+        labels = only(objects, "Deployment", name)["spec"]["template"]["metadata"]["labels"]
+        assert monitor["selector"]["matchLabels"].items() <= labels.items()
+        ports |= {it["name"] for found in containers(objects, name).values() for it in found["ports"]}
 
-    assert monitor["selector"]["matchLabels"].items() <= labels.items()
-    assert endpoint["port"] in {it["name"] for it in containers(objects)["extender"]["ports"]}
-    assert endpoint["path"] == "/metrics"
+    scraped = [it["port"] for it in monitor["podMetricsEndpoints"]]
+    assert scraped == ["extender", "control"]
+    assert ports - set(scraped) <= {"scheduler"}
+    assert {it["path"] for it in monitor["podMetricsEndpoints"]} == {"/metrics"}
 
 
 def test_metrics_that_the_page_names_are_exported():
-    source = (ROOT / "extender" / "adapters" / "metrics.py").read_text()
-    started = {it.name for it in text_string_to_metric_families(Metrics("0").text().decode())}
+    rooms = ROOT / "extender" / "adapters"
+    source = "".join((rooms / file).read_text() for file in ("metrics.py", "control_metrics.py"))
+    texts = [made("0").text().decode() for made in (Metrics, counted_by_control)]
+    started = {it.name for text in texts for it in text_string_to_metric_families(text)}
     named = set(re.findall(r"\bdovetail_[a-z_]+", TEXT))
 
     assert named >= STATE
     assert all(f'"{name}"' in source for name in STATE)
-    assert {name.removesuffix("_count") for name in named - STATE} <= started
+    assert {re.sub("_(count|total)$", "", name) for name in named - STATE} <= started
+
+
+def counted_by_control(version):
+    """Return control's metrics with one release counted: a counter with labels shows nothing before."""
+    metrics = ControlMetrics(version)
+    metrics.releases.labels("nominated").inc()
+    return metrics
 
 
 def test_the_alerts_are_on_state():
     (group,) = block("PrometheusRule")["spec"]["groups"]
 
-    assert {it["expr"].split()[0] for it in group["rules"]} == STATE
+    assert set(re.findall(r"dovetail_\w+", " ".join(it["expr"] for it in group["rules"]))) == ALERTS
+    assert len(group["rules"]) == len(ALERTS)
+
+
+def test_the_template_that_gates_itself_names_the_gate_and_the_scheduler_of_the_chart():
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    spec = block("Job")["spec"]["template"]["spec"]
+
+    assert spec["schedulingGates"] == [{"name": HOLD_GATE}]
+    assert spec["schedulerName"] == values["scheduler"]["name"]
+
+
+@pytest.mark.chart
+@pytest.mark.parametrize("name", ["dovetail-control", "dovetail-drain"])
+def test_each_right_has_its_line_in_the_tables(helm, name):
+    """The rights table of each account names every resource and verb of its ClusterRole, and no other."""
+    values = with_values("scheduler", config__reclaim__fairShareSeconds=1)
+    rules = only(list(yaml.safe_load_all(template(helm, values))), "ClusterRole", name)["rules"]
+    shipped = {(resource, verb) for it in rules for resource in it["resources"] for verb in it["verbs"]}
+    section = TEXT.partition("## Rights\n")[2].partition("\n## ")[0]
+    (part,) = [it for it in section.split("\n\n**") if f"`{name}`" in it]
+    rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in part.splitlines() if line.startswith("|")]
+    told = {
+        (resource, verb)
+        for resources, verbs in rows[2:]
+        if not resources.startswith("leases")
+        for resource in re.sub(r" \(.*\)", "", resources).split(", ")
+        for verb in verbs.split(", ")
+    }
+
+    assert told == shipped
 
 
 @pytest.mark.chart
@@ -54,8 +100,9 @@ def test_the_network_policies_render_in_their_modes(helm):
     assert [it.get("mode", "scheduler") for it in shown] == ["scheduler", "existing"]
     for values in shown:
         text = template(helm, {**values, "existing": {"clusterIP": SERVICE_ADDRESS}})
-        policy = only(list(yaml.safe_load_all(text)), "NetworkPolicy")
-        assert policy["spec"]["ingress"][0]["from"] == values["networkPolicy"]["from"]
+        for name in ("dovetail", "dovetail-control"):
+            policy = only(list(yaml.safe_load_all(text)), "NetworkPolicy", name)
+            assert policy["spec"]["ingress"][0]["from"] == values["networkPolicy"]["from"]
 
 
 def test_kubeadm_and_the_static_pod_mount_the_same_file():

@@ -67,7 +67,7 @@ def test_the_page_has_the_plots_and_loads_nothing(found, tmp_path):
     path = tmp_path / "new" / "demo.html"
     found.write_report(path)
     page = path.read_text()
-    assert page.count("<svg") == page.count("</svg>") == 4
+    assert page.count("<svg") == page.count("</svg>") == 5
     assert not re.search(r"<(script|link|img|iframe|object|image)\b|@import|<!ENTITY|<\?xml", page)
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|url\((?!["']?#)""", page)
     assert page.count("<!DOCTYPE") == 1

@@ -8,14 +8,15 @@ import json
 import urllib.error
 import urllib.request
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import yaml
 from kubernetes.utils import parse_quantity
 
-from charts.render import ROOT
+from charts.render import NAMESPACE, ROOT
 from extender.controlplane import workload
-from tests.chart.rbac import granted
+from extender.controlplane.rest import RequestRefused, request
+from tests.chart.rbac import CONTROL_ACCOUNT, granted
 
 IO = ("disk-read", "disk-write", "network-in", "network-out")
 SCHEDULER = "dovetail"
@@ -94,6 +95,20 @@ def dovetail_on(control_plane, *, settings=None, **options):
                 control_plane.remove_scheduler("second-scheduler")
         finally:
             control_plane.remove_scheduler("dovetail")
+
+
+@contextmanager
+def control_on(control_plane, *, lease=None, user=CONTROL_ACCOUNT, name="dovetail-control", **settings):
+    """Run `dovetail control` under exactly the rights that `dovetail_on` has given it; `lease` replaces defaults."""
+    client = control_plane.client()
+    with suppress(RequestRefused):
+        request(client, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    told = {"control": {"lease": lease or {}, **settings.pop("control", {})}, **settings}
+    url = control_plane.add_control(told, user=user, name=name)
+    try:
+        yield url
+    finally:
+        control_plane.remove_scheduler(name)
 
 
 def demands(client):

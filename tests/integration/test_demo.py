@@ -23,6 +23,6 @@ def test_the_quick_demo_ends_every_pod_and_dovetail_over_allocates_nothing(pytes
         assert rows[f"over_worst.{group}.dovetail"] <= 1
         assert rows[f"over_worst.{group}.stock"] > 1
     assert rows["slowdown_mean.dovetail"] < 1.05
-    assert report.read_text().count("<svg") == 4
+    assert report.read_text().count("<svg") == 5
     assert picture.stat().st_size > 10_000
     tell(f"makespan {rows['makespan_s.stock']} s by the stock scheduler, {rows['makespan_s.dovetail']} s with Dovetail")

@@ -13,10 +13,13 @@ import yaml
 from charts.render import NAMESPACE, ROOT
 from extender.controlplane import pins
 from extender.controlplane.rest import RequestRefused, request
-from tests.chart.rbac import ACCOUNT, granted
+from tests.chart.rbac import ACCOUNT, CONTROL_ACCOUNT, granted
 
 MODES = ("scheduler", "existing")
 STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+GROUPS = ("policy", "scheduling.k8s.io", "admissionregistration.k8s.io")
+HOOK = list(yaml.safe_load_all((ROOT / "manifests" / "drain.yaml").read_text()))
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 
 
@@ -35,12 +38,16 @@ def namespace(control_plane, objects):
     """Make the namespace, restricted as the manifests say, and the ServiceAccount that its pods need."""
     first, *rest = objects
     assert first["kind"] == "Namespace"
-    control_plane.apply([first, *(it for it in rest if it["kind"] == "ServiceAccount")])
+    control_plane.apply([first, *(it for it in rest + HOOK if it["kind"] == "ServiceAccount")])
 
 
-def pod_of(objects):
-    """Return the pod that the Deployment's controller would create."""
-    (template,) = [it["spec"]["template"] for it in objects if it["kind"] == "Deployment"]
+def pod_of(objects, name):
+    """Return the pod that the controller of the Deployment or Job of this name would create."""
+    (template,) = [
+        it["spec"]["template"]
+        for it in objects
+        if it["kind"] in ("Deployment", "Job") and it["metadata"]["name"] == name
+    ]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -77,17 +84,18 @@ def may(control_plane, user, verb, resource, *, group="", name="", namespace="de
 
 @pytest.mark.usefixtures("namespace")
 def test_the_api_server_accepts_every_object(control_plane, objects):
-    accepted = control_plane.apply(objects, **STRICT)
+    accepted = control_plane.apply(objects + HOOK, **STRICT)
 
-    assert [it["metadata"]["name"] for it in accepted] == [it["metadata"]["name"] for it in objects]
+    assert [it["metadata"]["name"] for it in accepted] == [it["metadata"]["name"] for it in objects + HOOK]
 
 
 @pytest.mark.usefixtures("namespace")
-def test_a_restricted_namespace_admits_the_pods(control_plane, objects):
-    pod = pod_of(objects)
+@pytest.mark.parametrize("name", ["dovetail", "dovetail-control", "dovetail-drain"])
+def test_a_restricted_namespace_admits_the_pods(control_plane, objects, name):
+    pod = pod_of(objects + HOOK, name)
 
     (admitted,) = control_plane.apply([pod], **STRICT)
-    assert admitted["spec"]["serviceAccountName"] == "dovetail"
+    assert admitted["spec"]["serviceAccountName"] == name
 
     pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
     with pytest.raises(RequestRefused, match="violates PodSecurity"):
@@ -140,7 +148,7 @@ def test_dovetail_may_read_nodes_and_pods_and_report_events_and_no_more(control_
         allowed = {
             (verb, resource)
             for resource in ("nodes", "pods", "events", "secrets", "configmaps", "services")
-            for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
+            for verb in VERBS
             if may(control_plane, account, verb, resource)
         }
         binds = may(control_plane, account, "create", "pods", subresource="binding")
@@ -148,6 +156,28 @@ def test_dovetail_may_read_nodes_and_pods_and_report_events_and_no_more(control_
     reads = {(verb, resource) for resource in ("nodes", "pods") for verb in ("get", "list", "watch")}
     assert allowed == reads | {("create", "events")}
     assert not binds
+
+
+def test_control_may_release_pods_and_hold_its_lease_and_no_more(control_plane):
+    def allowed(**more):
+        return {verb for verb in VERBS if may(control_plane, CONTROL_ACCOUNT, verb, **more)}
+
+    leases = {"resource": "leases", "group": "coordination.k8s.io"}
+    with granted(control_plane, "scheduler"):
+        assert allowed(resource="pods") == {"get", "list", "watch", "patch"}
+        assert allowed(resource="pods", subresource="status") == {"patch"}
+        assert allowed(resource="nodes") == {"get", "list", "watch"}
+        assert allowed(resource="events") == {"create"}
+        assert allowed(resource="jobs", group="batch") == {"list", "watch"}
+        for group in ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh"):
+            assert allowed(resource="podgroups", group=group) == {"list", "watch"}
+        assert allowed(**leases, name="dovetail-control", namespace=NAMESPACE) == {"create", "get", "update"}
+        assert allowed(**leases, name="dovetail", namespace=NAMESPACE) == {"create"}
+        assert allowed(**leases, name="dovetail-control", namespace="default") == set()
+        for resource, subresource in (("pods", "eviction"), ("pods", "binding"), ("secrets", ""), ("namespaces", "")):
+            assert allowed(resource=resource, subresource=subresource) == set()
+        for resource in ("poddisruptionbudgets", "priorityclasses", "mutatingadmissionpolicies"):
+            assert not [group for group in GROUPS if allowed(resource=resource, group=group)]
 
 
 def test_the_second_scheduler_may_bind_and_use_no_lease_but_its_own(control_plane):
@@ -194,7 +224,7 @@ def test_the_schedulers_image_is_the_version_that_the_tests_run():
     (pod,) = [
         it["spec"]["template"]["spec"]
         for it in yaml.safe_load_all((ROOT / "manifests" / "scheduler.yaml").read_text())
-        if it["kind"] == "Deployment"
+        if it["kind"] == "Deployment" and it["metadata"]["name"] == "dovetail"
     ]
     kubernetes = pins.control_plane()[0].version
 

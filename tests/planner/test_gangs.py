@@ -6,6 +6,7 @@ from hypothesis import given, settings
 
 from extender.cluster.waiting import Blocks
 from extender.planner import Carried, Planner, Policy
+from extender.planner.gangs import Gangs
 from tests.planner.scenes import cluster, left_out, load_of, once, pairs, real_scenes, tasks
 
 KEEN = Policy(fairness=0)
@@ -46,6 +47,21 @@ def test_of_two_gangs_that_fit_one_at_a_time_one_goes(fairness):
     waiting = with_gangs(tasks((0, 5, (1,)), (1, 5, (1,))), [0, 1], [5, 5])
     plan = once(cluster((4,), (4,)), waiting, Policy(fairness=fairness))
     assert sorted(started(plan, 2)) == [0, 5]
+
+
+def test_what_nobody_else_can_use_is_offered_to_gangs_that_were_left_out():
+    # 8 CPUs, in fair turns: gangs of 4 get 2 each. Two of them stay for a second round, and fill the cluster.
+    waiting = with_gangs(tasks(*[(job, 4, (1,)) for job in range(4)]), [0, 1, 2, 3], [4] * 4)
+    assert sorted(started(once(cluster((4,), (4,)), waiting, Policy(fairness=0.9)), 4)) == [0, 0, 4, 4]
+    # Gangs of 3 on 8: two go, and the 2 CPUs that are left go to what is left of them.
+    waiting = replace(waiting, gang_least=np.array([3] * 4))
+    assert sum(started(once(cluster((4,), (4,)), waiting, Policy(fairness=0.9)), 4)) == 8
+
+
+def test_of_gangs_that_were_left_out_the_first_of_a_fifo_queue_is_tried_first():
+    waiting = with_gangs(tasks((0, 4, (1,)), (0, 4, (1,)), (0, 4, (1,))), [0, 1, 1], [4, 4])
+    assert Gangs(waiting).in_line([1, 0]) == [1, 0]
+    assert Gangs(replace(waiting, behind=np.array([1, 3, 2]))).in_line([1, 0]) == [0, 1]
 
 
 def test_a_gang_of_which_enough_runs_is_as_single_tasks():

@@ -81,7 +81,7 @@ leaderElection:
   renewDeadline: {{ .leaderElection.renewDeadline }}
   retryPeriod: {{ .leaderElection.retryPeriod }}
 profiles:
-  - schedulerName: {{ if $ours }}{{ $.Values.scheduler.name }}{{ else }}default-scheduler{{ end }}
+  - schedulerName: {{ include "dovetail.schedulerName" $ }}
     {{- if or .disabledScorePlugins .scorePlugins }}
     plugins:
       score:
@@ -107,6 +107,129 @@ profiles:
 {{ include "dovetail.extenders" . }}
 {{- end }}
 
+{{- /* `config`, but for two keys that follow from the release; values of the user that cannot work are refused. */}}
+{{- define "dovetail.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- $lease := $config.control.lease }}
+{{- if not (has $lease.namespace (list "dovetail-system" .Release.Namespace)) }}
+{{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
+{{- end }}
+{{- $_ := set $lease "namespace" .Release.Namespace }}
+{{- if eq (toJson $config.control.schedulers) `["dovetail"]` }}
+{{- $_ := set $config.control "schedulers" (list (include "dovetail.schedulerName" .)) }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{- /* What the pods name that Dovetail places. */}}
+{{- define "dovetail.schedulerName" -}}
+{{- if eq .Values.mode "scheduler" }}{{ .Values.scheduler.name }}{{ else }}default-scheduler{{ end }}
+{{- end }}
+
+{{- /* Whether pods are evicted for queues below their share: "true" or nothing. */}}
+{{- define "dovetail.reclaims" -}}
+{{- with .Values.config.reclaim }}
+{{- if or (gt (float64 .fairShareSeconds) 0.0) (gt (float64 .minimumShareSeconds) 0.0) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "dovetail.hasMutatingAdmissionPolicies" -}}
+{{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
+{{- end }}
+
+{{- /* Whether the policy that gates pods is installed ("true" or nothing), or why it cannot be. */}}
+{{- define "dovetail.gates" -}}
+{{- $wanted := toString .Values.gating.policy.enabled }}
+{{- $there := include "dovetail.hasMutatingAdmissionPolicies" . }}
+{{- if eq $wanted "auto" }}
+{{- if and $there .Values.control.enabled (eq .Values.config.order "gates") }}true{{ end }}
+{{- else if eq $wanted "true" }}
+{{- if not .Values.control.enabled }}
+{{- fail "gating.policy.enabled is true and control.enabled is false: nothing would release the pods that the policy gates, and they would wait for ever. Set control.enabled to true, or gating.policy.enabled to false." }}
+{{- end }}
+{{- if not $there }}
+{{- fail (printf "gating.policy.enabled is true, but this cluster (Kubernetes %s) has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, which is there from Kubernetes 1.36. Set it to false, and let pod templates carry the gate themselves (docs/install.md). `helm template` knows no cluster: tell it by --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy." .Capabilities.KubeVersion.Version) }}
+{{- end }}
+{{- print "true" }}
+{{- end }}
+{{- end }}
+
+{{- define "dovetail.account" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "dovetail.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false # its pods ask for it
+{{- end }}
+
+{{- /* What all our pods' specs share, but for their containers; the account as "account". */}}
+{{- define "dovetail.podSpec" -}}
+# The cluster's own scheduler places these pods, in both modes: Dovetail need not run for Dovetail to start.
+schedulerName: default-scheduler
+serviceAccountName: {{ .account }}
+automountServiceAccountToken: true
+enableServiceLinks: false
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "dovetail.volumes" -}}
+- name: settings
+  configMap:
+    name: {{ include "dovetail.name" . }}
+- name: tmp # the root file system is read-only
+  emptyDir:
+    sizeLimit: 64Mi
+{{- end }}
+
+{{- /* Where the pods may go: apart from each other ("component", "replicas"), and as the values say. */}}
+{{- define "dovetail.where" -}}
+{{- if gt (int .replicas) 1 }}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "dovetail.selector" $.root | nindent 8 }}
+        app.kubernetes.io/component: {{ $.component }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- end }}
+{{- with .root.Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "dovetail.containerSecurityContext" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -114,27 +237,32 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{- /* One that serves: given the name of the container and of its port, and the command, as "root", "name", "command". */}}
 {{- define "dovetail.container" -}}
-name: extender
-image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
-imagePullPolicy: {{ .Values.image.pullPolicy }}
-args: [serve, --config, /etc/dovetail/dovetail.yaml]
+{{ include "dovetail.run" . }}
 ports:
-  - name: extender
-    containerPort: {{ .Values.config.server.port }}
+  - name: {{ .name }}
+    containerPort: {{ .root.Values.config.server.port }}
 startupProbe: # until the caches are full
-  httpGet: {path: /readyz, port: extender}
+  httpGet: {path: /readyz, port: {{ .name }}}
   periodSeconds: 2
   failureThreshold: 90
 readinessProbe:
-  httpGet: {path: /readyz, port: extender}
+  httpGet: {path: /readyz, port: {{ .name }}}
   periodSeconds: 5
   timeoutSeconds: 5
 livenessProbe:
-  httpGet: {path: /livez, port: extender}
+  httpGet: {path: /livez, port: {{ .name }}}
   periodSeconds: 10
   timeoutSeconds: 5
-{{- with .Values.resources }}
+{{- end }}
+
+{{- define "dovetail.run" -}}
+name: {{ .name }}
+image: "{{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}"
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+args: [{{ .command }}, --config, /etc/dovetail/dovetail.yaml]
+{{- with .root.Values.resources }}
 resources:
   {{- toYaml . | nindent 2 }}
 {{- end }}

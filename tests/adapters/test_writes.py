@@ -1,0 +1,52 @@
+"""What is written to pods: path, patch type, and which very pod it is for."""
+
+import pytest
+
+from extender.adapters.kube import JSON_PATCH, MERGE_PATCH
+from extender.adapters.writes import PodWriter
+from extender.cluster.model import Pod
+
+PATH = "/api/v1/namespaces/shop/pods/web"
+
+
+class Api:
+    def __init__(self):
+        self.calls = []
+
+    def patch(self, path, body, content):
+        self.calls.append((path, body, content))
+
+
+@pytest.fixture
+def api():
+    return Api()
+
+
+def pod(**more):
+    return Pod("u1", "shop", "web", {}, resource_version=42, **more)
+
+
+def test_a_nomination_says_whose_it_is_in_the_same_write_and_only_at_the_version_seen(api):
+    PodWriter(api).nominate(pod(), "n7")
+    meta = {"uid": "u1", "resourceVersion": "42", "annotations": {"dovetail.dev/nominated": "n7"}}
+    assert api.calls == [(f"{PATH}/status", {"metadata": meta, "status": {"nominatedNodeName": "n7"}}, MERGE_PATCH)]
+
+
+def test_a_release_removes_our_gate_only_where_it_is_the_only_one(api):
+    PodWriter(api).release(pod())
+    [(path, body, content)] = api.calls
+    assert (path, content) == (PATH, JSON_PATCH)
+    assert body == [
+        {"op": "test", "path": "/metadata/uid", "value": "u1"},
+        {"op": "test", "path": "/spec/schedulingGates", "value": [{"name": "dovetail.dev/hold"}]},
+        {"op": "remove", "path": "/spec/schedulingGates"},
+    ]
+
+
+@pytest.mark.parametrize(("nominated", "status"), [("n7", {"nominatedNodeName": None}), ("n8", {}), (None, {})])
+def test_clearing_removes_our_nomination_and_leaves_one_that_is_not_ours(api, nominated, status):
+    PodWriter(api).clear(pod(nominated=nominated, promised="n7"))
+    [(path, body, _)] = api.calls
+    assert path == f"{PATH}/status"
+    assert body["metadata"]["annotations"] == {"dovetail.dev/nominated": None}
+    assert body["status"] == status

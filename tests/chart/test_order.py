@@ -1,0 +1,294 @@
+"""What the chart renders for order: control, who gets the gate, and the way out."""
+
+import json
+import subprocess
+
+import pytest
+import yaml
+
+from charts.render import CHART, GATING_API, VALUES, template
+from extender.settings import parse
+from tests.chart.test_chart import bindings_of, containers, only, pod_spec, with_values
+
+pytestmark = pytest.mark.chart
+
+KNOWN = ("--api-versions", GATING_API)
+EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+POLICY_KINDS = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+
+
+def render(helm, values, *flags):
+    return list(yaml.safe_load_all(template(helm, values, *flags)))
+
+
+def refusal(helm, values, *flags):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, values, *flags)
+    return refused.value.stderr
+
+
+def settings_of(objects):
+    return parse(yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"]))
+
+
+def policies(objects):
+    return [it["kind"] for it in objects if it["kind"] in POLICY_KINDS]
+
+
+def notes(helm, values):
+    """Return the notes for a cluster without the policy's API: no other can be imitated without one."""
+    command = [helm, "install", "dovetail", CHART, "--dry-run=client", "--values", "-"]
+    done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=True)
+    return done.stdout.partition("NOTES:")[2]
+
+
+def test_control_is_a_deployment_of_its_own_with_the_settings_of_the_extender(objects):
+    control, extender = containers(objects, "dovetail-control")["control"], containers(objects)["extender"]
+    spec = pod_spec(objects, "dovetail-control")
+
+    assert control["args"] == ["control", "--config", "/etc/dovetail/dovetail.yaml"]
+    for shared in ("image", "resources", "securityContext", "volumeMounts"):
+        assert control[shared] == extender[shared]
+    assert spec["serviceAccountName"] == "dovetail-control"
+    assert spec["securityContext"] == pod_spec(objects)["securityContext"]
+    assert all(volume in pod_spec(objects)["volumes"] for volume in spec["volumes"])
+
+
+def test_each_selector_finds_the_pods_of_its_own_component_alone(objects):
+    labels = {
+        it["metadata"]["name"]: it["spec"]["template"]["metadata"]["labels"]
+        for it in objects
+        if it["kind"] in ("Deployment", "Job")
+    }
+    selectors = {}
+    for it in objects:
+        match it["kind"]:
+            case "Deployment" | "PodDisruptionBudget":
+                selectors[it["kind"], it["metadata"]["name"]] = it["spec"]["selector"]["matchLabels"]
+            case "NetworkPolicy":
+                selectors[it["kind"], it["metadata"]["name"]] = it["spec"]["podSelector"]["matchLabels"]
+            case "Service":
+                selectors[it["kind"], it["metadata"]["name"]] = it["spec"]["selector"]
+
+    assert len(selectors) == 6  # two Deployments, two budgets; a second network policy, or the Service
+    for (_, name), selector in selectors.items():
+        assert [found for found, worn in labels.items() if selector.items() <= worn.items()] == [name]
+
+
+def test_where_pods_may_go_is_the_same_for_all_of_ours(helm):
+    where = {"nodeSelector": {"pool": "system"}, "tolerations": [{"operator": "Exists"}], "priorityClassName": "high"}
+    objects = render(helm, with_values("scheduler", **where))
+
+    specs = [it["spec"]["template"]["spec"] for it in objects if it["kind"] in ("Deployment", "Job")]
+    assert len(specs) == 3
+    for spec in specs:
+        assert {key: spec[key] for key in where} == where
+
+
+def test_without_control_nothing_of_it_is_left(helm, mode):
+    objects = render(helm, with_values(mode, control__enabled=False), *KNOWN)
+
+    assert not [it["metadata"]["name"] for it in objects if "control" in it["metadata"]["name"]]
+    assert not policies(objects)
+
+
+def test_the_lease_is_in_the_releases_namespace_whatever_that_is_called(helm):
+    objects = render(helm, VALUES["scheduler"], "--namespace", "elsewhere")
+    role = only(objects, "Role", "dovetail-control-lease")
+
+    assert settings_of(objects).control.lease.namespace == "elsewhere"
+    assert role["metadata"]["namespace"] == "elsewhere"
+
+
+def test_a_lease_in_a_namespace_without_rights_is_refused(helm):
+    complaint = refusal(helm, with_values("scheduler", config__control__lease__namespace="other"))
+
+    assert 'config.control.lease.namespace is "other", and the release\'s namespace "dovetail-system"' in complaint
+
+
+@pytest.mark.parametrize(
+    ("mode", "changes", "expected"),
+    [
+        ("scheduler", {}, ("dovetail",)),
+        ("scheduler", {"scheduler__name": "packed"}, ("packed",)),
+        ("existing", {}, ("default-scheduler",)),
+        ("scheduler", {"config__control__schedulers": ["one", "two"]}, ("one", "two")),
+    ],
+)
+def test_control_releases_for_the_scheduler_that_is_installed_unless_told_otherwise(helm, mode, changes, expected):
+    assert settings_of(render(helm, with_values(mode, **changes))).control.schedulers == expected
+
+
+def test_all_other_settings_are_as_the_values_say(objects):
+    written = yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"])
+    values = yaml.safe_load((CHART / "values.yaml").read_text())["config"]
+    for both in (written, values):
+        del both["control"]["schedulers"], both["control"]["lease"]["namespace"]
+
+    assert written == {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration", **values}
+
+
+def test_control_has_these_rights_each_for_its_reason(objects):
+    rules = only(objects, "ClusterRole", "dovetail-control")["rules"]
+
+    assert {(tuple(it["apiGroups"]), *it["resources"]): it["verbs"] for it in rules} == {
+        (("",), "pods"): ["get", "list", "watch", "patch"],
+        (("",), "pods/status"): ["patch"],
+        (("",), "nodes"): ["get", "list", "watch"],
+        (("",), "events"): ["create"],
+        (("batch",), "jobs"): ["list", "watch"],
+        (("scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), "podgroups"): ["list", "watch"],
+    }
+
+
+@pytest.mark.parametrize("timeout", ["fairShareSeconds", "minimumShareSeconds"])
+def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
+    with_timeout = render(helm, with_values("scheduler", **{f"config__reclaim__{timeout}": 0.5}))
+
+    assert EVICT in only(with_timeout, "ClusterRole", "dovetail-control")["rules"]
+    assert EVICT not in only(objects, "ClusterRole", "dovetail-control")["rules"]
+
+
+def test_control_may_use_the_lease_that_its_settings_name_and_no_other(helm):
+    objects = render(helm, with_values("scheduler", config__control__lease__name="turns"))
+    create, use = only(objects, "Role", "dovetail-control-lease")["rules"]
+
+    assert create == {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]}
+    assert (use["resourceNames"], use["verbs"]) == (["turns"], ["get", "update"])
+    assert settings_of(objects).control.lease.name == "turns"
+
+
+def test_nobody_may_call_control_but_who_is_named(helm, objects, mode):
+    assert only(objects, "NetworkPolicy", "dovetail-control")["spec"]["ingress"] == []
+
+    peers = [{"ipBlock": {"cidr": "192.0.2.0/28"}}]
+    named = render(helm, with_values(mode, networkPolicy={"from": peers}))
+    (rule,) = only(named, "NetworkPolicy", "dovetail-control")["spec"]["ingress"]
+    assert rule == {"ports": [{"port": 10351}], "from": peers}
+
+    off = render(helm, with_values(mode, networkPolicy={"enabled": False}))
+    assert not [it for it in off if it["kind"] == "NetworkPolicy"]
+
+
+def test_the_policy_is_there_where_its_api_is(objects, gating, mode):
+    assert not policies(objects)
+    assert policies(gating[mode]) == list(POLICY_KINDS)
+
+
+@pytest.mark.parametrize("changes", [{"gating__policy__enabled": False}, {"config__order": "filter"}])
+def test_the_policy_is_left_out_where_it_is_not_wanted(helm, mode, changes):
+    assert not policies(render(helm, with_values(mode, **changes), *KNOWN))
+
+
+def test_the_policy_can_be_insisted_on(helm, mode):
+    values = with_values(mode, gating__policy__enabled=True)
+
+    assert policies(render(helm, values, *KNOWN)) == list(POLICY_KINDS)
+
+    complaint = refusal(helm, values)
+    assert "has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1" in complaint
+    assert "from Kubernetes 1.36" in complaint
+    assert f"--api-versions {GATING_API}" in complaint
+
+
+def test_a_policy_whose_pods_nobody_would_release_is_refused(helm):
+    complaint = refusal(helm, with_values("scheduler", gating__policy__enabled=True, control__enabled=False), *KNOWN)
+
+    assert "nothing would release the pods that the policy gates" in complaint
+
+
+def test_the_policy_names_the_scheduler_that_is_installed_and_never_another(helm, gating):
+    def policy(objects):
+        return json.dumps(only(objects, "MutatingAdmissionPolicy")["spec"])
+
+    packed = policy(render(helm, with_values("scheduler", scheduler__name="packed"), *KNOWN))
+    assert "in ['default-scheduler', 'packed']" in packed
+    assert "schedulerName: 'packed'" in packed
+
+    existing = policy(gating["existing"])
+    assert "in ['default-scheduler']" in existing
+    assert "schedulerName:" not in existing
+
+
+def test_a_policy_that_fails_stops_no_pod_and_no_list_is_patched_by_path(gating, mode):
+    spec = only(gating[mode], "MutatingAdmissionPolicy")["spec"]
+
+    assert spec["failurePolicy"] == "Ignore"
+    assert [it["patchType"] for it in spec["mutations"]] == ["ApplyConfiguration"]
+
+
+@pytest.mark.parametrize("wanted", ["auto", True, False])
+def test_helm_finds_nothing_to_complain_of_with_the_policy_on_or_off(helm, mode, wanted, tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text(json.dumps(with_values(mode, gating__policy__enabled=wanted)))
+    command = [helm, "lint", "--strict", CHART, "--values", values]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert "[WARNING]" not in done.stdout
+
+
+def test_the_notes_say_that_templates_must_carry_the_gate_where_no_policy_does(helm, mode):
+    told = notes(helm, VALUES[mode])
+
+    assert "has no MutatingAdmissionPolicy" in told
+    template_of_pods = yaml.safe_load("  spec:" + told.rpartition("  spec:")[2])
+    expected = {"schedulingGates": [{"name": "dovetail.dev/hold"}]}
+    assert template_of_pods == {"spec": expected | ({"schedulerName": "dovetail"} if mode == "scheduler" else {})}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"control__enabled": False}, "control.enabled is false: nothing releases pods"),
+        ({"config__order": "filter"}, "config.order is filter: pods are not gated"),
+        ({"drainOnUninstall": False}, "before `helm uninstall`, run `dovetail drain`"),
+    ],
+)
+def test_the_notes_warn_of_what_a_value_leaves_to_the_user(helm, changes, said):
+    assert said not in notes(helm, VALUES["scheduler"])
+    assert said in notes(helm, with_values("scheduler", **changes))
+
+
+def test_before_an_uninstall_a_job_drains_with_an_account_of_its_own(objects):
+    hooks = {it["kind"]: it for it in objects if "helm.sh/hook" in it["metadata"].get("annotations", {})}
+    weights = {kind: int(it["metadata"]["annotations"]["helm.sh/hook-weight"]) for kind, it in hooks.items()}
+    (container,) = hooks["Job"]["spec"]["template"]["spec"]["containers"]
+
+    assert weights == {"ServiceAccount": -10, "ClusterRole": -10, "ClusterRoleBinding": -5, "Job": 0}
+    for it in hooks.values():
+        told = it["metadata"]["annotations"]
+        assert told["helm.sh/hook"] == "pre-delete"
+        assert told["helm.sh/hook-delete-policy"] == "before-hook-creation,hook-succeeded"
+    assert container["args"] == ["drain", "--yes", "--config", "/etc/dovetail/dovetail.yaml"]
+    assert hooks["Job"]["spec"]["template"]["spec"]["serviceAccountName"] == "dovetail-drain"
+    assert bindings_of(objects, "dovetail-drain") == {("ClusterRole", "dovetail-drain")}
+
+
+def test_the_hook_may_do_what_draining_needs_and_no_more(objects):
+    assert only(objects, "ClusterRole", "dovetail-drain")["rules"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]},
+        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
+        {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
+            "verbs": ["list", "delete"],
+        },
+    ]
+
+
+def test_the_hook_can_be_left_out(helm, mode):
+    objects = render(helm, with_values(mode, drainOnUninstall=False))
+
+    assert not [it for it in objects if "drain" in it["metadata"]["name"]]
+
+
+def test_what_is_applied_without_helm_drains_nothing_at_once(mode):
+    manifests = CHART.parents[1] / "manifests"
+
+    by_file = {name: (manifests / f"{name}.yaml").read_text() for name in (mode, "drain")}
+    jobs = {name: [it["kind"] for it in yaml.safe_load_all(text)].count("Job") for name, text in by_file.items()}
+
+    assert jobs == {mode: 0, "drain": 1}
+    assert "helm.sh/hook" not in by_file["drain"]

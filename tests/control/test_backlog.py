@@ -1,0 +1,134 @@
+"""What the watches say, by class and job."""
+
+import dataclasses
+
+import pytest
+
+from extender.cluster.model import Group, GroupGone, GroupSeen, GroupsListed, PodGone, PodSeen, PodsListed
+from extender.control.backlog import Backlog, Stage, stage_of
+from tests.control.scene import pod
+
+
+@pytest.fixture
+def backlog():
+    return Backlog(["dovetail"])
+
+
+def see(backlog, *pods, now=100.0):
+    for it in pods:
+        backlog.apply(PodSeen(it), now)
+
+
+def later(it, **changes):
+    return dataclasses.replace(it, resource_version=it.resource_version + 1, **changes)
+
+
+@pytest.mark.parametrize(
+    ("more", "stage"),
+    [
+        ({}, Stage.READY),
+        ({"gates": ("dovetail.dev/hold", "other")}, Stage.GATED),
+        ({"promised": "n1", "nominated": "n1"}, Stage.NOMINATED),
+        ({"gates": ()}, Stage.PENDING),
+        ({"gates": (), "node": "n1"}, Stage.RUNNING),
+    ],
+)
+def test_a_pod_is_so_far_on_its_way_as_it_says(more, stage):
+    assert stage_of(pod("a", **more)) == stage
+
+
+def test_pods_that_ask_for_the_same_are_one_class_and_others_are_not(backlog):
+    see(backlog, pod("a", job="j"), pod("b", job="j"), pod("c", 200, job="j"), pod("d", job="k"))
+    assert sorted(it.unfinished for it in backlog.classes()) == [1, 1, 2]
+    assert len(backlog.jobs) == 2
+
+
+def test_a_pod_moves_on_with_its_news_and_is_in_one_place(backlog):
+    a = pod("a")
+    see(backlog, a)
+    see(backlog, later(a, gates=(), node="n1"))
+    assert backlog.at(Stage.READY) == []
+    assert [it.name for it in backlog.at(Stage.RUNNING)] == ["a"]
+    assert len(backlog.jobs) == 1
+
+
+def test_older_news_and_duplicates_change_nothing(backlog):
+    a = pod("a")
+    bound = later(a, gates=(), node="n1")
+    see(backlog, bound, a, bound)
+    assert len(backlog.at(Stage.RUNNING)) == 1
+    assert backlog.at(Stage.READY) == []
+
+
+def test_a_job_without_pods_is_forgotten(backlog):
+    see(backlog, pod("a"))
+    backlog.apply(PodGone("uid-a"), 100.0)
+    assert backlog.jobs == {}
+
+
+def test_daemons_and_pods_of_other_schedulers_take_no_turn(backlog):
+    see(
+        backlog,
+        dataclasses.replace(pod("other", gates=()), scheduler="default-scheduler"),
+        pod("daemon", gates=(), owner="d", owner_kind="DaemonSet"),
+    )
+    assert backlog.classes() == []
+
+
+def test_a_held_pod_takes_its_turn_whatever_its_scheduler(backlog):
+    see(backlog, dataclasses.replace(pod("a"), scheduler="default-scheduler"))
+    assert len(backlog.at(Stage.READY)) == 1
+
+
+def test_a_list_replaces_all_and_orders_by_creation(backlog):
+    see(backlog, pod("gone"))
+    backlog.apply(PodsListed([pod("late", job="j", created=2.0), pod("early", job="j", created=1.0)]), 100.0)
+    assert [it.name for it in backlog.at(Stage.READY)] == ["early", "late"]
+
+
+def test_a_taken_pod_is_not_ready_again_until_its_time_is_over_or_there_is_news(backlog):
+    see(backlog, pod("a"))
+    (only,) = backlog.classes()
+    assert backlog.take(only, 100.0, until=115.0).name == "a"
+    assert backlog.take(only, 100.0, until=115.0) is None
+    assert backlog.ready(only) == 0
+    backlog.expire(114.9)
+    assert backlog.ready(only) == 0
+    backlog.expire(115.0)
+    assert backlog.ready(only) == 1
+
+
+def test_our_own_nomination_coming_back_is_no_news_but_the_gate_going_is(backlog):
+    a = pod("a")
+    see(backlog, a)
+    backlog.take(*backlog.classes(), 100.0, until=115.0)
+    nominated = later(a, nominated="n1", promised="n1")
+    see(backlog, nominated)
+    assert "uid-a" in backlog.releasing
+    see(backlog, later(nominated, gates=()))
+    assert backlog.releasing == {}
+
+
+def test_how_long_tasks_run_is_learned_from_their_like_and_else_from_all(backlog):
+    running = pod("a", job="j", gates=(), node="n1", started=100.0)
+    see(backlog, running, pod("b", job="j"))
+    assert backlog.classes()[0].seconds(backlog.usual_seconds()) == 60.0
+    see(backlog, later(running, finished=True), now=130.0)
+    see(backlog, pod("other", 200, job="k"))
+    like, other = sorted(backlog.classes(), key=lambda it: it.job.name)
+    assert like.seconds(1.0) == 30.0
+    assert other.seconds(backlog.usual_seconds()) == 30.0
+
+
+def test_a_declared_duration_counts_before_what_was_learned(backlog):
+    see(backlog, pod("a", duration=5.0))
+    assert backlog.classes()[0].seconds(60.0) == 5.0
+
+
+def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backlog):
+    backlog.apply(GroupSeen(Group("ns/a", 2, "x")), 0.0)
+    backlog.apply(GroupSeen(Group("ns/b", 3, "y")), 0.0)
+    backlog.apply(GroupsListed("x", [Group("ns/c", 4, "x")]), 0.0)
+    assert sorted(backlog.groups) == ["ns/b", "ns/c"]
+    backlog.apply(GroupGone(Group("ns/b", 3, "y")), 0.0)
+    assert sorted(backlog.groups) == ["ns/c"]

@@ -1,0 +1,42 @@
+"""Queues that settings declare and those that pods name."""
+
+import pytest
+
+from extender.cluster.queues import Queue
+from extender.control.tree import QueueTree
+
+
+def shares(queues, *names):
+    active, _, share = QueueTree(queues).shares(names)
+    return {name: round(value, 4) for name, value in zip(active, share.tolist(), strict=True)}
+
+
+def test_a_queue_that_nobody_declared_has_weight_1():
+    assert shares([Queue("a", 3)], "a", "other") == {"a": 0.75, "other": 0.25}
+
+
+def test_only_queues_with_pods_share():
+    assert shares([Queue("a", 3), Queue("b", 5)], "a") == {"a": 1.0}
+
+
+def test_a_minimum_share_is_kept():
+    assert shares([Queue("a", 1, minimum=0.5), Queue("b", 9)], "a", "b") == {"a": 0.5, "b": 0.5}
+
+
+def test_children_divide_what_their_parent_has():
+    # research: 2 of 3 parts; in it 1 to 3.
+    queues = [Queue("research", 2), Queue("nlp", 1, parent="research"), Queue("vision", 3, parent="research")]
+    assert shares(queues, "nlp", "vision", "sales") == {"nlp": 0.1667, "vision": 0.5, "sales": 0.3333}
+    assert shares(queues, "nlp", "sales") == {"nlp": 0.6667, "sales": 0.3333}
+
+
+def test_pods_of_a_queue_with_children_are_one_more_child():
+    queues = [Queue("research", 1), Queue("nlp", 1, parent="research")]
+    assert shares(queues, "research", "nlp") == {"nlp": 0.5, "research": 0.5}
+
+
+@pytest.mark.parametrize(("minimums", "scaled"), [((0.4, 0.4), False), ((0.8, 0.8), True)])
+def test_minimum_shares_beyond_the_cluster_are_scaled_down_and_it_is_known(minimums, scaled):
+    tree = QueueTree([Queue("a", minimum=minimums[0]), Queue("b", minimum=minimums[1])])
+    assert tree.scaled_down == scaled
+    assert tree.minimum("a") == pytest.approx(0.5 if scaled else 0.4)

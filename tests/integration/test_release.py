@@ -1,0 +1,162 @@
+"""`dovetail control` on a real control plane: held pods go in their turn, to the node that the plan chose."""
+
+import time
+
+import pytest
+
+from extender.controlplane import builders, workload
+from extender.controlplane.rest import request
+from extender.controlplane.running import ADMIN
+from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, over_allocated
+
+HOLD = "dovetail.dev/hold"
+
+
+@pytest.fixture
+def client(control_plane):
+    return control_plane.client()
+
+
+def held(name, *, gates=(HOLD,), queue=None, priority=None, on=None, **more):
+    spec = {"schedulingGates": [{"name": gate} for gate in gates]} if gates else {}
+    spec |= {"priorityClassName": priority} if priority else {}
+    spec |= {"nodeSelector": {"kubernetes.io/hostname": on}} if on else {}
+    labels = {"dovetail.dev/queue": queue, **more.pop("labels", {})} if queue else more.pop("labels", {})
+    return builders.pod(name, **{"cpu": 1, "scheduler_name": "dovetail", **more}, labels=labels, spec=spec)
+
+
+def bound(client, count, seconds=30):
+    return workload.wait_until(
+        lambda: found if len(found := workload.bound_pods(client)) >= count else None, seconds, f"{count} bound pods"
+    )
+
+
+def test_held_pods_are_bound_where_the_plan_nominated_them(control_plane, client):
+    with dovetail_on(control_plane), control_on(control_plane):
+        workload.create_nodes(client, equal_nodes(builders, 4))
+        workload.create_pods(client, [held(f"pod-{n}", demand={"network-in": 300}) for n in range(12)])
+        bound(client, 12)
+
+        for it in workload.pods(client):
+            assert it["metadata"]["annotations"]["dovetail.dev/nominated"] == it["spec"]["nodeName"]
+            assert "schedulingGates" not in it["spec"]
+        assert not over_allocated(client)
+
+
+def test_a_pod_that_is_not_held_is_not_touched_and_gates_of_others_are_waited_for(control_plane, client):
+    with dovetail_on(control_plane), control_on(control_plane):
+        workload.create_nodes(client, equal_nodes(builders, 1))
+        workload.create_pods(client, [held("free", gates=()), held("both", gates=(HOLD, "example.com/admission"))])
+        bound(client, 1)
+        time.sleep(1)
+        assert workload.bound_pods(client).keys() == {"free"}
+        assert "dovetail.dev/nominated" not in workload.pod(client, "free")["metadata"].get("annotations", {})
+
+        gates = {"spec": {"schedulingGates": [{"name": HOLD}]}}
+        path = "/api/v1/namespaces/default/pods/both"
+        request(client, "PATCH", path, gates, content="application/merge-patch+json")
+        bound(client, 2)
+
+
+def test_a_job_of_a_controller_is_held_and_released_like_any_pod(control_plane, client):
+    with dovetail_on(control_plane), control_on(control_plane):
+        workload.create_nodes(client, equal_nodes(builders, 1))
+        template = held("x", duration=0.5)
+        job = {
+            "metadata": {"name": "batch"},
+            "spec": {
+                "completions": 6,
+                "parallelism": 3,
+                "template": {
+                    "metadata": {"annotations": template["metadata"]["annotations"]},
+                    "spec": template["spec"],
+                },
+            },
+        }
+        request(client, "POST", "/apis/batch/v1/namespaces/default/jobs", job)
+
+        def done():
+            return request(client, "GET", "/apis/batch/v1/namespaces/default/jobs/batch")["status"].get("succeeded")
+
+        workload.wait_until(lambda: done() == 6, 60, "the Job to end")
+
+
+@pytest.mark.usefixtures("priorities")
+def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client):
+    with dovetail_on(control_plane), control_on(control_plane):
+        workload.create_nodes(client, equal_nodes(builders, 1))
+        workload.create_pods(client, [held(f"low-{n}", cpu=4) for n in range(4)])
+        bound(client, 4)
+        workload.create_pods(client, [held("high", cpu=6, priority="high")])
+
+        workload.wait_until(lambda: "high" in workload.bound_pods(client), 30, "the preemptor to be bound")
+        assert sum(name.startswith("low") for name in workload.bound_pods(client)) == 2
+
+
+def test_a_gang_is_released_whole_or_not_at_all(control_plane, client):
+    with dovetail_on(control_plane), control_on(control_plane):
+        workload.create_nodes(client, equal_nodes(builders, 2))
+
+        def member(n, least):
+            labels = {"scheduling.x-k8s.io/pod-group": "g"}
+            labels["pod-group.scheduling.sigs.k8s.io/min-available"] = str(least)
+            return held(f"gang-{n}", cpu=10, labels=labels)
+
+        workload.create_pods(client, [member(n, 3) for n in range(3)])
+        time.sleep(2)
+        assert workload.bound_pods(client) == {}, "two fit, three do not"
+        workload.create_nodes(client, [builders.node("third", cpu=16, memory="64Gi")])
+        bound(client, 3)
+
+
+def test_a_nominated_node_that_goes_before_the_pod_is_bound_does_not_hold_the_pod_up(control_plane, client):
+    # No scheduler at first: the pod is nominated and released, and its node goes.
+    workload.create_nodes(client, equal_nodes(builders, 1))
+    with control_on(control_plane, user=ADMIN):
+        workload.create_pods(client, [held("pod")])
+        workload.wait_until(
+            lambda: "schedulingGates" not in workload.pod(client, "pod")["spec"], 20, "the pod to be released"
+        )
+        request(client, "DELETE", "/api/v1/nodes/node-000")
+        workload.create_nodes(client, [builders.node("other", cpu=16, memory="64Gi")])
+        with dovetail_on(control_plane):
+            assert bound(client, 1) == {"pod": "other"}
+
+
+def test_a_stale_nomination_of_a_waiting_pod_is_cleared(control_plane, client):
+    workload.create_nodes(client, equal_nodes(builders, 1))
+    with dovetail_on(control_plane), control_on(control_plane):
+        workload.create_pods(client, [held("first", cpu=10)])
+        bound(client, 1)
+        blocked = held("second", cpu=10, gates=())
+        workload.create_pods(client, [blocked])
+        told = {
+            "metadata": {"annotations": {"dovetail.dev/nominated": "node-000"}},
+            "status": {"nominatedNodeName": "node-000"},
+        }
+        path = "/api/v1/namespaces/default/pods/second/status"
+        request(client, "PATCH", path, told, content="application/merge-patch+json")
+
+        def cleared():
+            pod = workload.pod(client, "second")
+            noted = pod["metadata"].get("annotations", {}).get("dovetail.dev/nominated")
+            return not noted and not pod["status"].get("nominatedNodeName")
+
+        workload.wait_until(cleared, 20, "the nomination to be cleared")
+
+
+def test_a_second_replica_takes_over_within_the_time_of_the_lease(control_plane, client):
+    lease = {"seconds": 3, "renewSeconds": 2, "retrySeconds": 0.5}
+    with (
+        dovetail_on(control_plane),
+        control_on(control_plane, lease=lease),
+        control_on(control_plane, lease=lease, name="second-control"),
+    ):
+        workload.create_nodes(client, equal_nodes(builders, 2))
+        workload.create_pods(client, [held("before")])
+        bound(client, 1)
+        control_plane.kill("dovetail-control")
+        killed = time.monotonic()
+        workload.create_pods(client, [held("after")])
+        bound(client, 2)
+        assert time.monotonic() - killed < 3 + 0.5 + 3, "the Lease, a retry, and the release itself"
