@@ -11,30 +11,41 @@ from extender.control.standing import Standing
 WIDTH = 100
 _LABEL = 14
 _LONGEST_NAME = 34
+_LEAST_LAST = 20
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Return rows under heads, two spaces between columns; those in `right` end at their right edge."""
+    """Return rows under heads, two spaces between columns; those in `right` end at their right edge.
+
+    What is too wide is wrapped in the last column, and then cut in the first.
+    """
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (heads, *rows)
-    ]
+    excess = max(sum(widths) + 2 * (len(widths) - 1) - WIDTH, 0)
+    from_last = min(excess, max(widths[-1] - _LEAST_LAST, 0))
+    widths[-1], widths[0] = widths[-1] - from_last, widths[0] - (excess - from_last)
+    lines = []
+    for first, *others, last in (heads, *rows):
+        cells = [_cut(first, widths[0]), *others]
+        wrapped = textwrap.wrap(last, widths[-1]) or [""]
+        for number, part in enumerate(wrapped):
+            row = [*(cells if number == 0 else [""] * len(cells)), part]
+            aligned = (
+                cell.rjust(width) if column in right else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            lines.append("  ".join(aligned).rstrip())
     return "\n".join(lines)
 
 
 def explanation(of: Explanation) -> str:
     """Return a pod's explanation."""
-    lines = [f"Pod {of.pod}: {_state(of)}", ""]
+    lines = [*_wrapped(f"Pod {of.pod}: {_state(of)}", "", "  "), ""]
     for label, text in _facts(of):
         lines += _fact(label, text)
     if of.change:
         lines += ["", "What would have to change", *(line for it in of.change for line in _wrapped(it, "  - ", "    "))]
     if of.nodes:
-        lines += ["", f"Best nodes as they are now, of {_shown(of)}", _nodes(of.nodes)]
+        lines += ["", f"Best nodes as they are now ({_room(of.nodes)})", _nodes(of.nodes)]
     if of.use:
         rows = [
             [name, amount(name, it.allocated), "no limit" if it.offered is None else amount(name, it.offered)]
@@ -75,8 +86,10 @@ def findings(found: Sequence[Finding]) -> str:
         lines += _wrapped(it.text, head, " " * len(head))
         if it.advice:
             lines += _wrapped(it.advice, " " * len(head) + "-> ", " " * len(head) + "   ")
-    counts = ", ".join(f"{sum(it.level == level for it in found)} {level}" for level in order)
-    return "\n".join([*lines, "", counts])
+    counts = {level: sum(it.level == level for it in found) for level in order}
+    return "\n".join(
+        [*lines, "", f"problems: {counts['problem']}, warnings: {counts['warning']}, fine: {counts['ok']}"]
+    )
 
 
 def _state(of: Explanation) -> str:
@@ -107,11 +120,13 @@ def _facts(of: Explanation) -> list[tuple[str, str]]:
 
 
 def _position(of: Position) -> str:
+    more = f"{of.behind:,} older of its own kind {'waits' if of.behind == 1 else 'wait'}, too" if of.behind else ""
+    if not of.placed and not of.before:
+        return "the plan can place nobody now" + (f"; {more}" if more else "")
     pods = f"{of.before:,} {'pod goes' if of.before == 1 else 'pods go'} before it, {of.in_queue:,} of its queue"
     if of.placed:
         return f"{pods}; this plan places it"
-    more = f", and {of.behind:,} older of its own kind wait, too" if of.behind else ""
-    return f"{pods}: all that this plan places{more}"
+    return f"{pods}: all that this plan places" + (f"; {more}" if more else "")
 
 
 def _nominated(of: Explanation) -> str:
@@ -129,13 +144,19 @@ def _queue(of: Explanation) -> str:
 def _job(of: Explanation) -> str:
     if of.work is None or of.owed is None:
         return of.job
-    side = "below" if of.owed >= 0 else "above"
-    return f"{of.job}: {seconds(of.work)} of the whole cluster left, {percent(abs(of.owed))} {side} its fair share"
+    side = f"{percent(abs(of.owed))} {'below' if of.owed > 0 else 'above'}" if abs(of.owed) >= 0.0005 else "at"
+    return f"{of.job}: {seconds(of.work)} of the whole cluster left, {side} its fair share"
 
 
-def _shown(of: Explanation) -> str:
-    fits = sum(it.fits for it in of.nodes)
-    return f"which {fits if fits < len(of.nodes) else 'all'} shown have room for it"
+def _room(terms: Sequence[NodeTerms]) -> str:
+    fits = sum(it.fits for it in terms)
+    if not fits:
+        return "none has room for it"
+    return (
+        "all of these have room for it"
+        if fits == len(terms)
+        else f"{fits} of these {'has' if fits == 1 else 'have'} room for it"
+    )
 
 
 def _nodes(terms: Sequence[NodeTerms]) -> str:
@@ -166,5 +187,5 @@ def _wrapped(text: str, first: str, later: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+def _cut(name: str, longest: int = _LONGEST_NAME) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 3]}..."

@@ -37,7 +37,7 @@ def _gang(case: Case) -> list[str]:
 
 
 def _pace(_case: Case) -> list[str]:
-    return ["one of the pods that have been released must be bound (control.unboundPods)"]
+    return ["nothing: pods go a few at a time (control.unboundPods); if it stays so, see `dovetail doctor`"]
 
 
 def _turn(case: Case) -> list[str]:

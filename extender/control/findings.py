@@ -237,7 +237,7 @@ def deadlines(facts: Facts) -> Iterator[Finding]:
             held[pod.owner] = held.get(pod.owner, 0) + 1
     for uid in sorted(held, key=lambda uid: facts.deadlines[uid].owner)[:_MOST_SHOWN]:
         it = facts.deadlines[uid]
-        text = f"{it.field} ({seconds(it.seconds)}) of {it.owner} runs while {_count(held[uid], 'pod')} of it wait"
+        text = f"{it.field} ({seconds(it.seconds)}) of {it.owner} runs; held: {_count(held[uid], 'pod')}"
         yield Finding("deadlines", WARNING, text, "leave it out, make it longer, or do not have these pods held")
     if len(held) > _MOST_SHOWN:
         yield Finding("deadlines", WARNING, f"the same goes for {len(held) - _MOST_SHOWN} owners more", "see above")

@@ -1,6 +1,7 @@
 """Which events pods get: why one is held, once for each kind of reason, and that it was released after that.
 
-Events compete with releases for the API server: only pods that have waited for some time get any, at a bounded rate.
+Events compete with releases for the API server: only pods that have waited for some time, and as long for the same
+reason, get any, at a bounded rate.
 What was told is kept by this process alone: after a restart a Held event is written again under the same name, which
 the API server refuses as there already, and a pod released before that gets no Released.
 """
@@ -36,6 +37,7 @@ class Teller:
     def __init__(self, events: Events, after_seconds: float, *, per_second: float = EVENTS_PER_SECOND) -> None:
         self._events, self._after, self._per_second = events, after_seconds, per_second
         self._told: dict[str, set[str]] = {}
+        self._since: dict[str, tuple[str, float]] = {}
         self._released: deque[tuple[Pod, str]] = deque(maxlen=10_000)
         self._lock = threading.Lock()
         self._may, self._at = min(_BURST, 5 * per_second), -1.0
@@ -56,7 +58,8 @@ class Teller:
             self._say(gone, RELEASED, message, "")
         held = [pod for uid in why if (pod := backlog.pod(uid)) is not None and pod.held]
         self._warn(held)
-        due = [pod for pod in held if now - pod.created >= self._after and not self._knows(pod, why[pod.uid])]
+        self._note_reasons(held, why, now)
+        due = [it for it in held if now - self._since[it.uid][1] >= self._after and not self._knows(it, why[it.uid])]
         for pod in sorted(due, key=lambda pod: (pod.created, pod.namespace, pod.name))[: int(self._may)]:
             reason = why[pod.uid]
             with self._lock:
@@ -67,6 +70,14 @@ class Teller:
     def _say(self, pod: Pod, reason: str, message: str, key: str) -> None:
         self._may -= 1
         self._events.say(pod, reason, message, key)
+
+    def _note_reasons(self, held: list[Pod], why: Mapping[str, Reason], now: float) -> None:
+        """Note since when each pod waits for its kind of reason: since its creation where it is seen first."""
+        before, self._since = self._since, {}
+        for pod in held:
+            kind = why[pod.uid].kind
+            known = before.get(pod.uid, (kind, pod.created))
+            self._since[pod.uid] = known if known[0] == kind else (kind, now)
 
     def _warn(self, held: list[Pod]) -> None:
         for pod in held:

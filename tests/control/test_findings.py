@@ -193,7 +193,7 @@ class TestDeadlines:
     def test_a_deadline_that_runs_while_pods_are_held_is_a_warning(self):
         scene = scene_of(pod("a", owner="u1"), pod("b", owner="u1"))
         assert found("deadlines", scene, **self.told) == [
-            ("warning", "activeDeadlineSeconds (10 min) of Job default/train runs while 2 pods of it wait")
+            ("warning", "activeDeadlineSeconds (10 min) of Job default/train runs; held: 2 pods")
         ]
 
     def test_one_whose_pods_run_is_not(self):

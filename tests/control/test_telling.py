@@ -37,9 +37,17 @@ def whys(scene, reason):
 def test_a_pod_is_told_once_for_each_kind_of_reason():
     scene, paper = scene_of(pod("a"))
     teller = Teller(paper, 10.0)
-    for second, why in enumerate((NO_ROOM, NO_ROOM, GATES, Reason("no-room", "other words"))):
-        teller.tell(scene.backlog, whys(scene, why), 100.0 + second)
+    for tens, why in enumerate((NO_ROOM, NO_ROOM, GATES, GATES, Reason("no-room", "other words"), NO_ROOM)):
+        teller.tell(scene.backlog, whys(scene, why), 100.0 + 10 * tens)
     assert paper.said == [("a", "Held", "no room"), ("a", "Held", "waits for others")]
+
+
+def test_a_reason_that_passes_is_not_told():
+    scene, paper = scene_of(pod("a"))
+    teller = Teller(paper, 10.0)
+    for second, why in ((100, NO_ROOM), (101, GATES), (110, GATES), (110.5, NO_ROOM)):
+        teller.tell(scene.backlog, whys(scene, why), second)
+    assert paper.said == [("a", "Held", "no room")]
 
 
 def test_a_pod_that_hardly_waited_is_told_nothing_not_even_that_it_was_released():
