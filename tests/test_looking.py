@@ -210,7 +210,7 @@ class TestTables:
             pod=f"{LONG}/{LONG}", state="held", waited_seconds=1e7, demand=dict.fromkeys(("cpu", "memory"), 1e15),
             priority=2**31 - 1, scheduler="s", queue=LONG, share=0.5, fair_share=0.25, job=f"{LONG}/{LONG}", work=1e9,
             owed=-3.0, reason=Reason("barred", "no node allows it: node selector, affinity, taints or cordons " * 3),
-            position=Position(placed=False, before=10**6, in_queue=10**6, behind=10**6), node=LONG, nominated=LONG,
+            position=Position(placed=False, before=10**6, in_queue=10**6, reached=False), node=LONG, nominated=LONG,
             nodes=[NodeTerms(LONG, False, True, 0.5, {"cpu": 1e6, "memory": 1e12}, 1.0, -100.0, -100.0)],
             change=["x y " * 60],
         )  # fmt: skip

@@ -120,13 +120,12 @@ def _facts(of: Explanation) -> list[tuple[str, str]]:
 
 
 def _position(of: Position) -> str:
-    more = f"{of.behind:,} older of its own kind {'waits' if of.behind == 1 else 'wait'}, too" if of.behind else ""
-    if not of.placed and not of.before:
-        return "the plan can place nobody now" + (f"; {more}" if more else "")
-    pods = f"{of.before:,} {'pod goes' if of.before == 1 else 'pods go'} before it, {of.in_queue:,} of its queue"
+    pods = f"{of.before:,} {'pod' if of.before == 1 else 'pods'}"
     if of.placed:
-        return f"{pods}; this plan places it"
-    return f"{pods}: all that this plan places" + (f"; {more}" if more else "")
+        return f"{pods} before it, {of.in_queue:,} of its queue; this plan places it"
+    if of.reached:
+        return f"{pods} before it, {of.in_queue:,} of its queue, once there is room (as if all nodes were empty)"
+    return f"at least {pods} before it, {of.in_queue:,} of its queue: as many as all nodes hold if they were empty"
 
 
 def _nominated(of: Explanation) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from extender.control.amounts import amount, percent
-from extender.control.explaining import Case, position_of
+from extender.control.explaining import Case
 from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
 from extender.control.release import shares_of
 
@@ -41,14 +41,11 @@ def _pace(_case: Case) -> list[str]:
 
 
 def _turn(case: Case) -> list[str]:
-    position = position_of(case)
-    before = position.before + position.behind if position else 0
-    return [
-        f"the {before} pods that go before it must have their nodes"
-        if before != 1
-        else "the pod that goes before it must have its node",
-        *_room_later(case),
-    ]
+    before = len(case.view.plan.assignments)
+    who = "the pod that the plan places now must have its node"
+    if before != 1:
+        who = f"the {before:,} pods that the plan places now must have their nodes"
+    return [f"{who}, and room be left or come free", *_room_now(case)]
 
 
 def _share(case: Case) -> list[str]:
@@ -57,10 +54,10 @@ def _share(case: Case) -> list[str]:
     return [f"queue {queue} must fall below its fair share of {percent(fair)} (it has {percent(share)})", *_turn(case)]
 
 
-def _room_later(case: Case) -> list[str]:
+def _room_now(case: Case) -> list[str]:
     """Say that there is room only until those before it are placed."""
     where = int((case.allowed & (case.short <= 0).all(axis=1)).sum())
-    return [f"until then {where} {'node has' if where == 1 else 'nodes have'} room for it, which goes to them"]
+    return [f"now {where:,} {'node has' if where == 1 else 'nodes have'} room for it, which goes to them"]
 
 
 def _room(case: Case) -> list[str]:

@@ -4,18 +4,19 @@ Everything comes from the same plan that the release loop would make (`view`), a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
 from extender.cluster.resources import Amounts
+from extender.cluster.snapshot import Nominations
 from extender.control.backlog import Stage, TaskClass
 from extender.control.reasons import Reason, line_of
 from extender.control.release import shares_of
 from extender.control.view import View
-from extender.planner import Policy, Rating, alignments, owed_to_jobs, ratings
+from extender.planner import Carried, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
 from extender.verdict import free_for
 
 Floats = NDArray[np.float64]
@@ -27,14 +28,15 @@ MOST_NODES = 5
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`before` of the whole order and `in_queue` of its own queue go first by this plan; `placed` says whether it is
-    placed now, too. Of those that are not, `behind` are older ones of its own class.
+    """`before` pods of the whole order go first, `in_queue` of them of its own queue: by the plan, where that has it
+    `placed`; else by the same plan with all nodes empty, as nobody knows where room will come free. Not `reached`: not
+    even that plan places it, and more may go first.
     """  # noqa: D205 - one sentence
 
     placed: bool
     before: int
     in_queue: int
-    behind: int = 0
+    reached: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +144,23 @@ def state_of(pod: Pod, *, ours: bool) -> str:
     return RELEASED if ours else OTHERS
 
 
-def position_of(case: Case) -> Position | None:
-    """Return a held pod's place in the order of the plan; None where the plan does not know it."""
-    if case.of is None or case.row < 0:
+def position_of(case: Case, policy: Policy) -> Position | None:
+    """Return a held pod's place in the order; None where the plan does not know it, or it can never be placed."""
+    if case.of is None or case.row < 0 or not (case.allowed & case.large_enough).any():
         return None
-    found, queue = case.view, case.of.job.queue
-    rows = found.plan.assignments.task_class.tolist()
+    found = case.view
     line = line_of(found.backlog, case.of)
     if case.pod.uid not in line:
         return None
-    placed = found.places(case.pod)
-    before = rows if placed is None else rows[: placed[0]]
-    mine = sum(found.made.classes[row].job.queue == queue for row in before)
-    behind = 0 if placed else line.index(case.pod.uid) - rows.count(case.row)
-    return Position(placed is not None, len(before), mine, behind)
+    index = line.index(case.pod.uid)
+    rows = found.plan.assignments.task_class.tolist()
+    placed = rows.count(case.row) > index
+    if not placed:
+        rows = _order_if_empty(found, policy)
+    reached = rows.count(case.row) > index
+    before = rows[: _nth(rows, case.row, index)] if reached else rows
+    mine = sum(found.made.classes[row].job.queue == case.of.job.queue for row in before)
+    return Position(placed, len(before), mine, reached)
 
 
 def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTerms]:
@@ -227,7 +232,7 @@ def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusa
         work=float(jobs.work[job]) if job is not None else None,
         owed=owed,
         reason=found.why.get(pod.uid) if state == HELD else None,
-        position=position_of(case) if state == HELD else None,
+        position=position_of(case, policy) if state == HELD else None,
         node=pod.node or (placed[1] if placed else pod.nominated),
         nominated=pod.promised or pod.nominated,
         ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
@@ -244,6 +249,25 @@ def _class_of(found: View, pod: Pod) -> TaskClass | None:
         if of.job.queue == pod.identity.queue and any(pod.uid in of.pods[stage] for stage in Stage):
             return of
     return None
+
+
+def _order_if_empty(found: View, policy: Policy) -> list[int]:
+    """Return who would be placed, class by class in order, if everything that runs had gone, with its shares."""
+    layout = found.snapshot.layout
+    nothing = np.zeros(layout.capacity.shape)
+    empty = replace(found.snapshot, allocated=nothing, in_flight=nothing, nominations=_no_nominations(len(layout.axis)))
+    carried = Carried(deficits=found.carried.deficits)
+    plan = plan_once(policy, empty, found.made.waiting, found.now, carried)
+    return list(plan.assignments.task_class.tolist())
+
+
+def _no_nominations(dimensions: int) -> Nominations:
+    return Nominations((), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), np.zeros((0, dimensions)))
+
+
+def _nth(rows: Sequence[int], row: int, index: int) -> int:
+    """Return where a row stands for the time after `index` others."""
+    return [place for place, it in enumerate(rows) if it == row][index]
 
 
 def _job_row(case: Case) -> int | None:

@@ -9,6 +9,7 @@ from extender.control.amounts import amount, seconds
 from extender.control.changes import changes_for
 from extender.control.explaining import Position, Use, case_of, explain
 from extender.control.release import Pace
+from extender.planner import Policy
 from tests.control.scene import Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
@@ -42,11 +43,31 @@ class TestPosition:
         assert explained(scene, "p2").position == Position(placed=True, before=2, in_queue=2)
         assert explained(scene, "p2").node == "n1"
 
-    def test_who_is_not_placed_goes_after_all_who_are_and_after_the_older_of_its_class(self):
+    def test_who_is_not_placed_has_the_place_that_it_would_have_were_all_nodes_empty(self):
+        # 1,000 of CPU, 900 of which are taken: none of 300 fits; of three that an empty node holds p1 is the second.
+        scene = Scene(node("n1"))
+        scene.see(pod("runs", 900, gates=(), node="n1"))
+        scene.see(*(pod(f"p{n}", 300, job="j", created=float(n)) for n in range(5)))
+        assert explained(scene, "p1").position == Position(placed=False, before=1, in_queue=1)
+        assert explained(scene, "p1").node is None
+
+    def test_who_does_not_fit_then_either_goes_after_at_least_all_who_do(self):
         scene = Scene(node("n1"))
         scene.see(*(pod(f"p{n}", 300, job="j", created=float(n)) for n in range(5)))
-        assert explained(scene, "p4").position == Position(placed=False, before=3, in_queue=3, behind=1)
-        assert explained(scene, "p4").node is None
+        assert explained(scene, "p4").position == Position(placed=False, before=3, in_queue=3, reached=False)
+
+    def test_shares_count_in_the_order_of_those_who_wait(self):
+        # `rich` holds all of the node: once there is room, `poor` goes first although `rich` was there before.
+        scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")), policy=Policy(fairness=0.9))
+        scene.see(pod("runs", 1000, gates=(), node="n1", queue="rich"))
+        scene.see(pod("r", 300, queue="rich", created=1.0), pod("p", 300, queue="poor", created=2.0))
+        assert explained(scene, "p").position == Position(placed=False, before=0, in_queue=0)
+        assert explained(scene, "r").position == Position(placed=False, before=1, in_queue=0)
+
+    def test_who_can_never_be_placed_has_none(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", 2000))
+        assert explained(scene, "a").position is None
 
     def test_pods_of_other_queues_are_not_before_it_in_its_own(self):
         scene = Scene(node("n1"))
@@ -156,8 +177,8 @@ class TestChange:
         scene = Scene(node("n1"))
         scene.see(*(pod(f"p{n}", 400, job="j", created=float(n)) for n in range(3)))
         assert change(scene, "p2") == [
-            "the 2 pods that go before it must have their nodes",
-            "until then 1 node has room for it, which goes to them",
+            "the 2 pods that the plan places now must have their nodes, and room be left or come free",
+            "now 1 node has room for it, which goes to them",
         ]
 
     def test_share(self):

@@ -121,6 +121,7 @@ def test_who_asks_learns_why_pods_wait_where_queues_stand_and_what_is_wrong(cont
         assert found["reason"] == {"kind": "no-room", "text": "no node has enough free: mostly cpu is short"}
         assert found["settings"] == f"ConfigMap {NAMESPACE}/dovetail"
         assert found["unread"] == {}
+        assert (found["position"]["placed"], found["position"]["reached"]) == (False, True)
         assert [it["short"] for it in found["nodes"]] == [{"cpu": 2000.0}] * 2
         assert found["change"] == ["2 cores more free on node node-000 (it lacks least), or enough on the other"]
         assert "no node has enough free: mostly cpu is short (no-room)" in text
