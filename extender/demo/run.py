@@ -1,10 +1,14 @@
 """One run: a fresh control plane, one scheduler, the whole workload until its last pod has ended."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from kubernetes.client import ApiClient
 
 from extender.controlplane import workload as cluster
 from extender.controlplane.running import ControlPlane
@@ -85,9 +89,20 @@ def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, 
         cluster.create_nodes(client, workload.node_manifests())
         _add_scheduler(control_plane, contender)
         with MachineRoom(client, workload) as room:
-            cluster.create_pods(client, workload.pod_manifests(held=contender.with_dovetail))
+            creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
+            creating.start()
             _wait(room, len(workload.tasks), show)
             return Outcome(contender, room.times(), control_plane.version())
+
+
+def _create(client: ApiClient, workload: Workload, contender: Contender) -> None:
+    """Create each pod when its time has come; those of one moment in a burst, in their order."""
+    begun = time.monotonic()
+    manifests = workload.pod_manifests(held=contender.with_dovetail)
+    arrivals = workload.arrivals
+    for moment in np.unique(arrivals).tolist():
+        time.sleep(max(0.0, begun + moment - time.monotonic()))
+        cluster.create_pods(client, [manifests[row] for row in (arrivals == moment).nonzero()[0].tolist()])
 
 
 def _add_scheduler(control_plane: ControlPlane, contender: Contender) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Jobs
+from extender.planner.queue_turns import QueueTurns
 from extender.planner.tuning import DEFICIT, SLOTS, Policy
 from extender.policy import shares
 
@@ -31,6 +32,7 @@ class Turns:
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
         active = (self._wanting > 0) | jobs.allocated.any(axis=1)
         self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
+        self._queues = QueueTurns(jobs, self._used, active)
         self.owed = shares.owed(self._used.max(axis=1, initial=0.0), self._fair)
         self.deficit = np.zeros(len(jobs.names))
         self.changes = 0
@@ -49,9 +51,11 @@ class Turns:
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is counted from now on."""
         used, wanting, owed, deficit = self._used.copy(), self._wanting.copy(), self.owed.copy(), self.deficit.copy()
+        queues = self._queues.used()
 
         def undo() -> None:
             self._used[:], self._wanting, self.owed[:], self.deficit = used, wanting.copy(), owed, deficit.copy()
+            self._queues.restore(queues)
             self._elect()
 
         return undo
@@ -73,7 +77,7 @@ class Turns:
             amount = float(self._takes[task_class].max())
             self.deficit = shares.serve(self.deficit, self._fair, job, amount)
             self._elect()
-        elif owed < self._least or self._wanting[job] <= 0:
+        elif self._queues.count(job, self._takes[task_class]) or owed < self._least or self._wanting[job] <= 0:
             self._elect()
 
     def _elect(self) -> None:
@@ -83,6 +87,7 @@ class Turns:
         if self._policy.sharing == DEFICIT:
             turn = shares.most_owed(self.deficit, wanting, kappa=self._policy.kappa)
         elif self._policy.fairness > 0:
+            wanting = self._queues.jobs(wanting)
             turn, self._least = shares.first_in_line(self.owed, wanting, fairness=self._policy.fairness)
         else:
             turn = wanting

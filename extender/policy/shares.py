@@ -91,6 +91,19 @@ def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> tuple[Mask,
     return np.asarray(active & (owed >= least)), least
 
 
+def in_proportion(share: Floats, fair: Floats, wanting: Mask) -> tuple[Mask, Floats]:
+    """Return which groups that want something [Q] have no more than their part of what those have; and the parts.
+
+    At least one, if any wants something: shares cannot all be above their proportion (DRF's progressive filling). One
+    without a fair share is only among them where no other wants anything.
+    """
+    entitled = wanting & (fair > 0)
+    if not entitled.any():
+        return wanting, np.full(len(fair), np.inf)
+    part = fair * (share[entitled].sum() / fair[entitled].sum()) * (1.0 + _ROUNDING) + _ROUNDING
+    return np.asarray(entitled & (share <= part)), part
+
+
 def serve(deficit: Floats, fair: Floats, group: int, amount: float) -> Floats:
     """Return the deficits [J] after `group` got `amount` of the cluster (Graphene, 5.1).
 
