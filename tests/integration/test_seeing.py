@@ -168,6 +168,7 @@ def test_a_held_pod_gets_one_event_and_one_more_when_it_is_released(control_plan
             request(client, "DELETE", f"/api/v1/namespaces/default/pods/{name}", gracePeriodSeconds=0)
         workload.wait_until(lambda: waits in workload.bound_pods(client), 20, "its turn")
         workload.wait_until(lambda: len(events(client, waits)) == 2, 20, "the second event")
+        print(*events(client, waits), sep="\n")
         (message,) = (message for reason, message in events(client, waits) if reason == "Released")
         assert message.startswith(f"released to {workload.bound_pods(client)[waits]}, after ")
 
