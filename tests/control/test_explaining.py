@@ -152,6 +152,12 @@ class TestChange:
             "0.1 cores more free on node n2 (it lacks least), or enough on the other"
         ]
 
+    def test_room_is_looked_for_only_where_it_would_be_large_enough_if_it_were_empty(self):
+        # 1.5 of CPU: n1 has 1 in all; n2 has 2, of which 1.9 are taken: 1.4 more.
+        scene = Scene(node("n1"), node("n2", cpu=2000))
+        scene.see(pod("runs", 1900, gates=(), node="n2"), pod("a", 1500))
+        assert change(scene, "a") == ["1.4 cores more free on node n2"]
+
     def test_gates(self):
         scene = Scene(node("n1"))
         scene.see(pod("a", gates=(HOLD_GATE, KUEUE)))
