@@ -40,15 +40,18 @@ _WOULD_FIT_OTHERWISE = ("no-room", "gang", "reserved", "input")
 def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> dict[str, Reason]:
     """Return why each held pod waits, by UID; `plan` is the whole plan of what `made` says, with its reasons."""
     classes = _Classes(rounds, snapshot, made, plan)
-    with backlog.lock:
+    with backlog.lock:  # held no longer than copying takes: the watches and the release loop want it
         found = {pod.uid: _gated(pod) for pod in backlog.at(Stage.GATED)}
-        found |= {pod.uid: IS_RELEASING for pod in backlog.at(Stage.NOMINATED)}
-        for of in backlog.classes():
-            line, placed = line_of(backlog, of), classes.placed(of)
-            found.update((uid, IS_RELEASING) for uid in of.pods[Stage.READY] if uid in backlog.releasing)
-            found.update((uid, IS_PACED) for uid in line[:placed])
-            if line[placed:] and (reason := classes.reason(of, backlog)) is not None:
-                found.update((uid, reason) for uid in line[placed:])
+        found.update((pod.uid, IS_RELEASING) for pod in backlog.at(Stage.NOMINATED))
+        claimed = (backlog.pod(uid) for uid in backlog.releasing)
+        found.update((pod.uid, IS_RELEASING) for pod in claimed if pod is not None and pod.held)
+        lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
+        gangs = {group: _gang(backlog, group) for group in {it.like.identity.group for it in made.short}}
+    for of, line in lines:
+        placed = classes.placed(of)
+        found.update((uid, IS_PACED) for uid in line[:placed])
+        if line[placed:] and (reason := classes.reason(of, gangs)) is not None:
+            found.update((uid, reason) for uid in line[placed:])
     return found
 
 
@@ -70,10 +73,10 @@ class _Classes:
         row = self._row.get(id(of))
         return 0 if row is None else int(self._placed[row])
 
-    def reason(self, of: TaskClass, backlog: Backlog) -> Reason | None:
+    def reason(self, of: TaskClass, gangs: Mapping[str, Reason]) -> Reason | None:
         """Return why those of a class wait that the plan does not place; None where it knew nothing of them yet."""
         if id(of) in self._short:
-            return _gang(of, backlog)
+            return gangs[of.like.identity.group]
         row = self._row.get(id(of))
         said = None if row is None else self._plan.held.get(row)
         if said is None:
@@ -131,8 +134,8 @@ def _gated(pod: Pod) -> Reason:
     return Reason(GATES, f"waits for gates of others: {', '.join(gates_of_others(pod))}")
 
 
-def _gang(of: TaskClass, backlog: Backlog) -> Reason:
-    there, least = group_size(backlog, of.like.identity.group)
+def _gang(backlog: Backlog, group: str) -> Reason:
+    there, least = group_size(backlog, group)
     if there >= least:
         return Reason(GANG, f"not all {least} pods of its pod group may start yet: gates of others hold some")
     return Reason(GANG, f"its pod group has {there} of {least} pods")

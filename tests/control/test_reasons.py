@@ -122,7 +122,7 @@ def test_a_pod_that_is_not_held_has_no_reason(changes):
 
 
 def test_a_queue_that_has_its_share_but_some_of_which_go_is_not_told_of_shares():
-    # 600 of 1,000 are `rich`'s; `urgent` of the same queue goes, and so does `first`: not only others are before `more`.
+    # 600 of 1,000 are `rich`'s. `urgent` of that queue goes and `first` as well: not only others are before `more`.
     scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
     scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
     scene.see(pod("urgent", 200, queue="rich", priority=5), pod("first", 200, queue="poor"), pod("more", queue="rich"))
@@ -134,3 +134,12 @@ def test_room_on_a_node_that_does_not_allow_it_is_no_room():
     scene = Scene(node("n1", unschedulable=True), node("n2"))
     scene.see(pod("runs", 900, gates=(), node="n2"), pod("goes", 50), pod("a", 300))
     assert scene.why()["a"].kind == "no-room"
+
+
+def test_a_released_pod_whose_nomination_is_being_cleared_is_not_held():
+    scene = Scene(node("n1"))
+    scene.deaf = True
+    scene.see(pod("a", gates=(), promised="gone", nominated="gone", unschedulable=True))
+    scene.step()
+    assert scene.written == [("clear", "a")]
+    assert scene.why() == {}
