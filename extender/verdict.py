@@ -57,17 +57,16 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     """
     layout = snapshot.layout
     demand = layout.vector(pod.demand)
-    free = free_for(snapshot, pod, in_flight=in_flight)
+    free = layout.capacity - _load(snapshot, pod)
+    if in_flight and snapshot.flights:
+        free -= snapshot.in_flight
     over = free < np.where(demand > 0, demand, -np.inf)
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1))
 
 
-def free_for(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Floats:
-    """Return what nodes have free for a pod [N, R]: infinite where there is no limit, below 0 where over-allocated."""
-    free = snapshot.layout.capacity - _load(snapshot, pod)
-    if in_flight and snapshot.flights:
-        free -= snapshot.in_flight
-    return free
+def room_for(snapshot: Snapshot, pod: Pod) -> Floats:
+    """Return what each node has for this pod [N, R]: below 0 where it is promised more than once."""
+    return np.asarray(snapshot.layout.capacity - _load(snapshot, pod) - snapshot.in_flight)
 
 
 def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snapshot:

@@ -12,8 +12,8 @@ from extender.app.diagnosing import Diagnosis
 from extender.app.looking import NotAllowed, Reader, look, settings_of
 from extender.control.explaining import Explanation, NodeTerms, Position
 from extender.control.findings import Called, Deadline, Finding, Told
+from extender.control.queue_states import QueueState
 from extender.control.reasons import Reason
-from extender.control.standing import Standing
 from extender.errors import ClusterError, SettingsError
 from extender.settings import Settings
 
@@ -214,7 +214,7 @@ class TestTables:
             nodes=[NodeTerms(LONG, False, True, 0.5, {"cpu": 1e6, "memory": 1e12}, 1.0, -100.0, -100.0)],
             change=["x y " * 60],
         )  # fmt: skip
-        rows = [Standing(LONG, "", 3, True, "fair", 1e6, 0.5, 1.0, 1.0, 10**6, 10**6, 10**6, 1e8)]
+        rows = [QueueState(LONG, "", 3, True, "fair", 1e6, 0.5, 1.0, 1.0, 10**6, 10**6, 10**6, 1e8)]
         told = [Finding("minimum shares", "warning", "x y " * 60, "z " * 90)]
         for text in (tables.explanation(found), tables.queues(rows), tables.findings(told)):
             assert max(map(len, text.splitlines())) <= 100, text

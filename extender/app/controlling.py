@@ -37,7 +37,9 @@ from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.leading import Leader, Terms
+from extender.control.moves import Moves
 from extender.control.observing import LEAST_SECONDS, Observer
+from extender.control.reclaim import Reclaimer, Timeouts
 from extender.control.release import Pace, Releaser
 from extender.control.rounds import Rounds
 from extender.control.telling import Teller
@@ -113,6 +115,14 @@ class Control:
             carried=lambda: self._releaser.planner.carried,
             flight_time=self._caches.flight_time,
         )
+        told_of = settings.reclaim
+        self._reclaimer = Reclaimer(
+            self._releaser,
+            Moves(self._releaser, PodWriter(api), self),
+            Timeouts(told_of.fair_share_seconds, told_of.minimum_share_seconds, told_of.evictions_per_minute),
+        )
+        for warning in self._releaser.rounds.tree.warnings():
+            log.warning("settings", problem=warning)
         self._metrics.observe(self._gauges)
         self._server = Server(create_health_app(self._caches.problem, self._metrics.text), settings.server)
         self._stopped = threading.Event()
@@ -155,6 +165,10 @@ class Control:
         self._metrics.held_seconds.observe(waited_seconds)
         self._teller.note_release(pod, node, waited_seconds)
 
+    def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
+        """Count an eviction."""
+        self._metrics.reclaims.labels(why).inc()
+
     # -- the loop
 
     def _start(self) -> None:
@@ -191,6 +205,7 @@ class Control:
                 self._step()
             else:
                 led = False
+                self._reclaimer.rest(time.time())
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
             if rest > 0 and not self._stopped.is_set():
@@ -198,9 +213,11 @@ class Control:
 
     def _step(self) -> None:
         if self._caches.problem() is not None:
+            self._reclaimer.rest(time.time())
             return
         begun = time.perf_counter()
         try:
+            self._reclaimer.step(time.time())
             self._releaser.step(time.time())
         except Exception:  # whatever it is: a loop that ended here would hold every pod for ever
             self._metrics.failures.inc()

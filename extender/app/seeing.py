@@ -15,7 +15,7 @@ from extender.cluster.model import Pod
 from extender.control.changes import changes_for
 from extender.control.explaining import HELD, case_of, explain, state_of
 from extender.control.findings import PROBLEM, findings
-from extender.control.standing import standings
+from extender.control.queue_states import queue_states
 from extender.control.view import View
 from extender.errors import DovetailError
 
@@ -62,7 +62,7 @@ def show_queues(asked: Asked) -> str:
     """Return where all queues stand. Raises DovetailError where that cannot be said."""
     reader, told, by = _begin(asked)
     seen = look(reader, told, by)
-    found = standings(seen.require(reader))
+    found = queue_states(seen.require(reader))
     if asked.json:
         return _json({"queues": msgspec.to_builtins(found), **_sources(reader, seen)})
     return "\n".join([tables.queues(found), *_notes(reader, seen)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from extender.control.amounts import amount, in_words, percent, seconds
 from extender.control.explaining import BOUND, FINISHED, HELD, RELEASED, Explanation, NodeTerms, Position
 from extender.control.findings import Finding
-from extender.control.standing import Standing
+from extender.control.queue_states import QueueState
 
 WIDTH = 100
 _LABEL = 14
@@ -55,7 +55,7 @@ def explanation(of: Explanation) -> str:
     return "\n".join(lines)
 
 
-def queues(standings: Sequence[Standing]) -> str:
+def queues(states: Sequence[QueueState]) -> str:
     """Return where the queues stand."""
     heads = ["QUEUE", "WEIGHT", "MINIMUM", "SHARE", "FAIR", "RUNNING", "HELD", "RELEASED", "OLDEST"]
     rows = [
@@ -70,7 +70,7 @@ def queues(standings: Sequence[Standing]) -> str:
             f"{it.released:,}",
             "-" if it.oldest_seconds is None else seconds(it.oldest_seconds),
         ]
-        for it in standings
+        for it in states
     ]
     return (
         table(heads, rows, right=range(1, 9)) if rows else "no queue is declared, and no pod has a place in the order"

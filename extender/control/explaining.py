@@ -17,7 +17,7 @@ from extender.control.reasons import Reason, line_of
 from extender.control.release import shares_of
 from extender.control.view import View
 from extender.planner import Carried, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
-from extender.verdict import free_for
+from extender.verdict import room_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -128,7 +128,7 @@ def case_of(found: View, pod: Pod) -> Case:
     row = next((row for row, it in enumerate(found.made.classes) if it is of), -1)
     layout = found.snapshot.layout
     allowed = found.rounds.allowed(pod, layout)
-    return Case(found, pod, of, row, allowed, free_for(found.snapshot, pod), layout.vector(pod.demand))
+    return Case(found, pod, of, row, allowed, room_for(found.snapshot, pod), layout.vector(pod.demand))
 
 
 def state_of(pod: Pod, *, ours: bool) -> str:

@@ -16,7 +16,7 @@ _HELD = (Stage.READY, Stage.GATED, Stage.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueueState:
     """One queue; of one that has others below it, all of them together. `depth` 0 is the highest.
 
     `minimum` is as scaled; `fair` None where it has no pods; `oldest_seconds` since its oldest held pod was created.
@@ -47,7 +47,7 @@ def held_since(backlog: Backlog) -> dict[str, float]:
     return oldest
 
 
-def standings(found: View) -> list[Standing]:
+def queue_states(found: View) -> list[QueueState]:
     """Return all queues with pods and all declared ones, parents before their children."""
     tree, backlog = found.rounds.tree, found.backlog
     with backlog.lock:
@@ -56,7 +56,7 @@ def standings(found: View) -> list[Standing]:
     names = {it.job.queue for it in classes} | tree.declared.keys()
     active = sorted({it.job.queue for it in classes})
     fair = dict(zip(active, tree.shares(active)[2].tolist(), strict=True)) if active else {}
-    return [_standing(name, depth, tree, sums, fair) for name, depth in _in_order(names, tree)]
+    return [_state_of(name, depth, tree, sums, fair) for name, depth in _in_order(names, tree)]
 
 
 class _Sums:
@@ -89,11 +89,11 @@ class _Sums:
         return max(self.now - min(found), 0.0) if found else None
 
 
-def _standing(name: str, depth: int, tree: QueueTree, sums: _Sums, fair: Mapping[str, float]) -> Standing:
+def _state_of(name: str, depth: int, tree: QueueTree, sums: _Sums, fair: Mapping[str, float]) -> QueueState:
     queues = _below(name, tree)
     told = tree.declared.get(name)
     shares = [fair[it] for it in queues if it in fair]
-    return Standing(
+    return QueueState(
         name=name,
         parent=told.parent if told else "",
         depth=depth,

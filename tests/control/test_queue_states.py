@@ -1,14 +1,14 @@
-"""Where queues stand."""
+"""Where each queue stands."""
 
 import pytest
 
 from extender.cluster.queues import Queue
-from extender.control.standing import standings
+from extender.control.queue_states import queue_states
 from tests.control.scene import Scene, node, pod
 
 
 def standing(scene):
-    return {it.name: it for it in standings(scene.view())}
+    return {it.name: it for it in queue_states(scene.view())}
 
 
 def test_a_queue_s_pods_are_counted_by_where_they_are():
@@ -31,7 +31,7 @@ def test_a_parent_is_all_that_is_below_it_and_comes_first():
     queues = (Queue("lab", 1), Queue("x", 3, parent="lab"), Queue("a", 1, parent="lab", fifo=True), Queue("b", 1, 0.2))
     scene = Scene(node("n1"), queues=queues)
     scene.see(*(pod(f"{q}0", 200, queue=q, gates=(), node="n1") for q in "xab"), pod("x1", queue="x", created=30.0))
-    found = standings(scene.view())
+    found = queue_states(scene.view())
     assert [(it.name, it.depth) for it in found] == [("b", 0), ("lab", 0), ("a", 1), ("x", 1)]
     rows = {it.name: it for it in found}
     assert (rows["lab"].running, rows["lab"].held, rows["lab"].oldest_seconds) == (2, 1, 70.0)
@@ -48,4 +48,4 @@ def test_a_declared_queue_without_pods_has_no_fair_share_and_no_wait():
 def test_pods_that_take_no_part_are_in_no_queue():
     scene = Scene(node("n1"))
     scene.see(pod("ds", gates=(), node="n1", owner_kind="DaemonSet"))
-    assert standings(scene.view()) == []
+    assert queue_states(scene.view()) == []
