@@ -52,13 +52,13 @@ class Teller:
     def tell(self, backlog: Backlog, why: Mapping[str, Reason], now: float) -> None:
         """Say what is due at `now`, seconds since the epoch, those who have waited longest first."""
         self._may = min(_BURST, self._may + self._per_second * max(now - self._at, 0.0)) if self._at >= 0 else self._may
-        self._at = now
+        looked_at, self._at = self._at if self._at >= 0 else now, now
         while self._may >= 1 and self._released:
             gone, message = self._released.popleft()
             self._say(gone, RELEASED, message, "")
         held = [pod for uid in why if (pod := backlog.pod(uid)) is not None and pod.held]
         self._warn(held)
-        self._note_reasons(held, why, now)
+        self._note_reasons(held, why, looked_at, now)
         due = [it for it in held if now - self._since[it.uid][1] >= self._after and not self._knows(it, why[it.uid])]
         for pod in sorted(due, key=lambda pod: (pod.created, pod.namespace, pod.name))[: int(self._may)]:
             reason = why[pod.uid]
@@ -71,12 +71,12 @@ class Teller:
         self._may -= 1
         self._events.say(pod, reason, message, key)
 
-    def _note_reasons(self, held: list[Pod], why: Mapping[str, Reason], now: float) -> None:
-        """Note since when each pod waits for its kind of reason: since its creation where it is seen first."""
+    def _note_reasons(self, held: list[Pod], why: Mapping[str, Reason], looked_at: float, now: float) -> None:
+        """Note since when each pod waits for its kind of reason: one seen first since its creation, or the last look."""
         before, self._since = self._since, {}
         for pod in held:
             kind = why[pod.uid].kind
-            known = before.get(pod.uid, (kind, pod.created))
+            known = before.get(pod.uid, (kind, max(pod.created, looked_at)))
             self._since[pod.uid] = known if known[0] == kind else (kind, now)
 
     def _warn(self, held: list[Pod]) -> None:

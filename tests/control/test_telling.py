@@ -30,13 +30,20 @@ def scene_of(*pods):
     return scene, Paper()
 
 
+def teller_of(scene, paper, **options):
+    """Return one that has looked once already, when nobody was held: at 50, as seconds go here."""
+    teller = Teller(paper, 10.0, **options)
+    teller.tell(scene.backlog, {}, 50.0)
+    return teller
+
+
 def whys(scene, reason):
     return {it.uid: reason for it in scene.pods.values() if it.gates}
 
 
 def test_a_pod_is_told_once_for_each_kind_of_reason():
     scene, paper = scene_of(pod("a"))
-    teller = Teller(paper, 10.0)
+    teller = teller_of(scene, paper)
     for tens, why in enumerate((NO_ROOM, NO_ROOM, GATES, GATES, Reason("no-room", "other words"), NO_ROOM)):
         teller.tell(scene.backlog, whys(scene, why), 100.0 + 10 * tens)
     assert paper.said == [("a", "Held", "no room"), ("a", "Held", "waits for others")]
@@ -44,15 +51,25 @@ def test_a_pod_is_told_once_for_each_kind_of_reason():
 
 def test_a_reason_that_passes_is_not_told():
     scene, paper = scene_of(pod("a"))
-    teller = Teller(paper, 10.0)
+    teller = teller_of(scene, paper)
     for second, why in ((100, NO_ROOM), (101, GATES), (110, GATES), (110.5, NO_ROOM)):
         teller.tell(scene.backlog, whys(scene, why), second)
     assert paper.said == [("a", "Held", "no room")]
 
 
+def test_one_that_has_just_begun_waits_as_long_before_it_tells_of_what_it_finds():
+    scene, paper = scene_of(pod("a"))
+    teller = Teller(paper, 10.0)
+    for second, why in ((100, GATES), (101, NO_ROOM), (110, NO_ROOM)):
+        teller.tell(scene.backlog, whys(scene, why), second)
+    assert paper.said == []
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 111)
+    assert paper.said == [("a", "Held", "no room")]
+
+
 def test_a_pod_that_hardly_waited_is_told_nothing_not_even_that_it_was_released():
     scene, paper = scene_of(pod("a", created=95.0))
-    teller = Teller(paper, 10.0)
+    teller = teller_of(scene, paper)
     teller.tell(scene.backlog, whys(scene, NO_ROOM), 104.9)
     teller.note_release(scene.pods["a"], "n1", 9.9)
     teller.tell(scene.backlog, {}, 106.0)
@@ -61,7 +78,7 @@ def test_a_pod_that_hardly_waited_is_told_nothing_not_even_that_it_was_released(
 
 def test_a_pod_that_was_told_that_it_is_held_is_told_that_it_was_released():
     scene, paper = scene_of(pod("a"))
-    teller = Teller(paper, 10.0)
+    teller = teller_of(scene, paper)
     teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
     teller.note_release(scene.pods["a"], "n1", 101.4)
     teller.note_release(scene.pods["a"], "n1", 101.4)
@@ -71,7 +88,7 @@ def test_a_pod_that_was_told_that_it_is_held_is_told_that_it_was_released():
 
 def test_a_release_without_a_node_says_so():
     scene, paper = scene_of(pod("a"))
-    teller = Teller(paper, 10.0)
+    teller = teller_of(scene, paper)
     teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
     teller.note_release(scene.pods["a"], None, 101.4)
     teller.tell(scene.backlog, {}, 102.0)
@@ -79,31 +96,31 @@ def test_a_release_without_a_node_says_so():
 
 
 def test_no_more_are_told_than_the_rate_allows_and_the_oldest_first():
-    # 2 a second: 10 at first, then 2 more after a second, however many wait.
+    # 2 a second, 25 in a burst: 25 at first, then 2 more after a second, however many wait.
     scene, paper = scene_of(*(pod(f"p{n:02}", created=float(n)) for n in reversed(range(40))))
-    teller = Teller(paper, 10.0, per_second=2.0)
+    teller = teller_of(scene, paper, per_second=2.0)
     teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
-    assert [name for name, *_ in paper.said] == [f"p{n:02}" for n in range(10)]
+    assert [name for name, *_ in paper.said] == [f"p{n:02}" for n in range(25)]
     teller.tell(scene.backlog, whys(scene, NO_ROOM), 101.0)
-    assert len(paper.said) == 12
+    assert len(paper.said) == 27
 
 
 def test_releases_keep_to_the_same_rate_and_none_is_forgotten():
-    scene, paper = scene_of(*(pod(f"p{n:02}") for n in range(10)))
-    teller = Teller(paper, 10.0, per_second=2.0)
+    scene, paper = scene_of(*(pod(f"p{n:02}") for n in range(25)))
+    teller = teller_of(scene, paper, per_second=2.0)
     teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
     for it in scene.pods.values():
         teller.note_release(it, "n1", 100.0)
     for second in range(1, 6):
         teller.tell(scene.backlog, {}, 100.0 + second)
-        assert len(paper.said) == 10 + 2 * second
+        assert len(paper.said) == 25 + 2 * second
 
 
 def test_a_pod_that_is_held_no_longer_is_not_told():
     scene, paper = scene_of(pod("a"))
     why = whys(scene, NO_ROOM)
     scene.change("a", gates=())
-    Teller(paper, 10.0).tell(scene.backlog, why, 100.0)
+    teller_of(scene, paper).tell(scene.backlog, why, 100.0)
     assert paper.said == []
 
 
@@ -133,6 +150,8 @@ def test_the_observer_counts_reasons_shares_and_the_oldest_wait_and_tells():
     assert observer.seen.held["no-room"] == 2
     assert observer.seen.shares == {"q": (0.9, 1.0)}
     assert observer.seen.oldest == {"q": 100.0}
+    assert paper.said == [], "it has just begun: who knows for how long the reason has been there"
+    observer.look(110.0)
     assert {name for name, *_ in paper.said} == {"a", "b"}
     observer.look_away()
     assert (observer.seen.held, observer.seen.shares, observer.seen.oldest) == ({}, {}, {})
