@@ -72,7 +72,7 @@ class Teller:
         self._events.say(pod, reason, message, key)
 
     def _note_reasons(self, held: list[Pod], why: Mapping[str, Reason], looked_at: float, now: float) -> None:
-        """Note since when each pod waits for its kind of reason: one seen first since its creation, or the last look."""
+        """Note since when pods wait for their kind of reason; of new ones, since their creation or the last look."""
         before, self._since = self._since, {}
         for pod in held:
             kind = why[pod.uid].kind
