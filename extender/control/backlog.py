@@ -58,6 +58,7 @@ class Backlog:
         self._stage_of = stage_by_filter if by_filter else stage_of
         self._where: dict[str, tuple[TaskClass, Stage]] = {}
         self._known: dict[str, Pod] = {}
+        self._at: dict[Stage, dict[str, Pod]] = {stage: {} for stage in Stage}
         self._ran_seconds, self._timed = 0.0, 0
 
     def apply(self, event: Event, now: float) -> None:
@@ -90,7 +91,7 @@ class Backlog:
     def at(self, stage: Stage) -> list[Pod]:
         """Return the pods that are so far on their way."""
         with self.lock:
-            return [pod for it in self.classes() for pod in it.pods[stage].values()]
+            return list(self._at[stage].values())
 
     def pod(self, uid: str) -> Pod | None:
         """Return a pod that has a place in the order."""
@@ -129,7 +130,7 @@ class Backlog:
             waiting = of.pods[stage]
             if not waiting or not self.releasing:
                 return len(waiting)
-            return len(waiting) - sum(uid in waiting for uid in self.releasing)
+            return len(waiting) - len(waiting.keys() & self.releasing.keys())
 
     def held(self, of: TaskClass) -> int:
         """Return how many pods of a class have a node, or will as things stand."""
@@ -189,7 +190,7 @@ class Backlog:
             self._lose(pod.uid)
             return
         of, stage = self._class_of(pod), self._stage_of(pod)
-        of.pods[stage][pod.uid] = pod
+        of.pods[stage][pod.uid] = self._at[stage][pod.uid] = pod
         self._where[pod.uid], self._known[pod.uid] = (of, stage), pod
         if before != (of, stage):
             self.changes += 1
@@ -228,6 +229,8 @@ class Backlog:
     def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:
         """Take a pod out of its class; a job without pods is forgotten."""
         of.pods[stage].pop(uid, None)
+        if self._where.get(uid, (None, None))[1] is not stage:
+            self._at[stage].pop(uid, None)
         job = of.job
         if not of.unfinished and not any(it.unfinished for it in job.classes.values()):
             self.jobs.pop((job.queue, job.name), None)

@@ -30,6 +30,9 @@ HOWS = (NOMINATED, COMPLETED, PREEMPTING, SCALE_UP)
 _AFTER_FAILURE_SECONDS = 1.0
 """A pod whose write failed is left alone for so long: by then there is news of it, or it is tried again."""
 
+_SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
+"""While more than three quarters of those who may be on their way are, a plan waits for so long."""
+
 log = structlog.get_logger()
 
 
@@ -91,6 +94,7 @@ class Releaser:
     waker: Waker | None = None
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
+    _planned_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
@@ -106,11 +110,16 @@ class Releaser:
         self._clear_stale(snapshot, flights, now)
         on_their_way = (flights | self.backlog.releasing.keys()) - self.kept
         slots = self.pace.unbound_pods - len(on_their_way) - len(turns)
-        if slots > 0:
+        if slots > 0 and self._is_time_to_plan(slots, now):
             turns += self._by_plan(snapshot, slots, now)
+            self._planned_at = now
         for turn in turns:
             self._send(turn, now)
         return len(turns)
+
+    def _is_time_to_plan(self, slots: int, now: float) -> bool:
+        """Say whether a plan is worth its cost, which is the same for few as for many."""
+        return slots * _SLOTS_PART >= self.pace.unbound_pods or now - self._planned_at >= _PLAN_ANYWAY_SECONDS
 
     def send(self, pod: Pod, node: str, now: float) -> None:
         """Release a pod that has been claimed to the node that was kept for it."""
@@ -225,20 +234,37 @@ class Releaser:
     def _send(self, turn: Turn, now: float) -> None:
         node = turn.node if turn.how != COMPLETED else turn.pod.promised
         self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
-        self.run_soon(lambda: self._write(turn, now))
+        if turn.node is not None and turn.pod.nominated is None:
+            self.run_soon(lambda: self._nominate(turn, now))
+        else:
+            self.run_soon(lambda: self._release(turn, now))
 
-    def _write(self, turn: Turn, now: float) -> None:
+    def _nominate(self, turn: Turn, now: float) -> None:
+        """Nominate, then release, once all others of this step are nominated too.
+
+        Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
+        twice there.
+        """
+        pod, node = turn.pod, turn.node or ""
+        if self._written(turn, now, lambda: self.writer.nominate(pod, node)):
+            self.run_soon(lambda: self._release(turn, now))
+
+    def _written(self, turn: Turn, now: float, write: Callable[[], None]) -> bool:
+        """Write, if we still lead; where that fails the pod is left alone for a moment."""
         pod = turn.pod
         try:
-            if turn.node is not None and pod.nominated is None:
-                self._require_lead()
-                self.writer.nominate(pod, turn.node)
             self._require_lead()
-            self.writer.release(pod)
+            write()
         except ClusterError as error:
             self.backlog.claim(pod.uid, now + _AFTER_FAILURE_SECONDS)
             self.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+            return False
+        return True
+
+    def _release(self, turn: Turn, now: float) -> None:
+        pod = turn.pod
+        if not self._written(turn, now, lambda: self.writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
         node = turn.node or pod.promised
