@@ -40,7 +40,7 @@ test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
 	@$(BIN)/dovetail control-plane build --kubernetes 1.34
 	@$(BIN)/pytest -m integration --kubernetes 1.34
 
-bench: setup ## Time the verbs, the planner and the simulator, and measure the ranking rules on the traces
+bench: control-plane ## Time the verbs, the planner, the simulator and a real cluster; the ranking rules on the traces
 	@$(BIN)/dovetail bench
 
 manifests: setup ## Render manifests/ from the chart, with the pinned helm (built once)

@@ -80,10 +80,13 @@ def drain(config: Path | None, kubeconfig: Path | None, yes: bool, dry_run: bool
 @cli.command("validate-config")
 @click.argument("file", type=_FILE)
 def validate_config(file: Path) -> None:
-    """Check a settings file: names each wrong key, its value, and what is accepted."""
+    """Check a settings file: names each wrong key, its value, and what is accepted. Warns of what is not meant so."""
     from extender import settings
+    from extender.control.tree import QueueTree
 
     found = settings.load(file)
+    for warning in QueueTree(found.declared_queues()).warnings():
+        click.echo(f"{file}: warning: {warning}", err=True)
     click.echo(f"{file}: valid ({found.api_version} {found.kind}, rule {found.placement.rule})")
 
 

@@ -76,6 +76,11 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1))
 
 
+def room_for(snapshot: Snapshot, pod: Pod) -> Floats:
+    """Return what each node has for this pod [N, R]: below 0 where it is promised more than once."""
+    return np.asarray(snapshot.layout.capacity - _load(snapshot, pod) - snapshot.in_flight)
+
+
 def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snapshot:
     """Return the snapshot as if each of these nodes were rid of its victims, for `judge`.
 

@@ -35,6 +35,12 @@ class ControlMetrics:
             ("how",),
             registry=self.registry,
         )
+        self.reclaims = Counter(
+            "dovetail_reclaims",
+            "Pods evicted for a queue below its share, by which share it was: minimum-share, fair-share.",
+            ("why",),
+            registry=self.registry,
+        )
         self.held_seconds = Histogram(
             "dovetail_held_seconds",
             "Time from a pod's creation to its release.",

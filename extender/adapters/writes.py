@@ -1,4 +1,4 @@
-"""What `control` writes to pods: nominations, gates, wake-ups, evictions.
+"""What `control` writes to pods: nominations, gates, wake-ups, evictions, and events that say why.
 
 Each write says which very pod it means, by its UID, so that none of the same name made since is touched. Two writes a
 release are ours beside three of others, and the API server's CPU is the limit: so they are small, of the patch types
@@ -6,10 +6,13 @@ that are cheapest there, and only metadata comes back.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from extender.adapters.kube import JSON_PATCH, MERGE_PATCH, Api
+from extender.adapters.kube import JSON_PATCH, MERGE_PATCH, Api, Refused
 from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, TURN_ANNOTATION, Pod
+
+_NOT_NOW, _GONE = 429, 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,47 @@ class PodWriter:
         """Change an annotation, so that kube-scheduler tries the pod again."""
         meta = {"uid": pod.uid, "annotations": {TURN_ANNOTATION: str(pod.resource_version)}}
         self._merge(pod, {"metadata": meta}, "")
+
+    def evict(self, pod: Pod) -> bool:
+        """Ask for a pod's eviction; False where its PodDisruptionBudget forbids that now. One that is gone is fine."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        try:
+            self.api.post(f"{_path(pod)}/eviction", body)
+        except Refused as refusal:
+            if refusal.status == _NOT_NOW:
+                return False
+            if refusal.status != _GONE:
+                raise
+        return True
+
+    def tell(self, pod: Pod, reason: str, message: str) -> None:
+        """Write an event on a pod."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{pod.name[:220].rstrip('-.')}.", "namespace": pod.namespace},
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": pod.name,
+                "namespace": pod.namespace,
+                "uid": pod.uid,
+            },
+            "type": "Normal",
+            "reason": reason,
+            "message": message,
+            "source": {"component": "dovetail"},
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        self.api.post(f"/api/v1/namespaces/{pod.namespace}/events", event)
 
     def _merge(self, pod: Pod, body: dict[str, Any], subresource: str) -> None:
         self.api.patch(_path(pod) + subresource, body, MERGE_PATCH)

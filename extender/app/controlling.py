@@ -36,6 +36,8 @@ from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.leading import Leader, Terms
+from extender.control.moves import Moves
+from extender.control.reclaim import Reclaimer, Timeouts
 from extender.control.release import Pace, Releaser, shares_of
 from extender.control.rounds import Round, Rounds
 from extender.control.waking import Waker
@@ -95,6 +97,14 @@ class Control:
             flight_time=self._caches.flight_time,
             waker=self._waker,
         )
+        told_of = settings.reclaim
+        self._reclaimer = Reclaimer(
+            self._releaser,
+            Moves(self._releaser, PodWriter(api), self),
+            Timeouts(told_of.fair_share_seconds, told_of.minimum_share_seconds, told_of.evictions_per_minute),
+        )
+        for warning in self._releaser.rounds.tree.warnings():
+            log.warning("settings", problem=warning)
         self._metrics.observe(self._gauges)
         self._server = Server(create_health_app(self._caches.problem, self._metrics.text), settings.server)
         self._stopped = threading.Event()
@@ -135,6 +145,10 @@ class Control:
         self._metrics.releases.labels(how).inc()
         self._metrics.held_seconds.observe(waited_seconds)
 
+    def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
+        """Count an eviction."""
+        self._metrics.reclaims.labels(why).inc()
+
     def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:  # noqa: ARG002 - the port's signature
         """Keep what is shown of a plan."""
         self._queue_shares = shares_of(made, snapshot)
@@ -170,6 +184,7 @@ class Control:
                 self._step()
             else:
                 led = False
+                self._reclaimer.rest(time.time())
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
             if self._waker is not None:
@@ -179,9 +194,11 @@ class Control:
 
     def _step(self) -> None:
         if self._caches.problem() is not None:
+            self._reclaimer.rest(time.time())
             return
         begun = time.perf_counter()
         try:
+            self._reclaimer.step(time.time())
             self._releaser.step(time.time())
         except Exception:  # whatever it is: a loop that ended here would hold every pod for ever
             self._metrics.failures.inc()

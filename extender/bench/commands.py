@@ -1,6 +1,6 @@
 """The command `dovetail bench`: every benchmark, or one of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from extender.errors import MissingExtra, TraceError
+from extender.controlplane.commands import kubernetes_option, paths, provide
+from extender.errors import ControlPlaneError, MissingExtra, TraceError
 
 if TYPE_CHECKING:
     from extender.report.rows import Report
@@ -64,7 +65,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
 @_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
-    """Measure how well pods are placed, and how fast the verbs, the planner and the simulator are.
+    """Measure how well pods are placed, and how fast the verbs, the planner, the simulator and a real cluster are.
 
     Without a command, all of it; what cannot run is named with its reason.
     """
@@ -73,6 +74,8 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
     options = Options(**given)
     MissingExtra.unless_installed("rich")
     reports = [_extender(options), _simulator(options)]
+    if programs := _programs_if_any():
+        reports.append(_cluster(options, programs))
     if options.traces or _DEFAULT_TRACES.is_dir():
         reports.append(_placement(options))
     else:
@@ -117,6 +120,27 @@ def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
     _show([_simulator(options)], options)
 
 
+@bench.command()
+@_form
+@kubernetes_option
+@click.option(
+    "--nodes", "sizes", multiple=True, type=click.IntRange(1, 10_000), help="Can be repeated.  [default: 1000, 5000]"
+)
+@click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods in each run.  [default: 1000]")
+@click.option("--jobs", default=10, show_default=True, type=click.IntRange(1), help="By how many jobs; no two alike.")
+@click.option("--runs", type=click.IntRange(1), help="How often each contender runs.  [default: 3]")
+@click.option("--contender", "names", multiple=True, help="Only this one; can be repeated.")
+def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time how fast pods are bound on a real control plane: the stock scheduler, and Dovetail.
+
+    The contenders take turns on one control plane, which runs on loopback with simulated nodes. The clock runs from
+    the first create call to the last bind.
+    """
+    options = Options(as_json=given.pop("as_json"), quick=given.pop("quick"))
+    MissingExtra.unless_installed("rich", "trustme")
+    _show([_cluster(options, paths(provide(kubernetes)), names, **given)], options)
+
+
 def _extender(options: Options) -> "Report":
     """Run the extender benchmark."""
     from extender.bench import verbs
@@ -149,14 +173,56 @@ def _placement(options: Options, shape_step: float | None = None, names: Sequenc
         ranking.name: ranking
         for ranking in rankings(Placement() if shape_step is None else Placement(shape_step=shape_step))
     }
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise click.BadParameter(f"{unknown[0]!r}; known are {', '.join(known)}", param_hint="--ranking")
-    compared = [known[name] for name in names or known]
+    compared = [known[name] for name in _known(names, known, "--ranking")]
     seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))
     scenes = measuring.scenes(_traces(options.traces), quick=options.quick)
     with _progress("Replaying", len(scenes) * len(compared) * len(seeds)) as advance:
         return measuring.measure(scenes, compared, seeds, advance)
+
+
+def _cluster(
+    options: Options,
+    programs: Mapping[str, Path],
+    names: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    pods: int | None = None,
+    jobs: int = 10,
+    runs: int | None = None,
+) -> "Report":
+    """Run the cluster benchmark. Raises ControlPlaneError."""
+    from extender.app.logs import configure_logs
+    from extender.bench import cluster as measuring
+    from extender.bench import throughput
+    from extender.settings import LogSettings
+
+    configure_logs(LogSettings(level="error", format="text"))
+    known = {contender.name: contender for contender in throughput.CONTENDERS}
+    compared = [known[name] for name in _known(names, known, "--contender")]
+    pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 3)
+    usual = (200,) if options.quick else (1_000, 5_000)
+    planned = [measuring.Size(it, pods, jobs, runs, limit_seconds=60 + pods / 10) for it in sizes or usual]
+    with _progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
+        return throughput.report(
+            [run for size in planned for run in measuring.measure(programs, size, advance, compared)]
+        )
+
+
+def _programs_if_any() -> dict[str, Path]:
+    """Return the programs of a control plane; none, with the reason said, where they cannot be had."""
+    try:
+        MissingExtra.unless_installed("trustme")
+        return paths(provide())
+    except (MissingExtra, ControlPlaneError) as error:
+        click.echo(f"cluster: skipped: {error}", err=True)
+        return {}
+
+
+def _known(names: Sequence[str], known: Collection[str], option: str) -> Sequence[str]:
+    """Return the names, or all that are known where none was given. Raises BadParameter."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r}; known are {', '.join(known)}", param_hint=option)
+    return names or list(known)
 
 
 def _traces(given: Path | None) -> Path:

@@ -90,6 +90,8 @@ class Releaser:
     leads: Callable[[], bool]
     flight_time: Callable[[], float]
     waker: Waker | None = None
+    kept: set[str] = field(default_factory=set)
+    """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
 
@@ -105,12 +107,17 @@ class Releaser:
         snapshot = self.ledger.snapshot(self.flight_time())
         turns = self._left_behind(snapshot, now)
         self._clear_stale(snapshot, flights, now)
-        slots = self.pace.unbound_pods - len(flights | self.backlog.releasing.keys()) - len(turns)
+        on_their_way = (flights | self.backlog.releasing.keys()) - self.kept
+        slots = self.pace.unbound_pods - len(on_their_way) - len(turns)
         if slots > 0:
             turns += self._by_plan(snapshot, slots, now)
         for turn in turns:
             self._send(turn, now)
         return len(turns)
+
+    def send(self, pod: Pod, node: str, now: float) -> None:
+        """Release a pod that has been claimed to the node that was kept for it."""
+        self._send(Turn(pod, node, NOMINATED), now)
 
     # -- what a predecessor, or a failed write, left
 

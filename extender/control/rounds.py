@@ -126,15 +126,15 @@ class Rounds:
 
     def _barred(self, classes: Sequence[TaskClass], layout: Layout) -> Mask | None:
         """Return on which nodes classes may not run [C, N]; None where all may run everywhere."""
-        key = (layout, self._backlog.nodes_version)
-        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
-            self._allowed, self._allowed_for = {}, key
         allowed = np.array([self.allowed(it.like, layout) for it in classes], dtype=np.bool_)
         barred = ~allowed.reshape(len(classes), len(layout.names))
         return barred if barred.any() else None
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run [N]."""
+        key = (layout, self._backlog.nodes_version)
+        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
+            self._allowed, self._allowed_for = {}, key
         found = self._allowed.get(pod.constraints)
         if found is None:
             nodes = (self._backlog.nodes.get(name) for name in layout.names)

@@ -1,6 +1,6 @@
 """The queues that settings declare and those that pods name, as a tree with shares."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,30 @@ class QueueTree:
     def minimum(self, queue: str) -> float:
         """Return the part of the cluster that a queue is sure of."""
         return float(self._minimum.get(queue, 0.0))
+
+    def chain(self, queue: str) -> Sequence[str]:
+        """Return the queues above this one, the lowest first; for pods of a queue with others below it, itself too."""
+        found = [queue] if queue in self._parents else []
+        above = self._parent(queue)
+        while above:
+            found.append(above)
+            above = self._parent(above)
+        return found
+
+    def warnings(self) -> list[str]:
+        """Return what an administrator should know of these settings: minimum shares that were scaled down."""
+        return [
+            f"queues: the minimum shares {_below(parent)} add up to more than 1 ({told}); they count as {counted}"
+            for parent, told, counted in self._too_much()
+        ]
+
+    def _too_much(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the parents below which minimum shares are scaled down, as declared, and as they count."""
+        for parent in sorted({queue.parent for queue in self.declared.values()}):
+            mine = [it for it in self.declared.values() if it.parent == parent and it.minimum > 0]
+            if any(self.minimum(it.name) < it.minimum for it in mine):
+                told = ", ".join(f"{it.name} {it.minimum:g}" for it in mine)
+                yield parent, told, ", ".join(f"{it.name} {self.minimum(it.name):.3g}" for it in mine)
 
     def shares(self, of: Sequence[str]) -> tuple[Sequence[str], Rows, Floats]:
         """Return the queues that are active, the row of each of these among them, and their fair shares [Q]."""
@@ -75,3 +99,7 @@ class QueueTree:
                 found.add(above)
                 above = self._parent(above)
         return found
+
+
+def _below(parent: str) -> str:
+    return f"below {parent}" if parent else "of the highest queues"

@@ -10,6 +10,8 @@ from extender.controlplane import pins
 from extender.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from extender.demo.comparison import Comparison
     from extender.demo.workload import Size
 
@@ -36,6 +38,7 @@ def _picture(_context: click.Context, _option: click.Parameter, path: Path | Non
     show_default=True,
     help="The pinned minor version.",
 )
+@click.option("--queues", is_flag=True, help="Instead: three queues that come one after the other, and how they share.")
 @click.option("--quick", is_flag=True, help="Few short pods: shows that it works, not what it gains.")
 @click.option("--output", type=_FILE, default=Path("out/demo.html"), show_default=True, help="Where the report goes.")
 @click.option("--picture", type=_FILE, callback=_picture, help="Also draw a .png or .svg.")
@@ -45,6 +48,7 @@ def demo(
     pods: int | None,
     seed: int,
     kubernetes: str,
+    queues: bool,
     quick: bool,
     output: Path,
     picture: Path | None,
@@ -56,6 +60,9 @@ def demo(
     are built. Prints the figures side by side and writes a report with plots.
     """
     MissingExtra.unless_installed("matplotlib", "rich", "trustme")
+    if queues:
+        _share_by_queues(seed, kubernetes, picture, quick=quick, as_json=as_json)
+        return
     from extender.demo.workload import FULL, QUICK, Size
 
     usual = QUICK if quick else FULL
@@ -67,6 +74,28 @@ def demo(
     for path in (output, picture):
         if path is not None:
             click.echo(f"{'report' if path is output else 'picture'}: {path.resolve()}", err=as_json)
+
+
+def _share_by_queues(seed: int, kubernetes: str, picture: Path | None, *, quick: bool, as_json: bool) -> None:
+    """Run three queues with Dovetail and show how they shared."""
+    from extender.app.logs import configure_logs
+    from extender.controlplane import commands
+    from extender.demo import queues, run, shares, showing
+    from extender.settings import LogSettings
+
+    configure_logs(LogSettings(level="error", format="text"))
+    programs = commands.paths(commands.provide(kubernetes))
+    drawn = queues.three_queues(seed=seed, quick=quick)
+    with showing.progress(len(drawn.tasks)) as show:
+        outcome = run.run(programs, drawn, run.DOVETAIL, show(run.DOVETAIL))
+    found = shares.shares(drawn, outcome.times)
+    if as_json:
+        click.echo(json.dumps(queues.as_json(found), indent=2))
+    else:
+        queues.show(_console(), found, outcome.kubernetes)
+    if picture is not None:
+        queues.picture(found, picture)
+        click.echo(f"picture: {picture.resolve()}", err=as_json)
 
 
 def _compare(size: "Size", seed: int, kubernetes: str) -> "Comparison":
@@ -84,17 +113,21 @@ def _compare(size: "Size", seed: int, kubernetes: str) -> "Comparison":
 
 
 def _print_table(found: "Comparison") -> None:
-    from rich.console import Console
-
     from extender.demo import report
 
-    terminal = Console()
-    console = Console(width=min(terminal.width, _WIDTH) if terminal.is_terminal else _WIDTH, highlight=False)
+    console = _console()
     console.print(found.about)
     report.table(console, found.rows)
     for text in (report.MEASURE, report.QUEUED, found.slowed, report.SHARING, report.EQUAL):
         console.print(text)
         console.print()
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    terminal = Console()
+    return Console(width=min(terminal.width, _WIDTH) if terminal.is_terminal else _WIDTH, highlight=False)
 
 
 def _print_json(found: "Comparison") -> None:

@@ -44,7 +44,7 @@ def picture(runs: Sequence[Run], path: Path) -> None:
         _draw_over(axes[1, 0], runs, ("disk", "network"))
         _draw_ends(axes[1, 1], runs, jobs=True)
         for place, run in enumerate(runs):
-            _draw_shares(axes[2, place], run)
+            draw_shares(axes[2, place], run.shares, _shares_title(run))
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
 
@@ -118,17 +118,21 @@ def _draw_groups(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
 
 def _draw_queues(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
     for axis, run in zip(axes, runs, strict=True):
-        _draw_shares(axis, run)
+        draw_shares(axis, run.shares, _shares_title(run))
 
 
-def _draw_shares(axes: Axes, run: Run) -> None:
-    found = run.shares
+def _shares_title(run: Run) -> str:
+    return f"{run.name}: share of each queue (dotted: fair)"
+
+
+def draw_shares(axes: Axes, found: Shares, title: str) -> None:
+    """Draw each queue's share over time, and its fair share; a line where the first queue ran out of waiting pods."""
     for place, (queue, colour) in enumerate(zip(QUEUES, COLOURS, strict=False)):
         label = f"{queue.name} (weight {queue.weight:g})"
         axes.stairs(found.share[:, place], found.at, color=colour, linewidth=1.5, label=label)
         axes.stairs(found.fair[:, place], found.at, color=colour, linewidth=1.0, linestyle=":")
     axes.axvline(found.contended, color="#999999", linewidth=0.8)
-    finish(axes, f"{run.name}: share of each queue (dotted: fair)", "of all queues", _TIME)
+    finish(axes, title, "of all queues", _TIME)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(top=1.0)
 

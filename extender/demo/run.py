@@ -1,12 +1,17 @@
 """One run: a fresh control plane, one scheduler, the whole workload until its last pod has ended."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from kubernetes.client import ApiClient
+
 from extender.controlplane import workload as cluster
+from extender.controlplane.configurations import dovetail_configuration, stock_configuration
 from extender.controlplane.running import ControlPlane
 from extender.demo.room import MachineRoom, Times
 from extender.demo.workload import QUEUES, Workload
@@ -40,37 +45,6 @@ class Outcome:
     kubernetes: str
 
 
-def stock_configuration() -> dict[str, Any]:
-    """Return kube-scheduler's defaults with the client's rate raised, which would else hold it to 50 pods a second."""
-    return {"clientConnection": {"qps": 500, "burst": 1000}}
-
-
-def dovetail_configuration(url: str) -> dict[str, Any]:
-    """Return the KubeSchedulerConfiguration that the chart ships (a test compares them), for an extender at `url`."""
-    disabled = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality")
-    plugins = {"score": {"disabled": [{"name": name} for name in disabled]}}
-    return {
-        **stock_configuration(),
-        "parallelism": 16,
-        "percentageOfNodesToScore": 100,
-        "podInitialBackoffSeconds": 1,
-        "podMaxBackoffSeconds": 10,
-        "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
-        "extenders": [
-            {
-                "urlPrefix": url,
-                "filterVerb": "filter",
-                "prioritizeVerb": "prioritize",
-                "preemptVerb": "preempt",
-                "weight": 1,
-                "httpTimeout": "5s",
-                "nodeCacheCapable": True,
-                "ignorable": False,
-            }
-        ],
-    }
-
-
 def control_settings() -> dict[str, Any]:
     """Return the settings of `dovetail control`: the queues, and whose pods take their turn."""
     queues = [{"name": queue.name, "weight": queue.weight} for queue in QUEUES]
@@ -85,9 +59,20 @@ def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, 
         cluster.create_nodes(client, workload.node_manifests())
         _add_scheduler(control_plane, contender)
         with MachineRoom(client, workload) as room:
-            cluster.create_pods(client, workload.pod_manifests(held=contender.with_dovetail))
+            creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
+            creating.start()
             _wait(room, len(workload.tasks), show)
             return Outcome(contender, room.times(), control_plane.version())
+
+
+def _create(client: ApiClient, workload: Workload, contender: Contender) -> None:
+    """Create each pod when its time has come; those of one moment in a burst, in their order."""
+    begun = time.monotonic()
+    manifests = workload.pod_manifests(held=contender.with_dovetail)
+    arrivals = workload.arrivals
+    for moment in np.unique(arrivals).tolist():
+        time.sleep(max(0.0, begun + moment - time.monotonic()))
+        cluster.create_pods(client, [manifests[row] for row in (arrivals == moment).nonzero()[0].tolist()])
 
 
 def _add_scheduler(control_plane: ControlPlane, contender: Contender) -> None:

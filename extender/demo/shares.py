@@ -17,7 +17,8 @@ from extender.policy.shares import dominant_shares
 class Shares:
     """`at` [E + 1]; `share` and `fair` [E, Q] add up to 1 over the queues that have pods at the time.
 
-    `share` is a queue's dominant share as a part of all queues'. Until `contended` seconds pods of every queue waited.
+    `share` is a queue's dominant share as a part of all queues', `fair` its weight as a part of those that are there.
+    Until `contended` seconds pods of every queue waited.
     """
 
     at: Floats
@@ -41,7 +42,7 @@ def shares(workload: Workload, times: Times) -> Shares:
     total = workload.capacity.sum(axis=0)
     held = np.einsum("ep,pq,pd->eqd", running, of.astype(np.float64), workload.demand, optimize=True)
     share = np.array([dominant_shares(moment, total) for moment in held])
-    there = ((times.ended > begin).astype(np.float64) @ of) > 0
+    there = (((workload.arrivals <= begin) & (times.ended > begin)).astype(np.float64) @ of) > 0
     weight = np.where(there, [queue.weight for queue in QUEUES], 0.0)
     last_starts = [times.started[workload.queues == queue].max(initial=0.0) for queue in range(len(QUEUES))]
     return Shares(at, _parts(share), _parts(weight), min(last_starts))

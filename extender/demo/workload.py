@@ -104,7 +104,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A pod of the demo: its job, its kind, its demand by dimension, and how long it runs at full speed."""
+    """A pod of the demo: its job, kind, demand by dimension, how long it runs at full speed, and when it is created."""
 
     name: str
     job: str
@@ -112,6 +112,7 @@ class Task:
     demand: Amounts
     work_seconds: float
     queue: int = 0
+    arrives_at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,11 @@ class Workload:
     def node_manifests(self) -> list[Manifest]:
         """Return the nodes, with their disk and network capacity as annotations."""
         return [_node(machine) for machine in self.machines]
+
+    @cached_property
+    def arrivals(self) -> Floats:
+        """When each pod is created, in seconds since the first [P]."""
+        return np.array([task.arrives_at for task in self.tasks])
 
     @cached_property
     def queues(self) -> Rows:

@@ -2,16 +2,22 @@
 
 import pytest
 
-from extender.adapters.kube import JSON_PATCH, MERGE_PATCH
+from extender.adapters.kube import JSON_PATCH, MERGE_PATCH, Refused
 from extender.adapters.writes import PodWriter
 from extender.cluster.model import Pod
+from extender.errors import ClusterError
 
 PATH = "/api/v1/namespaces/shop/pods/web"
 
 
 class Api:
-    def __init__(self):
-        self.calls = []
+    def __init__(self, status=None):
+        self.calls, self.status = [], status
+
+    def post(self, path, body):
+        self.calls.append((path, body))
+        if self.status is not None:
+            raise Refused(f"POST {path}: {self.status}", self.status)
 
     def patch(self, path, body, content):
         self.calls.append((path, body, content))
@@ -56,3 +62,37 @@ def test_a_wake_up_changes_an_annotation_of_that_very_pod_and_its_text_differs_f
     PodWriter(api).wake(pod())
     meta = {"uid": "u1", "annotations": {"dovetail.dev/turn": "42"}}
     assert api.calls == [(PATH, {"metadata": meta}, MERGE_PATCH)]
+
+
+def test_an_eviction_is_asked_for_of_this_very_pod():
+    api = Api()
+    assert PodWriter(api).evict(pod())
+    [(path, body)] = api.calls
+    assert path == f"{PATH}/eviction"
+    assert body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "deleteOptions": {"preconditions": {"uid": "u1"}},
+    }
+
+
+@pytest.mark.parametrize(("status", "asked"), [(429, False), (404, True)])
+def test_an_eviction_that_a_budget_forbids_is_not_now_and_a_pod_that_is_gone_needs_none(status, asked):
+    assert PodWriter(Api(status)).evict(pod()) == asked
+
+
+@pytest.mark.parametrize("status", [403, 409, 500])
+def test_an_eviction_that_fails_otherwise_is_an_error(status):
+    with pytest.raises(ClusterError):
+        PodWriter(Api(status)).evict(pod())
+
+
+def test_an_event_names_the_pod_and_what_it_says():
+    api = Api()
+    PodWriter(api).tell(pod(), "Reclaimed", "evicted so that queue b gets its fair share")
+    [(path, event)] = api.calls
+    assert path == "/api/v1/namespaces/shop/events"
+    assert event["involvedObject"]["uid"] == "u1"
+    assert (event["type"], event["reason"]) == ("Normal", "Reclaimed")
+    assert event["message"] == "evicted so that queue b gets its fair share"

@@ -29,6 +29,9 @@ ORDER_RULES = [
 ]
 """What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
 
+EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+"""The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
+
 _RBAC_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
@@ -61,8 +64,28 @@ def granted_drain(control_plane: ControlPlane) -> Iterator[str]:
 
 
 @contextmanager
+def granted_eviction(control_plane: ControlPlane) -> Iterator[None]:
+    """Give CONTROL_ACCOUNT the right that the chart adds where a timeout of reclaim is on; take it away at the end."""
+    named = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "dovetail-control-evicts"}}
+    role = {**named, "kind": "ClusterRole", "rules": [EVICT]}
+    binding = {
+        **named,
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "dovetail-control-evicts"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": CONTROL_ACCOUNT}],
+    }
+    with _there(control_plane, [role, binding]):
+        yield
+
+
+@contextmanager
 def _applied(control_plane: ControlPlane, file: str) -> Iterator[None]:
-    objects = rendered_rbac(file)
+    with _there(control_plane, rendered_rbac(file)):
+        yield
+
+
+@contextmanager
+def _there(control_plane: ControlPlane, objects: list[dict[str, Any]]) -> Iterator[None]:
     control_plane.apply(objects)
     try:
         yield

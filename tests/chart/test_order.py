@@ -8,13 +8,12 @@ import yaml
 
 from charts.render import CHART, GATING_API, VALUES, template
 from extender.settings import parse
-from tests.chart.rbac import ORDER_RULES
+from tests.chart.rbac import EVICT, ORDER_RULES
 from tests.chart.test_chart import bindings_of, containers, only, pod_spec, with_values
 
 pytestmark = pytest.mark.chart
 
 KNOWN = ("--api-versions", GATING_API)
-EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 POLICY_KINDS = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 
 
@@ -153,8 +152,8 @@ def test_the_extender_may_read_jobs_and_pod_groups_only_where_it_keeps_the_order
 def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
     with_timeout = render(helm, with_values("scheduler", **{f"config__reclaim__{timeout}": 0.5}))
 
-    assert EVICT in only(with_timeout, "ClusterRole", "dovetail-control")["rules"]
-    assert EVICT not in only(objects, "ClusterRole", "dovetail-control")["rules"]
+    rules, without = (only(it, "ClusterRole", "dovetail-control")["rules"] for it in (with_timeout, objects))
+    assert rules == [*without, EVICT]
 
 
 def test_control_may_use_the_lease_that_its_settings_name_and_no_other(helm):

@@ -40,3 +40,33 @@ def test_minimum_shares_beyond_the_cluster_are_scaled_down_and_it_is_known(minim
     tree = QueueTree([Queue("a", minimum=minimums[0]), Queue("b", minimum=minimums[1])])
     assert tree.scaled_down == scaled
     assert tree.minimum("a") == pytest.approx(0.5 if scaled else 0.4)
+
+
+def test_a_warning_names_the_minimum_shares_that_are_scaled_down_and_what_they_count_as():
+    queues = [Queue("a", minimum=0.9), Queue("b", minimum=0.6), Queue("c"), Queue("d", minimum=0.5, parent="c")]
+    text = "queues: the minimum shares of the highest queues add up to more than 1 (a 0.9, b 0.6)"
+    assert QueueTree(queues).warnings() == [f"{text}; they count as a 0.6, b 0.4"]
+
+
+def test_minimum_shares_within_the_cluster_are_no_warning():
+    assert QueueTree([Queue("a", minimum=0.9), Queue("b", minimum=0.1)]).warnings() == []
+
+
+def test_what_is_above_a_queue():
+    tree = QueueTree([Queue("top"), Queue("middle", parent="top"), Queue("leaf", parent="middle")])
+    assert tree.chain("leaf") == ["middle", "top"]
+    assert tree.chain("middle") == ["middle", "top"], "its own pods are a queue below it"
+    assert tree.chain("nobody's") == []
+
+
+def test_the_example_of_the_documentation():
+    queues = [
+        Queue("research", 2, minimum=0.25),
+        Queue("nlp", parent="research"),
+        Queue("vision", 3, parent="research"),
+        Queue("sales", minimum=0.3, fifo=True),
+    ]
+    # 0.7 left for weights 2 + 1; 0.4667 divided as 1 to 3.
+    all_of_them = {"nlp": 0.1167, "sales": 0.3, "vision": 0.35, "web": 0.2333}
+    assert shares(queues, "nlp", "vision", "sales", "web") == all_of_them
+    assert shares(queues, "nlp", "vision", "sales") == {"nlp": 0.1667, "sales": 0.3333, "vision": 0.5}

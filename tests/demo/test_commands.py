@@ -9,8 +9,8 @@ import yaml
 from click.testing import CliRunner
 
 from extender.cli import cli
+from extender.controlplane.configurations import dovetail_configuration, stock_configuration
 from extender.demo.commands import demo
-from extender.demo.run import dovetail_configuration, stock_configuration
 from extender.errors import MissingExtra
 
 SHIPPED = Path(__file__).parents[2] / "manifests" / "scheduler.yaml"

@@ -1,0 +1,225 @@
+"""Moves: a waiting pod, the node that it is to get, and the pods that are evicted there for it, until they are gone.
+
+From the request on, the node's room is promised to the waiting pod, so that neither the plan nor a second move gives it
+away; once the watch shows the victims gone, the pod is released to that node. All of this is in memory: after a restart
+what was freed goes by plan.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from extender.cluster.model import Pod
+from extender.control.backlog import Stage, stage_of
+from extender.control.release import Releaser
+from extender.control.standings import MINIMUM_SHARE
+from extender.errors import ClusterError
+from extender.verdict import judge, room_for
+
+PATIENCE_SECONDS = 300.0
+"""A node is kept for a pod for so long; victims that take longer to end give their room to whom the plan chooses."""
+_REFUSED_SECONDS = 30.0
+"""A pod whose PodDisruptionBudget forbids its eviction, or whose eviction failed, is left alone for so long."""
+
+log = structlog.get_logger()
+
+
+class Evictor(Protocol):
+    """What evicts. Raises ClusterError where that fails."""
+
+    def evict(self, pod: Pod) -> bool:
+        """Ask for the eviction of this very pod; False where a PodDisruptionBudget forbids it now."""
+
+    def tell(self, pod: Pod, reason: str, message: str) -> None:
+        """Write an event on a pod."""
+
+
+class Listener(Protocol):
+    """Who is told of what was done (metrics)."""
+
+    def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:
+        """Note an eviction for a queue."""
+
+
+@dataclass(slots=True, eq=False)
+class Move:
+    """A waiting pod, the node that it gets, and who goes there. `promised` is the flight time of the last promise."""
+
+    pod: Pod
+    queue: str
+    why: str
+    node: str
+    victims: Sequence[Pod]
+    since: float
+    promised: float
+
+
+@dataclass(slots=True)
+class Moves:
+    """The moves under way. Writes run in other threads; what came of them is taken in by `tend`."""
+
+    releaser: Releaser
+    evictor: Evictor
+    listener: Listener
+    _moves: list[Move] = field(default_factory=list)
+    _asked: dict[str, float] = field(default_factory=dict)
+    _spared: dict[str, float] = field(default_factory=dict)
+    _outcomes: deque[tuple[Move, Sequence[Pod]]] = field(default_factory=deque)
+
+    def begin(self, pod: Pod, queue: str, why: str, node: str, victims: Sequence[Pod], now: float) -> None:
+        """Promise the node to the pod, which is claimed already, and ask for the evictions."""
+        move = Move(pod, queue, why, node, victims, now, self.releaser.flight_time())
+        self._moves.append(move)
+        self._asked |= {it.uid: now for it in victims}
+        self.releaser.kept.add(pod.uid)
+        self.releaser.ledger.promise(pod, node, move.promised)
+        self.releaser.run_soon(lambda: self._evict(move))
+
+    def tend(self, now: float) -> int:
+        """Go on with all moves; return how many evictions that were counted have not been made."""
+        unmade = self._take_outcomes(now)
+        self._expire(now)
+        self._go_on(now)
+        return unmade
+
+    def stop(self, now: float) -> None:
+        """Let go of all moves: what they free goes by plan."""
+        for move in self._moves:
+            self._let_go(move, now)
+        self._moves.clear()
+
+    def goes(self, pod: Pod) -> bool:
+        """Say whether a pod is on its way out, by us or anyhow."""
+        return pod.leaving or pod.uid in self._asked
+
+    def is_spared(self, pod: Pod) -> bool:
+        """Say whether a pod is not to be asked now, as its eviction was refused lately."""
+        return pod.uid in self._spared
+
+    def under_way(self) -> set[tuple[str, str]]:
+        """Return for whom there are moves: why, and the queue."""
+        return {(move.why, move.queue) for move in self._moves}
+
+    # -- writing
+
+    def _evict(self, move: Move) -> None:
+        """Ask for the evictions of a move, one after the other, until one is refused."""
+        asked: list[Pod] = []
+        for victim in move.victims:
+            if not self._evict_one(victim, move):
+                break
+            asked.append(victim)
+        self._outcomes.append((move, asked))
+
+    def _evict_one(self, victim: Pod, move: Move) -> bool:
+        named = {"pod": f"{victim.namespace}/{victim.name}", "queue": move.queue, "why": move.why}
+        try:
+            if not self.releaser.leads():
+                raise ClusterError("the Lease is no longer ours")
+            if not self.evictor.evict(victim):
+                log.info("eviction not allowed now", **named)
+                return False
+        except ClusterError as error:
+            log.warning("eviction failed", **named, error=str(error))
+            return False
+        self.listener.note_reclaim(victim, move.queue, move.why)
+        log.info("evicted", **named, victim_queue=victim.identity.queue, node=move.node, room_for=move.pod.name)
+        self._tell(victim, move)
+        return True
+
+    def _tell(self, victim: Pod, move: Move) -> None:
+        share = "minimum" if move.why == MINIMUM_SHARE else "fair"
+        message = f"evicted so that queue {move.queue} gets its {share} share"
+        try:
+            self.evictor.tell(victim, "Reclaimed", f"{message}; queue {victim.identity.queue} is above its fair share")
+        except ClusterError as error:
+            log.warning("event lost", error=str(error))
+
+    # -- what came of it
+
+    def _take_outcomes(self, now: float) -> int:
+        """Undo moves that were refused in part; who was evicted for them is gone all the same."""
+        unmade = 0
+        while self._outcomes:
+            move, asked = self._outcomes.popleft()
+            left = move.victims[len(asked) :]
+            unmade += len(left)
+            if left:
+                self._undo(move, left, now)
+        return unmade
+
+    def _undo(self, move: Move, left: Sequence[Pod], now: float) -> None:
+        self._spared[left[0].uid] = now + _REFUSED_SECONDS
+        for victim in left:
+            self._asked.pop(victim.uid, None)
+        if move in self._moves:
+            self._moves.remove(move)
+            self._let_go(move, now)
+
+    def _go_on(self, now: float) -> None:
+        """Complete moves whose victims are gone, keep the promise of others, give up what came to nought."""
+        self._moves, moves = [], self._moves
+        for move in moves:
+            pod = self.releaser.backlog.pod(move.pod.uid)
+            if pod is None or stage_of(pod) is not Stage.READY:
+                self.releaser.kept.discard(move.pod.uid)
+            elif not any(self._still_there(move)) or self._is_free(pod, move.node):
+                self._complete(move, pod, now)
+            elif now - move.since > PATIENCE_SECONDS or not all(map(self.goes, self._still_there(move))):
+                self._let_go(move, now)
+            else:
+                self._keep(move, pod)
+
+    def _still_there(self, move: Move) -> Iterator[Pod]:
+        known = (self.releaser.backlog.pod(victim.uid) for victim in move.victims)
+        return (pod for pod in known if pod is not None)
+
+    def _keep(self, move: Move, pod: Pod) -> None:
+        """Promise the node anew in time, before the promise runs out."""
+        self._moves.append(move)
+        time = self.releaser.flight_time()
+        if time - move.promised > self.releaser.pace.assume_seconds / 2:
+            move.promised = time
+            self.releaser.ledger.promise(pod, move.node, time)
+
+    def _complete(self, move: Move, pod: Pod, now: float) -> None:
+        """Release the pod to the node that is free now; where something else took the room, it waits for its turn."""
+        self._let_go(move, now)
+        if self._has_room(pod, move.node):
+            self.releaser.backlog.claim(pod.uid, now + self.releaser.pace.assume_seconds)
+            self.releaser.send(pod, move.node, now)
+
+    def _is_free(self, pod: Pod, node: str) -> bool:
+        """Say whether the node has room for all that is promised there: something else has ended meanwhile."""
+        time = self.releaser.flight_time()
+        snapshot = self.releaser.ledger.snapshot(time)
+        row = snapshot.layout.rows.get(node)
+        if row is None or pod.uid not in self.releaser.ledger.in_flight(time):
+            return False
+        left = room_for(snapshot, pod)[row]
+        return bool(((left >= 0) | (snapshot.layout.vector(pod.demand) <= 0)).all())
+
+    def _has_room(self, pod: Pod, node: str) -> bool:
+        snapshot = self.releaser.ledger.snapshot(self.releaser.flight_time())
+        row = snapshot.layout.rows.get(node)
+        if row is None or not self.releaser.rounds.allowed(pod, snapshot.layout)[row]:
+            return False
+        return bool(judge(snapshot, pod).passed[row])
+
+    def _let_go(self, move: Move, now: float) -> None:
+        self.releaser.kept.discard(move.pod.uid)
+        self.releaser.ledger.forget(move.pod.uid)
+        self.releaser.backlog.claim(move.pod.uid, now)
+
+    def _expire(self, now: float) -> None:
+        """Forget refusals that are old, and evictions that the watch has shown or should have by now."""
+        self._spared = {uid: until for uid, until in self._spared.items() if until > now}
+        shown = self.releaser.pace.assume_seconds
+        self._asked = {
+            uid: since
+            for uid, since in self._asked.items()
+            if self.releaser.backlog.pod(uid) is not None and now - since <= shown
+        }

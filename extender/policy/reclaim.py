@@ -1,0 +1,50 @@
+"""Who may have room back that is others', and from whom: below its minimum or fair share, above its fair share.
+
+After the Hadoop Fair Scheduler (Delay Scheduling, section 4): a queue that is kept below its minimum share, or starved
+of its fair share, gets room from those above their fair share. The paper does not say how far below is starved: any is,
+here; and no loser is cut below its own fair share, so that nothing is taken back and forth.
+
+Queues [Q] are the first of the groups [G]; the others are what is above them, and `member` [Q, G] says which groups
+each is in, itself among them.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.policy.shares import dominant_shares
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_ROUNDING = 1e-9
+
+
+def below_fair_share(share: Floats, fair: Floats, wants: Mask) -> Mask:
+    """Return which queues want more and are below their fair share [Q]; `share`, `fair` [G], `wants` [Q]."""
+    queues = len(wants)
+    return np.asarray(wants & (share[:queues] < fair[:queues] - _ROUNDING))
+
+
+def below_minimum_share(share: Floats, fair: Floats, minimum: Floats, wants: Mask, member: Mask) -> Mask:
+    """Return which queues want more and have a right to it by a minimum share that is not met [Q].
+
+    Their own, or that of a group that they are in, as long as they are below their own fair share. A minimum counts as
+    far as there is that much for its group: its fair share.
+    """
+    unmet = share < np.minimum(minimum, fair) - _ROUNDING
+    return np.asarray(below_fair_share(share, fair, wants) & (member & unmet).any(axis=1))
+
+
+def excess(share: Floats, fair: Floats) -> Floats:
+    """Return by how much each group is above its fair share [G], 0 where it is not: the most that it may be cut by."""
+    return np.maximum(share - fair, 0.0)
+
+
+def may_lose(held: Floats, amount: Floats, total: Floats, fair: Floats, groups: Mask) -> bool:
+    """Say whether these `groups` [G] stay at their fair share or above once they have `amount` [R] less.
+
+    `held` [G, R] is what they have, `total` [R] the cluster. Which groups: those that the loser is in and the gainer is
+    not; what both are in loses nothing.
+    """
+    after = dominant_shares(held[groups] - amount, total)
+    return bool((after >= fair[groups] - _ROUNDING).all())

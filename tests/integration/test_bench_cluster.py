@@ -1,0 +1,47 @@
+"""The cluster benchmark from end to end, in its quick form, on a real control plane of its own."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from extender.bench.cluster import Size, measure
+from extender.bench.throughput import STOCK
+from extender.cli import cli
+from extender.errors import ControlPlaneError
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_quick_form_binds_every_pod_and_reports_every_row(pytestconfig, tell):
+    minor = pytestconfig.getoption("--kubernetes")
+    command = [sys.executable, "-m", "extender", "bench", "cluster", "--quick", "--json", f"--kubernetes={minor}"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert found.returncode == 0, found.stderr
+    rows = {row["id"]: row["ours"] for row in json.loads(found.stdout)["rows"]}
+
+    rates = {f"throughput{name}.200" for name in ("", ".stock", ".stock_all", ".filter", ".ratio", ".vs_all")}
+    assert rates | {"cpu_ms_per_pod.200", "cpu_ms_per_pod.stock.200"} <= rows.keys()
+    over = {name for name in rows if name.startswith("over_allocated.")}
+    assert over == {f"over_allocated{name}.200" for name in ("", ".stock", ".stock_all", ".filter")}
+    assert all(rows[name] == 0 for name in over)
+    assert all(ours > 0 for name, ours in rows.items() if name.startswith(("throughput", "cpu_ms_per_pod")))
+    assert rows["on_nominated_percent.200"] == 100
+    for process in ("etcd", "apiserver", "scheduler", "serve", "control", "client"):
+        assert rows[f"cpu_ms.{process}.200"] > 0
+    tell(", ".join(f"{name} {rows[name]}" for name in sorted(rates)))
+
+
+def test_pods_that_are_not_bound_in_time_end_the_run_with_how_many(programs, tmp_path, monkeypatch):
+    # A node takes 110 pods: 3 of 113 stay.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # after an error the logs stay
+    with pytest.raises(ControlPlaneError, match=r"3 of 113 pods were not bound"):
+        list(measure(programs, Size(nodes=1, pods=113, jobs=1, runs=1, limit_seconds=10), lambda: None, [STOCK]))
+
+
+@pytest.mark.usefixtures("programs")
+def test_an_unknown_contender_is_refused_with_those_that_there_are():
+    found = CliRunner().invoke(cli, ["bench", "cluster", "--contender", "nobody"])
+    assert found.exit_code == 2
+    assert "known are stock, stock_all, gates, filter" in found.output
