@@ -212,6 +212,19 @@ class Resource:
     gone: Callable[[msgspec.Raw], Event]
 
 
+def listed(api: Api, path: str) -> tuple[list[msgspec.Raw], str]:
+    """Return all objects at a path, page by page, and the resource version of that list."""
+    raws: list[msgspec.Raw] = []
+    page = _List(_Meta(continue_="first"))
+    token = ""
+    while page.metadata.continue_:
+        params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
+        page = msgspec.json.decode(api.get(path, params).data, type=_List)
+        raws += page.items or []
+        token = page.metadata.continue_
+    return raws, page.metadata.resource_version
+
+
 def pods() -> Resource:
     """Return how pods are read."""
     decode = msgspec.json.Decoder(PodObject).decode
@@ -355,26 +368,17 @@ class Watch:
             stream.close()
 
     def _list(self) -> str:
-        raws: list[msgspec.Raw] = []
-        page = _List(_Meta(continue_="first"))
-        token = ""
-        while page.metadata.continue_:
-            params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
-            try:
-                page = msgspec.json.decode(self._api.get(self.resource.path, params).data, type=_List)
-            except Refused as refusal:
-                if refusal.status == 410:
-                    raise _Expired from None
-                raise
-            raws += page.items or []
-            token = page.metadata.continue_
+        try:
+            raws, version = listed(self._api, self.resource.path)
+        except Refused as refusal:
+            if refusal.status == 410:
+                raise _Expired from None
+            raise
         self._sink(self.resource.listed(raws))
         self._heard()
         self.synced.set()
-        log.info(
-            "listed", resource=self.resource.name, count=len(raws), resource_version=page.metadata.resource_version
-        )
-        return page.metadata.resource_version
+        log.info("listed", resource=self.resource.name, count=len(raws), resource_version=version)
+        return version
 
     def _take(self, change: _Change) -> str:
         if change.type == "ERROR":

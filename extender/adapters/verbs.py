@@ -66,6 +66,7 @@ class Verbs:
         self._desk.require_ready()
         pod = self._desk.pod(asked)
         self._desk.warn(pod)
+        self.metrics.filter_nodes.observe(len(asked.names))
         judged = self._judge_and_assume(pod, asked)
         refused = self._desk.refused(judged, asked)
         self._desk.log_judged("filter", pod, judged)

@@ -47,11 +47,6 @@ class PodWriter:
         }
         self._merge(pod, {"metadata": meta, "status": status}, "/status")
 
-    def wake(self, pod: Pod) -> None:
-        """Change an annotation, so that kube-scheduler tries the pod again."""
-        meta = {"uid": pod.uid, "annotations": {TURN_ANNOTATION: str(pod.resource_version)}}
-        self._merge(pod, {"metadata": meta}, "")
-
     def evict(self, pod: Pod) -> bool:
         """Ask for a pod's eviction; False where its PodDisruptionBudget forbids that now. One that is gone is fine."""
         body = {
@@ -92,6 +87,11 @@ class PodWriter:
             "count": 1,
         }
         self.api.post(f"/api/v1/namespaces/{pod.namespace}/events", event)
+
+    def wake(self, pod: Pod) -> None:
+        """Change an annotation, so that kube-scheduler tries the pod again."""
+        meta = {"uid": pod.uid, "annotations": {TURN_ANNOTATION: str(pod.resource_version)}}
+        self._merge(pod, {"metadata": meta}, "")
 
     def _merge(self, pod: Pod, body: dict[str, Any], subresource: str) -> None:
         self.api.patch(_path(pod) + subresource, body, MERGE_PATCH)

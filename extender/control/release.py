@@ -49,11 +49,8 @@ class Writer(Protocol):
 class Listener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
-    def note_release(self, pod: Pod, how: str, waited_seconds: float) -> None:
-        """Note a release."""
-
-    def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:
-        """Note a plan: who waits, and why."""
+    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
+        """Note a release, to a node or to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +86,9 @@ class Releaser:
     run_soon: Callable[[Callable[[], None]], object]
     leads: Callable[[], bool]
     flight_time: Callable[[], float]
-    waker: Waker | None = None
     kept: set[str] = field(default_factory=set)
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
+    waker: Waker | None = None
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
 
@@ -167,7 +164,6 @@ class Releaser:
         if self.pace.scale_up_after > 0:
             for of in self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after):
                 turns += self._without_node(of, SCALE_UP, now)
-        self.listener.note_plan(made, plan, snapshot)
         return turns
 
     def _asked(self, made: Round, plan: Plan) -> dict[TaskClass, int]:
@@ -245,14 +241,15 @@ class Releaser:
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error))
             return
         waited = max(now - pod.created, 0.0)
-        self.listener.note_release(pod, turn.how, waited)
+        node = turn.node or pod.promised
+        self.listener.note_release(pod, node, turn.how, waited)
         log.info(
             "released",
             pod=f"{pod.namespace}/{pod.name}",
             uid=pod.uid,
             queue=pod.identity.queue,
             job=pod.identity.job,
-            node=turn.node or pod.promised,
+            node=node,
             how=turn.how,
             score=round(turn.score, 4),
             waited_seconds=round(waited, 3),

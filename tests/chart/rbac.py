@@ -19,6 +19,8 @@ CONTROL_ACCOUNT = f"{ACCOUNT}-control"
 DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
 """Who the hook is that runs `dovetail drain` before an uninstall."""
 
+EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+"""The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
 ORDER_RULES = [
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]},
     {
@@ -28,9 +30,6 @@ ORDER_RULES = [
     },
 ]
 """What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
-
-EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
-"""The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
 
 _RBAC_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 

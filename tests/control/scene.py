@@ -8,6 +8,7 @@ from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.release import Pace, Releaser
 from extender.control.rounds import Rounds
+from extender.control.view import view
 from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Planner, Policy
@@ -39,7 +40,7 @@ class Scene:
     """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
 
     def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False):
-        self.written, self.refuse, self.told = [], set(), []
+        self.written, self.refuse, self.told, self.sent = [], set(), [], {}
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.by_filter = by_filter
@@ -109,6 +110,17 @@ class Scene:
         self.now += seconds
         return self.releaser.step(self.now)
 
+    def view(self, seconds=0.0):
+        """Return the order as it is, by a whole plan."""
+        self.now += seconds
+        rounds = Rounds(self.backlog, self.queues, starved_after=self.policy.starved_after)
+        return view(self.backlog, rounds, Planner(self.policy, explain=True), self.ledger.snapshot(self.now), self.now)
+
+    def why(self):
+        """Return the reason of each held pod, by name."""
+        found = self.view().why
+        return {it.name: found[it.uid] for it in self.pods.values() if it.uid in found}
+
     def released(self):
         """Return the names of the pods that were released, in order."""
         return [name for verb, name, *_ in self.written if verb == "release"]
@@ -143,8 +155,6 @@ class Scene:
             raise ClusterError(f"{verb} {pod.name} is refused")
         self.written.append((verb, pod.name, *more))
 
-    def note_release(self, pod, how, waited):
+    def note_release(self, pod, node, how, waited):
         self.told.append((pod.name, how, waited))
-
-    def note_plan(self, made, plan, snapshot):
-        self.last_round = (made, plan, snapshot)
+        self.sent[pod.name] = node
