@@ -55,6 +55,7 @@ class Backlog:
         self.releasing: dict[str, float] = {}
         self.changes = 0
         self._schedulers = frozenset(schedulers)
+        self._by_filter = by_filter
         self._stage_of = stage_by_filter if by_filter else stage_of
         self._where: dict[str, tuple[TaskClass, Stage]] = {}
         self._known: dict[str, Pod] = {}
@@ -195,7 +196,7 @@ class Backlog:
         if before != (of, stage):
             self.changes += 1
             if before is not None:
-                if (before[1], stage) == (Stage.UNGATED, Stage.RUNNING):
+                if self._by_filter and stage is Stage.RUNNING:
                     of.released_at = max(of.released_at, now)
                 self._remove(pod.uid, *before)
 

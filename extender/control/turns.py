@@ -102,6 +102,7 @@ class Turns:
         self._most = _MOST_AT_FIRST
         self._unused = Unused(refused_seconds=2.0, untried_seconds=20.0)
         self._turns: Mapping[str, bool] = {}
+        self._started: Mapping[TaskClass, float] = {}
         self._passed: set[str] = set()
         self._early: dict[str, float] = {}
         self._asked_at, self._asking = clock(), 0.0
@@ -198,14 +199,18 @@ class Turns:
             self._most *= 2
 
     def _note(self, nodes: dict[TaskClass, list[int]]) -> None:
-        """Keep for pods without a gate only what is theirs: they go first, held pods get the rest."""
+        """Keep for pods without a gate only what is theirs: they go first, held pods get the rest.
+
+        Those nobody asks about; their turns count as unused where nobody releases them.
+        """
         with self._backlog.lock:
             turns: dict[str, bool] = {}
             for of, rows in nodes.items():
-                asked = of.pods[Stage.UNGATED]
                 del rows[self._backlog.waiting(of, Stage.UNGATED) :]
-                if rows:
-                    turns[of.name] = not all(pod.unschedulable for pod in asked.values())
+                turns[of.name] = not rows or not all(pod.unschedulable for pod in of.pods[Stage.UNGATED].values())
+                if not rows and of.released_at > self._started.get(of, 0.0):
+                    self._unused.use(of.name)
+            self._started = {of: of.released_at for of in nodes}
         self._turns = turns
         self._unused.note(turns, self._asking)
         self._passed = {uid for uid in self._passed if (self._backlog.find(uid) or (0, 0))[1] is Stage.UNGATED}

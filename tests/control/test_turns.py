@@ -223,6 +223,27 @@ def test_pods_that_our_gate_holds_take_part_in_the_same_plan():
     assert asked.ask("free-1") == OTHERS_FIRST
 
 
+def test_room_is_kept_for_held_pods_while_somebody_releases_them():
+    # Places for one; `held` pods outrank `other` and are released one by one. Nobody does so for 20 s: `other` goes.
+    asked = Asked(node("a", 100))
+    asked.see(*(pod(f"held-{n}", job="h", priority=10) for n in range(2)), free("other"))
+    for _ in range(15):
+        assert asked.ask("other") == OTHERS_FIRST
+        asked.now += 1.0
+    asked.change("held-0", gates=(), node="a")
+    asked.change("held-0", finished=True)
+    for _ in range(15):
+        assert asked.ask("other") == OTHERS_FIRST
+        asked.now += 1.0
+    asked.now += 6.0
+    answers = []
+    for _ in range(8):
+        answers.append(asked.ask("other"))
+        asked.ledger.forget("uid-other")
+        asked.now += 1.0
+    assert answers[-1] == "a"
+
+
 def test_pods_with_gates_of_others_neither_wait_nor_hold_anything():
     asked = Asked(node("a", 100), policy=FAIR)
     asked.see(pod("gated", priority=10, gates=("example.com/other",)), free("p"))

@@ -163,6 +163,13 @@ def test_a_class_that_never_starts_does_not_keep_held_pods_waiting():
     assert scene.released() == ["held"]
 
 
+def test_a_held_pod_may_preempt_though_another_without_a_gate_outranks_it():
+    scene = Scene(node("a", 100), by_filter=True)
+    scene.see(pod("low", gates=(), node="a"), free("higher", priority=20, unschedulable=True), pod("high", priority=10))
+    scene.step()
+    assert scene.released() == ["high"]
+
+
 def test_with_gates_pods_without_one_take_no_part():
     scene = Scene(node("a", 100))
     scene.see(free("free", unschedulable=True, priority=10))
