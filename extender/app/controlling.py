@@ -15,19 +15,11 @@ import structlog
 
 from extender.adapters.control_metrics import ControlGauges, ControlMetrics
 from extender.adapters.health import create_health_app
-from extender.adapters.kube import (
-    Api,
-    Resource,
-    UnsupportedVersion,
-    Watch,
-    connect,
-    jobs,
-    nodes,
-    pods,
-)
+from extender.adapters.kube import Api, UnsupportedVersion, connect
 from extender.adapters.leases import ApiLease
 from extender.adapters.recorder import Recorder
 from extender.adapters.server import Server
+from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from extender import settings as files
-from extender.adapters.kube import Api, Refused, Resource, jobs, listed, nodes, pod_groups, pods
+from extender.adapters.kube import Api, Refused
 from extender.adapters.scrapes import NAME_LABEL
+from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups, pods
 from extender.app.ordering import POD_GROUPS, policy_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
 from extender.cluster.state import Ledger

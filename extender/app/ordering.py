@@ -2,7 +2,8 @@
 
 import structlog
 
-from extender.adapters.kube import Api, Refused, Resource, pod_groups
+from extender.adapters.kube import Api, Refused
+from extender.adapters.watching import Resource, pod_groups
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.settings import PolicySettings

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import structlog
 
-from extender.adapters.kube import Api, Resource, UnsupportedVersion, Watch, connect, jobs, nodes, pods
+from extender.adapters.kube import Api, UnsupportedVersion, connect
 from extender.adapters.metrics import Gauges, Metrics
 from extender.adapters.recorder import Recorder
 from extender.adapters.routes import create_app
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
+from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
 from extender.app.ordering import pod_groups_of, policy_of
