@@ -74,7 +74,8 @@ class Api:
 
     def _write(self, method: str, path: str, body: object, content: str) -> None:
         """Write, and have only the object's metadata sent back: the whole of it would cost as much again."""
-        self._call(method, path, (), body, _WRITE_SECONDS, content, _METADATA_ONLY).read()
+        params = [("fieldManager", "dovetail")] if method != "DELETE" else []
+        self._call(method, path, params, body, _WRITE_SECONDS, content, _METADATA_ONLY).read()
 
     def _call(
         self,
