@@ -6,8 +6,8 @@ import numpy as np
 
 from extender.control.amounts import amount, percent
 from extender.control.explaining import Case
+from extender.control.queue_shares import shares_of
 from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
-from extender.control.release import shares_of
 
 
 def changes_for(case: Case, reason: Reason | None) -> list[str]:

@@ -13,8 +13,8 @@ from extender.cluster.model import Pod
 from extender.cluster.resources import Amounts
 from extender.cluster.snapshot import Nominations
 from extender.control.backlog import Stage, TaskClass
+from extender.control.queue_shares import shares_of
 from extender.control.reasons import Reason, line_of
-from extender.control.release import shares_of
 from extender.control.view import View
 from extender.planner import Carried, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
 from extender.verdict import room_for

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
+from extender.control.queue_shares import shares_of
 from extender.control.queue_states import held_since
 from extender.control.reasons import counted
-from extender.control.release import shares_of
 from extender.control.rounds import Rounds
 from extender.control.telling import Teller
 from extender.control.view import View, view

@@ -9,7 +9,7 @@ from extender.cluster.eligibility import Constraints
 from extender.cluster.model import HOLD_GATE, Pod
 from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Backlog, Stage, TaskClass
-from extender.control.release import shares_of
+from extender.control.queue_shares import shares_of
 from extender.control.rounds import Round, Rounds
 from extender.planner import HELD_KINDS, Plan
 from extender.verdict import judge

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
 import structlog
 
 from extender.cluster.model import Pod
@@ -296,15 +295,3 @@ class Releaser:
     def _require_lead(self) -> None:
         if not self.leads():
             raise ClusterError("the Lease is no longer ours")
-
-
-def shares_of(made: Round, snapshot: Snapshot) -> dict[str, tuple[float, float]]:
-    """Return each active queue's dominant share, and its fair share."""
-    jobs = made.waiting.jobs
-    held = np.zeros((len(jobs.queue_names), jobs.allocated.shape[1]))
-    np.add.at(held, jobs.queue, jobs.allocated)
-    capacity = snapshot.layout.capacity
-    total = np.where(np.isfinite(capacity), capacity, 0.0).sum(axis=0)
-    counts = total > 0
-    share = (held[:, counts] / total[counts]).max(axis=1, initial=0.0)
-    return dict(zip(jobs.queue_names, zip(share.tolist(), jobs.queue_weight.tolist(), strict=True), strict=True))
