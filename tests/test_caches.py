@@ -20,7 +20,7 @@ class FakeWatch:
     """Offers what Caches asks of a watch."""
 
     def __init__(self, name, clock, heard_at=None, connected=False):
-        self.resource = SimpleNamespace(name=name)
+        self.resource = SimpleNamespace(name=name, optional=False)
         self.synced = threading.Event()
         self.connected = connected
         self.heard_at = heard_at

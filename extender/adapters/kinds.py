@@ -62,6 +62,7 @@ def pod_from(found: PodObject) -> Pod:
         nominated=status.nominated_node_name or None,
         priority=spec.priority or 0,
         finished=status.phase in ("Succeeded", "Failed"),
+        failed=status.phase == "Failed",
         unschedulable=any(_is_refusal(condition) for condition in status.conditions or ()),
         resource_version=version_number(meta.resource_version),
         problem="; ".join(problems) or None,
@@ -91,7 +92,8 @@ def node_from(found: NodeObject, rules: Sequence[CapacityRule]) -> Node:
 def owner_from(found: JobObject) -> Owner:
     """Return our Owner: of a Job without completions, as many are left as it runs at a time."""
     total = found.spec.completions if found.spec.completions is not None else found.spec.parallelism or 1
-    return Owner(found.metadata.uid, max(total - found.status.succeeded, 0), total)
+    created = _epoch(found.metadata.creation_timestamp) or 0.0
+    return Owner(found.metadata.uid, max(total - found.status.succeeded, 0), total, created)
 
 
 def group_from(found: GroupObject, source: str) -> Group:

@@ -42,7 +42,11 @@ class Api:
 
     def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> Any:  # noqa: ANN401 - whatever JSON is there
         """Return an object or a list as plain JSON."""
-        return msgspec.json.decode(self.get(path, params).data)
+        reply = self.get(path, params)
+        try:
+            return msgspec.json.decode(_whole(reply, f"GET {path}"))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ClusterError(f"GET {path}: the answer cannot be read: {error}") from None
 
     def post(self, path: str, body: Mapping[str, Any]) -> None:
         """Create an object."""
@@ -75,7 +79,8 @@ class Api:
     def _write(self, method: str, path: str, body: object, content: str) -> None:
         """Write, and have only the object's metadata sent back: the whole of it would cost as much again."""
         params = [("fieldManager", "dovetail")] if method != "DELETE" else []
-        self._call(method, path, params, body, _WRITE_SECONDS, content, _METADATA_ONLY).read()
+        reply = self._call(method, path, params, body, _WRITE_SECONDS, content, _METADATA_ONLY)
+        _whole(reply, f"{method} {path}")
 
     def _call(
         self,
@@ -135,3 +140,11 @@ def connect(kubeconfig: Path | None) -> Api:
         raise ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig") from None
     configuration.retries = False
     return Api(client.ApiClient(configuration))
+
+
+def _whole(reply: urllib3.HTTPResponse, what: str) -> bytes:
+    """Return all of an answer; one that breaks off is a ClusterError like any other failure."""
+    try:
+        return reply.read()
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise ClusterError(f"{what}: the answer broke off: {error}") from None

@@ -238,10 +238,11 @@ class JobStatus(msgspec.Struct):
     succeeded: int = 0
 
 
-class JobMeta(msgspec.Struct):
+class JobMeta(msgspec.Struct, rename="camel"):
     """A Job's metadata."""
 
     uid: str = ""
+    creation_timestamp: datetime | None = None
 
 
 class JobObject(msgspec.Struct):

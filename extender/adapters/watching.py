@@ -76,13 +76,17 @@ class _Status(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """How one resource is read: its path, and how its objects become events."""
+    """How one resource is read: its path, and how its objects become events.
+
+    One that is `optional` may go away with its whole kind: then there are none of it, and nothing is wrong.
+    """
 
     name: str
     path: str
     listed: Callable[[Sequence[msgspec.Raw]], Event]
     seen: Callable[[msgspec.Raw], Event]
     gone: Callable[[msgspec.Raw], Event]
+    optional: bool = False
 
 
 def listed(api: Api, path: str) -> tuple[list[msgspec.Raw], str]:
@@ -143,6 +147,7 @@ def pod_groups(path: str) -> Resource:
         listed=lambda raws: GroupsListed(path, [group_from(decode(raw), path) for raw in raws]),
         seen=lambda raw: GroupSeen(group_from(decode(raw), path)),
         gone=lambda raw: GroupGone(group_from(decode(raw), path)),
+        optional=True,
     )
 
 
@@ -183,6 +188,10 @@ class Watch:
                 version, cause = "", "expired"
             except (ClusterError, urllib3.exceptions.HTTPError, OSError) as error:
                 cause = "failed"
+                if self.resource.optional and isinstance(error, Refused) and error.status == 404:
+                    version = ""
+                    self._sink(self.resource.listed([]))
+                    self.synced.set()
                 if not self._stopped.is_set():
                     log.warning("watch failed", resource=self.resource.name, error=str(error), failures=fruitless)
             except Exception as error:  # whatever it is: a loop that ended here would leave us blind

@@ -57,14 +57,18 @@ class Caches:
         """Return what keeps us from being ready: caches not synced yet, or watches down for too long."""
         if not self._settled.is_set():
             return "caches are not synced yet"
-        for watch in self._watches:
+        for watch in self._needed():
             if not watch.connected and watch.age_seconds() > self._stale_seconds:
                 return f"the watch of {watch.resource.name} has been down for more than {self._stale_seconds:g} s"
         return None
 
     def flight_time(self) -> float:
         """Return the time that pods in flight grow old by; it stands still while a watch is down: nothing can land."""
-        return min(watch.connected_seconds() for watch in self._watches)
+        return min(watch.connected_seconds() for watch in self._needed())
+
+    def _needed(self) -> list[Watch]:
+        """Return the watches without which nothing goes: kinds that are optional may be gone."""
+        return [watch for watch in self._watches if not watch.resource.optional]
 
     def ages(self) -> dict[str, float]:
         """Return for how long each watch has been silent."""

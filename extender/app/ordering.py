@@ -1,5 +1,7 @@
 """What keeping the order takes, whoever keeps it: the planner's tuning, and the pod groups of this API server."""
 
+import time
+
 import structlog
 
 from extender.adapters.kube import Api, Refused
@@ -13,6 +15,9 @@ POD_GROUPS = (
     "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
     "/apis/scheduling.volcano.sh/v1beta1/podgroups",
 )
+_NOT_THERE = (403, 404)
+_LONGEST_PAUSE_SECONDS = 10.0
+
 log = structlog.get_logger()
 
 
@@ -30,14 +35,20 @@ def policy_of(settings: PolicySettings) -> Policy:
 
 
 def pod_groups_of(api: Api) -> list[Resource]:
-    """Return the kinds of pod groups that this API server has and lets us read."""
-    found = []
-    for path in POD_GROUPS:
+    """Return the kinds of pod groups that this API server has and lets us read; asks until it says yes or no."""
+    return [pod_groups(path) for path in POD_GROUPS if _is_there(api, path)]
+
+
+def _is_there(api: Api, path: str) -> bool:
+    pause = 0.5
+    while True:
         try:
             api.read(path, [("limit", "1")])
-            found.append(pod_groups(path))
-        except Refused as refusal:
-            log.info("no pod groups", path=path, status=refusal.status)
+            return True
         except ClusterError as error:
-            log.warning("no pod groups", path=path, error=str(error))
-    return found
+            if isinstance(error, Refused) and error.status in _NOT_THERE:
+                log.info("no pod groups", path=path, status=error.status)
+                return False
+            log.warning("cannot tell whether there are pod groups", path=path, error=str(error))
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

@@ -64,6 +64,7 @@ class Pod:
     tasks: int | None = None
     may_preempt: bool = True
     promised: str | None = None
+    failed: bool = False
 
     @property
     def held(self) -> bool:
@@ -151,6 +152,7 @@ class Owner:
     uid: str
     left: int
     total: int
+    created: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ server after a restart, but for learned durations and how far stages without an 
 """
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from extender.cluster.model import (
@@ -30,6 +31,11 @@ from extender.control.classes import Job, Key, Stage, TaskClass, key_of, name_of
 
 __all__ = ["Backlog", "Job", "Key", "Stage", "TaskClass", "key_of", "name_of", "stage_of"]
 
+LONGEST_REST_SECONDS = 60.0
+"""A pod that cannot be written to is tried again after 1, 2, 4 ... at most so many seconds."""
+
+LONGEST_CLAIM_SECONDS = 1_800.0
+
 DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or its like."""
 
@@ -53,6 +59,9 @@ class Backlog:
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self.releasing: dict[str, float] = {}
+        self.resting: dict[str, float] = {}
+        self._failed: Counter[str] = Counter()
+        self._ended: dict[str, set[str]] = {}
         self.changes = 0
         self._schedulers = frozenset(schedulers)
         self._by_filter = by_filter
@@ -70,6 +79,7 @@ class Backlog:
                     self._see(pod, now)
                 case PodGone(uid):
                     self._lose(uid)
+                    self._forget_ended({uid})
                 case PodsListed(pods):
                     self._list(pods, now)
                 case NodeSeen(node):
@@ -102,7 +112,7 @@ class Backlog:
     def take(self, of: TaskClass, now: float, until: float) -> Pod | None:
         """Take the oldest ready pod of a class for release; it is not ready again until then, or until news of it."""
         with self.lock:
-            pod = next((pod for uid, pod in of.pods[Stage.READY].items() if uid not in self.releasing), None)
+            pod = next((pod for uid, pod in of.pods[Stage.READY].items() if not self.busy(uid)), None)
             if pod is not None:
                 self.releasing[pod.uid] = until
                 of.released_at = max(of.released_at, now)
@@ -114,11 +124,40 @@ class Backlog:
             if uid in self._known:
                 self.releasing[uid] = until
 
-    def expire(self, now: float) -> None:
-        """Let go of what was taken or claimed until now: no news of it has come."""
+    def rest(self, uid: str, now: float) -> None:
+        """Leave a pod alone for a while that could not be written to, longer each time; it is not on its way."""
         with self.lock:
-            for uid in [uid for uid, until in self.releasing.items() if until <= now]:
-                del self.releasing[uid]
+            self.releasing.pop(uid, None)
+            if uid in self._known:
+                self._failed[uid] += 1
+                self.resting[uid] = now + min(2.0 ** (self._failed[uid] - 1), LONGEST_REST_SECONDS)
+
+    def failures(self, uid: str) -> int:
+        """Return how often in a row a pod could not be written to."""
+        return self._failed.get(uid, 0)
+
+    def busy(self, uid: str) -> bool:
+        """Say whether a pod is being written to, or rests."""
+        return uid in self.releasing or uid in self.resting
+
+    def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
+        """Let go of what was taken or claimed until now: no news of it has come.
+
+        So too of what was claimed for `longest` seconds and more from now: the clock was set back.
+        """
+        with self.lock:
+            for of in (self.releasing, self.resting):
+                for uid in [uid for uid, until in of.items() if not now < until <= now + longest]:
+                    del of[uid]
+
+    def is_idle(self, uid: str) -> bool:
+        """Say whether a pod waits for its turn and nothing is being done about it."""
+        where = self._where.get(uid)
+        return where is not None and where[1] is Stage.READY and not self.busy(uid)
+
+    def ended(self, group: str) -> int:
+        """Return how many pods of a group have ended well and are still there."""
+        return len(self._ended.get(group, ()))
 
     def ready(self, of: TaskClass) -> int:
         """Return how many pods of a class wait for their turn alone."""
@@ -126,18 +165,20 @@ class Backlog:
             return self.waiting(of, Stage.READY) + self.waiting(of, Stage.UNGATED)
 
     def waiting(self, of: TaskClass, stage: Stage) -> int:
-        """Return how many pods of a class are so far on their way, without those that are being released."""
+        """Return how many pods of a class are so far on their way, without those being released or at rest."""
         with self.lock:
             waiting = of.pods[stage]
-            if not waiting or not self.releasing:
-                return len(waiting)
-            return len(waiting) - len(waiting.keys() & self.releasing.keys())
+            if not waiting:
+                return 0
+            return len(waiting) - sum(len(waiting.keys() & of.keys()) for of in (self.releasing, self.resting))
 
     def held(self, of: TaskClass) -> int:
         """Return how many pods of a class have a node, or will as things stand."""
         with self.lock:
-            taken = len(of.pods[Stage.UNGATED]) - self.waiting(of, Stage.UNGATED)
-            return taken + sum(len(of.pods[stage]) for stage in _HELD)
+            under_way = (Stage.READY, Stage.UNGATED)
+            taken = sum(len(of.pods[stage].keys() & self.releasing.keys()) for stage in under_way)
+            stuck = sum(pod.unschedulable and pod.nominated is None for pod in of.pods[Stage.PENDING].values())
+            return taken - stuck + sum(len(of.pods[stage]) for stage in _HELD)
 
     def since(self, of: TaskClass) -> float:
         """Return since when a class that has pods ready has waited for one of them to go."""
@@ -165,7 +206,14 @@ class Backlog:
 
     # -- pods
 
+    def _forget_ended(self, uids: Collection[str]) -> None:
+        for group, ended in list(self._ended.items()):
+            ended.difference_update(uids)
+            if not ended:
+                del self._ended[group]
+
     def _list(self, pods: Sequence[Pod], now: float) -> None:
+        self._ended.clear()
         for uid in self._known.keys() - {pod.uid for pod in pods}:
             self._lose(uid)
         for pod in sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name)):
@@ -182,8 +230,12 @@ class Backlog:
         if not self.has_place(pod):
             self._lose(pod.uid)
             return
-        if known is not None and _has_moved(known, pod):
+        if known is not None and (known.gates, known.node) != (pod.gates, pod.node):
+            self._forget_writes(pod.uid)
+        elif known is not None and known.promised is not None and pod.promised is None:
             self.releasing.pop(pod.uid, None)
+        if pod.identity.group and pod.finished and not pod.failed:
+            self._ended.setdefault(pod.identity.group, set()).add(pod.uid)
         before = self._where.get(pod.uid)
         if pod.finished or (pod.leaving and pod.node is None):
             if before is not None and pod.finished:
@@ -213,15 +265,20 @@ class Backlog:
         return job.classes[key]
 
     def _finish(self, of: TaskClass, pod: Pod, now: float, *, learn: bool) -> None:
-        of.finished += 1
+        of.finished += not pod.failed
         if learn and pod.started is not None and pod.duration is None:
             seconds = max(now - pod.started, 0.0)
             of.ran_seconds, of.timed = of.ran_seconds + seconds, of.timed + 1
             self._ran_seconds, self._timed = self._ran_seconds + seconds, self._timed + 1
 
+    def _forget_writes(self, uid: str) -> None:
+        self.releasing.pop(uid, None)
+        self.resting.pop(uid, None)
+        self._failed.pop(uid, None)
+
     def _lose(self, uid: str) -> None:
         self._known.pop(uid, None)
-        self.releasing.pop(uid, None)
+        self._forget_writes(uid)
         where = self._where.pop(uid, None)
         if where is not None:
             self.changes += 1
@@ -261,9 +318,3 @@ class Backlog:
     def _list_groups(self, source: str, groups: Iterable[Group]) -> None:
         others = {name: group for name, group in self.groups.items() if group.source != source}
         self.groups = {**others, **{group.name: group for group in groups}}
-
-
-def _has_moved(before: Pod, after: Pod) -> bool:
-    """Say whether this is news of a write that was under way: released, bound, or rid of our nomination."""
-    cleared = before.promised is not None and after.promised is None
-    return cleared or (before.gates, before.node) != (after.gates, after.node)

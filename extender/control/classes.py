@@ -77,7 +77,7 @@ def stage_of(pod: Pod) -> Stage:
     if pod.node is not None:
         return Stage.RUNNING
     if not pod.held:
-        return Stage.PENDING
+        return Stage.GATED if pod.gates else Stage.PENDING
     if len(pod.gates) > 1:
         return Stage.GATED
     return Stage.NOMINATED if pod.promised is not None else Stage.READY

@@ -55,7 +55,10 @@ class Leader:
         """Take the Lease when it is free and renew it, until `stop`."""
         while not self._stopped.is_set():
             led = self.leads()
-            self.attempt()
+            try:
+                self.attempt()
+            except Exception:  # whatever it is: a loop that ended here would never lead again
+                log.exception("lease not renewed")
             if self.leads() != led:
                 log.info("leading" if self.leads() else "no longer leading", identity=self.identity)
             self._stopped.wait(self._terms.retry)

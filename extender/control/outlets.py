@@ -27,7 +27,7 @@ class Outlets:
 
         One pod at a time: until it is nominated or refused nobody knows whose room it will take.
         """
-        able = sorted((it for it in left if it.like.may_preempt), key=lambda it: -it.like.priority)
+        able = sorted((it for it in left if it.like.may_preempt and not _stuck(it)), key=lambda it: -it.like.priority)
         if not able or self._one_preempts():
             return []
         least = self._ledger.least_priority()
@@ -94,3 +94,8 @@ class Outlets:
 def _somewhere(free: Floats, demand: Floats, allowed: Mask) -> bool:
     fits = ((free >= demand) | (demand <= 0)).all(axis=1)
     return bool((fits & allowed).any())
+
+
+def _stuck(of: TaskClass) -> bool:
+    """Say whether kube-scheduler refused a pod of the class and could not preempt for it: it will not for the next."""
+    return any(pod.unschedulable and pod.nominated is None for pod in of.pods[Stage.PENDING].values())

@@ -10,24 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 import structlog
 
 from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control import outlets
-from extender.control.backlog import Backlog, Stage, TaskClass
+from extender.control.backlog import LONGEST_CLAIM_SECONDS, Backlog, Stage, TaskClass
+from extender.control.leftovers import leftovers
 from extender.control.rounds import Round, Rounds
 from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Plan, Planner
-from extender.verdict import judge
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
 HOWS = (NOMINATED, COMPLETED, PREEMPTING, SCALE_UP)
 
-_AFTER_FAILURE_SECONDS = 1.0
-"""A pod whose write failed is left alone for so long: by then there is news of it, or it is tried again."""
+_CLEAR_SECONDS = 1.0
+"""A pod whose nomination was cleared is left alone for so long: by then there is news of it."""
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """While more than three quarters of those who may be on their way are, a plan waits for so long."""
@@ -102,57 +103,42 @@ class Releaser:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
         if not self.leads():
             return 0
-        self.backlog.expire(now)
+        self.backlog.expire(now, max(2 * self.pace.assume_seconds, LONGEST_CLAIM_SECONDS))
+        for uid in self.ledger.in_flight(self.flight_time()) - self.kept:
+            if self.backlog.is_idle(uid):
+                self.ledger.forget(uid)
         flights = self.ledger.in_flight(self.flight_time())
         snapshot = self.ledger.snapshot(self.flight_time())
-        turns = self._left_behind(snapshot, now)
-        self._clear_stale(snapshot, flights, now)
-        on_their_way = (flights | self.backlog.releasing.keys()) - self.kept
-        slots = self.pace.unbound_pods - len(on_their_way) - len(turns)
-        if slots > 0 and self._is_time_to_plan(slots, now):
-            turns += self._by_plan(snapshot, slots, now)
-            self._planned_at = now
+        left_behind = self._tidy_up(snapshot, flights, now)
+        for turn in left_behind:
+            self._send(turn, now)
+        on_their_way = (flights | self.backlog.releasing.keys()) - self.kept - self.backlog.resting.keys()
+        slots = self.pace.unbound_pods - len(on_their_way)
+        if slots <= 0 or not self._is_time_to_plan(slots, now):
+            return len(left_behind)
+        self._planned_at = now
+        turns = self._by_plan(snapshot, slots, now)
         for turn in turns:
             self._send(turn, now)
-        return len(turns)
+        return len(left_behind) + len(turns)
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether a plan is worth its cost, which is the same for few as for many."""
-        return slots * _SLOTS_PART >= self.pace.unbound_pods or now - self._planned_at >= _PLAN_ANYWAY_SECONDS
+        waited = now - self._planned_at
+        return slots * _SLOTS_PART >= self.pace.unbound_pods or not 0 <= waited < _PLAN_ANYWAY_SECONDS
 
     def send(self, pod: Pod, node: str, now: float) -> None:
         """Release a pod that has been claimed to the node that was kept for it."""
         self._send(Turn(pod, node, NOMINATED), now)
 
-    # -- what a predecessor, or a failed write, left
-
-    def _left_behind(self, snapshot: Snapshot, now: float) -> list[Turn]:
-        """Return held pods with our nomination whose node still has room; of the others the nomination is cleared."""
-        turns = []
-        for pod in self._not_claimed(Stage.NOMINATED):
-            if pod.nominated == pod.promised and self._fits(snapshot, pod, pod.promised or ""):
-                self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
-                turns.append(Turn(pod, None, COMPLETED))
-            else:
-                self._clear(pod, now)
-        return turns
-
-    def _clear_stale(self, snapshot: Snapshot, flights: set[str], now: float) -> None:
-        """Clear our nominations of released pods whose node has gone, filled up or been cordoned."""
-        for pod in self._not_claimed(Stage.PENDING):
-            ours = pod.promised is not None and pod.nominated == pod.promised
-            if ours and pod.uid not in flights and not self._fits(snapshot, pod, pod.promised or ""):
-                self._clear(pod, now)
-
-    def _not_claimed(self, stage: Stage) -> list[Pod]:
-        return [pod for pod in self.backlog.at(stage) if pod.uid not in self.backlog.releasing]
-
-    def _fits(self, snapshot: Snapshot, pod: Pod, node: str) -> bool:
-        row = snapshot.layout.rows.get(node)
-        there = self.backlog.nodes.get(node)
-        if row is None or there is None or not there.allows(pod.constraints):
-            return False
-        return bool(judge(snapshot, pod).passed[row])
+    def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
+        """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
+        found = leftovers(self.backlog, snapshot, flights)
+        for pod in found.to_clear:
+            self._clear(pod, now)
+        for pod in found.to_complete:
+            self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
+        return [Turn(pod, None, COMPLETED) for pod in found.to_complete]
 
     # -- the plan
 
@@ -166,7 +152,12 @@ class Releaser:
         turns = self._turns(made, plan, snapshot, slots, now, asked)
         self._wake(asked, snapshot, now)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
-        left = [it for it in made.classes if id(it) not in taken and it.pods[Stage.READY]]
+        gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
+        left = [
+            it
+            for it, row in zip(made.classes, gang.tolist(), strict=True)
+            if row < 0 and id(it) not in taken and it.pods[Stage.READY]
+        ]
         for of in self._outlets.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
         if self.pace.scale_up_after > 0:
@@ -231,7 +222,7 @@ class Releaser:
     # -- writing
 
     def _send(self, turn: Turn, now: float) -> None:
-        node = turn.node if turn.how != COMPLETED else turn.pod.promised
+        node = turn.pod.nominated or turn.node  # kube-scheduler goes where it is nominated, by whomever
         self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
         if turn.node is not None and turn.pod.nominated is None:
             self.run_soon(lambda: self._nominate(turn, now))
@@ -254,10 +245,11 @@ class Releaser:
         try:
             self._require_lead()
             write()
-        except ClusterError as error:
-            self.backlog.claim(pod.uid, now + _AFTER_FAILURE_SECONDS)
-            self.ledger.forget(pod.uid)
-            log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+        except Exception as error:  # whatever it is: the pod must not stay claimed without a word
+            self.backlog.rest(pod.uid, now)
+            if not pod.identity.group:  # the others of its group have gone: its room is kept while it rests
+                self.ledger.forget(pod.uid)
+            log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
             return False
         return True
 
@@ -281,16 +273,17 @@ class Releaser:
         )
 
     def _clear(self, pod: Pod, now: float) -> None:
-        self.backlog.claim(pod.uid, now + _AFTER_FAILURE_SECONDS)
-        self.run_soon(lambda: self._write_clear(pod))
+        self.backlog.claim(pod.uid, now + _CLEAR_SECONDS)
+        self.run_soon(lambda: self._write_clear(pod, now))
 
-    def _write_clear(self, pod: Pod) -> None:
+    def _write_clear(self, pod: Pod, now: float) -> None:
         try:
             self._require_lead()
             self.writer.clear(pod)
             log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
-        except ClusterError as error:
-            log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+        except Exception as error:  # as above
+            self.backlog.rest(pod.uid, now)
+            log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _require_lead(self) -> None:
         if not self.leads():

@@ -16,6 +16,7 @@ from extender.cluster.queues import Queue
 from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.control.backlog import Backlog, Job, Stage, TaskClass
+from extender.control.gangs import Gang, gangs_of, group_of
 from extender.control.tree import QueueTree
 from extender.policy.remaining import remaining_work, work_per_task
 
@@ -69,10 +70,10 @@ class Rounds:
     def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
         with self._backlog.lock:
-            found = self._backlog.classes()
+            found = self._of_active_queues(self._backlog.classes())
             ready = [(it, self._backlog.ready(it) if it.name not in without else 0) for it in found]
-            gangs = _gangs(self._backlog, found)
-            short = [it for it, count in ready if count and (gang := gangs.get(_group(it))) and gang.missing]
+            gangs = gangs_of(self._backlog, found)
+            short = [it for it, count in ready if count and (gang := gangs.get(group_of(it))) and gang.missing]
             left_out = {id(it) for it in short}
             opened = sorted(
                 ((it, count) for it, count in ready if count and id(it) not in left_out), key=lambda pair: pair[0].name
@@ -80,7 +81,8 @@ class Rounds:
             classes = [it for it, _ in opened]
             jobs, rows, behind = self._jobs(found, layout)
             kept = self._kept(classes, layout)
-            since = np.array([self._backlog.since(it) for it in classes])
+            begun = {name for name, gang in gangs.items() if gang.begun}
+            since = np.array([self._since(it, begun, now) for it in classes])
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
                 names=[it.name for it in classes],
@@ -103,6 +105,17 @@ class Rounds:
                 gang_least=least,
             )
             return Round(waiting, classes, short)
+
+    def _of_active_queues(self, classes: Sequence[TaskClass]) -> list[TaskClass]:
+        """Leave out queues of which nothing runs and nothing can be released: they take no part of anything."""
+        backlog = self._backlog
+        active = {it.job.queue for it in classes if backlog.held(it) or backlog.ready(it)}
+        return [it for it in classes if it.job.queue in active]
+
+    def _since(self, of: TaskClass, begun: Collection[str], now: float) -> float:
+        """Return since when a class has waited: what a gang that has begun still lacks has waited too long already."""
+        since = self._backlog.since(of)
+        return min(since, now - 2 * self._starved_after) if group_of(of) in begun else since
 
     # -- classes
 
@@ -218,17 +231,22 @@ class Rounds:
         """Return how many jobs of the same FIFO queue are older, by job."""
         places: dict[tuple[str, str], int] = {(job.queue, job.name): 0 for job in jobs}
         counts: dict[str, int] = {}
-        for job in sorted(jobs, key=lambda job: (job.arrived, job.name)):
+        for job in sorted(jobs, key=lambda job: (self._arrived(job), job.name)):
             if self.tree.is_fifo(job.queue) and any(_waits(it) for it in job.classes.values()):
                 places[job.queue, job.name] = counts.get(job.queue, 0)
                 counts[job.queue] = places[job.queue, job.name] + 1
         return places
 
+    def _arrived(self, job: Job) -> float:
+        """Return when a job came: by its owner, if that is known, as its first pods may be gone."""
+        owners = (self._backlog.owners[uid] for uid in job.owners if uid in self._backlog.owners)
+        return min([job.arrived, *(owner.created for owner in owners if owner.created > 0)])
+
     # -- what runs
 
     def _all_running(self, layout: Layout, now: float) -> Running:
         """Return what runs, for reservations; a few seconds old at most, as it is the dearest thing to ask for."""
-        if self._running is not None and now - self._running[0] < _RUNNING_KEPT_SECONDS:
+        if self._running is not None and 0 <= now - self._running[0] < _RUNNING_KEPT_SECONDS:
             return self._running[1]
         usual = self._backlog.usual_seconds()
         running = [
@@ -246,40 +264,12 @@ class Rounds:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Gang:
-    """A pod group: `least` of its pods have still to start together; `missing` of them are not there yet."""
-
-    least: int
-    missing: int
-
-
-def _group(of: TaskClass) -> str:
-    return of.like.identity.group
-
-
-def _gangs(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, _Gang]:
-    """Return the groups with a minimum that is not met yet, by name."""
-    least: dict[str, int] = {}
-    started: dict[str, int] = {}
-    ready: dict[str, int] = {}
-    for it in classes:
-        name = _group(it)
-        if name:
-            known = backlog.groups.get(name)
-            least[name] = max(least.get(name, 0), known.least if known is not None else it.like.identity.least)
-            started[name] = started.get(name, 0) + backlog.held(it) + it.finished
-            ready[name] = ready.get(name, 0) + backlog.ready(it)
-    wanted = {name: count - started[name] for name, count in least.items()}
-    return {name: _Gang(count, max(count - ready[name], 0)) for name, count in wanted.items() if count > 0}
-
-
-def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, _Gang]) -> tuple[Rows | None, Counts | None]:
-    names = sorted({_group(it) for it in classes} & gangs.keys())
+def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, Gang]) -> tuple[Rows | None, Counts | None]:
+    names = sorted({group_of(it) for it in classes} & gangs.keys())
     if not names:
         return None, None
     rows = {name: row for row, name in enumerate(names)}
-    row = np.array([rows.get(_group(it), -1) for it in classes], dtype=np.intp)
+    row = np.array([rows.get(group_of(it), -1) for it in classes], dtype=np.intp)
     return row, np.array([gangs[name].least for name in names], dtype=np.int64)
 
 

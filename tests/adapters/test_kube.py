@@ -490,6 +490,25 @@ def test_an_object_is_posted_as_json():
     ]
 
 
+def cut_off(handler):
+    handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+    handler.send_response(200)
+    handler.send_header("Content-Length", "500")
+    handler.end_headers()
+    handler.wfile.write(b'{"kind": "Le')
+    handler.close_connection = True
+
+
+def test_an_answer_that_breaks_off_is_a_cluster_error_for_reads_and_writes():
+    with served(cut_off) as api:
+        with pytest.raises(ClusterError, match="broke off"):
+            api.read("/x")
+        with pytest.raises(ClusterError, match="broke off"):
+            api.post("/x", {})
+    with served(reply(200, b'{"kind": "Le')) as api, pytest.raises(ClusterError, match="cannot be read"):
+        api.read("/x")
+
+
 def test_a_server_that_is_not_there_is_a_cluster_error():
     with served(reply(200, b"{}")) as api:
         pass

@@ -132,3 +132,20 @@ def test_the_same_process_started_again_is_another_replica(server, time):
     again = leader(server, time, "host_2")
     again.attempt()
     assert not again.leads()
+
+
+def test_whatever_a_renewal_raises_the_loop_goes_on(time):
+    led = []
+
+    class Odd(Server):
+        def read(self):
+            led.append(True)
+            if len(led) == 1:
+                raise ValueError("cut off")
+            a.stop()
+            return super().read()
+
+    a = Leader(Odd(), "a", Terms(15.0, 10.0, 0.001), time)
+    a.run()
+    assert len(led) == 2
+    assert a.leads()
