@@ -4,11 +4,11 @@ And the truth to hold them to: what is allocated where, counted from the API ser
 """
 
 import copy
+import http.client
 import json
-import urllib.error
 import urllib.request
 from collections import Counter, defaultdict
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import yaml
 from kubernetes.utils import parse_quantity
@@ -45,17 +45,15 @@ class Dovetail:
     def call(self, verb, body):
         """POST to a verb; return status and decoded reply."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/{verb}", data, {"Content-Type": "application/json"})
+        with closing(http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=10)) as connection:
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused before all of it was sent
+                connection.request("POST", f"/{verb}", data, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                text = error.read()
-            try:
-                return error.code, json.loads(text)
-            except ValueError:
-                return error.code, text.decode()
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text.decode()
 
     def metric(self, name, **labels):
         """Return the sum of a metric's samples with these labels."""
