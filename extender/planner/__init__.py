@@ -3,7 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, Plan, Scheduler, Terms
+from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, LocalityWait, Plan, Scheduler, Terms
 from extender.planner.planning import Planner, plan_once
 from extender.planner.tuning import Policy
 
@@ -13,6 +13,7 @@ __all__ = [
     "Carried",
     "Held",
     "HeldKind",
+    "LocalityWait",
     "Plan",
     "Planner",
     "Policy",

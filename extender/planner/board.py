@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
+from extender.planner.nearness import Nearness
 from extender.planner.plan import Carried
 from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
@@ -15,6 +16,7 @@ from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.turns import Turns
 from extender.planner.visit import Visit
+from extender.planner.waits import Waits
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
 from extender.policy.locality import remote_factor
@@ -25,13 +27,20 @@ Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
+_FARTHEST = 2**31
 
 
 class Board:
     """One plan on its way; a `matching.Table`. Its own arrays, nobody else's: resources [R, N], classes [C, N]."""
 
     def __init__(
-        self, policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carried, classes: Prepared
+        self,
+        policy: Policy,
+        snapshot: Snapshot,
+        waiting: Waiting,
+        carried: Carried,
+        classes: Prepared,
+        now: float = 0.0,
     ) -> None:
         """Take what `prepared` made of this snapshot's layout and what waits."""
         self.policy, self.snapshot, self.waiting, self.classes = policy, snapshot, waiting, classes
@@ -46,6 +55,11 @@ class Board:
         self.alive = waiting.count > 0
         self.work = waiting.jobs.work[waiting.job]
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
+        self.nearness: Nearness | None = None
+        self.waits: Waits | None = None
+        if policy.locality_waits or waiting.preferred is not None:
+            self.nearness = near = Nearness(waiting, classes, self.sources.local, long_task=policy.long_task)
+            self.waits = Waits(policy, waiting, carried, now, chooses=near.chooses, nearest=near.nearest_ever())
         self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
             self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
@@ -76,7 +90,8 @@ class Board:
     def nodes(self) -> Iterator[int]:
         """Yield the open nodes where something fits, those with the most room first.
 
-        While patient, nobody reads from elsewhere what could start beside its block; afterwards it is only about them.
+        While patient, nobody reads from elsewhere what could start beside its block, or farther from it than it could;
+        afterwards it is only about them.
         """
         self._visit = None
         rows = (self.alive if self.patient else self.spared & self.alive).nonzero()[0]
@@ -84,7 +99,9 @@ class Board:
         if not len(nodes):
             return
         near, far = self.fits(rows, nodes)
-        if self.patient:
+        if self.patient and self.nearness is not None:
+            self._spare_by_level(self.nearness, rows, nodes, near, far)
+        elif self.patient:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
         self._column = {node: column for column, node in enumerate(nodes.tolist())}
@@ -113,6 +130,8 @@ class Board:
         if visit is None or visit.node != node or visit.picked < 0 or visit.rows[visit.picked] != task_class:
             self._visit = None
             return self._place(task_class, node, near=self._reads_there(task_class, node), starved=False)
+        if self.waits is not None and visit.passed is not None:
+            self.waits.skip(visit.rows[visit.passed])
         taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), starved=False)
         if taken:
             visit.follow(self._limit(node))
@@ -165,6 +184,14 @@ class Board:
             has &= self.free[resource] >= self.classes.demand_needs[resource, rows].min()
         return np.asarray(has.nonzero()[0])
 
+    def _spare_by_level(self, nearness: Nearness, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> None:
+        """Let classes use only the nearest nodes that have room for them, and note who could use others as well."""
+        levels = np.where(near | far, nearness.levels(rows, nodes, near), _FARTHEST)
+        farther = (levels < _FARTHEST) & (levels > levels.min(axis=1, keepdims=True))
+        self.spared[rows] = farther.any(axis=1)
+        near &= ~farther
+        far &= ~farther
+
     # One node
 
     def _look(self, node: int) -> Visit:
@@ -191,9 +218,19 @@ class Board:
             if np.count_nonzero(near) < len(rows):
                 factor = remote_factor(~near, penalty=self.policy.remote_penalty)
         visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
+        if self.nearness is not None:
+            self._look_at_levels(self.nearness, visit)
         if self.waiting.behind is not None:
             visit.line_up(self.waiting.job[rows], self.waiting.behind[rows])
         return visit
+
+    def _look_at_levels(self, nearness: Nearness, visit: Visit) -> None:
+        """Take note of how far from their input classes would start here, and let that count in their scores."""
+        levels = nearness.levels(visit.rows, np.array([visit.node]), visit.near[:, np.newaxis])[:, 0]
+        visit.levels = levels
+        remote = ~visit.near | (levels > 0)
+        if remote.any():
+            visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
 
     def _pick(self, visit: Visit) -> float:
         """Settle which class goes next, and return its score: the highest of those whose turn it is."""
@@ -204,14 +241,40 @@ class Board:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
         aligned = self._aligned(visit)
         scores = self._scores(visit, aligned)
-        fits = visit.fits if visit.behind is None else visit.heads()
-        picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
-        if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
-            picked = int(np.where(fits, scores, -np.inf).argmax())
-        visit.picked = picked
+        if self.waits is not None:
+            visit.picked = self._scan(self.waits, visit, scores)
+            if visit.picked < 0:
+                return -np.inf
+            picked = visit.picked
+        else:
+            fits = visit.heads(visit.fits)
+            picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
+            if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
+                picked = int(np.where(fits, scores, -np.inf).argmax())
+            visit.picked = picked
         score = scores.item(picked)
         self._latest = score - self.before.item(visit.rows[picked]), aligned.item(picked)
         return float(score)
+
+    def _scan(self, waits: Waits, visit: Visit, scores: Floats) -> int:
+        """Return the place in the visit of who goes next, -1 for nobody; who waits for a nearer node is passed over.
+
+        If all whose turn it is wait, it is the turn of the first of the others (Delay Scheduling, algorithm 3).
+        """
+        able, pool = visit.open_to(waits.may), visit.fits
+        turn, visit.passed = visit.turn, np.zeros(len(pool), dtype=np.bool_)
+        while np.count_nonzero(pool):
+            here = pool & turn
+            here = here if np.count_nonzero(here) else pool
+            going = visit.heads(here & able)
+            if np.count_nonzero(going):
+                visit.picked = int(np.where(going, scores, -np.inf).argmax())
+                visit.passed = visit.passed | visit.ahead(here & ~able, going, scores)
+                return visit.picked
+            visit.passed, pool = visit.passed | here, pool & ~here
+            turn = self.turns.elected(visit.rows[pool])[visit.rows]
+        waits.skip(visit.rows[visit.passed])
+        return -1
 
     def _aligned(self, visit: Visit) -> Floats:
         free = self.free[:, visit.node]
@@ -266,8 +329,12 @@ class Board:
 
     def _place(self, task_class: int, node: int, *, near: bool, starved: bool) -> bool:
         """Take a task's demand of the node, and of its sources; False, and its class is out, if they have no room."""
-        found = self.sources.take(task_class, node, near=near)
+        nearness, may = self.nearness, _FARTHEST if self.waits is None or starved else int(self.waits.may[task_class])
+        within = nearness.within(task_class, node, may) if nearness is not None and not near else ()
+        found = self.sources.take(task_class, node, near=near, within=within)
         if found is None:
+            if self.waits is not None and may < _FARTHEST:
+                self.waits.skip(np.array([task_class]))
             if self.sources.nobody_can(task_class):
                 self.sources.dead.add(task_class)
                 self._out(task_class)
@@ -283,15 +350,25 @@ class Board:
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
-        factor = 1.0 if near else self._remote_factor
+        level = self._level(task_class, node, source, near=near)
+        factor = self._remote_factor if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])
         owed = self.turns.owed_to(task_class)
-        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved)
+        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved, level)
         self.taken.add((task_class, node, task, source), terms)
         self._used.add(node)
         self.turns.count(task_class)
         return True
+
+    def _level(self, task_class: int, node: int, source: int, *, near: bool) -> int:
+        """Return how far from its input a task that was just placed starts, and take note of that."""
+        if self.nearness is None or self.waits is None:
+            return int(not near and source >= 0)
+        level = self.nearness.of_start(task_class, node, source, near=near)
+        self.nearness.count(task_class, node)
+        self.waits.start(task_class, level)
+        return level
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""

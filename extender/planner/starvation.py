@@ -16,12 +16,15 @@ _NODES_TRIED = 16
 def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
     """Give one task of each starved class a node at once, or reserve one (`board.reserved`: class name -> node name).
 
-    Starved are those of `may` [C] that have `waited` [C] for long. None of them leaves disks to shuffles: else each
+    Starved are those of `may` [C] that have `waited` [C] for long, but for those that wait for locality: they could
+    start, and will when their waits are over. None of them leaves disks to shuffles: else each
     could wait for the other for ever.
     """
     board.sources.keeping = False
     empty: Sources | None = None
     waiting, layout, before = board.waiting, board.snapshot.layout, board.carried.reserved
+    if board.waits is not None:
+        may = may & ~board.waits.patient()
     starved = ((waited >= board.policy.starved_after) & board.alive & may).nonzero()[0]
     most = max(1, int(board.policy.reservable * len(layout.names)))
     for index in starved[np.argsort(-waited[starved], kind="stable")].tolist():

@@ -4,8 +4,8 @@ Jobs are in the order of (queue, name), stages in that of (job, place in the job
 whatever order a trace names them. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,7 +34,7 @@ class Table:
     [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects, `work` [S] the work of one task
     (policy.remaining), `busy` [S, R] the seconds for which one keeps
     each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
-    job or stage is in the workload.
+    job or stage is in the workload; `copies` [tasks, K] of those stages that say where their blocks are.
     """
 
     job_names: Sequence[str]
@@ -57,6 +57,7 @@ class Table:
     children: Sequence[Rows]
     stage_place: Rows
     durations: Floats
+    copies: Mapping[int, Rows] = field(default_factory=dict)
 
     @cached_property
     def stage_of_task(self) -> Rows:
@@ -137,6 +138,7 @@ def table_of(workload: Workload, machines: Machines) -> Table:
         children=_children(parents),
         stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
         durations=np.concatenate(given) if given else np.empty(0),
+        copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
     )
 
 
