@@ -84,13 +84,13 @@ class Backlog:
         self._readers_left = table.shuffling_children
         self._stages_left = table.job_stages.copy()
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
-        self._arrived = 0
+        self._arrived = self._over_jobs = 0
         self._open: _Open | None = None
 
     @property
     def next_arrival(self) -> float:
-        """When the next job arrives; infinite if none is to come."""
-        if self._arrived == len(self._by_arrival):
+        """When the next job arrives; infinite if none is to come, or none before another has ended."""
+        if self._arrived == len(self._by_arrival) or self._arrived - self._over_jobs >= self.table.at_once:
             return np.inf
         return float(self.table.arrives_at[self._by_arrival[self._arrived]])
 
@@ -271,6 +271,7 @@ class Backlog:
         self._stages_left[job] -= 1
         if not self._stages_left[job]:
             self._active[job] = False
+            self._over_jobs += 1
             self._work[job] = 0.0
             self._open = None
 

@@ -50,11 +50,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in the order of their arrival. `about` says in a sentence where it is from."""
+    """Jobs in the order of their arrival. `about` says in a sentence where it is from.
+
+    `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
+    """
 
     name: str
     jobs: Sequence[Job]
     about: str = ""
+    at_once: int | None = None
 
     @property
     def tasks(self) -> int:
