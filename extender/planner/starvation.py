@@ -16,15 +16,13 @@ _NODES_TRIED = 16
 def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
     """Give one task of each starved class a node at once, or reserve one (`board.reserved`: class name -> node name).
 
-    Starved are those of `may` [C] that have `waited` [C] for long, but for those that wait for locality: they could
-    start, and will when their waits are over. None of them leaves disks to shuffles: else each
-    could wait for the other for ever.
+    Starved are those of `may` [C] that have `waited` [C] for long. None of them leaves disks to shuffles: else each
+    could wait for the other for ever. One that has room, but farther from its input than it may start yet, is passed
+    over like any other: nothing is reserved for what could start.
     """
     board.sources.keeping = False
     empty: Sources | None = None
     waiting, layout, before = board.waiting, board.snapshot.layout, board.carried.reserved
-    if board.waits is not None:
-        may = may & ~board.waits.patient()
     starved = ((waited >= board.policy.starved_after) & board.alive & may).nonzero()[0]
     most = max(1, int(board.policy.reservable * len(layout.names)))
     for index in starved[np.argsort(-waited[starved], kind="stable")].tolist():
@@ -44,9 +42,18 @@ def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
 
 
 def _start(board: Board, index: int, preferred: int) -> bool:
-    """Place one task where it fits: on its reserved node, else on an open one with its block or the most room."""
+    """Place one task where it fits: on its reserved node, else on an open one with its block or the most room.
+
+    Returns whether that was done, or the class waits for a nearer node.
+    """
     open_nodes = (~board.closed).nonzero()[0]
     near, far = board.fits(np.array([index]), open_nodes)
+    if board.nearness is not None and board.waits is not None:
+        able = board.nearness.levels(np.array([index]), open_nodes, near) <= board.waits.may[index]
+        if (near | far).any() and not ((near | far) & able).any():
+            board.waits.skip(np.array([index]))
+            return True
+        near, far = near & able, far & able
     places = open_nodes[(near | far)[0]]
     room = board.room(places)
     if not board.classes.own[index]:

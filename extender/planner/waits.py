@@ -40,7 +40,6 @@ class Waits:
         self.level: Counts = np.array([min(it.level, last) for it in before], dtype=np.int64)
         self.waited: Floats = np.array([it.seconds + since * it.skipped for it in before], dtype=np.float64)
         self.skipped = np.zeros(len(self.names), dtype=np.bool_)
-        self._were_skipped = np.array([it.skipped for it in before], dtype=np.bool_)
         self._whole = np.full(len(names), -1) if waiting.gang is None else waiting.gang
         self._later: dict[int, int] = {}
         self._settle()
@@ -54,11 +53,6 @@ class Waits:
             self._settle()
 
         return undo
-
-    def patient(self) -> Mask:
-        """Return which classes [C] wait for locality, by what the last plan saw, and have not waited long enough."""
-        waits = self._were_skipped[self.of] & (self._now()[self.of] < len(self._waits))
-        return np.asarray(waits & self._chooses & (self.may < _ANYWHERE))
 
     def start(self, task_class: int, level: int) -> None:
         """Take note of a start at a level: from there the job waits anew.

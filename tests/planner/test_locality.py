@@ -205,11 +205,26 @@ def test_who_prefers_nothing_does_not_wait():
 
 
 def test_who_waits_for_locality_is_not_starved_before_its_waits_are_over():
+    waiting, planner = tasks(reader(0, [0], of=2), since=0.0), Planner(POLICY)
+    first = planner.plan(nodes(2, {1}), waiting, 1000.0)
+    assert not len(first.assignments)
+    assert not first.carried.reserved
+    assert first.again_at == 1010.0
+    last = planner.plan(nodes(2, {1}), waiting, 1010.0)
+    assert pairs(last) == [(0, 1)]
+    assert last.terms.starved.all()
+
+
+def test_who_has_waited_too_long_and_fits_nowhere_has_a_node_reserved_as_ever():
     waiting = tasks(reader(0, [0], of=2), since=0.0)
-    passed = Carried(locality={"job0": LocalityWait(0, 0.0, True)}, planned_at=1000.0)
-    assert not len(once(nodes(2, {1}), waiting, POLICY, now=1001.0, carried=passed).assignments)
-    # of what was not passed over, nothing is taken back: it has waited too long
-    assert pairs(once(nodes(2, {1}), waiting, POLICY, now=1001.0)) == [(0, 1)]
+    plan = once(nodes(2, set()), waiting, POLICY, now=1000.0)
+    assert plan.carried.reserved == {"class0": "n0"}
+    assert waited(plan) == LocalityWait()
+
+
+def test_of_two_nodes_a_starved_class_takes_the_one_near_its_input():
+    waiting = tasks(reader(0, [0], of=3), since=0.0)
+    assert pairs(once(nodes(3, {0, 2}), waiting, POLICY, now=1000.0)) == [(0, 0)]
 
 
 def test_a_gang_is_not_kept_in_part_for_ever_by_its_own_local_start():
