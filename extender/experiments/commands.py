@@ -72,7 +72,7 @@ def tetris(
 
 @experiment.command()
 @click.option("--quick", is_flag=True, help="A small form, about a minute: to see that it works, not to quote.")
-@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 3; quick: 1]")
+@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 2; quick: 1]")
 @click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")

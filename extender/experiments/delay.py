@@ -14,9 +14,9 @@ def parts(scale: DelayScale, seeds: Sequence[int], traces: Path) -> list[DelayPa
     """Return the parts of the experiment at this scale, over these seeds."""
     return [
         small(scale, seeds),
-        sticky(scale, seeds[: scale.sticky_seeds]),
+        sticky(scale, seeds[: scale.long_seeds]),
         wait(scale, seeds),
-        bins(scale, seeds, "io", "IO-heavy jobs in Facebook's sizes (5.1.1, table 2)", 1.0),
-        bins(scale, seeds, "cpu", "CPU-heavy jobs in Facebook's sizes (5.1.2)", CPU_HEAVY),
+        bins(scale, seeds[: scale.long_seeds], "io", "IO-heavy jobs in Facebook's sizes (5.1.1, table 2)", 1.0),
+        bins(scale, seeds[: scale.long_seeds], "cpu", "CPU-heavy jobs in Facebook's sizes (5.1.2)", CPU_HEAVY),
         *(yahoo(traces, name, 2, seeds[:1], brief=scale.brief) for name in ("yahoo19", "yahoo59")),
     ]

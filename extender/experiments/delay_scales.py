@@ -13,7 +13,7 @@ BINS = ((1, 38), (2, 16), (10, 14), (50, 8), (100, 6), (200, 6), (400, 4), (800,
 class DelayScale:
     """How large everything is.
 
-    `small`: how many jobs of so many maps; `sticky`: how many at once, each of `sticky_maps`; `waits` in seconds, for
+    `small`: how many jobs of so many maps; `sticky`: how many at once, each of `sticky_maps`; that and `bins` are over `long_seeds` seeds at most; `waits` in seconds, for
     `wait_jobs` jobs; `bins` and the mean `gap` between them; `at_once` jobs at a time where their number is
     fixed; `brief` leaves out what only varies.
     """
@@ -25,7 +25,7 @@ class DelayScale:
     small: Mapping[int, int]
     sticky: Sequence[int]
     sticky_maps: int
-    sticky_seeds: int
+    long_seeds: int
     waits: Sequence[float]
     wait_jobs: int
     at_once: int
@@ -39,13 +39,13 @@ FULL = DelayScale(
         "The paper's clusters (table 1) and job sizes. Every run is by the planner itself; but for 'ours' it sees "
         "slots, and only the machines that report at the time, as Hadoop's scheduler does."
     ),
-    seeds=3,
+    seeds=2,
     ec2=Cluster(100, 4),
     private=Cluster(100, 6, racks=4),
-    small={3: 1500, 10: 600, 100: 100},
+    small={3: 600, 10: 300, 100: 60},
     sticky=(5, 10, 20, 50),
-    sticky_maps=360,
-    sticky_seeds=2,
+    sticky_maps=180,
+    long_seeds=1,
     waits=(0, 1, 2, 3, 5, 10),
     wait_jobs=200,
     at_once=50,
@@ -60,7 +60,7 @@ QUICK = DelayScale(
     small={3: 40, 10: 20, 100: 10},
     sticky=(10, 50),
     sticky_maps=12,
-    sticky_seeds=1,
+    long_seeds=1,
     waits=(0, 1, 5),
     wait_jobs=30,
     at_once=10,
