@@ -13,9 +13,9 @@ BINS = ((1, 38), (2, 16), (10, 14), (50, 8), (100, 6), (200, 6), (400, 4), (800,
 class DelayScale:
     """How large everything is.
 
-    `small`: how many jobs of so many maps; `sticky`: how many at once, each of `sticky_maps`; that and `bins` are over `long_seeds` seeds at most; `waits` in seconds, for
-    `wait_jobs` jobs; `bins` and the mean `gap` between them; `at_once` jobs at a time where their number is
-    fixed; `brief` leaves out what only varies.
+    `small`: how many jobs of so many maps; `sticky`: how many at once, each of `sticky_maps`; `waits` in seconds, for
+    `wait_jobs` jobs; `bins` and the mean `gap` between them; `at_once` jobs at a time where their number is fixed.
+    Sticky slots and bins are over `long_seeds` seeds at most; `brief` leaves out what only varies.
     """
 
     about: str
