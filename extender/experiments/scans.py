@@ -4,6 +4,7 @@ What the paper says is used: nodes, slots, racks, job sizes, gaps between jobs, 
 here, before anything was compared: docs/experiments.md lists it.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,11 @@ class Cluster:
     racks: int = 0
     network: float = NETWORK
 
+    @property
+    def name(self) -> str:
+        """What it is called where it is shown."""
+        return f"{self.nodes} machines of {self.slots} slots"
+
     def machines(self) -> Machines:
         """Return the machines: a slot is a core, 2 GiB, and disk for one scan; racks are filled one after the other."""
         reads = self.slots * _rate()
@@ -51,9 +57,7 @@ class Cluster:
         row[[_READ, _WRITE]] = np.ceil(reads)
         row[[_IN, _OUT]] = np.ceil(reads * self.network)
         racks = np.arange(self.nodes) * self.racks // self.nodes if self.racks else None
-        return Machines(
-            name=f"{self.nodes} machines of {self.slots} slots", capacity=np.tile(row, (self.nodes, 1)), racks=racks
-        )
+        return Machines(name=self.name, capacity=np.tile(row, (self.nodes, 1)), racks=racks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,13 @@ class Scans:
     at_once: int | None = None
     shared: bool = False
     slower: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """What they are called where they are shown."""
+        sizes = " + ".join(f"{count} x {maps}" for maps, count in Counter(self.maps).items())
+        at_once = f", {self.at_once} at once" if self.at_once else ""
+        return f"{sizes} maps{at_once}" + (f", {self.slower:g} times slower" if self.slower != 1.0 else "")
 
     def workload(self, seed: int, machines: Machines) -> Workload:
         """Return the jobs; sizes come in an order by the seed, and times as well."""

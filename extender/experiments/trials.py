@@ -72,6 +72,11 @@ class Trace:
     folder: Path
     slots: int = 2
 
+    @property
+    def label(self) -> str:
+        """What it is called where it is shown."""
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -85,7 +90,9 @@ class Trial:
     @property
     def name(self) -> str:
         """What it is called where it is shown; different trials have different names."""
-        return f"{self.who}, {self.jobs}, {self.cluster}, seed {self.seed}"
+        waits = "+".join(f"{wait:g}" for wait in self.who.waits) or "no"
+        on = f" on {self.cluster.name}" if self.cluster else ""
+        return f"{self.who.name} ({waits} s) with {self.jobs.label}{on}, seed {self.seed}"
 
     def scene(self) -> tuple[Workload, Machines]:
         """Return what is run. Raises TraceError."""

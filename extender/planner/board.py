@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
-from extender.planner.nearness import Nearness
+from extender.planner.locality import Locality
 from extender.planner.plan import Carried
 from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
@@ -16,7 +16,6 @@ from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.turns import Turns
 from extender.planner.visit import Visit
-from extender.planner.waits import Waits
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
 from extender.policy.locality import remote_factor
@@ -27,7 +26,6 @@ Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
-_FARTHEST = 2**31
 
 
 class Board:
@@ -55,11 +53,9 @@ class Board:
         self.alive = waiting.count > 0
         self.work = waiting.jobs.work[waiting.job]
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
-        self.nearness: Nearness | None = None
-        self.waits: Waits | None = None
+        self.locality: Locality | None = None
         if policy.locality_waits or waiting.preferred is not None:
-            self.nearness = near = Nearness(waiting, classes, self.sources.local, long_task=policy.long_task)
-            self.waits = Waits(policy, waiting, carried, now, chooses=near.chooses, nearest=near.nearest_ever())
+            self.locality = Locality(policy, waiting, classes, carried, now, self.sources.local)
         self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
             self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
@@ -99,8 +95,10 @@ class Board:
         if not len(nodes):
             return
         near, far = self.fits(rows, nodes)
-        if self.patient and self.nearness is not None:
-            self._spare_by_level(self.nearness, rows, nodes, near, far)
+        if self.patient and self.locality is not None:
+            farther = self.locality.farther(rows, nodes, near, far)
+            self.spared[rows] = farther.any(axis=1)
+            near, far = near & ~farther, far & ~farther
         elif self.patient:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
@@ -130,8 +128,8 @@ class Board:
         if visit is None or visit.node != node or visit.picked < 0 or visit.rows[visit.picked] != task_class:
             self._visit = None
             return self._place(task_class, node, near=self._reads_there(task_class, node), starved=False)
-        if self.waits is not None and visit.passed is not None:
-            self.waits.skip(visit.rows[visit.passed])
+        if self.locality is not None:
+            self.locality.pass_over(visit)
         taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), starved=False)
         if taken:
             visit.follow(self._limit(node))
@@ -184,14 +182,6 @@ class Board:
             has &= self.free[resource] >= self.classes.demand_needs[resource, rows].min()
         return np.asarray(has.nonzero()[0])
 
-    def _spare_by_level(self, nearness: Nearness, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> None:
-        """Let classes use only the nearest nodes that have room for them, and note who could use others as well."""
-        levels = np.where(near | far, nearness.levels(rows, nodes, near), _FARTHEST)
-        farther = (levels < _FARTHEST) & (levels > levels.min(axis=1, keepdims=True))
-        self.spared[rows] = farther.any(axis=1)
-        near &= ~farther
-        far &= ~farther
-
     # One node
 
     def _look(self, node: int) -> Visit:
@@ -218,19 +208,11 @@ class Board:
             if np.count_nonzero(near) < len(rows):
                 factor = remote_factor(~near, penalty=self.policy.remote_penalty)
         visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
-        if self.nearness is not None:
-            self._look_at_levels(self.nearness, visit)
+        if self.locality is not None and (remote := self.locality.look(visit)).any():
+            visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
         if self.waiting.behind is not None:
             visit.line_up(self.waiting.job[rows], self.waiting.behind[rows])
         return visit
-
-    def _look_at_levels(self, nearness: Nearness, visit: Visit) -> None:
-        """Take note of how far from their input classes would start here, and let that count in their scores."""
-        levels = nearness.levels(visit.rows, np.array([visit.node]), visit.near[:, np.newaxis])[:, 0]
-        visit.levels = levels
-        remote = ~visit.near | (levels > 0)
-        if remote.any():
-            visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
 
     def _pick(self, visit: Visit) -> float:
         """Settle which class goes next, and return its score: the highest of those whose turn it is."""
@@ -241,40 +223,20 @@ class Board:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
         aligned = self._aligned(visit)
         scores = self._scores(visit, aligned)
-        if self.waits is not None:
-            visit.picked = self._scan(self.waits, visit, scores)
-            if visit.picked < 0:
-                return -np.inf
-            picked = visit.picked
-        else:
-            fits = visit.heads(visit.fits)
-            picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
-            if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
-                picked = int(np.where(fits, scores, -np.inf).argmax())
-            visit.picked = picked
+        picked = self._next(visit, scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
+        visit.picked = picked
+        if picked < 0:
+            return -np.inf
         score = scores.item(picked)
         self._latest = score - self.before.item(visit.rows[picked]), aligned.item(picked)
         return float(score)
 
-    def _scan(self, waits: Waits, visit: Visit, scores: Floats) -> int:
-        """Return the place in the visit of who goes next, -1 for nobody; who waits for a nearer node is passed over.
-
-        If all whose turn it is wait, it is the turn of the first of the others (Delay Scheduling, algorithm 3).
-        """
-        able, pool = visit.open_to(waits.may), visit.fits
-        turn, visit.passed = visit.turn, np.zeros(len(pool), dtype=np.bool_)
-        while np.count_nonzero(pool):
-            here = pool & turn
-            here = here if np.count_nonzero(here) else pool
-            going = visit.heads(here & able)
-            if np.count_nonzero(going):
-                visit.picked = int(np.where(going, scores, -np.inf).argmax())
-                visit.passed = visit.passed | visit.ahead(here & ~able, going, scores)
-                return visit.picked
-            visit.passed, pool = visit.passed | here, pool & ~here
-            turn = self.turns.elected(visit.rows[pool])[visit.rows]
-        waits.skip(visit.rows[visit.passed])
-        return -1
+    def _next(self, visit: Visit, scores: Floats) -> int:
+        fits = visit.heads(visit.fits)
+        picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
+        if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
+            picked = int(np.where(fits, scores, -np.inf).argmax())
+        return picked
 
     def _aligned(self, visit: Visit) -> Floats:
         free = self.free[:, visit.node]
@@ -329,12 +291,12 @@ class Board:
 
     def _place(self, task_class: int, node: int, *, near: bool, starved: bool) -> bool:
         """Take a task's demand of the node, and of its sources; False, and its class is out, if they have no room."""
-        nearness, may = self.nearness, _FARTHEST if self.waits is None or starved else int(self.waits.may[task_class])
-        within = nearness.within(task_class, node, may) if nearness is not None and not near else ()
+        locality = self.locality
+        within = locality.within(task_class, node) if locality is not None and not near else ()
         found = self.sources.take(task_class, node, near=near, within=within)
         if found is None:
-            if self.waits is not None and may < _FARTHEST:
-                self.waits.skip(np.array([task_class]))
+            if locality is not None:
+                locality.found_no_source(task_class)
             if self.sources.nobody_can(task_class):
                 self.sources.dead.add(task_class)
                 self._out(task_class)
@@ -350,7 +312,9 @@ class Board:
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
-        level = self._level(task_class, node, source, near=near)
+        level = int(not near and source >= 0)
+        if locality is not None:
+            level = locality.start(task_class, node, source, near=near)
         factor = self._remote_factor if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])
@@ -360,15 +324,6 @@ class Board:
         self._used.add(node)
         self.turns.count(task_class)
         return True
-
-    def _level(self, task_class: int, node: int, source: int, *, near: bool) -> int:
-        """Return how far from its input a task that was just placed starts, and take note of that."""
-        if self.nearness is None or self.waits is None:
-            return int(not near and source >= 0)
-        level = self.nearness.of_start(task_class, node, source, near=near)
-        self.nearness.count(task_class, node)
-        self.waits.start(task_class, level)
-        return level
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""

@@ -11,7 +11,7 @@ def checkpoint(board: Board) -> Callable[[], None]:
     It may be called again and again.
     """
     free, left, closed, reserved = board.free.copy(), board.left.copy(), board.closed.copy(), board.reserved.copy()
-    kept = (board.sources, board.turns, board.taken, board.nearness, board.waits)
+    kept = (board.sources, board.turns, board.taken, board.locality)
     parts = [part.checkpoint() for part in kept if part is not None]
 
     def undo() -> None:

@@ -70,8 +70,7 @@ def _plan(
         else:
             fill(board, waited, level)
     deficits = dict(zip(waiting.jobs.names, board.turns.deficit.tolist(), strict=True))
-    waits, left = board.waits, np.array(board.left) > 0
-    again_at = waits.again_at(now, left) if waits else np.inf
+    waits, again_at = board.locality.outcome(now, np.array(board.left) > 0) if board.locality else ({}, np.inf)
     return Plan(
         assignments=board.taken.assignments(),
         terms=board.taken.terms(),
@@ -79,7 +78,7 @@ def _plan(
         carried=Carried(
             board.reserved,
             deficits if policy.sharing == DEFICIT else {},
-            waits.carried(left) if waits else {},
+            waits,
             now,
         ),
         again_at=again_at,

@@ -6,9 +6,8 @@ import numpy as np
 
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
-from extender.planner.nearness import Nearness
+from extender.planner.locality import Locality
 from extender.planner.plan import Floats, Held, Mask
-from extender.planner.waits import Waits
 
 _BARRED = "node selector, affinity, taints or cordons"
 
@@ -34,8 +33,8 @@ def _reason(board: Board, gangs: Gangs, index: int) -> Held:
     gang = int(gangs.of[index])
     if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
         return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
-    if board.waits is not None and board.nearness is not None and board.waits.passed_over(index):
-        return Held("locality", _locality(board, board.waits, board.nearness, index))
+    if board.locality is not None and board.locality.waits.passed_over(index):
+        return Held("locality", _locality(board, board.locality, index))
     short = _short(board.free.T, demand)
     if short[allowed].any(axis=1).all():
         return Held("no-room", _no_room(board, short, allowed))
@@ -67,9 +66,10 @@ def _gang(least: int, waits: int) -> str:
     return f"its gang of {least} does not fit in one plan"
 
 
-def _locality(board: Board, waits: Waits, nearness: Nearness, index: int) -> str:
+def _locality(board: Board, locality: Locality, index: int) -> str:
     """Return what it waits for, and for how long at most: nothing that changes while it waits at one level."""
-    level, names = int(waits.may[index]), board.waiting.level_names
+    waits, nearness, names = locality.waits, locality.nearness, board.waiting.level_names
+    level = int(waits.may[index])
     nodes = nearness.preferred_nodes(index, level)
     own = f"{_level_name(names, level)}-local"
     after = waits.until_beyond(index)

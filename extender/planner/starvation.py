@@ -48,12 +48,11 @@ def _start(board: Board, index: int, preferred: int) -> bool:
     """
     open_nodes = (~board.closed).nonzero()[0]
     near, far = board.fits(np.array([index]), open_nodes)
-    if board.nearness is not None and board.waits is not None:
-        able = board.nearness.levels(np.array([index]), open_nodes, near) <= board.waits.may[index]
-        if (near | far).any() and not ((near | far) & able).any():
-            board.waits.skip(np.array([index]))
+    if board.locality is not None:
+        fits = bool((near | far).any())
+        near, far = board.locality.keep_near(index, open_nodes, near, far)
+        if fits and not (near | far).any():
             return True
-        near, far = near & able, far & able
     places = open_nodes[(near | far)[0]]
     room = board.room(places)
     if not board.classes.own[index]:

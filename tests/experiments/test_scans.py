@@ -1,6 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 
 from extender.cluster.resources import DIMENSIONS
+from extender.experiments.delay import parts
+from extender.experiments.delay_scales import FULL, QUICK
 from extender.experiments.scans import BLOCK_BYTES, Cluster, Scans
 from extender.experiments.trials import Measured, Trial, Who, perform
 
@@ -35,6 +39,13 @@ def test_a_trial_counts_where_every_map_read():
     assert found.maps.tolist() == [4, 4]
     assert (found.on_node <= found.maps).all()
     assert found.local() == 100 * found.on_node.sum() / 8
+
+
+def test_different_runs_of_the_experiment_have_different_names():
+    for scale in (FULL, QUICK):
+        trials = {trial for part in parts(scale, range(2), Path()) for trial in part.trials()}
+        assert len({trial.name for trial in trials}) == len(trials)
+        assert max(len(trial.name) for trial in trials) < 200
 
 
 def test_locality_of_some_jobs_counts_theirs_only():

@@ -349,9 +349,14 @@ def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_bee
         board.admit(everyone)
         fill(board, np.zeros(len(waiting.count)), everyone)
         taken = board.taken.assignments()
-        return taken.task_class.tolist(), taken.node.tolist(), board.waits.level.tolist(), board.waits.may.tolist()
+        return (
+            taken.task_class.tolist(),
+            taken.node.tolist(),
+            board.locality.waits.level.tolist(),
+            board.locality.waits.may.tolist(),
+        )
 
-    first, skipped = filled(), board.waits.skipped.copy()
+    first, skipped = filled(), board.locality.waits.skipped.copy()
     undo()
     assert filled() == first
-    assert (board.waits.skipped == skipped).all()
+    assert (board.locality.waits.skipped == skipped).all()
