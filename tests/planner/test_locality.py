@@ -360,3 +360,27 @@ def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_bee
     undo()
     assert filled() == first
     assert (board.locality.waits.skipped == skipped).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 3)), st.integers(0, 6)), min_size=1, max_size=20),
+    st.sampled_from([(5.0, 3.0), (4.0, 0.0), (0.0, 6.0)]),
+)
+def test_room_comes_and_goes_and_the_task_starts_as_soon_as_it_was_passed_over_long_enough(moments, waits):
+    """Told by the reasons alone: time counts from a plan that gave locality as the reason to the next plan."""
+    waiting = with_racks(tasks(reader(0, [0], of=4)), 0, 0, 1, 1)
+    planner = Planner(replace(RACKS, locality_waits=waits, starved_after=1e9), explain=True)
+    now = passed = 0.0
+    for free, seconds in moments:
+        plan = planner.plan(nodes(4, free), waiting, now)
+        may = 0 if passed < waits[0] else 1 if passed < sum(waits) else 2
+        levels = {0: 0, 1: 1, 2: 2, 3: 2}
+        able = [node for node in free if levels[node] <= may]
+        if able:
+            assert levels[plan.assignments.node.item()] == min(levels[node] for node in able)
+            return
+        assert not len(plan.assignments)
+        assert plan.held[0].kind == ("locality" if free else "no-room")
+        passed += seconds if free else 0
+        now += seconds
