@@ -1,6 +1,8 @@
 """Whole workloads: Facebook's job sizes (Delay Scheduling, 5.1), and what really ran at Yahoo."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -161,7 +163,10 @@ def yahoo(traces: Path, name: str, slots: int, seeds: Sequence[int], *, brief: b
             title=f"Yahoo's trace {name}",
             about=f"{len(real):,} maps whose places are known; {slots} slots per host, as many as one ran at once.",
             figures=figures,
-            listings=[Listing(("who", "node-local", "rack-local", "makespan", "job time"), lines)],
+            listings=[
+                Listing(("who", "node-local", "rack-local", "makespan", "job time"), lines),
+                _by_size(traces, name, group, results),
+            ],
             notes=(
                 "Job times are of maps alone, each as long as in reality: waiting shows in them, the gain of locality "
                 "does not.",
@@ -169,3 +174,25 @@ def yahoo(traces: Path, name: str, slots: int, seeds: Sequence[int], *, brief: b
         )
 
     return DelayPart(name, [group], section)
+
+
+_SIZES = (50, 150, 400, 10_000)
+
+
+def _by_size(traces: Path, name: str, group: Group, results: Results) -> Listing:
+    """Return the node locality of jobs by how many maps they have, in reality and by who decides."""
+    real: dict[str, list[int | None]] = defaultdict(list)
+    for it in maps_of(traces, name):
+        real[it.job].append(it.level)
+    lines = []
+    for low, high in pairwise((0, *_SIZES)):
+        levels = [level for of in real.values() if low < len(of) <= high for level in of if level is not None]
+        if levels:
+            ours = (group.over(results, it.name, _local_in(low, high)) for it in group.who)
+            local_part = 100 * sum(level == 0 for level in levels) / len(levels)
+            lines.append((f"{low + 1} to {high}", f"{len(levels):,}", f"{local_part:.1f} %", *map(cell, ours)))
+    return Listing(("maps of a job", "maps", "in reality", *(it.name for it in group.who)), lines)
+
+
+def _local_in(low: int, high: int) -> Callable[[Measured], float]:
+    return lambda found: found.local((found.maps_all > low) & (found.maps_all <= high))
