@@ -32,11 +32,15 @@ _STRICT = {
     "fairness": 0.99,
     "srtf": 0.0,
     "remote_penalty": 0.0,
+    "pass_counts": HEARTBEAT_SECONDS / 100,
     "barrier": 1.0,
     "tail": math.inf,
     "starved_after": math.inf,
 }
-"""Nothing but the order of jobs counts: the fewest slots, or who came first (algorithm 1)."""
+"""Nothing but the order of jobs counts: the fewest slots, or who came first (algorithm 1).
+
+Who is passed over waits until the next report of any machine (algorithm 3), of which there are a hundred in 3 seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,19 +70,19 @@ class Locality:
                 return visit.picked
             passed, pool = passed | here, pool & ~here
             turn = turns.elected(visit.rows[pool])[visit.rows]
-        self.waits.skip(visit.rows[passed])
+        self.waits.skip(visit.rows[passed], stays=True)
         return -1
 
     def pass_over(self, visit: Visit) -> None:
         """Take note of who was passed over for the one that was picked in a visit."""
         if visit.passed is not None:
-            self.waits.skip(visit.rows[visit.passed])
+            self.waits.skip(visit.rows[visit.passed], stays=False)
 
     def keep_near(self, task_class: int, nodes: Rows, near: Mask, far: Mask) -> tuple[Mask, Mask]:
         """Return where one class fits [1, nodes] and may start; if it fits but may not, it is passed over."""
         able = self.nearness.levels(np.array([task_class]), nodes, near) <= self.waits.may[task_class]
         if (near | far).any() and not ((near | far) & able).any():
-            self.waits.skip(np.array([task_class]))
+            self.waits.skip(np.array([task_class]), stays=False)
         return near & able, far & able
 
     def within(self, task_class: int, node: int) -> Sequence[Mask]:
@@ -92,7 +92,7 @@ class Locality:
     def found_no_source(self, task_class: int) -> None:
         """Take note of a class that may not read from as far as it would have to."""
         if self.waits.may[task_class] < _NOWHERE:
-            self.waits.skip(np.array([task_class]))
+            self.waits.skip(np.array([task_class]), stays=True)
 
     def start(self, task_class: int, node: int, source: int, *, near: bool) -> int:
         """Take note of a task that was just placed; returns how far from its input it starts."""

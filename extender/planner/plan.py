@@ -63,14 +63,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class LocalityWait:
-    """How a job waits for locality: the level of its last start, for how long it was passed over since, if it was now.
+    """How a job waits for locality: the level of its last start, and for how long it was passed over since.
 
-    `seconds` are up to the plan that says so; whether it was `skipped` then says if the time from there on counts.
+    `seconds` are up to the plan that says so; of the time from there to the next plan at most `counts` seconds are
+    added: 0 if it was not passed over, infinite if room that it could use stays empty.
     """
 
     level: int = 0
     seconds: float = 0.0
-    skipped: bool = False
+    counts: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

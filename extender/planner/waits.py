@@ -1,7 +1,8 @@
 """Who waits for a start near its input while a plan is made: Delay Scheduling's algorithm 3, under any order of jobs.
 
-A job's wait grows from plan to plan while it was passed over: others went before it at room that it could have used in
-its turn, or that room stayed empty. One that was held back for fairness, or fitted nowhere, was not passed over.
+A job's wait grows from plan to plan while it was passed over: room that it could have used in its turn stays empty, or
+others took it; then for a moment only, as it has no such room any more. One that was held back for fairness, or fitted
+nowhere, was not passed over.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +39,9 @@ class Waits:
         since = max(0.0, now - carried.planned_at) if carried.locality else 0.0
         last = len(self._waits)
         self.level: Counts = np.array([min(it.level, last) for it in before], dtype=np.int64)
-        self.waited: Floats = np.array([it.seconds + since * it.skipped for it in before], dtype=np.float64)
-        self.skipped = np.zeros(len(self.names), dtype=np.bool_)
+        self.waited: Floats = np.array([it.seconds + min(since, it.counts) for it in before], dtype=np.float64)
+        self.counts: Floats = np.zeros(len(self.names))
+        self._at_most = policy.pass_counts
         self._whole = np.full(len(names), -1) if waiting.gang is None else waiting.gang
         self._later: dict[int, int] = {}
         self._settle()
@@ -68,13 +70,14 @@ class Waits:
             self.level[name], self.waited[name] = level, 0.0
             self._settle()
 
-    def skip(self, classes: Rows) -> None:
-        """Take note that these classes were passed over at room that they could have used."""
-        self.skipped[self.of[classes]] = True
+    def skip(self, classes: Rows, *, stays: bool) -> None:
+        """Take note that these classes were passed over at room that they could have used, and if it `stays` empty."""
+        names = self.of[classes]
+        self.counts[names] = np.maximum(self.counts[names], np.inf if stays else self._at_most)
 
     def again_at(self, now: float, left: Mask) -> float:
-        """Return when the wait ends first of those passed over who have tasks `left` [C]; infinite if none has."""
-        waits = self._still(left)
+        """Return when the first wait ends for which room stays empty, of those with tasks `left` [C]; else infinite."""
+        waits = self._still(left) == np.inf
         if not waits.any():
             return np.inf
         ends = seconds_to_next(self.level[waits], self.waited[waits], self._waits)
@@ -84,17 +87,14 @@ class Waits:
         """Return what the next plan goes on with; who stands at the beginning is left out."""
         for name, level in self._later.items():
             self.level[name], self.waited[name] = level, 0.0
-        rows = zip(self.names, self.level.tolist(), self.waited.tolist(), self._still(left).tolist(), strict=True)
-        return {
-            name: LocalityWait(level, seconds, skipped)
-            for name, level, seconds, skipped in rows
-            if level or seconds or skipped
-        }
+        columns = (self.level.tolist(), self.waited.tolist(), self._still(left).tolist())
+        waits = {name: LocalityWait(*row) for name, *row in zip(self.names, *columns, strict=True)}
+        return {name: wait for name, wait in waits.items() if wait != LocalityWait()}
 
     def passed_over(self, task_class: int) -> bool:
         """Whether the class waits for locality after this plan."""
         return bool(
-            self._chooses[task_class] and self.skipped[self.of[task_class]] and self.may[task_class] < _ANYWHERE
+            self._chooses[task_class] and self.counts[self.of[task_class]] > 0 and self.may[task_class] < _ANYWHERE
         )
 
     def until_beyond(self, task_class: int) -> float:
@@ -102,10 +102,10 @@ class Waits:
         level = int(self.level[self.of[task_class]])
         return float(sum(self._waits[level : int(self.may[task_class]) + 1]))
 
-    def _still(self, left: Mask) -> Mask:
+    def _still(self, left: Mask) -> Floats:
         has = np.zeros(len(self.names), dtype=np.bool_)
         has[self.of[left]] = True
-        return self.skipped & has
+        return np.where(has, self.counts, 0.0)
 
     def _now(self) -> Counts:
         return level_now(self.level, self.waited, self._waits)

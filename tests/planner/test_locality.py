@@ -57,12 +57,12 @@ def test_a_job_is_passed_over_for_its_wait_then_takes_what_there_is():
     assert first.again_at == 110.0
     later = planner.plan(room, waiting, 104.0)
     assert not len(later.assignments)
-    assert waited(later) == LocalityWait(0, 4.0, True)
+    assert waited(later) == LocalityWait(0, 4.0, np.inf)
     assert later.again_at == 110.0  # 104 + (10 - 4)
     last = planner.plan(room, waiting, 110.0)
     assert pairs(last) == [(0, 2)]
     assert last.terms.level.tolist() == [1]
-    assert waited(last) == LocalityWait(1, 0.0, False)  # from now on it waits for nothing
+    assert waited(last) == LocalityWait(1, 0.0)  # from now on it waits for nothing
 
 
 def test_a_start_beside_the_block_takes_the_job_back_to_the_first_level():
@@ -70,7 +70,7 @@ def test_a_start_beside_the_block_takes_the_job_back_to_the_first_level():
     carried = Carried(locality={"job0": LocalityWait(1, 0.0)}, planned_at=0.0)
     plan = once(nodes(3, {0, 2}), waiting, POLICY, carried=carried)
     assert pairs(plan) == [(0, 0)]  # the other does not take node 2: the job waits anew
-    assert waited(plan) == LocalityWait(0, 0.0, True)
+    assert waited(plan) == LocalityWait(0, 0.0, np.inf)
 
 
 def test_while_a_job_waits_others_take_the_room():
@@ -85,8 +85,19 @@ def test_time_counts_only_while_the_job_was_passed_over():
     planner.plan(nodes(3, set()), waiting, 4.0)  # no room at all from here on: nobody passes it over
     planner.plan(nodes(3, {2}), waiting, 60.0)
     plan = planner.plan(nodes(3, {2}), waiting, 61.0)
-    assert waited(plan) == LocalityWait(0, 5.0, True)  # 4 + 1
+    assert waited(plan) == LocalityWait(0, 5.0, np.inf)  # 4 + 1
     assert plan.again_at == 66.0
+
+
+def test_room_that_others_took_counts_for_a_moment_only():
+    planner = Planner(replace(POLICY, srtf=0.0, pass_counts=2.0))
+    first, alone = tasks(reader(0, [0], of=3), (1, 1, FULL)), tasks(reader(0, [0], of=3))
+    plan = planner.plan(nodes(3, {2}), first, 0.0)
+    assert waited(plan) == LocalityWait(0, 0.0, 2.0)
+    assert plan.again_at == np.inf  # there is no room for it, whatever the time
+    plan = planner.plan(nodes(3, {2}), alone, 60.0)
+    assert waited(plan) == LocalityWait(0, 2.0, np.inf)
+    assert plan.again_at == 68.0  # 60 + (10 - 2): this room stays empty
 
 
 def test_time_does_not_count_while_the_job_is_held_for_fairness():
@@ -107,7 +118,7 @@ def test_a_job_in_its_turn_is_passed_over_for_the_next_in_turn():
     )
     plan = once(nodes(3, {2}), waiting, fair)
     assert pairs(plan)[0] == (1, 2)
-    assert waited(plan).skipped
+    assert waited(plan).counts > 0
 
 
 def test_who_would_not_have_gone_anyway_is_not_passed_over():
@@ -124,7 +135,7 @@ def test_the_first_of_a_fifo_line_lets_the_second_pass_and_is_passed_over():
     )
     plan = once(nodes(3, {2}), waiting, POLICY)
     assert pairs(plan) == [(1, 2)]
-    assert waited(plan, "first") == LocalityWait(0, 0.0, True)
+    assert waited(plan, "first") == LocalityWait(0, 0.0, POLICY.pass_counts)
     assert waited(plan, "second") == LocalityWait()
 
 
@@ -134,7 +145,7 @@ def test_a_later_one_of_a_line_is_not_passed_over_by_those_before_it():
     )
     plan = once(nodes(3, {2}), waiting, POLICY)
     assert pairs(plan) == [(0, 2)]
-    assert not waited(plan, "second").skipped
+    assert not waited(plan, "second").counts > 0
 
 
 def with_racks(waiting, *rack):
@@ -150,7 +161,7 @@ def test_after_the_first_wait_the_rack_will_do_and_after_the_second_anywhere():
         (15.0, {2}, [(0, 2)]),
         (15.0, {1, 2}, [(0, 1)]),  # the rack first, where there is room
     ):
-        carried = Carried(locality={"job0": LocalityWait(0, 0.0, True)}, planned_at=100.0)
+        carried = Carried(locality={"job0": LocalityWait(0, 0.0, np.inf)}, planned_at=100.0)
         assert pairs(once(nodes(4, free), waiting, RACKS, now=100.0 + seconds, carried=carried)) == taken
 
 
@@ -160,7 +171,7 @@ def test_a_start_on_the_rack_waits_for_the_rack_only():
     plan = once(nodes(4, {1, 2}), waiting, RACKS, carried=carried)
     assert pairs(plan) == [(0, 1)]
     assert plan.terms.level.tolist() == [1]
-    assert waited(plan) == LocalityWait(1, 0.0, True)
+    assert waited(plan) == LocalityWait(1, 0.0, np.inf)
     assert plan.again_at == 5.0
 
 
@@ -243,7 +254,7 @@ def test_long_tasks_stay_away_from_nodes_that_run_more_of_them_than_the_mean():
     assert pairs(once(nodes(2, {0, 1}), long, policy)) == [(0, 1)]
     plan = once(nodes(2, {0}), long, policy)
     assert not len(plan.assignments)
-    assert waited(plan).skipped  # it waits for node 1, and takes node 0 in the end
+    assert waited(plan).counts  # it waits for node 1, and takes node 0 in the end
     unknown = replace(long, duration=np.array([np.nan]))
     assert not len(once(nodes(2, {0}), unknown, policy).assignments)
     short = replace(long, duration=np.array([30.0]))
@@ -356,10 +367,10 @@ def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_bee
             board.locality.waits.may.tolist(),
         )
 
-    first, skipped = filled(), board.locality.waits.skipped.copy()
+    first, skipped = filled(), board.locality.waits.counts.copy()
     undo()
     assert filled() == first
-    assert (board.locality.waits.skipped == skipped).all()
+    assert (board.locality.waits.counts == skipped).all()
 
 
 @settings(max_examples=200, deadline=None)
