@@ -90,8 +90,8 @@ def test_time_counts_only_while_the_job_was_passed_over():
 
 
 def test_room_that_others_took_counts_for_a_moment_only():
-    planner = Planner(replace(POLICY, srtf=0.0, pass_counts=2.0))
-    first, alone = tasks(reader(0, [0], of=3), (1, 1, FULL)), tasks(reader(0, [0], of=3))
+    planner, other = Planner(replace(POLICY, srtf=9.0, pass_counts=2.0)), (1, 1, FULL)  # the shorter job goes first
+    first, alone = tasks(reader(0, [0], of=3), other, work=[1.0, 9.0]), tasks(reader(0, [0], of=3))
     plan = planner.plan(nodes(3, {2}), first, 0.0)
     assert waited(plan) == LocalityWait(0, 0.0, 2.0)
     assert plan.again_at == np.inf  # there is no room for it, whatever the time
