@@ -1,6 +1,7 @@
 """The command `dovetail`."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from extender.experiments.commands import experiment
 from extender.sim.commands import simulate
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_USER_FILE = Path.home() / ".kube" / "config"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,6 +55,66 @@ def control(config: Path | None, kubeconfig: Path | None) -> None:
 
     found = settings.load(config) if config else settings.Settings()
     run(found, kubeconfig)
+
+
+def _asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the options of those who look at a cluster from outside."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
+        click.option("--config", type=_FILE, help="Settings file. Default: the ConfigMap of the cluster's Dovetail."),
+        click.option(
+            "--kubeconfig",
+            type=_FILE,
+            envvar="KUBECONFIG",
+            default=lambda: _USER_FILE if _USER_FILE.is_file() else None,
+            help="How to reach the API server. Default: $KUBECONFIG, ~/.kube/config, the cluster that we run in.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@cli.group()
+def explain() -> None:
+    """Explain what became of something, and why."""
+
+
+@explain.command("pod")
+@click.argument("name", metavar="NAMESPACE/NAME")
+@_asking
+def explain_pod(name: str, kubeconfig: Path | None, config: Path | None, as_json: bool) -> None:
+    """Explain why a pod waits, or why it went where it went.
+
+    Reads the cluster and makes the plan that `dovetail control` would make now: queue and shares, position, how the
+    best nodes suit it, and what would have to change.
+    """
+    from extender.app import seeing
+
+    click.echo(seeing.explain_pod(seeing.Asked(kubeconfig, config, as_json), name))
+
+
+@cli.command()
+@_asking
+def queues(kubeconfig: Path | None, config: Path | None, as_json: bool) -> None:
+    """Show each queue's share and fair share, what runs, what waits, and its oldest wait."""
+    from extender.app import seeing
+
+    click.echo(seeing.show_queues(seeing.Asked(kubeconfig, config, as_json)))
+
+
+@cli.command()
+@click.option("--extender", default="", metavar="URL", help="Address of `dovetail serve`. Default: through its pods.")
+@_asking
+def doctor(kubeconfig: Path | None, config: Path | None, as_json: bool, extender: str) -> None:
+    """Say what is wrong with an installation, and what to do.
+
+    Works with whatever rights you have: what cannot be read is said. Exits with 1 where there is a problem.
+    """
+    from extender.app import seeing
+
+    text, sick = seeing.examine(seeing.Asked(kubeconfig, config, as_json), extender)
+    click.echo(text)
+    sys.exit(1 if sick else 0)
 
 
 @cli.command()

@@ -146,15 +146,24 @@ class Settings(_Section, frozen=True):
 def load(path: Path) -> Settings:
     """Read a settings file. Raises SettingsError, one line per mistake."""
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except ValueError as error:
         raise SettingsError(f"{path} cannot be read as YAML: {error}") from None
+    return read(text, str(path))
+
+
+def read(text: str, name: str) -> Settings:
+    """Return the settings that the text of a file states. Raises SettingsError, one line per mistake."""
+    try:
+        document = yaml.load(text, Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{name} cannot be read as YAML: {error}") from None
     try:
         return parse(document)
     except SettingsError as error:
-        raise SettingsError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from None
+        raise SettingsError("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from None
 
 
 def parse(document: object) -> Settings:

@@ -49,6 +49,18 @@ class Judgement:
         return {self.dimensions[d]: int(n) for d, n in zip(found, counts, strict=True) if d >= 0}
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a pod stands in the order: `waits` is why it has to wait, None where its turn has come.
+
+    `node` is the one that was chosen for it, None where any will do. The text of a wait is one of few, and stays the
+    same while nothing changes: a changed text wakes the pod at once.
+    """
+
+    waits: str | None = None
+    node: str | None = None
+
+
 def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     """Return where the pod fits in every dimension that it demands (Tetris, 3.2: only tasks that fit are candidates).
 

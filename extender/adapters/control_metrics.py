@@ -13,7 +13,7 @@ _PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 
 @dataclass(frozen=True, slots=True)
 class ControlGauges:
-    """What is read at each scrape: `queues` by name are share and fair share."""
+    """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait."""
 
     leads: bool
     ready: bool
@@ -21,6 +21,7 @@ class ControlGauges:
     cache_age_seconds: Mapping[str, float]
     held: Mapping[str, int] = field(default_factory=dict)
     queues: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    oldest: Mapping[str, float] = field(default_factory=dict)
 
 
 class ControlMetrics:
@@ -49,6 +50,11 @@ class ControlMetrics:
         )
         self.plan_seconds = Histogram(
             "dovetail_plan_seconds", "Time to make one plan.", buckets=_PLAN_BUCKETS, registry=self.registry
+        )
+        self.wakeups = Counter(
+            "dovetail_wakeups",
+            "Pods that kube-scheduler was told to try again, as their turn had come (order: filter).",
+            registry=self.registry,
         )
         self.failures = Counter("dovetail_control_failures", "Steps of a loop that failed.", registry=self.registry)
         self.watch_restarts = Counter(
@@ -97,6 +103,9 @@ class _State(Collector):
             "Fair share of a queue with pods, among those that have any.",
             "queue",
             {name: fair for name, (_, fair) in now.queues.items()},
+        )
+        yield _labelled(
+            "dovetail_oldest_wait_seconds", "Time since a queue's oldest held pod was created.", "queue", now.oldest
         )
 
 

@@ -12,6 +12,7 @@ from extender.cluster.resources import CPU
 from extender.cluster.snapshot import Snapshot
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4)
+_NODES = (1, 10, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,18 @@ class Metrics:
             "dovetail_filter_wait_seconds",
             "Time that filter waited for the binding of pods in flight, where only they stood in the way.",
             buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.plan_seconds = Histogram(
+            "dovetail_plan_seconds",
+            "Time to make one plan of whose turn it is (order: filter).",
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.filter_nodes = Histogram(
+            "dovetail_filter_nodes",
+            "Nodes that one filter call asked about: 1 for a nominated node, else kube-scheduler's sample.",
+            buckets=_NODES,
             registry=self.registry,
         )
         self.refusals = Counter(

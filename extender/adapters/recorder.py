@@ -1,15 +1,17 @@
-"""Warning events on pods and nodes, written in the background: a verb never waits for the API server."""
+"""Events on pods and nodes, written in the background: neither a verb nor a loop waits for the API server."""
 
 import hashlib
 import queue
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import structlog
 
 from extender.adapters.kube import Refused
+from extender.cluster.model import Pod
 from extender.errors import ClusterError
 
 _WAITING = 1_000
@@ -25,8 +27,16 @@ class Poster(Protocol):
         """Create an object."""
 
 
+@dataclass(frozen=True, slots=True)
+class _About:
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
 class Recorder:
-    """Writes each warning once: the event's name follows from what it says, so a second replica finds it there."""
+    """Writes each event once: its name follows from what it is about, so a second replica finds it there."""
 
     def __init__(self, api: Poster) -> None:
         self._api = api
@@ -36,19 +46,30 @@ class Recorder:
 
     def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
         """Say that an annotation is broken; returns at once. Where too much waits already, a later call says it."""
-        digest = hashlib.sha256(f"{uid}{message}".encode()).hexdigest()[:16]
-        event = _event(kind, namespace or "default", name, uid, message, digest)
+        about = _About(kind, namespace or "default", name, uid)
+        if self._put(about, "Warning", "BrokenAnnotation", message, f"{uid}{message}"):
+            log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
+
+    def say(self, pod: Pod, reason: str, message: str, key: str) -> None:
+        """Say what became of a pod: one event for each reason and key, whatever the message. Returns at once."""
+        about = _About("Pod", pod.namespace, pod.name, pod.uid)
+        self._put(about, "Normal", reason, message, f"{pod.uid}/{reason}/{key}")
+
+    def _put(self, about: _About, sort: str, reason: str, message: str, key: str) -> bool:
+        """Have an event written; False where it was already, or too much waits."""
+        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        event = _event(about, sort, reason, message, digest)
         with self._saying:
             if digest in self._said:
-                return
+                return False
             try:
-                self._queue.put_nowait((namespace or "default", event))
+                self._queue.put_nowait((about.namespace, event))
             except queue.Full:
-                return
+                return False
             self._said[digest] = None
             if len(self._said) > _REMEMBERED:
                 del self._said[next(iter(self._said))]
-        log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
+        return True
 
     def run(self) -> None:
         """Write what was said until `stop`."""
@@ -72,18 +93,19 @@ class Recorder:
             return
 
 
-def _event(kind: str, namespace: str, name: str, uid: str, message: str, digest: str) -> dict[str, Any]:
+def _event(about: _About, sort: str, reason: str, message: str, digest: str) -> dict[str, Any]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    about = {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid}
-    if kind != "Node":
-        about["namespace"] = namespace
+    involved = {"apiVersion": "v1", "kind": about.kind, "name": about.name, "uid": about.uid}
+    if about.kind != "Node":
+        involved["namespace"] = about.namespace
+    name = f"{about.name[:220].rstrip('-.')}.{digest}"
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{name[:220].rstrip('-.')}.{digest}", "namespace": namespace},
-        "involvedObject": about,
-        "type": "Warning",
-        "reason": "BrokenAnnotation",
+        "metadata": {"name": name, "namespace": about.namespace},
+        "involvedObject": involved,
+        "type": sort,
+        "reason": reason,
         "message": message[:1_000],
         "source": {"component": "dovetail"},
         "firstTimestamp": now,

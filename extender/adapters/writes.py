@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from extender.adapters.kube import JSON_PATCH, MERGE_PATCH, Api, Refused
-from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, Pod
+from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, TURN_ANNOTATION, Pod
 
 _NOT_NOW, _GONE = 429, 404
 
@@ -87,6 +87,11 @@ class PodWriter:
             "count": 1,
         }
         self.api.post(f"/api/v1/namespaces/{pod.namespace}/events", event)
+
+    def wake(self, pod: Pod) -> None:
+        """Change an annotation, so that kube-scheduler tries the pod again."""
+        meta = {"uid": pod.uid, "annotations": {TURN_ANNOTATION: str(pod.resource_version)}}
+        self._merge(pod, {"metadata": meta}, "")
 
     def _merge(self, pod: Pod, body: dict[str, Any], subresource: str) -> None:
         self.api.patch(_path(pod) + subresource, body, MERGE_PATCH)

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -15,58 +15,34 @@ import structlog
 
 from extender.adapters.control_metrics import ControlGauges, ControlMetrics
 from extender.adapters.health import create_health_app
-from extender.adapters.kube import (
-    Api,
-    Refused,
-    Resource,
-    UnsupportedVersion,
-    Watch,
-    connect,
-    jobs,
-    nodes,
-    pod_groups,
-    pods,
-)
+from extender.adapters.kube import Api, UnsupportedVersion, connect
 from extender.adapters.leases import ApiLease
+from extender.adapters.recorder import Recorder
 from extender.adapters.server import Server
+from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
+from extender.app.ordering import pod_groups_of, policy_of
 from extender.cluster.model import Event, Pod
-from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.leading import Leader, Terms
 from extender.control.moves import Moves
+from extender.control.observing import LEAST_SECONDS, Observer
 from extender.control.reclaim import Reclaimer, Timeouts
-from extender.control.release import Pace, Releaser, shares_of
-from extender.control.rounds import Round, Rounds
+from extender.control.release import Pace, Releaser
+from extender.control.rounds import Rounds
+from extender.control.telling import Teller
+from extender.control.waking import Waker
 from extender.errors import ClusterError
-from extender.planner import Plan, Planner, Policy
-from extender.settings import PolicySettings, Settings
+from extender.planner import Planner
+from extender.settings import Settings
 
-POD_GROUPS = (
-    "/apis/scheduling.k8s.io/v1alpha2/podgroups",
-    "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
-    "/apis/scheduling.volcano.sh/v1beta1/podgroups",
-)
 _TAKEOVER_SECONDS = 0.5
 """What a predecessor wrote last gets this long to show before a new leader acts."""
 
 log = structlog.get_logger()
-
-
-def policy_of(settings: PolicySettings) -> Policy:
-    """Return the planner's tuning that settings state."""
-    return Policy(
-        rule=settings.rule,
-        srtf=settings.srtf,
-        sharing=settings.sharing,
-        fairness=settings.fairness,
-        barrier=settings.barrier,
-        starved_after=settings.starved_after_seconds,
-        reservable=settings.reservable,
-    )
 
 
 class Control:
@@ -78,10 +54,8 @@ class Control:
         self._api, self._settings = api, told
         self._metrics = ControlMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
-        self._backlog = Backlog(told.schedulers)
-        self._queue_shares: Mapping[str, tuple[float, float]] = {}
-        self._held: Mapping[str, int] = {}
-        self._planned_at = 0.0
+        by_filter = settings.order == "filter"
+        self._backlog = Backlog(told.schedulers, by_filter=by_filter)
         self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
         self._watches = [self._watch(resource) for resource in self._resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -93,18 +67,34 @@ class Control:
             time.monotonic,
         )
         self._writers = ThreadPoolExecutor(told.writers, "writer")
+        writer = PodWriter(api)
+        self._waker = (
+            Waker(self._backlog, writer, self._writers.submit, self._leader.leads, note=self._metrics.wakeups.inc)
+            if by_filter
+            else None
+        )
         self._releaser = Releaser(
             ledger=self._ledger,
             backlog=self._backlog,
-            rounds=Rounds(
-                self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds
-            ),
+            rounds=self._rounds(settings),
             planner=Planner(policy_of(settings.policy), explain=False),
-            writer=PodWriter(api),
+            writer=writer,
             listener=self,
             pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
             run_soon=self._writers.submit,
             leads=self._leader.leads,
+            flight_time=self._caches.flight_time,
+            waker=self._waker,
+        )
+        self._recorder = Recorder(api)
+        self._teller = Teller(self._recorder, told.held_event_seconds)
+        self._observer = Observer(
+            ledger=self._ledger,
+            backlog=self._backlog,
+            rounds=self._rounds(settings),
+            policy=policy_of(settings.policy),
+            teller=self._teller,
+            carried=lambda: self._releaser.planner.carried,
             flight_time=self._caches.flight_time,
         )
         told_of = settings.reclaim
@@ -136,6 +126,7 @@ class Control:
         self._ledger.close()
         loop.join(5)
         self._writers.shutdown(wait=True, cancel_futures=True)
+        self._recorder.stop()
         self._leader.give_up()
         for watch in self._watches:
             watch.stop()
@@ -150,18 +141,15 @@ class Control:
 
     # -- what the loop tells
 
-    def note_release(self, pod: Pod, how: str, waited_seconds: float) -> None:  # noqa: ARG002 - the port's signature
-        """Count a release."""
+    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
+        """Count a release, and have the pod told."""
         self._metrics.releases.labels(how).inc()
         self._metrics.held_seconds.observe(waited_seconds)
+        self._teller.note_release(pod, node, waited_seconds)
 
     def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
         """Count an eviction."""
         self._metrics.reclaims.labels(why).inc()
-
-    def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:  # noqa: ARG002 - the port's signature
-        """Keep what is shown of a plan."""
-        self._queue_shares = shares_of(made, snapshot)
 
     # -- the loop
 
@@ -172,13 +160,18 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        for resource in self._pod_groups():
+        for resource in pod_groups_of(self._api):
             watch = self._watch(resource)
             self._watches.append(watch)
         for watch in self._watches:
             threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
         self._caches.settle()
-        threading.Thread(target=self._leader.run, name="lease", daemon=True).start()
+        for name, target in (
+            ("lease", self._leader.run),
+            ("recorder", self._recorder.run),
+            ("observe", self._observe_until_stopped),
+        ):
+            threading.Thread(target=target, name=name, daemon=True).start()
         self._release_until_stopped()
 
     def _release_until_stopped(self) -> None:
@@ -197,6 +190,8 @@ class Control:
                 self._reclaimer.rest(time.time())
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
+            if self._waker is not None:
+                rest = min(rest, self._waker.next_due() - time.time())
             if rest > 0 and not self._stopped.is_set():
                 self._ledger.wait_past(snapshot, rest)
 
@@ -213,7 +208,24 @@ class Control:
             log.exception("step failed")
         self._metrics.plan_seconds.observe(time.perf_counter() - begun)
 
+    def _observe_until_stopped(self) -> None:
+        """Look at the order now and then while we lead: reasons, events, what is measured."""
+        pause = LEAST_SECONDS
+        while not self._stopped.wait(pause):
+            try:
+                if self._leader.leads() and self._caches.problem() is None:
+                    pause = self._observer.look(time.time())
+                else:
+                    self._observer.look_away()
+                    pause = LEAST_SECONDS
+            except Exception:  # whatever it is: what is shown must not end for good
+                self._metrics.failures.inc()
+                log.exception("look failed")
+
     # -- wiring
+
+    def _rounds(self, settings: Settings) -> Rounds:
+        return Rounds(self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds)
 
     def _watch(self, resource: Resource) -> Watch:
         return Watch(self._api, resource, self._take, restarted=self._count_restart)
@@ -222,30 +234,19 @@ class Control:
         self._backlog.apply(event, time.time())
         self._ledger.apply(event)
 
-    def _pod_groups(self) -> list[Resource]:
-        """Return the kinds of pod groups that this API server has and lets us read."""
-        found = []
-        for path in POD_GROUPS:
-            try:
-                self._api.read(path, [("limit", "1")])
-                found.append(pod_groups(path))
-            except Refused as refusal:
-                log.info("no pod groups", path=path, status=refusal.status)
-            except ClusterError as error:
-                log.warning("no pod groups", path=path, error=str(error))
-        return found
-
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()
 
     def _gauges(self) -> ControlGauges:
+        seen = self._observer.seen
         return ControlGauges(
             leads=self._leader.leads(),
             ready=self._caches.problem() is None,
             in_flight=self._ledger.counts()[2],
             cache_age_seconds=self._caches.ages(),
-            held=self._held,
-            queues=self._queue_shares,
+            held=seen.held,
+            queues=seen.shares,
+            oldest=seen.oldest,
         )
 
 

@@ -2,22 +2,29 @@
 
 import signal
 import threading
+import time
 from importlib.metadata import version
 from pathlib import Path
 
 import structlog
 
-from extender.adapters.kube import Api, UnsupportedVersion, Watch, connect, nodes, pods
+from extender.adapters.kube import Api, UnsupportedVersion, connect
 from extender.adapters.metrics import Gauges, Metrics
 from extender.adapters.recorder import Recorder
 from extender.adapters.routes import create_app
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
+from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
+from extender.app.ordering import pod_groups_of, policy_of
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
+from extender.control.backlog import Backlog
+from extender.control.rounds import Rounds
+from extender.control.turns import Turns
 from extender.errors import ClusterError
+from extender.planner import Planner
 from extender.settings import Settings
 from extender.verdict import Placement, Ranker
 
@@ -34,9 +41,12 @@ class Service:
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
         self._recorder = Recorder(api)
-        self._watches = [
-            Watch(api, resource, self._take, restarted=self._count_restart) for resource in (nodes(rules), pods())
-        ]
+        self._backlog: Backlog | None = None
+        resources = [nodes(rules), pods()]
+        if settings.order == "filter":
+            self._backlog = Backlog(settings.control.schedulers, by_filter=True)
+            resources.append(jobs())
+        self._watches = [self._watch(resource) for resource in resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         self._metrics.observe(self._gauges)
         self._server = Server(
@@ -49,6 +59,7 @@ class Service:
                     warner=self._recorder,
                     metrics=self._metrics,
                     wait_seconds=settings.placement.wait_milliseconds / 1000,
+                    order=self._turns(self._backlog, settings) if self._backlog is not None else None,
                 )
             ),
             settings.server,
@@ -86,11 +97,33 @@ class Service:
             self._failure = error
             self._server.stop()
             return
+        if self._backlog is not None:
+            self._watches += [self._watch(resource) for resource in pod_groups_of(self._api)]
         for watch in self._watches:
             threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
         self._caches.settle()
 
+    def _watch(self, resource: Resource) -> Watch:
+        return Watch(self._api, resource, self._take, restarted=self._count_restart)
+
+    def _turns(self, backlog: Backlog, settings: Settings) -> Turns:
+        """Return who says whose turn it is, by the same plan as `dovetail control`."""
+        policy = policy_of(settings.policy)
+        return Turns(
+            self._ledger,
+            backlog,
+            Rounds(backlog, settings.declared_queues(), starved_after=policy.starved_after),
+            Planner(policy),
+            plan_seconds=settings.control.plan_milliseconds / 1000,
+            flight_time=self._caches.flight_time,
+            clock=time.monotonic,
+            now=time.time,
+            planned=self._metrics.plan_seconds.observe,
+        )
+
     def _take(self, event: Event) -> None:
+        if self._backlog is not None:
+            self._backlog.apply(event, time.time())
         self._ledger.apply(event)
         match event:
             case NodeSeen(node):

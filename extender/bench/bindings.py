@@ -12,7 +12,8 @@ from typing import Self
 import msgspec
 from kubernetes.client import ApiClient
 
-from extender.adapters.kube import Api, Resource, Watch
+from extender.adapters.kube import Api
+from extender.adapters.watching import Resource, Watch
 from extender.cluster.model import Event, Pod, PodGone, PodSeen, PodsListed
 from extender.errors import ControlPlaneError
 

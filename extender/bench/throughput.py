@@ -105,9 +105,8 @@ def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
             note = f"the medians: Dovetail's over {other.about}"
             rows.append(Row(f"throughput.{figure}.{nodes}", round(ratio, 3), "times", note=note))
     if ours := _of(GATES, runs):
-        share = 100 * sum(run.on_nominated for run in ours) / sum(run.pods for run in ours)
         note = "pods bound to the node that was nominated for them, of all runs"
-        rows.append(Row(f"on_nominated_percent.{nodes}", round(share, 2), "%", note=note))
+        rows.append(Row(f"on_nominated_percent.{nodes}", round(_on_nominated(ours), 2), "%", note=note))
     return rows
 
 
@@ -145,8 +144,21 @@ def _table(nodes: int, runs: Sequence[Run]) -> Table:
         millis = [f"{_median(own, _millis_of(name)):.2f}" for name in _COLUMNS]
         shown = [text if there else "" for text, there in zip(millis, ran, strict=True)]
         table.add_row(contender.name, f"{_median(own, _rate):.1f}", *times, *shown)
-    table.caption = "; ".join([*(f"{it.name}: {it.about}" for it in _contenders(runs)), _CAPTION])
+    table.caption = "; ".join([_outcome(runs), *(f"{it.name}: {it.about}" for it in _contenders(runs)), _CAPTION])
     return table
+
+
+def _outcome(runs: Sequence[Run]) -> str:
+    over = ", ".join(f"{it.name} {sum(run.over_allocated for run in _of(it, runs))}" for it in _contenders(runs))
+    nominated = (
+        [f"on the nominated node: {_on_nominated(ours):.1f} % of the pods"] if (ours := _of(GATES, runs)) else []
+    )
+    return "; ".join([*nominated, f"over-allocated (node, dimension) pairs: {over}"])
+
+
+def _on_nominated(runs: Sequence[Run]) -> float:
+    """Return how many of the pods of all runs are on the node that was nominated for them, in percent."""
+    return 100 * sum(run.on_nominated for run in runs) / sum(run.pods for run in runs)
 
 
 def _contenders(runs: Sequence[Run]) -> list[Contender]:

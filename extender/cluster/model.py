@@ -12,6 +12,9 @@ HOLD_GATE = "dovetail.dev/hold"
 PROMISED_ANNOTATION = "dovetail.dev/nominated"
 """The node that we nominated the pod for: by this our nominations are told from those of others."""
 
+TURN_ANNOTATION = "dovetail.dev/turn"
+"""Changes when a pod's turn has come that kube-scheduler has refused before: any change makes it try the pod again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -7,7 +7,7 @@ that preempts, until the watch shows its nomination.
 """
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -32,12 +32,16 @@ Candidates = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got."""
+    """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got.
+
+    Where its node is known there are no candidates: it is promised `node`, or none (empty).
+    """
 
     pod: Pod
-    candidates: Candidates
+    candidates: Candidates | None
     since: float
     preempts: bool = False
+    node: str = ""
 
 
 class Ledger:
@@ -49,6 +53,7 @@ class Ledger:
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
         self._held: defaultdict[str, set[str]] = defaultdict(set)
+        self._priorities: Counter[int] = Counter()
         self._nominated: dict[str, Pod] = {}
         self._flights: dict[str, Flight] = {}
         self._layout: Layout = layout_of({})
@@ -144,12 +149,8 @@ class Ledger:
                 self._lay_out()
             self._land(pod.uid)
             if not self._has_arrived(pod.uid):
-                candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
-                row = self._layout.rows.get(node or "")
-                if row is not None:
-                    candidates[row] = True
                 self._assumed += 1
-                self._flights[pod.uid] = Flight(pod, candidates, now, preempts)
+                self._flights[pod.uid] = Flight(pod, None, now, preempts, node or "")
                 self._charge_flight(self._flights[pod.uid], 1.0)
 
     def in_flight(self, now: float) -> set[str]:
@@ -179,8 +180,7 @@ class Ledger:
     def least_priority(self) -> int | None:
         """Return the lowest priority of all pods that hold a node; None where none does."""
         with self._changed:
-            held = (uid for uids in self._held.values() for uid in uids)
-            return min((self._pods[uid].priority for uid in held), default=None)
+            return min(self._priorities, default=None)
 
     def forget(self, uid: str) -> None:
         """Take a pod out of flight: it is being asked about anew, or will not arrive."""
@@ -248,9 +248,10 @@ class Ledger:
             for uid in self._held.get(name, ()):
                 self._charge(self._pods[uid], 1.0)
         for uid, flight in self._flights.items():
-            candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
-            candidates[after] = flight.candidates[before]
-            self._flights[uid] = replace(flight, candidates=candidates)
+            if flight.candidates is not None:
+                candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
+                candidates[after] = flight.candidates[before]
+                self._flights[uid] = replace(flight, candidates=candidates)
             self._charge_flight(self._flights[uid], 1.0)
 
     # -- pods
@@ -282,12 +283,16 @@ class Ledger:
     def _hold(self, pod: Pod) -> None:
         if pod.holds is not None:
             self._held[pod.holds].add(pod.uid)
+            self._priorities[pod.priority] += 1
             self._charge(pod, 1.0)
 
     def _release(self, pod: Pod | None) -> None:
         if pod is not None and pod.holds is not None:
             self._charge(pod, -1.0)
             self._held[pod.holds].discard(pod.uid)
+            self._priorities[pod.priority] -= 1
+            if not self._priorities[pod.priority]:
+                del self._priorities[pod.priority]
             if not self._held[pod.holds]:
                 del self._held[pod.holds]
 
@@ -319,7 +324,12 @@ class Ledger:
             self._nominations = None
         if not self._layout_is_old:  # else everything in flight is charged anew when the layout is rebuilt
             demand = sign * self._layout.vector(flight.pod.demand)
-            self._in_flight += demand if flight.candidates.all() else flight.candidates[:, None] * demand
+            if flight.candidates is None:
+                row = self._layout.rows.get(flight.node)
+                if row is not None:
+                    self._in_flight[row] += demand
+            else:
+                self._in_flight += demand if flight.candidates.all() else flight.candidates[:, None] * demand
 
     def _has_arrived(self, uid: str) -> bool:
         """Say whether the watch was faster than the verb: kube-scheduler goes on without us after its timeout."""

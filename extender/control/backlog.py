@@ -6,10 +6,7 @@ server after a restart, but for learned durations and how far stages without an 
 
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
 
-from extender.cluster.eligibility import ANYWHERE
 from extender.cluster.model import (
     Event,
     Group,
@@ -29,82 +26,26 @@ from extender.cluster.model import (
     PodSeen,
     PodsListed,
 )
+from extender.control.classes import Job, Key, Stage, TaskClass, key_of, name_of, stage_by_filter, stage_of
+
+__all__ = ["Backlog", "Job", "Key", "Stage", "TaskClass", "key_of", "name_of", "stage_of"]
 
 DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or its like."""
+
+_HELD = (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED)
 
 _ON_ITS_OWN = ("DaemonSet", "Node")
 """Owners whose pods take no turn: their nodes are settled."""
 
 
-class Stage(Enum):
-    """Where a pod is on its way."""
-
-    READY = "held by our gate alone"
-    GATED = "held by gates of others too"
-    NOMINATED = "held, with our nomination"
-    PENDING = "without a gate and without a node"
-    RUNNING = "on a node"
-
-
-Key = tuple[object, ...]
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """The pods of one job; `arrived` is when its first one was created."""
-
-    name: str
-    queue: str
-    arrived: float
-    owners: set[str] = field(default_factory=set)
-    classes: dict[Key, "TaskClass"] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class TaskClass:
-    """The pods of one stage that ask for the same, in the order of their creation, by where they are on their way."""
-
-    job: Job
-    like: Pod
-    name: str
-    pods: dict[Stage, dict[str, Pod]] = field(default_factory=lambda: {stage: {} for stage in Stage})
-    finished: int = 0
-    ran_seconds: float = 0.0
-    timed: int = 0
-    released_at: float = 0.0
-
-    @property
-    def unfinished(self) -> int:
-        """How many of its pods there are that have not ended."""
-        return sum(map(len, self.pods.values()))
-
-    def seconds(self, otherwise: float) -> float:
-        """Return how long a task of it runs: as declared, else as learned of its like."""
-        if self.like.duration is not None:
-            return self.like.duration
-        return self.ran_seconds / self.timed if self.timed else otherwise
-
-
-def name_of(pod: Pod) -> str:
-    """Return the name of a pod's task class: what tells classes apart, so that it is the same after a restart."""
-    identity, where = pod.identity, pod.constraints
-    amounts = ",".join(f"{name}={amount:g}" for name, amount in sorted(pod.demand.items()))
-    bounds = (where.selector, where.terms, where.tolerations) if where is not ANYWHERE else ""
-    return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}"
-
-
-def key_of(pod: Pod) -> Key:
-    """Return what tells task classes apart."""
-    identity = pod.identity
-    demand = tuple(sorted(pod.demand.items()))
-    return (identity.stage, identity.group, demand, pod.priority, pod.constraints, pod.duration, pod.may_preempt)
-
-
 class Backlog:
-    """Takes events in any thread; `lock` is held by whoever reads more than one thing."""
+    """Takes events in any thread; `lock` is held by whoever reads more than one thing.
 
-    def __init__(self, schedulers: Collection[str]) -> None:
+    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan.
+    """
+
+    def __init__(self, schedulers: Collection[str], *, by_filter: bool = False) -> None:
         self.lock = threading.RLock()
         self.jobs: dict[tuple[str, str], Job] = {}
         self.owners: dict[str, Owner] = {}
@@ -112,9 +53,13 @@ class Backlog:
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self.releasing: dict[str, float] = {}
+        self.changes = 0
         self._schedulers = frozenset(schedulers)
+        self._by_filter = by_filter
+        self._stage_of = stage_by_filter if by_filter else stage_of
         self._where: dict[str, tuple[TaskClass, Stage]] = {}
         self._known: dict[str, Pod] = {}
+        self._at: dict[Stage, dict[str, Pod]] = {stage: {} for stage in Stage}
         self._ran_seconds, self._timed = 0.0, 0
 
     def apply(self, event: Event, now: float) -> None:
@@ -137,6 +82,7 @@ class Backlog:
                     self.nodes_version += 1
                 case _:
                     self._take_owner_or_group(event)
+                    self.changes += 1
 
     def classes(self) -> list[TaskClass]:
         """Return all task classes that have pods."""
@@ -146,7 +92,7 @@ class Backlog:
     def at(self, stage: Stage) -> list[Pod]:
         """Return the pods that are so far on their way."""
         with self.lock:
-            return [pod for it in self.classes() for pod in it.pods[stage].values()]
+            return list(self._at[stage].values())
 
     def pod(self, uid: str) -> Pod | None:
         """Return a pod that has a place in the order."""
@@ -175,10 +121,39 @@ class Backlog:
                 del self.releasing[uid]
 
     def ready(self, of: TaskClass) -> int:
-        """Return how many pods of a class may be released."""
+        """Return how many pods of a class wait for their turn alone."""
         with self.lock:
-            waiting = of.pods[Stage.READY]
-            return len(waiting) - sum(uid in waiting for uid in self.releasing) if self.releasing else len(waiting)
+            return self.waiting(of, Stage.READY) + self.waiting(of, Stage.UNGATED)
+
+    def waiting(self, of: TaskClass, stage: Stage) -> int:
+        """Return how many pods of a class are so far on their way, without those that are being released."""
+        with self.lock:
+            waiting = of.pods[stage]
+            if not waiting or not self.releasing:
+                return len(waiting)
+            return len(waiting) - len(waiting.keys() & self.releasing.keys())
+
+    def held(self, of: TaskClass) -> int:
+        """Return how many pods of a class have a node, or will as things stand."""
+        with self.lock:
+            taken = len(of.pods[Stage.UNGATED]) - self.waiting(of, Stage.UNGATED)
+            return taken + sum(len(of.pods[stage]) for stage in _HELD)
+
+    def since(self, of: TaskClass) -> float:
+        """Return since when a class that has pods ready has waited for one of them to go."""
+        with self.lock:
+            oldest = (next(iter(of.pods[stage].values()), None) for stage in (Stage.READY, Stage.UNGATED))
+            return max(min(pod.created for pod in oldest if pod is not None), of.released_at)
+
+    def find(self, uid: str) -> tuple[TaskClass, Stage] | None:
+        """Return the class of a pod, and where it is on its way."""
+        with self.lock:
+            return self._where.get(uid)
+
+    def set_out(self, uids: Collection[str]) -> None:
+        """Note that exactly these pods are on their way to a node (for who asks before each plan)."""
+        with self.lock:
+            self.releasing = dict.fromkeys(uids, float("inf"))
 
     def usual_seconds(self) -> float:
         """Return how long tasks have run on average, of which nobody said so."""
@@ -215,11 +190,15 @@ class Backlog:
                 self._finish(before[0], pod, now, learn=learn)
             self._lose(pod.uid)
             return
-        of, stage = self._class_of(pod), stage_of(pod)
-        of.pods[stage][pod.uid] = pod
+        of, stage = self._class_of(pod), self._stage_of(pod)
+        of.pods[stage][pod.uid] = self._at[stage][pod.uid] = pod
         self._where[pod.uid], self._known[pod.uid] = (of, stage), pod
-        if before is not None and before != (of, stage):
-            self._remove(pod.uid, *before)
+        if before != (of, stage):
+            self.changes += 1
+            if before is not None:
+                if self._by_filter and stage is Stage.RUNNING:
+                    of.released_at = max(of.released_at, now)
+                self._remove(pod.uid, *before)
 
     def _class_of(self, pod: Pod) -> TaskClass:
         identity = pod.identity
@@ -245,11 +224,14 @@ class Backlog:
         self.releasing.pop(uid, None)
         where = self._where.pop(uid, None)
         if where is not None:
+            self.changes += 1
             self._remove(uid, *where)
 
     def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:
         """Take a pod out of its class; a job without pods is forgotten."""
         of.pods[stage].pop(uid, None)
+        if self._where.get(uid, (None, None))[1] is not stage:
+            self._at[stage].pop(uid, None)
         job = of.job
         if not of.unfinished and not any(it.unfinished for it in job.classes.values()):
             self.jobs.pop((job.queue, job.name), None)
@@ -279,17 +261,6 @@ class Backlog:
     def _list_groups(self, source: str, groups: Iterable[Group]) -> None:
         others = {name: group for name, group in self.groups.items() if group.source != source}
         self.groups = {**others, **{group.name: group for group in groups}}
-
-
-def stage_of(pod: Pod) -> Stage:
-    """Return where a pod is on its way."""
-    if pod.node is not None:
-        return Stage.RUNNING
-    if not pod.held:
-        return Stage.PENDING
-    if len(pod.gates) > 1:
-        return Stage.GATED
-    return Stage.NOMINATED if pod.promised is not None else Stage.READY
 
 
 def _has_moved(before: Pod, after: Pod) -> bool:

@@ -5,11 +5,11 @@ predecessor, ended: between nomination and release, before either, or after both
 is in flight (`cluster.state`) and claimed (`backlog.releasing`).
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
 import structlog
 
 from extender.cluster.model import Pod
@@ -18,6 +18,7 @@ from extender.cluster.state import Ledger
 from extender.control import outlets
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.rounds import Round, Rounds
+from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Plan, Planner
 from extender.verdict import judge
@@ -27,6 +28,9 @@ HOWS = (NOMINATED, COMPLETED, PREEMPTING, SCALE_UP)
 
 _AFTER_FAILURE_SECONDS = 1.0
 """A pod whose write failed is left alone for so long: by then there is news of it, or it is tried again."""
+
+_SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
+"""While more than three quarters of those who may be on their way are, a plan waits for so long."""
 
 log = structlog.get_logger()
 
@@ -47,11 +51,8 @@ class Writer(Protocol):
 class Listener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
-    def note_release(self, pod: Pod, how: str, waited_seconds: float) -> None:
-        """Note a release."""
-
-    def note_plan(self, made: Round, plan: Plan, snapshot: Snapshot) -> None:
-        """Note a plan: who waits, and why."""
+    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
+        """Note a release, to a node or to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,10 @@ class Releaser:
     flight_time: Callable[[], float]
     kept: set[str] = field(default_factory=set)
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
+    waker: Waker | None = None
     _outlets: outlets.Outlets = field(init=False)
+    _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
+    _planned_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
@@ -105,11 +109,16 @@ class Releaser:
         self._clear_stale(snapshot, flights, now)
         on_their_way = (flights | self.backlog.releasing.keys()) - self.kept
         slots = self.pace.unbound_pods - len(on_their_way) - len(turns)
-        if slots > 0:
+        if slots > 0 and self._is_time_to_plan(slots, now):
             turns += self._by_plan(snapshot, slots, now)
+            self._planned_at = now
         for turn in turns:
             self._send(turn, now)
         return len(turns)
+
+    def _is_time_to_plan(self, slots: int, now: float) -> bool:
+        """Say whether a plan is worth its cost, which is the same for few as for many."""
+        return slots * _SLOTS_PART >= self.pace.unbound_pods or now - self._planned_at >= _PLAN_ANYWAY_SECONDS
 
     def send(self, pod: Pod, node: str, now: float) -> None:
         """Release a pod that has been claimed to the node that was kept for it."""
@@ -148,29 +157,60 @@ class Releaser:
     # -- the plan
 
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
-        made = self.rounds.next(snapshot.layout, now)
+        made = self.rounds.next(snapshot.layout, now, self.waker.left_out(now) if self.waker is not None else ())
         if not made.classes:
+            self._wake({}, snapshot, now)
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        turns = self._turns(made, plan, snapshot, slots, now)
+        asked = self._asked(made, plan)
+        turns = self._turns(made, plan, snapshot, slots, now, asked)
+        self._wake(asked, snapshot, now)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
-        for of in self._outlets.preempting(snapshot, [it for it in made.classes if id(it) not in taken]):
+        left = [it for it in made.classes if id(it) not in taken and it.pods[Stage.READY]]
+        for of in self._outlets.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
         if self.pace.scale_up_after > 0:
-            left = [it for it in made.classes if id(it) not in taken]
             for of in self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after):
                 turns += self._without_node(of, SCALE_UP, now)
-        self.listener.note_plan(made, plan, snapshot)
         return turns
 
-    def _turns(self, made: Round, plan: Plan, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
-        """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one."""
+    def _asked(self, made: Round, plan: Plan) -> dict[TaskClass, int]:
+        """Return how many pods without a gate have their turn, by class: they go before held ones of it."""
+        if self.waker is None:
+            return {}
+        counts = Counter(made.classes[row] for row in plan.assignments.task_class.tolist())
+        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
+        return {of: count for of, count in asked.items() if count}
+
+    def _wake(self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float) -> None:
+        if self._stirred[0] != snapshot.version:
+            self._stirred = (snapshot.version, now)
+        if self.waker is not None:
+            self.waker.step(asked, now, self._stirred[1])
+
+    def _turns(
+        self,
+        made: Round,
+        plan: Plan,
+        snapshot: Snapshot,
+        slots: int,
+        now: float,
+        asked: Mapping[TaskClass, int],
+    ) -> list[Turn]:
+        """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one.
+
+        The first turns of a class are those of its pods that are `asked` about.
+        """
+        passing = dict(asked)
         gang_of = made.waiting.gang
         begun: set[int] = set()
         turns: list[Turn] = []
         scores = plan.terms.score.tolist() if plan.terms is not None else [0.0] * len(plan.assignments)
         where = zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), scores, strict=True)
         for row, node, score in where:
+            if passing.get(made.classes[row], 0) > 0:
+                passing[made.classes[row]] -= 1
+                continue
             gang = int(gang_of[row]) if gang_of is not None else -1
             if gang not in begun:
                 if slots <= 0:
@@ -193,30 +233,48 @@ class Releaser:
     def _send(self, turn: Turn, now: float) -> None:
         node = turn.node if turn.how != COMPLETED else turn.pod.promised
         self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
-        self.run_soon(lambda: self._write(turn, now))
+        if turn.node is not None and turn.pod.nominated is None:
+            self.run_soon(lambda: self._nominate(turn, now))
+        else:
+            self.run_soon(lambda: self._release(turn, now))
 
-    def _write(self, turn: Turn, now: float) -> None:
+    def _nominate(self, turn: Turn, now: float) -> None:
+        """Nominate, then release, once all others of this step are nominated too.
+
+        Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
+        twice there.
+        """
+        pod, node = turn.pod, turn.node or ""
+        if self._written(turn, now, lambda: self.writer.nominate(pod, node)):
+            self.run_soon(lambda: self._release(turn, now))
+
+    def _written(self, turn: Turn, now: float, write: Callable[[], None]) -> bool:
+        """Write, if we still lead; where that fails the pod is left alone for a moment."""
         pod = turn.pod
         try:
-            if turn.node is not None and pod.nominated is None:
-                self._require_lead()
-                self.writer.nominate(pod, turn.node)
             self._require_lead()
-            self.writer.release(pod)
+            write()
         except ClusterError as error:
             self.backlog.claim(pod.uid, now + _AFTER_FAILURE_SECONDS)
             self.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+            return False
+        return True
+
+    def _release(self, turn: Turn, now: float) -> None:
+        pod = turn.pod
+        if not self._written(turn, now, lambda: self.writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
-        self.listener.note_release(pod, turn.how, waited)
+        node = turn.node or pod.promised
+        self.listener.note_release(pod, node, turn.how, waited)
         log.info(
             "released",
             pod=f"{pod.namespace}/{pod.name}",
             uid=pod.uid,
             queue=pod.identity.queue,
             job=pod.identity.job,
-            node=turn.node or pod.promised,
+            node=node,
             how=turn.how,
             score=round(turn.score, 4),
             waited_seconds=round(waited, 3),
@@ -237,15 +295,3 @@ class Releaser:
     def _require_lead(self) -> None:
         if not self.leads():
             raise ClusterError("the Lease is no longer ours")
-
-
-def shares_of(made: Round, snapshot: Snapshot) -> dict[str, tuple[float, float]]:
-    """Return each active queue's dominant share, and its fair share."""
-    jobs = made.waiting.jobs
-    held = np.zeros((len(jobs.queue_names), jobs.allocated.shape[1]))
-    np.add.at(held, jobs.queue, jobs.allocated)
-    capacity = snapshot.layout.capacity
-    total = np.where(np.isfinite(capacity), capacity, 0.0).sum(axis=0)
-    counts = total > 0
-    share = (held[:, counts] / total[counts]).max(axis=1, initial=0.0)
-    return dict(zip(jobs.queue_names, zip(share.tolist(), jobs.queue_weight.tolist(), strict=True), strict=True))

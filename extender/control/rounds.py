@@ -4,7 +4,7 @@ Rows are sorted by name, so that ties are the same ties. Arrays that follow only
 nodes there are stay the same objects from round to round: the planner knows by this what it need not prepare again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,6 @@ Rows = NDArray[np.intp]
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_HELD = (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED)
 _RUNNING_KEPT_SECONDS = 5.0
 
 
@@ -67,11 +66,11 @@ class Rounds:
         self._allowed_for: tuple[Layout, int] | None = None
         self._running: tuple[float, Running] | None = None
 
-    def next(self, layout: Layout, now: float) -> Round:
-        """Return what may be released at `now`, in seconds since the epoch."""
+    def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
+        """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
         with self._backlog.lock:
             found = self._backlog.classes()
-            ready = [(it, self._backlog.ready(it)) for it in found]
+            ready = [(it, self._backlog.ready(it) if it.name not in without else 0) for it in found]
             gangs = _gangs(self._backlog, found)
             short = [it for it, count in ready if count and (gang := gangs.get(_group(it))) and gang.missing]
             left_out = {id(it) for it in short}
@@ -81,7 +80,7 @@ class Rounds:
             classes = [it for it, _ in opened]
             jobs, rows, behind = self._jobs(found, layout)
             kept = self._kept(classes, layout)
-            since = np.array([_since(it) for it in classes])
+            since = np.array([self._backlog.since(it) for it in classes])
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
                 names=[it.name for it in classes],
@@ -179,12 +178,19 @@ class Rounds:
             names=names,
             queue=queue,
             weight=np.ones(len(names)),
-            allocated=_allocated(classes, row, demand, len(names)),
+            allocated=self._allocated(classes, row, demand, len(names)),
             work=self._work(classes, row, demand, layout, len(names)),
             queue_names=queue_names,
             queue_weight=queue_weight,
         )
         return found, rows, self._behind([job for _, job in jobs])
+
+    def _allocated(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, jobs: int) -> Floats:
+        """Return what jobs hold [J, R], or will once what is released is bound."""
+        counts = np.array([self._backlog.held(it) for it in classes], dtype=np.float64)
+        held = np.zeros((jobs, demand.shape[1]))
+        np.add.at(held, row, demand * counts[:, np.newaxis])
+        return held
 
     def _work(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, layout: Layout, jobs: int) -> Floats:
         """Return what each job has left [J]: its pods that have not ended, and those that its owner has yet to make."""
@@ -213,7 +219,7 @@ class Rounds:
         places: dict[tuple[str, str], int] = {(job.queue, job.name): 0 for job in jobs}
         counts: dict[str, int] = {}
         for job in sorted(jobs, key=lambda job: (job.arrived, job.name)):
-            if self.tree.is_fifo(job.queue) and any(it.pods[Stage.READY] for it in job.classes.values()):
+            if self.tree.is_fifo(job.queue) and any(_waits(it) for it in job.classes.values()):
                 places[job.queue, job.name] = counts.get(job.queue, 0)
                 counts[job.queue] = places[job.queue, job.name] + 1
         return places
@@ -262,7 +268,7 @@ def _gangs(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, _Gang]:
         if name:
             known = backlog.groups.get(name)
             least[name] = max(least.get(name, 0), known.least if known is not None else it.like.identity.least)
-            started[name] = started.get(name, 0) + sum(len(it.pods[stage]) for stage in _HELD) + it.finished
+            started[name] = started.get(name, 0) + backlog.held(it) + it.finished
             ready[name] = ready.get(name, 0) + backlog.ready(it)
     wanted = {name: count - started[name] for name, count in least.items()}
     return {name: _Gang(count, max(count - ready[name], 0)) for name, count in wanted.items() if count > 0}
@@ -277,14 +283,5 @@ def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, _Gang]) -> tupl
     return row, np.array([gangs[name].least for name in names], dtype=np.int64)
 
 
-def _allocated(classes: Sequence[TaskClass], row: Rows, demand: Floats, jobs: int) -> Floats:
-    """Return what jobs hold [J, R], or will once what is released is bound."""
-    counts = np.array([sum(len(it.pods[stage]) for stage in _HELD) for it in classes], dtype=np.float64)
-    held = np.zeros((jobs, demand.shape[1]))
-    np.add.at(held, row, demand * counts[:, np.newaxis])
-    return held
-
-
-def _since(of: TaskClass) -> float:
-    oldest = next(iter(of.pods[Stage.READY].values()))
-    return max(oldest.created, of.released_at)
+def _waits(of: TaskClass) -> bool:
+    return bool(of.pods[Stage.READY] or of.pods[Stage.UNGATED])

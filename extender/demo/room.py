@@ -18,8 +18,9 @@ import msgspec
 import numpy as np
 from kubernetes.client import ApiClient
 
-from extender.adapters.kube import Api, Resource, Watch
+from extender.adapters.kube import Api
 from extender.adapters.objects import PodObject
+from extender.adapters.watching import Resource, Watch
 from extender.cluster.model import Event, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.snapshot import Floats, Rows
 from extender.controlplane import rest

@@ -5,6 +5,7 @@ Joins `cluster` (what there is) and `policy` (what is good). Pure: the control l
 
 from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, LocalityWait, Plan, Scheduler, Terms
 from extender.planner.planning import Planner, plan_once
+from extender.planner.scoring import Rating, alignments, owed_to_jobs, ratings
 from extender.planner.tuning import Policy
 
 __all__ = [
@@ -17,7 +18,11 @@ __all__ = [
     "Plan",
     "Planner",
     "Policy",
+    "Rating",
     "Scheduler",
     "Terms",
+    "alignments",
+    "owed_to_jobs",
     "plan_once",
+    "ratings",
 ]

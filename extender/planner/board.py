@@ -122,6 +122,23 @@ class Board:
         score = self._pick(visit)
         return (int(visit.rows[visit.picked]), score) if visit.picked >= 0 else _NOBODY
 
+    def rate(self, task_class: int, node: int) -> tuple[float, float, float] | None:
+        """Return what a class scores on one of the `nodes` now, its alignment, and the remote penalty's factor in that.
+
+        None where it does not fit.
+        """
+        visit = self._look(node)
+        places = (visit.rows == task_class).nonzero()[0].tolist()
+        if not places:
+            return None
+        aligned = self._aligned(visit)
+        score = self._scores(visit, aligned)[places[0]] - self.before.item(task_class)
+        return (
+            float(score),
+            float(aligned[places[0]]),
+            float(visit.factor[places[0]]) if visit.factor is not None else 1.0,
+        )
+
     def take(self, task_class: int, node: int) -> bool:
         """Place one task of the class on the node."""
         visit = self._visit

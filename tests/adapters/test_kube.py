@@ -11,8 +11,9 @@ import pytest
 import urllib3
 from kubernetes import client
 
-from extender.adapters import kube
-from extender.adapters.kube import Api, Refused, UnsupportedVersion, Watch, connect, nodes, pods
+from extender.adapters import watching
+from extender.adapters.kube import Api, Refused, UnsupportedVersion, connect
+from extender.adapters.watching import Watch, nodes, pods
 from extender.cluster.model import CapacityRule, Node, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.state import Ledger
 from extender.errors import ClusterError
@@ -135,7 +136,7 @@ class Played:
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     """Wait for nothing: how long pauses are has its own test."""
-    monkeypatch.setattr(kube, "_pause", lambda _fruitless: 0.0)
+    monkeypatch.setattr(watching, "_pause", lambda _fruitless: 0.0)
 
 
 # -- lists
@@ -351,7 +352,7 @@ def test_a_long_rough_day_leaves_the_right_totals():
 def pauses(monkeypatch):
     """How many fruitless rounds lay behind each pause."""
     rounds = []
-    monkeypatch.setattr(kube, "_pause", lambda fruitless: rounds.append(fruitless) or 0.0)
+    monkeypatch.setattr(watching, "_pause", lambda fruitless: rounds.append(fruitless) or 0.0)
     return rounds
 
 
@@ -376,7 +377,7 @@ def test_watches_that_end_at_once_are_not_reopened_without_a_pause(pauses):
 def test_a_pause_doubles_up_to_ten_seconds_however_many_rounds(monkeypatch):
     monkeypatch.undo()
     for fruitless, longest in ((0, 0), (1, 0.2), (2, 0.4), (3, 0.8), (6, 6.4), (7, 10), (2_000, 10)):
-        drawn = [kube._pause(fruitless) for _ in range(50)]
+        drawn = [watching._pause(fruitless) for _ in range(50)]
         assert all(longest / 2 <= pause <= longest for pause in drawn)
 
 
@@ -485,7 +486,7 @@ def test_an_object_is_posted_as_json():
     with served(answer) as api:
         api.post("/api/v1/namespaces/d/events", {"kind": "Event"})
     assert [(path, json.loads(text), kind) for path, text, kind in received] == [
-        ("/api/v1/namespaces/d/events", {"kind": "Event"}, "application/json")
+        ("/api/v1/namespaces/d/events?fieldManager=dovetail", {"kind": "Event"}, "application/json")
     ]
 
 

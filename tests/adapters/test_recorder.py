@@ -1,4 +1,4 @@
-"""Warning events in the background."""
+"""Events in the background."""
 
 import threading
 
@@ -7,6 +7,7 @@ import pytest
 from extender.adapters import recorder as module
 from extender.adapters.kube import Refused
 from extender.adapters.recorder import Recorder
+from extender.cluster.model import Pod
 from extender.errors import ClusterError
 
 
@@ -110,3 +111,29 @@ def test_many_threads_that_say_the_same_write_it_once():
     recorder.stop()
     recorder.run()
     assert len(board.posted) == 1
+
+
+def test_what_became_of_a_pod_is_one_normal_event_for_each_reason_and_key_whatever_the_words():
+    board, pod = Board(), Pod("u1", "shop", "web", {})
+    recorder = Recorder(board)
+    for reason, message, key in (("Held", "a", "no-room"), ("Held", "b", "no-room"), ("Held", "c", "gates")):
+        recorder.say(pod, reason, message, key)
+    recorder.say(pod, "Released", "d", "")
+    recorder.stop()
+    recorder.run()
+    said = [(event["type"], event["reason"], event["message"]) for _, event in board.posted]
+    assert said == [("Normal", "Held", "a"), ("Normal", "Held", "c"), ("Normal", "Released", "d")]
+    assert board.posted[0][0] == "/api/v1/namespaces/shop/events"
+    assert board.posted[0][1]["involvedObject"]["uid"] == "u1"
+
+
+def test_after_a_restart_what_became_of_a_pod_has_the_same_name_whatever_the_words():
+    names = []
+    for message in ("2 of 3", "1 of 3"):
+        board = Board()
+        recorder = Recorder(board)
+        recorder.say(Pod("u1", "shop", "web", {}), "Held", message, "gang")
+        recorder.stop()
+        recorder.run()
+        names.append(board.posted[0][1]["metadata"]["name"])
+    assert names[0] == names[1]

@@ -292,6 +292,15 @@ def test_refusals_are_counted_by_reason():
     assert extender.sample("dovetail_refusals_total", reason="node unknown to Dovetail") == 1
 
 
+def test_the_nodes_asked_about_are_counted_and_single_ones_can_be_told_apart():
+    extender = Extender("a", "b", "c")
+    extender.filter(pod(), "a")  # as kube-scheduler asks about a nominated node
+    extender.filter(pod(), "a", "b", "c")
+    assert extender.sample("dovetail_filter_nodes_bucket", le="1.0") == 1
+    assert extender.sample("dovetail_filter_nodes_count") == 2
+    assert extender.sample("dovetail_filter_nodes_sum") == 4
+
+
 def full():
     extender = Extender("a")
     extender.ledger.apply(landed("old", "a", network=80.0))

@@ -90,3 +90,9 @@ def test_an_event_names_the_pod_and_what_it_says():
     assert event["involvedObject"]["uid"] == "u1"
     assert (event["type"], event["reason"]) == ("Normal", "Reclaimed")
     assert event["message"] == "evicted so that queue b gets its fair share"
+
+
+def test_a_wake_up_changes_an_annotation_of_that_very_pod_and_its_text_differs_from_version_to_version(api):
+    PodWriter(api).wake(pod())
+    meta = {"uid": "u1", "annotations": {"dovetail.dev/turn": "42"}}
+    assert api.calls == [(PATH, {"metadata": meta}, MERGE_PATCH)]

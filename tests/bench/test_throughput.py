@@ -70,6 +70,12 @@ def test_every_size_has_its_rows_and_its_table():
     assert [table.row_count for table in found.tables] == [4, 4]
 
 
+def test_the_table_says_who_over_allocated_and_how_many_pods_are_on_their_nominated_node():
+    (table,) = report([run(GATES, 1, on_nominated=99), run(STOCK, 1, over_allocated=3)]).tables
+    assert "on the nominated node: 99.0 % of the pods" in table.caption
+    assert "over-allocated (node, dimension) pairs: stock 3, gates 0" in table.caption
+
+
 @pytest.mark.parametrize("contender", [STOCK, STOCK_ALL, GATES, FILTER])
 def test_only_dovetail_as_it_is_shipped_goes_without_a_name(contender):
     expected = "throughput.7" if contender is GATES else f"throughput.{contender.name}.7"

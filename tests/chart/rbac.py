@@ -21,6 +21,15 @@ DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
 
 EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 """The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
+ORDER_RULES = [
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]},
+    {
+        "apiGroups": ["scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"],
+        "resources": ["podgroups"],
+        "verbs": ["list", "watch"],
+    },
+]
+"""What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
 
 _RBAC_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 

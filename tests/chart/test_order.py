@@ -8,7 +8,7 @@ import yaml
 
 from charts.render import CHART, GATING_API, VALUES, template
 from extender.settings import parse
-from tests.chart.rbac import EVICT
+from tests.chart.rbac import EVICT, ORDER_RULES
 from tests.chart.test_chart import bindings_of, containers, only, pod_spec, with_values
 
 pytestmark = pytest.mark.chart
@@ -139,6 +139,13 @@ def test_control_has_these_rights_each_for_its_reason(objects):
         (("batch",), "jobs"): ["list", "watch"],
         (("scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), "podgroups"): ["list", "watch"],
     }
+
+
+def test_the_extender_may_read_jobs_and_pod_groups_only_where_it_keeps_the_order(helm, objects, mode):
+    by_filter = render(helm, with_values(mode, config__order="filter"))
+
+    before, after = (only(of, "ClusterRole", "dovetail-extender")["rules"] for of in (objects, by_filter))
+    assert after == before + ORDER_RULES
 
 
 @pytest.mark.parametrize("timeout", ["fairShareSeconds", "minimumShareSeconds"])

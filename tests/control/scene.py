@@ -8,6 +8,8 @@ from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.release import Pace, Releaser
 from extender.control.rounds import Rounds
+from extender.control.view import view
+from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Planner, Policy
 
@@ -37,11 +39,12 @@ def pod(name, cpu=100, *, queue="q", job=None, gates=(HOLD_GATE,), created=0.0, 
 class Scene:
     """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
 
-    def __init__(self, *nodes, queues=(), pace=None, policy=None):
-        self.written, self.refuse, self.told = [], set(), []
+    def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False):
+        self.written, self.refuse, self.told, self.sent = [], set(), [], {}
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
-        self.backlog = Backlog([OURS])
+        self.by_filter = by_filter
+        self.backlog = Backlog([OURS], by_filter=by_filter)
         self.pods = {}
         self.queues, self.pace, self.policy = queues, pace or Pace(), policy or Policy()
         self.apply(NodesListed(list(nodes)))
@@ -60,12 +63,13 @@ class Scene:
             run_soon=lambda write: write(),
             leads=lambda: self.leading,
             flight_time=lambda: self.now,
+            waker=Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None,
         )
 
     def restart(self):
         """Lose all that a process keeps, and list everything again."""
         nodes = list(self.backlog.nodes.values())
-        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS])
+        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS], by_filter=self.by_filter)
         self.apply(NodesListed(nodes))
         for known in self.pods.values():
             self.apply(PodSeen(known))
@@ -106,9 +110,24 @@ class Scene:
         self.now += seconds
         return self.releaser.step(self.now)
 
+    def view(self, seconds=0.0):
+        """Return the order as it is, by a whole plan."""
+        self.now += seconds
+        rounds = Rounds(self.backlog, self.queues, starved_after=self.policy.starved_after)
+        return view(self.backlog, rounds, Planner(self.policy, explain=True), self.ledger.snapshot(self.now), self.now)
+
+    def why(self):
+        """Return the reason of each held pod, by name."""
+        found = self.view().why
+        return {it.name: found[it.uid] for it in self.pods.values() if it.uid in found}
+
     def released(self):
         """Return the names of the pods that were released, in order."""
         return [name for verb, name, *_ in self.written if verb == "release"]
+
+    def told_to(self, verb):
+        """Return the writes of one kind."""
+        return [written for written in self.written if written[0] == verb]
 
     def nominated(self):
         return {name: where for verb, name, *rest in self.written if verb == "nominate" for where in rest}
@@ -127,13 +146,15 @@ class Scene:
         self._write("clear", pod)
         self.change(pod.name, nominated=None if pod.nominated == pod.promised else pod.nominated, promised=None)
 
+    def wake(self, pod):
+        self._write("wake", pod)
+        self.change(pod.name)
+
     def _write(self, verb, pod, *more):
         if (verb, pod.name) in self.refuse:
             raise ClusterError(f"{verb} {pod.name} is refused")
         self.written.append((verb, pod.name, *more))
 
-    def note_release(self, pod, how, waited):
+    def note_release(self, pod, node, how, waited):
         self.told.append((pod.name, how, waited))
-
-    def note_plan(self, made, plan, snapshot):
-        self.last_round = (made, plan, snapshot)
+        self.sent[pod.name] = node

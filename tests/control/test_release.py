@@ -213,6 +213,20 @@ class TestWhoIsFirst:
         scene.step()
         assert [sum(name[0] == q for name in scene.released()) for q in "abc"] == [2, 4, 6]
 
+    def test_shares_are_right_again_after_a_restart(self):
+        # 12 places, weights 1 and 2: 4 and 8. Queue a has 8 of them when the process dies; whatever ends goes to b.
+        queues = (Queue("a", 1), Queue("b", 2))
+        scene = Scene(node("n1", cpu=1200), queues=queues, pace=Pace(unbound_pods=100))
+        scene.see(*(pod(f"a{n}", queue="a", job="job-a", gates=(), node="n1") for n in range(8)))
+        scene.see(*(pod(f"b{n}", queue="b", job="job-b", gates=(), node="n1") for n in range(4)))
+        scene.see(*(pod(f"{q}-waits{n}", queue=q, job=f"job-{q}") for n in range(8) for q in "ab"))
+        scene.step()
+        scene.restart()
+        for name in [f"a{n}" for n in range(4)]:
+            scene.end(name)
+        scene.step(1)
+        assert [name[0] for name in scene.released()] == ["b"] * 4
+
     def test_a_higher_priority_goes_before_fairness(self):
         scene = Scene(node("n1", cpu=500), queues=(Queue("poor", 1), Queue("rich", 100)))
         scene.see(*(pod(f"poor{n}", queue="poor", priority=10) for n in range(4)))

@@ -93,6 +93,26 @@ def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client):
         assert sum(name.startswith("low") for name in workload.bound_pods(client)) == 2
 
 
+def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_while(control_plane, client):
+    with dovetail_on(control_plane), control_on(control_plane, control={"scaleUpAfterSeconds": 1}):
+        workload.create_nodes(client, equal_nodes(builders, 1))
+        workload.create_pods(client, [held("runs", cpu=12, queue="other")])
+        bound(client, 1)
+        # 5 of 16 cores: within a third, the share of each of three queues.
+        workload.create_pods(client, [held("needs-a-node", cpu=5, queue="mine"), held("too-large", cpu=17, queue="l")])
+
+        def refused():
+            conditions = workload.pod(client, "needs-a-node")["status"].get("conditions", ())
+            return any(it["type"] == "PodScheduled" and it["reason"] == "Unschedulable" for it in conditions)
+
+        workload.wait_until(refused, 20, "the pod to be unschedulable")
+        assert "nominatedNodeName" not in workload.pod(client, "needs-a-node")["status"]
+        assert workload.pod(client, "too-large")["spec"]["schedulingGates"] == [{"name": HOLD}]
+
+        workload.create_nodes(client, [builders.node("new", cpu=16, memory="64Gi")])
+        bound(client, 2)
+
+
 def test_a_gang_is_released_whole_or_not_at_all(control_plane, client):
     with dovetail_on(control_plane), control_on(control_plane):
         workload.create_nodes(client, equal_nodes(builders, 2))

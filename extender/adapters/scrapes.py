@@ -1,0 +1,73 @@
+"""What `dovetail serve` says of itself, read by others: its metrics, by its address or through the API server."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import urllib3
+from prometheus_client.parser import text_string_to_metric_families
+
+from extender.adapters.kube import Api
+from extender.errors import ClusterError
+
+NAME_LABEL = "app.kubernetes.io/name=dovetail"
+_PORT_NAME = "extender"
+_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Scrape:
+    """The samples of one /metrics by name and labels; `of` adds up those that match."""
+
+    source: str
+    samples: list[tuple[str, dict[str, str], float]] = field(default_factory=list)
+
+    def of(self, name: str, **labels: str) -> float:
+        """Return the sum of a metric's samples with these labels."""
+        return sum(value for found, told, value in self.samples if found == name and labels.items() <= told.items())
+
+    def knows(self, name: str) -> bool:
+        """Say whether there is such a metric."""
+        return any(found == name for found, _, _ in self.samples)
+
+
+def scraped(source: str, text: str) -> Scrape:
+    """Return what the text of /metrics says. Raises ClusterError where it is no such text."""
+    try:
+        families = list(text_string_to_metric_families(text))
+    except ValueError as error:
+        raise ClusterError(f"{source}: this is not the text of /metrics: {error}") from None
+    return Scrape(source, [(it.name, dict(it.labels), it.value) for family in families for it in family.samples])
+
+
+def by_address(url: str) -> Scrape:
+    """Return the metrics of the service at an address. Raises ClusterError."""
+    try:
+        reply = urllib3.request("GET", f"{url.rstrip('/')}/metrics", timeout=_SECONDS, retries=False)
+    except (urllib3.exceptions.HTTPError, ValueError) as error:
+        raise ClusterError(f"{url}: {error}") from None
+    if reply.status != 200:
+        raise ClusterError(f"{url}/metrics: {reply.status}")
+    return scraped(url, reply.data.decode(errors="replace"))
+
+
+def of_pods(api: Api, pods: Iterable[dict[str, Any]]) -> list[Scrape]:
+    """Return the metrics of each of these pods (as JSON) that serves the extender, through the API server.
+
+    Raises ClusterError where one cannot be asked.
+    """
+    found = []
+    for pod in pods:
+        port = _port(pod)
+        if port and pod.get("status", {}).get("phase") == "Running":
+            meta = pod["metadata"]
+            name = f"{meta['namespace']}/{meta['name']}"
+            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/metrics"
+            found.append(scraped(f"pod {name}", api.get(path, seconds=_SECONDS).data.decode(errors="replace")))
+    return found
+
+
+def _port(pod: dict[str, Any]) -> int | None:
+    """Return the port that the extender of a pod listens on; None where it has none."""
+    ports = (port for container in pod["spec"]["containers"] for port in container.get("ports", ()))
+    return next((int(port["containerPort"]) for port in ports if port.get("name") == _PORT_NAME), None)

@@ -1,0 +1,125 @@
+"""The cluster read once, for somebody who asks: the order by the functions of `control`, without talking to it.
+
+Whatever may not be read is noted in `unread`: who needs it says so, the others go on without.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from extender import settings as files
+from extender.adapters.kube import Api, Refused
+from extender.adapters.scrapes import NAME_LABEL
+from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups, pods
+from extender.app.ordering import POD_GROUPS, policy_of
+from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
+from extender.cluster.state import Ledger
+from extender.control.backlog import Backlog
+from extender.control.rounds import Rounds
+from extender.control.view import View, view
+from extender.errors import ClusterError
+from extender.planner import Planner
+from extender.settings import Settings
+
+SETTINGS_KEY = "dovetail.yaml"
+_Value = TypeVar("_Value")
+
+
+class NotAllowed(ClusterError):
+    """Something must be read that may not be."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads from one API server; what is refused is noted in `unread`, by name."""
+
+    api: Api
+    unread: dict[str, str] = field(default_factory=dict)
+
+    def objects(self, name: str, path: str) -> list[dict[str, Any]]:
+        """Return objects as JSON; none where they may not be read."""
+        return [msgspec.json.decode(raw) for raw in self._try(name, lambda: listed(self.api, path)[0]) or ()]
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Return our ConfigMaps, by namespace and name."""
+        params = [("labelSelector", NAME_LABEL)]
+        found = self._try("configmaps", lambda: self.api.read("/api/v1/configmaps", params)["items"]) or []
+        return sorted(found, key=lambda it: (it["metadata"]["namespace"], it["metadata"]["name"]))
+
+    def event(self, resource: Resource, *, optional: bool = False) -> Event | None:
+        """Return what a list says, as the event that a watch would bring; None where it may not be read."""
+        found = self._try(resource.name, lambda: listed(self.api, resource.path)[0], absent_is_fine=optional)
+        return None if found is None else resource.listed(found)
+
+    def _try(self, name: str, read: Callable[[], _Value], *, absent_is_fine: bool = False) -> _Value | None:
+        try:
+            return read()
+        except Refused as refusal:
+            if not (absent_is_fine and refusal.status == 404):
+                self.unread[name] = in_short(refusal)
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is there. `view` is None where pods or nodes may not be read; `told_by` says where settings come from."""
+
+    settings: Settings
+    told_by: str
+    view: View | None
+    pods: Sequence[Pod]
+    nodes: Sequence[Node]
+
+    def require(self, reader: Reader) -> View:
+        """Return the order. Raises NotAllowed where it cannot be known."""
+        if self.view is None:
+            why = "; ".join(f"{name}: {text}" for name, text in sorted(reader.unread.items()))
+            raise NotAllowed(f"nodes and pods of all namespaces must be readable for this: {why}")
+        return self.view
+
+
+def look(reader: Reader, told: Settings, told_by: str) -> Look:
+    """Read the cluster and plan once. Raises ClusterError where the API server cannot be reached."""
+    now = time.time()
+    seen_nodes = reader.event(nodes(told.capacity_rules()))
+    seen_pods = reader.event(pods())
+    others = [reader.event(jobs()), *(reader.event(pod_groups(path), optional=True) for path in POD_GROUPS)]
+    return Look(
+        settings=told,
+        told_by=told_by,
+        view=None if seen_nodes is None or seen_pods is None else _view(told, [seen_nodes, seen_pods, *others], now),
+        pods=seen_pods.pods if isinstance(seen_pods, PodsListed) else (),
+        nodes=seen_nodes.nodes if isinstance(seen_nodes, NodesListed) else (),
+    )
+
+
+def settings_of(reader: Reader, config: Path | None) -> tuple[Settings, str]:
+    """Return the settings of the file, else of the cluster's ConfigMap, else built in; and where they come from."""
+    if config is not None:
+        return files.load(config), str(config)
+    for it in reader.configurations():
+        if SETTINGS_KEY in it.get("data", {}):
+            name = f"ConfigMap {it['metadata']['namespace']}/{it['metadata']['name']}"
+            return files.read(it["data"][SETTINGS_KEY], name), name
+    why = reader.unread.get("configmaps", f"there is no ConfigMap labelled {NAME_LABEL}")
+    return Settings(), f"built-in settings ({why})"
+
+
+def in_short(refusal: Refused) -> str:
+    """Return what the API server said, without the JSON around it."""
+    return {401: "who you are is not accepted (401)", 403: "you may not (403)"}.get(refusal.status or 0, str(refusal))
+
+
+def _view(told: Settings, events: Sequence[Event | None], now: float) -> View:
+    ledger = Ledger(in_flight_seconds=told.control.assume_seconds)
+    backlog = Backlog(told.control.schedulers)
+    for event in events:
+        if event is not None:
+            backlog.apply(event, now)
+            ledger.apply(event)
+    rounds = Rounds(backlog, told.declared_queues(), starved_after=told.policy.starved_after_seconds)
+    return view(backlog, rounds, Planner(policy_of(told.policy), explain=True), ledger.snapshot(0.0), now)

@@ -1,0 +1,121 @@
+"""`dovetail explain`, `queues` and `doctor`: read the cluster, ask `control`'s own functions, return what to print."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from extender.adapters.kube import Refused, connect
+from extender.app import tables
+from extender.app.diagnosing import Diagnosis
+from extender.app.looking import Look, NotAllowed, Reader, in_short, look, settings_of
+from extender.app.ordering import policy_of
+from extender.cluster.model import Pod
+from extender.control.changes import changes_for
+from extender.control.explaining import HELD, case_of, explain, state_of
+from extender.control.findings import PROBLEM, findings
+from extender.control.queue_states import queue_states
+from extender.control.view import View
+from extender.errors import DovetailError
+
+
+class NoSuchPod(DovetailError):
+    """The pod that was asked about is not there, or its name cannot be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How to reach the cluster, which settings to go by (None: the cluster's own), and how to answer."""
+
+    kubeconfig: Path | None
+    config: Path | None
+    json: bool
+
+
+def explain_pod(asked: Asked, name: str) -> str:
+    """Return why a pod waits, or where it went. Raises DovetailError where that cannot be said."""
+    namespace, pod_name = _split(name)
+    reader, told, by = _begin(asked)
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod_name}"
+    try:
+        raw = reader.api.read(path)
+    except Refused as refusal:
+        if refusal.status == 404:
+            raise NoSuchPod(f"there is no pod {name}; accepted: NAMESPACE/NAME of one that exists") from None
+        raise NotAllowed(f"pod {name} cannot be read: {in_short(refusal)}") from None
+    seen = look(reader, told, by)
+    found = seen.require(reader)
+    pod = next((it for it in seen.pods if it.uid == raw["metadata"]["uid"]), None)
+    if pod is None:
+        raise NoSuchPod(f"pod {name} went away while it was looked at")
+    change = _changes(found, pod)
+    answer = explain(found, pod, policy_of(told.policy), change, _refusal(raw))
+    return (
+        _json({**msgspec.to_builtins(answer), **_sources(reader, seen)})
+        if asked.json
+        else "\n".join([tables.explanation(answer), *_notes(reader, seen)])
+    )
+
+
+def show_queues(asked: Asked) -> str:
+    """Return where all queues stand. Raises DovetailError where that cannot be said."""
+    reader, told, by = _begin(asked)
+    seen = look(reader, told, by)
+    found = queue_states(seen.require(reader))
+    if asked.json:
+        return _json({"queues": msgspec.to_builtins(found), **_sources(reader, seen)})
+    return "\n".join([tables.queues(found), *_notes(reader, seen)])
+
+
+def examine(asked: Asked, extender: str) -> tuple[str, bool]:
+    """Return what doctor found, and whether there is a problem."""
+    reader, told, by = _begin(asked)
+    seen = look(reader, told, by)
+    found = findings(Diagnosis(reader, extender).facts(seen))
+    sick = any(it.level == PROBLEM for it in found)
+    if asked.json:
+        return _json({"findings": msgspec.to_builtins(found), "settings": by}), sick
+    return f"{tables.findings(found)}\nsettings: {by}", sick
+
+
+def _begin(asked: Asked) -> tuple[Reader, Any, str]:
+    reader = Reader(connect(asked.kubeconfig))
+    told, by = settings_of(reader, asked.config)
+    return reader, told, by
+
+
+def _split(name: str) -> tuple[str, str]:
+    namespace, slash, pod = name.partition("/")
+    if not (namespace and slash and pod) or "/" in pod:
+        raise NoSuchPod(f"{name!r} is not the name of a pod; accepted: NAMESPACE/NAME")
+    return namespace, pod
+
+
+def _changes(found: View, pod: Pod) -> list[str]:
+    if state_of(pod, ours=found.backlog.has_place(pod)) != HELD:
+        return []
+    return changes_for(case_of(found, pod), found.why.get(pod.uid))
+
+
+def _refusal(raw: dict[str, Any]) -> str:
+    """Return what kube-scheduler said of a pod last."""
+    conditions = raw.get("status", {}).get("conditions", ())
+    return next(
+        (str(it.get("message", "")) for it in conditions if it["type"] == "PodScheduled" and it["status"] == "False"),
+        "",
+    )
+
+
+def _sources(reader: Reader, seen: Look) -> dict[str, Any]:
+    return {"settings": seen.told_by, "unread": reader.unread}
+
+
+def _notes(reader: Reader, seen: Look) -> list[str]:
+    """Return what the answer rests on."""
+    unread = sorted(reader.unread.items())
+    return ["", f"settings: {seen.told_by}", *(f"not read: {name}, {why}" for name, why in unread)]
+
+
+def _json(document: dict[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()

@@ -1,0 +1,141 @@
+"""What would have to change for a pod that waits to go on, in one sentence each."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from extender.control.amounts import amount, percent
+from extender.control.explaining import Case
+from extender.control.queue_shares import shares_of
+from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
+
+
+def changes_for(case: Case, reason: Reason | None) -> list[str]:
+    """Return what would have to be otherwise for a held pod with this reason."""
+    if reason is None:
+        return ["the next plan must look at it: it has just come"]
+    return _BY_KIND.get(reason.kind, _nothing)(case)
+
+
+def _nothing(_case: Case) -> list[str]:
+    return []
+
+
+def _gates(case: Case) -> list[str]:
+    return [f"the gate {gate} must be removed, by whoever set it" for gate in gates_of_others(case.pod)]
+
+
+def _gang(case: Case) -> list[str]:
+    group = case.pod.identity.group
+    there, least = group_size(case.view.backlog, group)
+    if there < least:
+        more = least - there
+        return [
+            f"{more} more {'pod' if more == 1 else 'pods'} of pod group {group} must be created ({there} of {least})"
+        ]
+    return [f"enough room for {least} pods of pod group {group} at once must be free", *_room(case)]
+
+
+def _pace(_case: Case) -> list[str]:
+    return ["nothing: pods go a few at a time (control.unboundPods); if it stays so, see `dovetail doctor`"]
+
+
+def _turn(case: Case) -> list[str]:
+    before = len(case.view.plan.assignments)
+    who = "the pod that the plan places now must have its node"
+    if before != 1:
+        who = f"the {before:,} pods that the plan places now must have their nodes"
+    return [f"{who}, and room be left or come free", *_room_now(case)]
+
+
+def _share(case: Case) -> list[str]:
+    queue = case.pod.identity.queue
+    share, fair = shares_of(case.view.made, case.view.snapshot).get(queue, (0.0, 0.0))
+    return [f"queue {queue} must fall below its fair share of {percent(fair)} (it has {percent(share)})", *_turn(case)]
+
+
+def _room_now(case: Case) -> list[str]:
+    """Say that there is room only until those before it are placed."""
+    where = int((case.allowed & (case.short <= 0).all(axis=1)).sum())
+    return [f"now {where:,} {'node has' if where == 1 else 'nodes have'} room for it, which goes to them"]
+
+
+def _room(case: Case) -> list[str]:
+    """Return how much more some node must have free: of those that could hold it, the one that lacks least."""
+    able = (case.allowed & case.large_enough).nonzero()[0]
+    short, axis = case.short[able], case.view.snapshot.layout.axis
+    lacking = short.any(axis=1)
+    if not len(able) or not lacking.all():
+        return []
+    capacity = case.view.snapshot.layout.capacity[able]
+    parts = np.divide(short, capacity, out=np.zeros_like(short), where=np.isfinite(capacity) & (capacity > 0))
+    nearest = int(np.lexsort((parts.max(axis=1), (short > 0).sum(axis=1)))[0])
+    needs = " and ".join(_more(axis[d], float(short[nearest, d])) for d in np.flatnonzero(short[nearest] > 0))
+    name = case.view.snapshot.layout.names[int(able[nearest])]
+    others = len(able) - 1
+    rest = (
+        f" (it lacks least), or enough on {'the other' if others == 1 else f'any of {others} others'}" if others else ""
+    )
+    return [f"{needs} free on node {name}{rest}"]
+
+
+def _more(name: str, value: float) -> str:
+    return f"{amount(name, value)} more" if name == "cpu" else f"{amount(name, value)} more {name}"
+
+
+def _too_large(case: Case) -> list[str]:
+    """Return what no node that allows it offers, and the most that one does."""
+    layout = case.view.snapshot.layout
+    offered = layout.capacity[case.allowed].max(axis=0, initial=0.0)
+    found = [
+        f"a node with {name} {amount(name, case.demand[d])} must be added (the most is {amount(name, offered[d])} now)"
+        for d, name in enumerate(layout.axis)
+        if case.demand[d] > offered[d]
+    ]
+    return found or ["a node that is large enough in all dimensions at once must be added"]
+
+
+def _barred(case: Case) -> list[str]:
+    """Return which of the pod's constraints how many nodes fail by themselves."""
+    nodes, where = list(case.view.backlog.nodes.values()), case.pod.constraints
+    selected = [it for it in nodes if all(it.labels.get(key) == value for key, value in where.selector)]
+    fitting = [
+        it
+        for it in selected
+        if where.terms is None or any(term and all(one.met(it.name, it.labels) for one in term) for term in where.terms)
+    ]
+    told = ",".join(f"{key}={value}" for key, value in where.selector)
+    if not selected:
+        return [f"a node must carry the labels of its node selector: {told}"]
+    if not fitting:
+        return [f"one of {len(selected)} nodes must meet its required node affinity"]
+    cordoned = sum(it.unschedulable for it in fitting)
+    tainted = len(fitting) - cordoned
+    return [
+        *([f"a taint that it does not tolerate must go from one of {tainted} nodes"] if tainted else []),
+        *([f"one of {cordoned} cordoned nodes must be uncordoned"] if cordoned else []),
+    ]
+
+
+def _reserved(case: Case) -> list[str]:
+    nodes = sorted(set(case.view.plan.carried.reserved.values()))
+    return [f"the tasks that have waited too long must start on the nodes reserved for them: {', '.join(nodes[:5])}"]
+
+
+def _no_nodes(_case: Case) -> list[str]:
+    return ["a node must be added"]
+
+
+_BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
+    GATES: _gates,
+    GANG: _gang,
+    PACE: _pace,
+    RELEASING: _nothing,
+    TURN: _turn,
+    SHARE: _share,
+    "no-room": _room,
+    "too-large": _too_large,
+    "barred": _barred,
+    "reserved": _reserved,
+    "no-nodes": _no_nodes,
+}

@@ -1,0 +1,287 @@
+"""One pod explained: where it is on its way, whose turn it is before, how nodes suit it, what would have to change.
+
+Everything comes from the same plan that the release loop would make (`view`), and from what the pod says itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.model import Pod
+from extender.cluster.resources import Amounts
+from extender.cluster.snapshot import Nominations
+from extender.control.backlog import Stage, TaskClass
+from extender.control.queue_shares import shares_of
+from extender.control.reasons import Reason, line_of
+from extender.control.view import View
+from extender.planner import Carried, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
+from extender.verdict import room_for
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
+MOST_NODES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """`before` pods of the whole order go first, `in_queue` of them of its own queue: by the plan, where that has it
+    `placed`; else by the same plan with all nodes empty, as nobody knows where room will come free. Not `reached`: not
+    even that plan places it, and more may go first.
+    """  # noqa: D205 - one sentence
+
+    placed: bool
+    before: int
+    in_queue: int
+    reached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerms:
+    """How one node suits the pod now, before anything else is placed; without a score where it is not in the plan.
+
+    `short` is what it has too little of, and by how much; `allowed` False where selectors, affinity, taints or a cordon
+    keep the pod away.
+    """
+
+    name: str
+    fits: bool
+    allowed: bool
+    alignment: float
+    short: Amounts = field(default_factory=dict)
+    remote: float | None = None
+    work: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a node has of one dimension: `offered` None where it does not limit it."""
+
+    allocated: float
+    offered: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where a pod is on its way and why. `node` is where it is or where the plan puts it; `ours` whether we chose it.
+
+    `work` is what its job has left, in seconds of the whole cluster; `owed` how far the job is below its fair share
+    (1: it has nothing).
+    """
+
+    pod: str
+    state: str
+    waited_seconds: float
+    demand: Amounts
+    priority: int
+    scheduler: str
+    queue: str = ""
+    share: float | None = None
+    fair_share: float | None = None
+    job: str = ""
+    work: float | None = None
+    owed: float | None = None
+    reason: Reason | None = None
+    position: Position | None = None
+    node: str | None = None
+    nominated: str | None = None
+    ours: bool | None = None
+    refusal: str = ""
+    nodes: Sequence[NodeTerms] = ()
+    use: Mapping[str, Use] = field(default_factory=dict)
+    change: Sequence[str] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One held or released pod beside the plan: its class, its row in the plan (-1: none), where it may go and what is
+    free for it [N, R].
+    """  # noqa: D205 - one sentence
+
+    view: View
+    pod: Pod
+    of: TaskClass | None
+    row: int
+    allowed: Mask
+    free: Floats
+    demand: Floats
+
+    @property
+    def short(self) -> Floats:
+        """How much nodes have too little of what it demands [N, R], 0 where enough."""
+        return np.where(self.demand > 0, np.maximum(self.demand - self.free, 0.0), 0.0)
+
+    @property
+    def large_enough(self) -> Mask:
+        """Which nodes would hold it if they were empty [N]."""
+        return np.asarray(((self.view.snapshot.layout.capacity >= self.demand) | (self.demand <= 0)).all(axis=1))
+
+
+def case_of(found: View, pod: Pod) -> Case:
+    """Return a pod's case."""
+    of = _class_of(found, pod)
+    row = next((row for row, it in enumerate(found.made.classes) if it is of), -1)
+    layout = found.snapshot.layout
+    allowed = found.rounds.allowed(pod, layout)
+    return Case(found, pod, of, row, allowed, room_for(found.snapshot, pod), layout.vector(pod.demand))
+
+
+def state_of(pod: Pod, *, ours: bool) -> str:
+    """Return where a pod is on its way; `ours` says whether it has a place in the order."""
+    if pod.finished:
+        return FINISHED
+    if pod.node is not None:
+        return BOUND
+    if pod.leaving:
+        return LEAVING
+    if pod.held:
+        return HELD
+    return RELEASED if ours else OTHERS
+
+
+def position_of(case: Case, policy: Policy) -> Position | None:
+    """Return a held pod's place in the order; None where the plan does not know it, or it can never be placed."""
+    if case.of is None or case.row < 0 or not (case.allowed & case.large_enough).any():
+        return None
+    found = case.view
+    line = line_of(found.backlog, case.of)
+    if case.pod.uid not in line:
+        return None
+    index = line.index(case.pod.uid)
+    rows = found.plan.assignments.task_class.tolist()
+    placed = rows.count(case.row) > index
+    if not placed:
+        rows = _order_if_empty(found, policy)
+    reached = rows.count(case.row) > index
+    before = rows[: _nth(rows, case.row, index)] if reached else rows
+    mine = sum(found.made.classes[row].job.queue == case.of.job.queue for row in before)
+    return Position(placed, len(before), mine, reached)
+
+
+def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTerms]:
+    """Return the best nodes for a pod: those where it fits by score, then those that lack least."""
+    found, names = case.view, case.view.snapshot.layout.names
+    rated: dict[int, Rating] = {}
+    if case.row >= 0:
+        made = found.made.waiting
+        rated = {it.node: it for it in ratings(policy, found.snapshot, made, found.carried, case.row)}
+    aligned = alignments(policy, found.snapshot, case.demand, case.free)
+    short, lacks = case.short, _lacks(case)
+    fits = case.allowed & (lacks <= 0)
+    score = np.array([rated[row].score if row in rated else aligned[row] for row in range(len(names))])
+    order = np.lexsort((np.arange(len(names)), -score, lacks, ~case.allowed))
+    axis = found.snapshot.layout.axis
+    return [
+        NodeTerms(
+            name=names[row],
+            fits=bool(fits[row]),
+            allowed=bool(case.allowed[row]),
+            alignment=float(aligned[row]),
+            short={axis[d]: float(short[row, d]) for d in np.flatnonzero(short[row] > 0)},
+            remote=rated[row].remote if row in rated else None,
+            work=rated[row].work if row in rated else None,
+            score=rated[row].score if row in rated else None,
+        )
+        for row in order[:most].tolist()
+    ]
+
+
+def use_of(found: View, node: str) -> dict[str, Use]:
+    """Return what a node has allocated and offers, by dimension."""
+    layout, row = found.snapshot.layout, found.snapshot.layout.rows.get(node)
+    if row is None:
+        return {}
+    held, offered = found.snapshot.allocated[row].tolist(), layout.capacity[row].tolist()
+    return {
+        name: Use(has, of if np.isfinite(of) else None)
+        for name, has, of in zip(layout.axis, held, offered, strict=True)
+        if has > 0 or np.isfinite(of)
+    }
+
+
+def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusal: str = "") -> Explanation:
+    """Return all that there is to say of a pod; `change` (`changes.changes_for`) says what would have to be otherwise.
+
+    `refusal` is what kube-scheduler said of it last.
+    """
+    case = case_of(found, pod)
+    state = state_of(pod, ours=found.backlog.has_place(pod))
+    share, fair = shares_of(found.made, found.snapshot).get(pod.identity.queue, (None, None))
+    waits = state in (HELD, RELEASED)
+    placed = found.places(pod)
+    jobs = found.made.waiting.jobs
+    job, owed = _job_row(case), None
+    if job is not None:
+        owed = float(owed_to_jobs(policy, found.snapshot, found.made.waiting, found.carried)[job])
+    return Explanation(
+        pod=f"{pod.namespace}/{pod.name}",
+        state=state,
+        waited_seconds=max(found.now - pod.created, 0.0) if pod.node is None else 0.0,
+        demand=dict(pod.demand),
+        priority=pod.priority,
+        scheduler=pod.scheduler,
+        queue=pod.identity.queue if state != OTHERS else "",
+        share=share,
+        fair_share=fair,
+        job=pod.identity.job if state != OTHERS else "",
+        work=float(jobs.work[job]) if job is not None else None,
+        owed=owed,
+        reason=found.why.get(pod.uid) if state == HELD else None,
+        position=position_of(case, policy) if state == HELD else None,
+        node=pod.node or (placed[1] if placed else pod.nominated),
+        nominated=pod.promised or pod.nominated,
+        ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
+        refusal=refusal if state == RELEASED else "",
+        nodes=terms_of(case, policy) if waits and len(found.snapshot.layout.names) else (),
+        use=use_of(found, pod.node) if pod.node else {},
+        change=change,
+        problem=pod.problem,
+    )
+
+
+def _class_of(found: View, pod: Pod) -> TaskClass | None:
+    for of in found.backlog.classes():
+        if of.job.queue == pod.identity.queue and any(pod.uid in of.pods[stage] for stage in Stage):
+            return of
+    return None
+
+
+def _order_if_empty(found: View, policy: Policy) -> list[int]:
+    """Return who would be placed, class by class in order, if everything that runs had gone, with its shares."""
+    layout = found.snapshot.layout
+    nothing = np.zeros(layout.capacity.shape)
+    empty = replace(found.snapshot, allocated=nothing, in_flight=nothing, nominations=_no_nominations(len(layout.axis)))
+    carried = Carried(deficits=found.carried.deficits)
+    plan = plan_once(policy, empty, found.made.waiting, found.now, carried)
+    return list(plan.assignments.task_class.tolist())
+
+
+def _no_nominations(dimensions: int) -> Nominations:
+    return Nominations((), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), np.zeros((0, dimensions)))
+
+
+def _nth(rows: Sequence[int], row: int, index: int) -> int:
+    """Return where a row stands for the time after `index` others."""
+    return [place for place, it in enumerate(rows) if it == row][index]
+
+
+def _job_row(case: Case) -> int | None:
+    """Return the row of a pod's job; of one in a FIFO queue, that of the queue."""
+    if case.of is None:
+        return None
+    queue, names = case.of.job.queue, list(case.view.made.waiting.jobs.names)
+    name = f"{queue}|" if case.view.rounds.tree.is_fifo(queue) else f"{queue}|{case.of.job.name}"
+    return names.index(name) if name in names else None
+
+
+def _lacks(case: Case) -> Floats:
+    """Return the greatest part of its capacity that each node lacks [N]; infinite where it is not large enough."""
+    capacity = case.view.snapshot.layout.capacity
+    finite = np.isfinite(capacity) & (capacity > 0)
+    parts = np.divide(case.short, capacity, out=np.zeros_like(case.short), where=finite).max(axis=1, initial=0.0)
+    return np.where(case.large_enough, parts, np.inf)

@@ -1,0 +1,141 @@
+"""Why a pod waits: what the planner says of its class, and what only the loop and the API server know."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.eligibility import Constraints
+from extender.cluster.model import HOLD_GATE, Pod
+from extender.cluster.snapshot import Snapshot
+from extender.control.backlog import Backlog, Stage, TaskClass
+from extender.control.queue_shares import shares_of
+from extender.control.rounds import Round, Rounds
+from extender.planner import HELD_KINDS, Plan
+from extender.verdict import judge
+
+GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace", "turn", "share"
+KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE)
+"""All kinds: the planner's; gates of others; being released; paced; others go first; others are below their share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a pod waits: one of `KINDS`, and words. The same state gives the same words."""
+
+    kind: str
+    text: str
+
+
+IS_RELEASING = Reason(RELEASING, "its turn has come: it is being released")
+IS_PACED = Reason(PACE, "its turn has come; few may be on their way to their nodes at once")
+OTHERS_FIRST = Reason(TURN, "it would fit, but others go first")
+HIGHER_FIRST = Reason(TURN, "it would fit, but pods of higher priority go first")
+BELOW_SHARE_FIRST = Reason(SHARE, "it would fit, but its queue has its share: queues below theirs go first")
+
+_WOULD_FIT_OTHERWISE = ("no-room", "gang", "reserved", "input")
+"""What the planner says may only be so because of what it placed before."""
+
+
+def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> dict[str, Reason]:
+    """Return why each held pod waits, by UID; `plan` is the whole plan of what `made` says, with its reasons."""
+    classes = _Classes(rounds, snapshot, made, plan)
+    with backlog.lock:  # held no longer than copying takes: the watches and the release loop want it
+        found = {pod.uid: _gated(pod) for pod in backlog.at(Stage.GATED)}
+        found.update((pod.uid, IS_RELEASING) for pod in backlog.at(Stage.NOMINATED))
+        claimed = (backlog.pod(uid) for uid in backlog.releasing)
+        found.update((pod.uid, IS_RELEASING) for pod in claimed if pod is not None and pod.held)
+        lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
+        gangs = {group: _gang(backlog, group) for group in {it.like.identity.group for it in made.short}}
+    for of, line in lines:
+        placed = classes.placed(of)
+        found.update((uid, IS_PACED) for uid in line[:placed])
+        if line[placed:] and (reason := classes.reason(of, gangs)) is not None:
+            found.update((uid, reason) for uid in line[placed:])
+    return found
+
+
+class _Classes:
+    """What a plan says of each class."""
+
+    def __init__(self, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> None:
+        self._rounds, self._snapshot, self._made, self._plan = rounds, snapshot, made, plan
+        self._row = {id(of): row for row, of in enumerate(made.classes)}
+        self._short = {id(of) for of in made.short}
+        self._placed = np.bincount(plan.assignments.task_class, minlength=len(made.classes)).tolist()
+        self._room: dict[tuple[object, ...], bool] = {}
+        self._shares = shares_of(made, snapshot)
+        rows = sorted(set(plan.assignments.task_class.tolist()))
+        self._going = [made.classes[row] for row in rows]
+
+    def placed(self, of: TaskClass) -> int:
+        """Return how many of a class the plan places."""
+        row = self._row.get(id(of))
+        return 0 if row is None else int(self._placed[row])
+
+    def reason(self, of: TaskClass, gangs: Mapping[str, Reason]) -> Reason | None:
+        """Return why those of a class wait that the plan does not place; None where it knew nothing of them yet."""
+        if id(of) in self._short:
+            return gangs[of.like.identity.group]
+        row = self._row.get(id(of))
+        said = None if row is None else self._plan.held.get(row)
+        if said is None:
+            return None
+        if self._going and said.kind in _WOULD_FIT_OTHERWISE and self._had_room(of):
+            return self._turn(of)
+        return Reason(said.kind, said.text)
+
+    def _had_room(self, of: TaskClass) -> bool:
+        """Say whether one of a class fits somewhere before anything is placed."""
+        like = of.like
+        key: tuple[Constraints | object, ...] = (tuple(sorted(like.demand.items())), like.constraints, like.priority)
+        if key not in self._room:
+            allowed = self._rounds.allowed(like, self._snapshot.layout)
+            self._room[key] = bool((judge(self._snapshot, like).passed & allowed).any())
+        return self._room[key]
+
+    def _turn(self, of: TaskClass) -> Reason:
+        if all(it.like.priority > of.like.priority for it in self._going):
+            return HIGHER_FIRST
+        share, fair = self._shares.get(of.job.queue, (0.0, 1.0))
+        others = [it for it in self._going if it.job.queue != of.job.queue]
+        if share >= fair and len(others) == len(self._going):
+            return BELOW_SHARE_FIRST
+        return OTHERS_FIRST
+
+
+def line_of(backlog: Backlog, of: TaskClass) -> list[str]:
+    """Return the pods of a class that may be released, in the order in which they will be."""
+    return [uid for uid in of.pods[Stage.READY] if uid not in backlog.releasing]
+
+
+def group_size(backlog: Backlog, group: str) -> tuple[int, int]:
+    """Return how many pods a pod group has that have not ended badly, and how many it must start together."""
+    members = [it for it in backlog.classes() if it.like.identity.group == group]
+    known = backlog.groups.get(group)
+    least = known.least if known is not None else max((it.like.identity.least for it in members), default=0)
+    return sum(it.unfinished + it.finished for it in members), least
+
+
+def gates_of_others(pod: Pod) -> Sequence[str]:
+    """Return a pod's gates that are not ours, sorted."""
+    return sorted(gate for gate in pod.gates if gate != HOLD_GATE)
+
+
+def counted(found: Mapping[str, Reason]) -> dict[str, int]:
+    """Return how many pods wait for which kind of reason, for all kinds."""
+    counts = dict.fromkeys(KINDS, 0)
+    for reason in found.values():
+        counts[reason.kind] += 1
+    return counts
+
+
+def _gated(pod: Pod) -> Reason:
+    return Reason(GATES, f"waits for gates of others: {', '.join(gates_of_others(pod))}")
+
+
+def _gang(backlog: Backlog, group: str) -> Reason:
+    there, least = group_size(backlog, group)
+    if there >= least:
+        return Reason(GANG, f"not all {least} pods of its pod group may start yet: gates of others hold some")
+    return Reason(GANG, f"its pod group has {there} of {least} pods")

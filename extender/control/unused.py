@@ -1,0 +1,38 @@
+"""Turns that nobody comes for: after a while room is no longer kept for them.
+
+kube-scheduler refuses pods for reasons that a plan does not know (volumes, affinity between pods, other extenders), and
+never asks about them. Such a pod would keep its turn, and everybody else waiting, for ever.
+"""
+
+from collections.abc import Mapping, Set
+
+
+class Unused:
+    """Follows the turns of task classes by name; times in seconds, of any clock.
+
+    `refused_seconds` is how long a turn may last of which all pods were refused before, `untried_seconds` where some
+    were never tried: those kube-scheduler will come to, but for what it does not schedule at all.
+    """
+
+    def __init__(self, *, refused_seconds: float, untried_seconds: float, again_seconds: float = 30.0) -> None:
+        self._refused, self._untried, self._again = refused_seconds, untried_seconds, again_seconds
+        self._since: dict[str, float] = {}
+        self._out: dict[str, float] = {}
+
+    def note(self, turns: Mapping[str, bool], now: float) -> None:
+        """Take in which classes have turns now, and whether some of their pods were never tried."""
+        self._since = {name: self._since.get(name, now) for name in turns}
+        for name, untried in turns.items():
+            if now - self._since[name] >= (self._untried if untried else self._refused):
+                self._out[name] = now
+
+    def use(self, name: str) -> None:
+        """Note that somebody of the class came: its turns count again, and from now on."""
+        self._since.pop(name, None)
+        self._out.pop(name, None)
+
+    def out(self, now: float) -> Set[str]:
+        """Return the classes that are left out of plans now; each gets another chance after a while."""
+        for name in [name for name, since in self._out.items() if now - since > self._again]:
+            self.use(name)
+        return self._out.keys()

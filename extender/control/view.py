@@ -1,0 +1,49 @@
+"""The order as it is at one moment, by one whole plan: what events, metrics and the user's commands are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from extender.cluster.model import Pod
+from extender.cluster.snapshot import Snapshot
+from extender.control.backlog import Backlog
+from extender.control.reasons import Reason, line_of, reasons
+from extender.control.rounds import Round, Rounds
+from extender.planner import Carried, Plan, Planner
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`plan` places as many as fit, whatever the pace; `why` says by UID why held pods wait that it does not place, or
+    that are not to be released yet. `carried` is what that plan was handed.
+    """  # noqa: D205 - one sentence
+
+    backlog: Backlog
+    rounds: Rounds
+    snapshot: Snapshot
+    made: Round
+    plan: Plan
+    now: float
+    carried: Carried = field(default_factory=Carried)
+    why: Mapping[str, Reason] = field(default_factory=dict)
+
+    def places(self, pod: Pod) -> tuple[int, str] | None:
+        """Return the place of a held pod in the plan, 0 the first, and the node that it is to go to; None for none."""
+        taken: dict[int, list[int]] = {}
+        for place, row in enumerate(self.plan.assignments.task_class.tolist()):
+            taken.setdefault(row, []).append(place)
+        for row, of in enumerate(self.made.classes):
+            line = line_of(self.backlog, of)
+            if pod.uid in line and line.index(pod.uid) < len(taken.get(row, ())):
+                place = taken[row][line.index(pod.uid)]
+                return place, self.snapshot.layout.names[int(self.plan.assignments.node[place])]
+        return None
+
+
+def view(backlog: Backlog, rounds: Rounds, planner: Planner, snapshot: Snapshot, now: float) -> View:
+    """Plan once, with reasons, over all that waits at `now` seconds since the epoch; `planner` explains."""
+    carried = planner.carried
+    with backlog.lock:
+        made = rounds.next(snapshot.layout, now)
+    plan = planner.plan(snapshot, made.waiting, now)
+    why = reasons(backlog, rounds, snapshot, made, plan)
+    return View(backlog, rounds, snapshot, made, plan, now, carried, why)

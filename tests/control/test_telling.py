@@ -1,0 +1,166 @@
+"""Which events pods get: few, once, and only for those that have waited."""
+
+from extender.control.observing import MOST_QUEUES, Observer
+from extender.control.reasons import Reason
+from extender.control.rounds import Rounds
+from extender.control.telling import Teller
+from extender.planner import Carried
+from tests.control.scene import Scene, node, pod
+
+NO_ROOM = Reason("no-room", "no room")
+GATES = Reason("gates", "waits for others")
+
+
+class Paper:
+    """Takes events as a recorder does."""
+
+    def __init__(self):
+        self.said, self.warned = [], []
+
+    def say(self, pod, reason, message, key):
+        self.said.append((pod.name, reason, message))
+
+    def warn(self, kind, namespace, name, uid, message):
+        self.warned.append((name, message))
+
+
+def scene_of(*pods):
+    scene = Scene(node("n1"))
+    scene.see(*pods)
+    return scene, Paper()
+
+
+def teller_of(scene, paper, **options):
+    """Return one that has looked once already, when nobody was held: at 50, as seconds go here."""
+    teller = Teller(paper, 10.0, **options)
+    teller.tell(scene.backlog, {}, 50.0)
+    return teller
+
+
+def whys(scene, reason):
+    return {it.uid: reason for it in scene.pods.values() if it.gates}
+
+
+def test_a_pod_is_told_once_for_each_kind_of_reason():
+    scene, paper = scene_of(pod("a"))
+    teller = teller_of(scene, paper)
+    for tens, why in enumerate((NO_ROOM, NO_ROOM, GATES, GATES, Reason("no-room", "other words"), NO_ROOM)):
+        teller.tell(scene.backlog, whys(scene, why), 100.0 + 10 * tens)
+    assert paper.said == [("a", "Held", "no room"), ("a", "Held", "waits for others")]
+
+
+def test_a_reason_that_passes_is_not_told():
+    scene, paper = scene_of(pod("a"))
+    teller = teller_of(scene, paper)
+    for second, why in ((100, NO_ROOM), (101, GATES), (110, GATES), (110.5, NO_ROOM)):
+        teller.tell(scene.backlog, whys(scene, why), second)
+    assert paper.said == [("a", "Held", "no room")]
+
+
+def test_one_that_has_just_begun_waits_as_long_before_it_tells_of_what_it_finds():
+    scene, paper = scene_of(pod("a"))
+    teller = Teller(paper, 10.0)
+    for second, why in ((100, GATES), (101, NO_ROOM), (110, NO_ROOM)):
+        teller.tell(scene.backlog, whys(scene, why), second)
+    assert paper.said == []
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 111)
+    assert paper.said == [("a", "Held", "no room")]
+
+
+def test_a_pod_that_hardly_waited_is_told_nothing_not_even_that_it_was_released():
+    scene, paper = scene_of(pod("a", created=95.0))
+    teller = teller_of(scene, paper)
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 104.9)
+    teller.note_release(scene.pods["a"], "n1", 9.9)
+    teller.tell(scene.backlog, {}, 106.0)
+    assert paper.said == []
+
+
+def test_a_pod_that_was_told_that_it_is_held_is_told_that_it_was_released():
+    scene, paper = scene_of(pod("a"))
+    teller = teller_of(scene, paper)
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    teller.note_release(scene.pods["a"], "n1", 101.4)
+    teller.note_release(scene.pods["a"], "n1", 101.4)
+    teller.tell(scene.backlog, {}, 102.0)
+    assert paper.said[1:] == [("a", "Released", "released to n1, after 101 s")]
+
+
+def test_a_release_without_a_node_says_so():
+    scene, paper = scene_of(pod("a"))
+    teller = teller_of(scene, paper)
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    teller.note_release(scene.pods["a"], None, 101.4)
+    teller.tell(scene.backlog, {}, 102.0)
+    assert paper.said[-1][2] == "released without a node, for kube-scheduler to find one, after 101 s"
+
+
+def test_no_more_are_told_than_the_rate_allows_and_the_oldest_first():
+    # 2 a second, 25 in a burst: 25 at first, then 2 more after a second, however many wait.
+    scene, paper = scene_of(*(pod(f"p{n:02}", created=float(n)) for n in reversed(range(40))))
+    teller = teller_of(scene, paper, per_second=2.0)
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    assert [name for name, *_ in paper.said] == [f"p{n:02}" for n in range(25)]
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 101.0)
+    assert len(paper.said) == 27
+
+
+def test_releases_keep_to_the_same_rate_and_none_is_forgotten():
+    scene, paper = scene_of(*(pod(f"p{n:02}") for n in range(25)))
+    teller = teller_of(scene, paper, per_second=2.0)
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    for it in scene.pods.values():
+        teller.note_release(it, "n1", 100.0)
+    for second in range(1, 6):
+        teller.tell(scene.backlog, {}, 100.0 + second)
+        assert len(paper.said) == 25 + 2 * second
+
+
+def test_a_pod_that_is_held_no_longer_is_not_told():
+    scene, paper = scene_of(pod("a"))
+    why = whys(scene, NO_ROOM)
+    scene.change("a", gates=())
+    teller_of(scene, paper).tell(scene.backlog, why, 100.0)
+    assert paper.said == []
+
+
+def test_broken_annotations_of_held_pods_are_warned_of_in_the_words_of_serve():
+    scene, paper = scene_of(pod("a", problem="broken"), pod("b", gates=(), problem="broken", node="n1"))
+    Teller(paper, 1e9).tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    assert paper.warned == [("a", "broken; placed by its requests")]
+
+
+def observer_of(scene, paper, after=10.0):
+    return Observer(
+        ledger=scene.ledger,
+        backlog=scene.backlog,
+        rounds=Rounds(scene.backlog, scene.queues, starved_after=120.0),
+        policy=scene.policy,
+        teller=Teller(paper, after),
+        carried=Carried,
+        flight_time=lambda: scene.now,
+    )
+
+
+def test_the_observer_counts_reasons_shares_and_the_oldest_wait_and_tells():
+    # Of 1,000 of CPU q holds 900; the only queue's fair share is all.
+    scene, paper = scene_of(pod("runs", 900, gates=(), node="n1"), pod("a", 200, created=40.0), pod("b", 200))
+    observer = observer_of(scene, paper)
+    assert observer.look(100.0) >= 1.0
+    assert observer.seen.held["no-room"] == 2
+    assert observer.seen.shares == {"q": (0.9, 1.0)}
+    assert observer.seen.oldest == {"q": 100.0}
+    assert paper.said == [], "it has just begun: who knows for how long the reason has been there"
+    observer.look(110.0)
+    assert {name for name, *_ in paper.said} == {"a", "b"}
+    observer.look_away()
+    assert (observer.seen.held, observer.seen.shares, observer.seen.oldest) == ({}, {}, {})
+
+
+def test_only_so_many_queues_are_shown_those_with_most_pods_first():
+    scene, paper = scene_of(*(pod(f"p{n}", queue=f"q{n:04}") for n in range(MOST_QUEUES + 5)))
+    scene.see(pod("one-more", queue=f"q{MOST_QUEUES + 4:04}"))
+    observer = observer_of(scene, paper, after=1e9)
+    observer.look(100.0)
+    assert len(observer.seen.shares) == len(observer.seen.oldest) == MOST_QUEUES
+    assert f"q{MOST_QUEUES + 4:04}" in observer.seen.shares
