@@ -51,10 +51,10 @@ class Cluster:
 
     def machines(self) -> Machines:
         """Return the machines: a slot is a core, 2 GiB, and disk for one scan; racks are filled one after the other."""
-        reads = self.slots * _rate()
+        reads = float(self.slots * round(_rate()))
         row = np.zeros(len(DIMENSIONS))
         row[DIMENSIONS.index(CPU)], row[DIMENSIONS.index(MEMORY)] = self.slots * _SLOT_CORES, self.slots * _SLOT_BYTES
-        row[[_READ, _WRITE]] = np.ceil(reads)
+        row[[_READ, _WRITE]] = reads
         row[[_IN, _OUT]] = np.ceil(reads * self.network)
         racks = np.arange(self.nodes) * self.racks // self.nodes if self.racks else None
         return Machines(name=self.name, capacity=np.tile(row, (self.nodes, 1)), racks=racks)
