@@ -152,6 +152,51 @@ def validate_config(file: Path) -> None:
     click.echo(f"{file}: valid ({found.api_version} {found.kind}, rule {found.placement.rule})")
 
 
+@cli.command()
+@click.option(
+    "--target", type=click.FloatRange(0, 1, max_open=True), help="The part of tasks to start near their input."
+)
+@click.option("--wait", type=click.FloatRange(0), help="Instead: what so many seconds of waiting come to.")
+@click.option("--tasks", default=20, show_default=True, type=click.IntRange(1), help="Tasks of a job.")
+@click.option("--nodes", default=100, show_default=True, type=click.IntRange(1), help="Nodes of the cluster.")
+@click.option("--replicas", default=3, show_default=True, type=click.IntRange(1), help="Copies of each input.")
+@click.option(
+    "--slots", default=8.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Tasks per node."
+)
+@click.option(
+    "--task-seconds", default=20.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Length of a task."
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    help="Measured: how many places free up per second under load.  [default: nodes x slots / task-seconds]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def locality(
+    target: float | None,
+    wait: float | None,
+    tasks: int,
+    nodes: int,
+    replicas: int,
+    slots: float,
+    task_seconds: float,
+    rate: float | None,
+    as_json: bool,
+) -> None:
+    """Say how long a job should wait for room near its input (Delay Scheduling, equation 2).
+
+    From a target to the chances D that it lets pass and the wait W1, or with --wait from a wait to the locality.
+    """
+    from extender.app import calculating
+
+    if (target is None) == (wait is None):
+        raise click.UsageError("give either --target or --wait")
+    freed = rate or calculating.rate_of(nodes, slots, task_seconds)
+    asked = calculating.Question(tasks, nodes, replicas, freed, target, wait)
+    found = calculating.answer(asked)
+    click.echo(calculating.as_json(found) if as_json else calculating.words(asked, found))
+
+
 cli.add_command(bench)
 cli.add_command(control_plane)
 cli.add_command(demo)

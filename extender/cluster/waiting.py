@@ -96,11 +96,15 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs, for reservations [T]: on which node, until when it is expected to, what it holds there [T, R]."""
+    """What runs, for reservations [T]: on which node, until when it is expected to, what it holds there [T, R].
+
+    `seconds` [T]: what it is expected to take from its start to its end (None: not known of any).
+    """
 
     node: Rows
     ends_at: Floats
     demand: Floats
+    seconds: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +115,18 @@ class Waiting:
     that it reads at its peak, from `inputs`; `duration` [C] its expected seconds; `count` [C] how many wait, 0 allowed;
     `since` [C] when the class became able to run or last had a task started, whichever is later; `finished` [C] the
     part of its stage that is done, in [0, 1]. `left_seconds` is the least time that all that is left, waiting or
-    running, keeps the cluster busy: by the resource of which it needs most (infinite: not known).
+    running, keeps the cluster busy: by the resource of which it needs most (infinite: not known). `topology` [L, N]: in
+    which rack, zone, ... each node is, the smallest first, -1 for none (None: nobody knows); `level_names` are what
+    these levels are called, the node itself first.
 
     The rest is for real clusters; None: there is no such thing. `priority` [C] is the value of its PriorityClass:
     higher ones go first, before fairness. `behind` [C] is how many jobs of its FIFO queue come before it (0 in a fair
     queue); such a queue is one row of `jobs`, whatever its jobs. `barred` [C, N] are the nodes that the class may not
     use. `gang` [C] is the row of its gang, -1 for none; of gang g a plan starts at least `gang_least[g]` tasks [G] over
-    all its classes, or none: what of its minimum does not run yet.
+    all its classes, or none: what of its minimum does not run yet. `preferred` [C, N] says how far each node is from
+    what the class reads or prefers: 0 for the nodes themselves, then level by level; alike where it prefers none. It
+    counts for classes without `Blocks`. `waits_as` [C] is the name under which a class waits for locality (None: its
+    job's; to be given where a row of `jobs` is a queue).
     """
 
     names: Sequence[str]
@@ -137,3 +146,7 @@ class Waiting:
     barred: NDArray[np.bool_] | None = None
     gang: Rows | None = None
     gang_least: Counts | None = None
+    topology: Rows | None = None
+    level_names: Sequence[str] = ("node", "rack", "zone")
+    preferred: Counts | None = None
+    waits_as: Sequence[str] | None = None

@@ -1,6 +1,7 @@
 """The command `dovetail experiment`: the papers' experiments again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PLAIN_WIDTH = 120
-_TITLE = "The experiments of Tetris"
 
 
 @click.group()
@@ -64,22 +64,85 @@ def tetris(
 
     scale = QUICK if quick else FULL
     chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
-    known = [part.name for part in chosen]
+    _check_names(only, [part.name for part in chosen])
+    wanted = [part for part in chosen if not only or part.name in only]
+    sections, skipped = _run(wanted, processes or usable_cores())
+    _tell(_Told("The experiments of Tetris", scale.about, sections, skipped), as_json=as_json, report=report)
+
+
+@experiment.command()
+@click.option("--quick", is_flag=True, help="A small form, about a minute: to see that it works, not to quote.")
+@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 2; quick: 1]")
+@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
+@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
+@click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+)
+@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
+def delay(
+    quick: bool,
+    seeds: int | None,
+    first_seed: int,
+    as_json: bool,
+    report: Path | None,
+    only: tuple[str, ...],
+    traces: Path | None,
+    processes: int | None,
+) -> None:
+    """Run the experiments of the Delay Scheduling paper: small jobs, sticky slots, waits, job sizes, Yahoo's traces.
+
+    All runs are simulated, by the planner that the cluster runs. What cannot run is named with its reason, and the rest
+    is done.
+    """
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from extender.experiments.delay import parts
+    from extender.experiments.delay_scales import FULL, QUICK
+    from extender.experiments.trying import trials_of, try_parts
+    from extender.report import progress
+    from extender.sim.parallel import usable_cores
+
+    scale = QUICK if quick else FULL
+    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
+    _check_names(only, [part.name for part in chosen])
+    wanted = [part for part in chosen if not only or part.name in only]
+    with progress.together(list(trials_of(wanted)), "Simulating") as show:
+        sections, skipped = try_parts(wanted, processes=processes or usable_cores(), show=show)
+    _tell(_Told("The experiments of Delay Scheduling", scale.about, sections, skipped), as_json=as_json, report=report)
+
+
+def _check_names(only: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in only if name not in known]
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(known)}", param_hint="--only")
-    wanted = [part for part in chosen if part.name in (only or known)]
-    sections, skipped = _run(wanted, processes or usable_cores())
-    for it in skipped:
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an experiment came to, and what of it could not be done."""
+
+    title: str
+    about: str
+    sections: "Sequence[Section]"
+    skipped: "Sequence[Skipped]"
+
+
+def _tell(told: _Told, *, as_json: bool, report: Path | None) -> None:
+    """Print what an experiment came to, write its report, and end with an error if something failed that should not."""
+    for it in told.skipped:
         click.echo(f"{it.part}: skipped: {it.reason}" + (f"\n{it.trace}" if it.trace else ""), err=True)
     if report:
         from extender.experiments import page
 
-        page.write(report, _TITLE, scale.about, sections, [f"{it.part}: skipped: {it.reason}" for it in skipped])
-    _print_json(sections) if as_json else _print_tables(scale.about, sections)
+        lines = [f"{it.part}: skipped: {it.reason}" for it in told.skipped]
+        page.write(report, told.title, told.about, told.sections, lines)
+    _print_json(told.sections) if as_json else _print_tables(told.about, told.sections)
     if report:
         click.echo(f"report: {report.resolve()}", err=as_json)
-    if not sections or any(it.trace for it in skipped):
+    if not told.sections or any(it.trace for it in told.skipped):
         raise DovetailError("not everything could be run")
 
 

@@ -30,6 +30,26 @@ def panels(name: str, spots: Spots, panels: Mapping[str, Mapping[str, Sequence[S
     return svg(f"{spots.name}-{name}", (_WIDE, 3.3), (1, len(panels)), draw)
 
 
+def curves(
+    name: str,
+    places: Sequence[float],
+    by_label: Mapping[str, Sequence[Seeds]],
+    unit: str,
+    x: str,
+    labels: Sequence[str],
+) -> str:
+    """Return a curve for each label over the places, which have these `labels`, else their numbers."""
+
+    def draw(axes: Sequence[Axes]) -> None:
+        spots = Spots(name, x, list(labels) or [f"{place:g}" for place in places], places)
+        for (label, seeds), colour in zip(by_label.items(), COLOURS, strict=False):
+            _draw_curve(axes[0], spots, seeds, label, colour)
+        finish(axes[0], "", unit, x)
+        _name_spots(axes[0], spots)
+
+    return svg(name, (_WIDE, 3.4), (1, 1), draw)
+
+
 def changes(name: str, by_baseline: Mapping[str, Floats], title: str) -> str:
     """Return the CDF of job-time changes against each baseline (Tetris, figures 4a and 7)."""
     return svg(f"{name}-changes", (_WIDE, 3.4), (1, 1), lambda axes: draw_changes(axes[0], by_baseline, title))

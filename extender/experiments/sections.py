@@ -20,17 +20,21 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with an id: ours over the seeds, and the paper's, which may be unknown."""
+    """One number with an id: ours over the seeds, and the paper's, which may be unknown; in percent, or times (x)."""
 
     id: str
     ours: Seeds
     paper: float | None = None
     note: str = ""
+    unit: str = "%"
 
     def row(self) -> Row:
         """Return it as programs read it: the mean of the seeds, their range in the note."""
-        spread = f"{self.ours.low:.1f} to {self.ours.high:.1f} over {len(self.ours.values)} seeds"
-        return Row(self.id, round(self.ours.mean, 2), "%", self.paper, "; ".join(filter(None, (spread, self.note))))
+        digits = 1 if self.unit == "%" else 2
+        spread = f"{self.ours.low:.{digits}f} to {self.ours.high:.{digits}f} over {len(self.ours.values)} seeds"
+        return Row(
+            self.id, round(self.ours.mean, 2), self.unit, self.paper, "; ".join(filter(None, (spread, self.note)))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,14 @@ def show(console: Console, sections: Sequence[Section]) -> None:
 def cells(figure: Figure) -> tuple[str, ...]:
     """Return a number as a line of HEADS."""
     paper = "" if figure.paper is None else f"{figure.paper:g}"
-    return (figure.id, paper, *(_one(value) for value in (figure.ours.mean, figure.ours.low, figure.ours.high)))
+    ours = figure.ours
+    return (figure.id, paper, *(_one(value, figure.unit) for value in (ours.mean, ours.low, ours.high)))
 
 
-def _one(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.1f}"
+def _one(value: float, unit: str) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.1f}" if unit == "%" else f"{value:.2f}{unit}"
 
 
 def _table(listing: Listing) -> Table:

@@ -3,7 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, Plan, Scheduler, Terms
+from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, LocalityWait, Plan, Scheduler, Terms
 from extender.planner.planning import Planner, plan_once
 from extender.planner.scoring import Rating, alignments, owed_to_jobs, ratings
 from extender.planner.tuning import Policy
@@ -14,6 +14,7 @@ __all__ = [
     "Carried",
     "Held",
     "HeldKind",
+    "LocalityWait",
     "Plan",
     "Planner",
     "Policy",

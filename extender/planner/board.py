@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
+from extender.planner.locality import Locality
 from extender.planner.plan import Carried
 from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
@@ -31,7 +32,13 @@ class Board:
     """One plan on its way; a `matching.Table`. Its own arrays, nobody else's: resources [R, N], classes [C, N]."""
 
     def __init__(
-        self, policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carried, classes: Prepared
+        self,
+        policy: Policy,
+        snapshot: Snapshot,
+        waiting: Waiting,
+        carried: Carried,
+        classes: Prepared,
+        now: float = 0.0,
     ) -> None:
         """Take what `prepared` made of this snapshot's layout and what waits."""
         self.policy, self.snapshot, self.waiting, self.classes = policy, snapshot, waiting, classes
@@ -46,6 +53,9 @@ class Board:
         self.alive = waiting.count > 0
         self.work = waiting.jobs.work[waiting.job]
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
+        self.locality: Locality | None = None
+        if policy.locality_waits or waiting.preferred is not None:
+            self.locality = Locality(policy, waiting, classes, carried, now, self.sources.local)
         self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
             self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
@@ -76,7 +86,8 @@ class Board:
     def nodes(self) -> Iterator[int]:
         """Yield the open nodes where something fits, those with the most room first.
 
-        While patient, nobody reads from elsewhere what could start beside its block; afterwards it is only about them.
+        While patient, nobody reads from elsewhere what could start beside its block, or farther from it than it could;
+        afterwards it is only about them.
         """
         self._visit = None
         rows = (self.alive if self.patient else self.spared & self.alive).nonzero()[0]
@@ -84,7 +95,11 @@ class Board:
         if not len(nodes):
             return
         near, far = self.fits(rows, nodes)
-        if self.patient:
+        if self.patient and self.locality is not None:
+            farther = self.locality.farther(rows, nodes, near, far)
+            self.spared[rows] = farther.any(axis=1)
+            near, far = near & ~farther, far & ~farther
+        elif self.patient:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
         self._column = {node: column for column, node in enumerate(nodes.tolist())}
@@ -130,6 +145,8 @@ class Board:
         if visit is None or visit.node != node or visit.picked < 0 or visit.rows[visit.picked] != task_class:
             self._visit = None
             return self._place(task_class, node, near=self._reads_there(task_class, node), starved=False)
+        if self.locality is not None:
+            self.locality.pass_over(visit)
         taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), starved=False)
         if taken:
             visit.follow(self._limit(node))
@@ -208,6 +225,8 @@ class Board:
             if np.count_nonzero(near) < len(rows):
                 factor = remote_factor(~near, penalty=self.policy.remote_penalty)
         visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
+        if self.locality is not None and (remote := self.locality.look(visit)).any():
+            visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
         if self.waiting.behind is not None:
             visit.line_up(self.waiting.job[rows], self.waiting.behind[rows])
         return visit
@@ -221,14 +240,20 @@ class Board:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
         aligned = self._aligned(visit)
         scores = self._scores(visit, aligned)
-        fits = visit.fits if visit.behind is None else visit.heads()
-        picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
-        if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
-            picked = int(np.where(fits, scores, -np.inf).argmax())
+        picked = self._next(visit, scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
         visit.picked = picked
+        if picked < 0:
+            return -np.inf
         score = scores.item(picked)
         self._latest = score - self.before.item(visit.rows[picked]), aligned.item(picked)
         return float(score)
+
+    def _next(self, visit: Visit, scores: Floats) -> int:
+        fits = visit.heads(visit.fits)
+        picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
+        if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
+            picked = int(np.where(fits, scores, -np.inf).argmax())
+        return picked
 
     def _aligned(self, visit: Visit) -> Floats:
         free = self.free[:, visit.node]
@@ -283,8 +308,12 @@ class Board:
 
     def _place(self, task_class: int, node: int, *, near: bool, starved: bool) -> bool:
         """Take a task's demand of the node, and of its sources; False, and its class is out, if they have no room."""
-        found = self.sources.take(task_class, node, near=near)
+        locality = self.locality
+        within = locality.within(task_class, node) if locality is not None and not near else ()
+        found = self.sources.take(task_class, node, near=near, within=within)
         if found is None:
+            if locality is not None:
+                locality.found_no_source(task_class)
             if self.sources.nobody_can(task_class):
                 self.sources.dead.add(task_class)
                 self._out(task_class)
@@ -300,11 +329,14 @@ class Board:
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
-        factor = 1.0 if near else self._remote_factor
+        level = int(not near and source >= 0)
+        if locality is not None:
+            level = locality.start(task_class, node, source, near=near)
+        factor = self._remote_factor if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])
         owed = self.turns.owed_to(task_class)
-        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved)
+        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved, level)
         self.taken.add((task_class, node, task, source), terms)
         self._used.add(node)
         self.turns.count(task_class)

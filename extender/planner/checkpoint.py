@@ -11,7 +11,8 @@ def checkpoint(board: Board) -> Callable[[], None]:
     It may be called again and again.
     """
     free, left, closed, reserved = board.free.copy(), board.left.copy(), board.closed.copy(), board.reserved.copy()
-    parts = [part.checkpoint() for part in (board.sources, board.turns, board.taken)]
+    kept = (board.sources, board.turns, board.taken, board.locality)
+    parts = [part.checkpoint() for part in kept if part is not None]
 
     def undo() -> None:
         board.free[:], board.left[:], board.closed[:] = free, left, closed

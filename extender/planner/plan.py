@@ -1,5 +1,6 @@
 """What a plan says, and what one plan hands to the next."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
@@ -14,10 +15,11 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "no-room", "input", "reserved"]
+HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved"]
 HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
-"""All kinds of reasons: no nodes at all; none allows it, or is large enough; not all of its gang fits; none that allows
-it has enough free; what it reads cannot be read fast enough; what has room is reserved."""
+"""All kinds of reasons: no nodes at all; none allows it, or is large enough; not all of its gang fits; it waits for
+room near its input; none that allows it has enough free; what it reads cannot be read fast enough; what has room is
+reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Terms:
     `score` = `alignment` (already times `remote`, the penalty's factor) - eps x `work` (the job's remaining work).
     `owed` is how far its job was below its fair share (1: had nothing); `barrier` says that it went first as one of the
     last tasks of its stage, `starved` that it had waited too long.
+    `level` is how far from its input it starts: 0 on a node that has it, or where it is all the same.
     """
 
     score: Floats
@@ -55,14 +58,33 @@ class Terms:
     owed: Floats
     barrier: Mask
     starved: Mask
+    level: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class LocalityWait:
+    """How a job waits for locality: the level of its last start, and for how long it was passed over since.
+
+    `seconds` are up to the plan that says so; of the time from there to the next plan at most `counts` seconds are
+    added: 0 if it was not passed over, infinite if room that it could use stays empty.
+    """
+
+    level: int = 0
+    seconds: float = 0.0
+    counts: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What one plan hands to the next: reserved nodes by class name, deficits by job name. Losing it loses no task."""
+    """What one plan hands to the next. Losing it loses no task.
+
+    Reserved nodes by class name, deficits by job name, waits for locality by `Waiting.waits_as` and when that was.
+    """
 
     reserved: Mapping[str, str] = field(default_factory=dict)
     deficits: Mapping[str, float] = field(default_factory=dict)
+    locality: Mapping[str, LocalityWait] = field(default_factory=dict)
+    planned_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +97,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do now. `held` says why tasks of a class still wait, by its row; only where it was asked for."""
+    """What to do now. `held` says why tasks of a class still wait, by its row; only where it was asked for.
+
+    `again_at`: when to plan again even if nothing has happened, as somebody's wait for locality ends; infinite: never.
+    """
 
     assignments: Assignments
     terms: Terms | None = None
     held: Mapping[int, Held] = field(default_factory=dict)
     carried: Carried = field(default_factory=Carried)
+    again_at: float = math.inf
 
 
 class Scheduler(Protocol):

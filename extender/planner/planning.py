@@ -56,7 +56,7 @@ def _plan(
     explain: bool,
     most: int | None = None,
 ) -> Plan:
-    board = Board(policy, snapshot, waiting, carried, classes)
+    board = Board(policy, snapshot, waiting, carried, classes, now)
     board.most = most if waiting.gang is None else None
     gangs, waited, order = Gangs(waiting), now - waiting.since, levels(waiting)
     higher = np.zeros(len(waited), dtype=np.bool_)
@@ -70,9 +70,16 @@ def _plan(
         else:
             fill(board, waited, level)
     deficits = dict(zip(waiting.jobs.names, board.turns.deficit.tolist(), strict=True))
+    waits, again_at = board.locality.outcome(now, np.array(board.left) > 0) if board.locality else ({}, np.inf)
     return Plan(
         assignments=board.taken.assignments(),
         terms=board.taken.terms(),
         held=held(board, gangs) if explain else {},
-        carried=Carried(board.reserved, deficits if policy.sharing == DEFICIT else {}),
+        carried=Carried(
+            board.reserved,
+            deficits if policy.sharing == DEFICIT else {},
+            waits,
+            now,
+        ),
+        again_at=again_at,
     )

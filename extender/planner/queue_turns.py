@@ -16,7 +16,10 @@ Mask = NDArray[np.bool_]
 
 
 class QueueTurns:
-    """The queues [Q] of jobs [J]; `used` [J, R] is what jobs have, in parts of the cluster."""
+    """The queues [Q] of jobs [J]; `used` [J, R] is what jobs have, in parts of the cluster.
+
+    `part` [Q] is what each may have until its turn is over.
+    """
 
     def __init__(self, jobs: Jobs, used: Floats, active: Mask) -> None:
         self._queue, self._of = jobs.queue, jobs.queue.tolist()
@@ -26,14 +29,14 @@ class QueueTurns:
         self._fair = np.where(there, jobs.queue_weight, 0.0)
         self._used = np.zeros((queues, used.shape[1]))
         np.add.at(self._used, jobs.queue, used)
-        self._part = np.full(queues, np.inf)
+        self.part = np.full(queues, np.inf)
 
     def jobs(self, wanting: Mask) -> Mask:
         """Return those of the jobs that want something [J] whose queue may be served now."""
         if not self.several:
             return wanting
         queues = np.bincount(self._queue, weights=wanting, minlength=len(self._fair)) > 0
-        turn, self._part = shares.in_proportion(self._used.max(axis=1, initial=0.0), self._fair, queues)
+        turn, self.part = shares.in_proportion(self._used.max(axis=1, initial=0.0), self._fair, queues)
         return np.asarray(wanting & turn[self._queue])
 
     def count(self, job: int, takes: Floats) -> bool:
@@ -43,7 +46,7 @@ class QueueTurns:
         queue = self._of[job]
         used = self._used[queue]
         used += takes
-        return bool(used.max() > self._part[queue])
+        return bool(used.max() > self.part[queue])
 
     def used(self) -> Floats:
         """Return a copy of what queues have."""

@@ -1,9 +1,12 @@
 """Why tasks still wait, in words that a user understands."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
+from extender.planner.locality import Locality
 from extender.planner.plan import Floats, Held, Mask
 
 _BARRED = "node selector, affinity, taints or cordons"
@@ -30,6 +33,8 @@ def _reason(board: Board, gangs: Gangs, index: int) -> Held:
     gang = int(gangs.of[index])
     if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
         return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
+    if board.locality is not None and board.locality.waits.passed_over(index):
+        return Held("locality", _locality(board, board.locality, index))
     short = _short(board.free.T, demand)
     if short[allowed].any(axis=1).all():
         return Held("no-room", _no_room(board, short, allowed))
@@ -59,6 +64,21 @@ def _gang(least: int, waits: int) -> str:
     if waits < least:
         return f"its gang of {least} is not complete: only {waits} wait"
     return f"its gang of {least} does not fit in one plan"
+
+
+def _locality(board: Board, locality: Locality, index: int) -> str:
+    """Return what it waits for, and for how long at most: nothing that changes while it waits at one level."""
+    waits, nearness, names = locality.waits, locality.nearness, board.waiting.level_names
+    level = int(waits.may[index])
+    nodes = nearness.preferred_nodes(index, level)
+    own = f"{_level_name(names, level)}-local"
+    after = waits.until_beyond(index)
+    beyond = "anywhere" if level + 1 >= nearness.anywhere else f"{_level_name(names, level + 1)} level"
+    return f"waits for {own} room: {nodes} such nodes, all full; {beyond} once it was passed over for {after:g} s"
+
+
+def _level_name(names: Sequence[str], level: int) -> str:
+    return names[level] if level < len(names) else f"level-{level}"
 
 
 def _no_room(board: Board, short: Mask, allowed: Mask) -> str:

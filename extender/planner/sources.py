@@ -101,9 +101,10 @@ class Sources:
         needs = classes.rate_needs[classes.rates_row[task_class]]
         return bool(np.count_nonzero(free[DISK_READ] < needs) or np.count_nonzero(free[NETWORK_OUT] < needs) > 1)
 
-    def take(self, task_class: int, node: int, *, near: bool) -> tuple[int, int] | None:
+    def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
 
+        A block comes from the first of `within` (sets of nodes [N]) that has a source with room, from anywhere without.
         Returns its index in Blocks and the node it reads from (-1 and -1 where it reads no block); None, and nothing
         is taken, where no source has room.
         """
@@ -111,15 +112,22 @@ class Sources:
         if inputs is None:
             return -1, -1
         if isinstance(inputs, Blocks):
-            return self._take_block(inputs, task_class, node, near=near)
+            return self._take_block(inputs, task_class, node, near=near, within=within)
         return (-1, -1) if self._take_spread(task_class, node) else None
 
-    def _take_block(self, inputs: Blocks, task_class: int, node: int, *, near: bool) -> tuple[int, int] | None:
+    def _take_block(
+        self, inputs: Blocks, task_class: int, node: int, *, near: bool, within: Sequence[Mask]
+    ) -> tuple[int, int] | None:
         free, local, source = self._free, self.local[task_class], node
         if not near:
             rate = self._classes.reading[task_class]
             room = np.where(local > 0, self.lending(), -np.inf)
             room[node] = -np.inf
+            for nodes in within:
+                among = np.where(nodes, room, -np.inf)
+                if among.max() >= rate or nodes is within[-1]:
+                    room = among
+                    break
             source = int(room.argmax())
             if room[source] < rate or free[NETWORK_IN, node] < rate:
                 return None

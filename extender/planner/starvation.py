@@ -17,7 +17,8 @@ def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
     """Give one task of each starved class a node at once, or reserve one (`board.reserved`: class name -> node name).
 
     Starved are those of `may` [C] that have `waited` [C] for long. None of them leaves disks to shuffles: else each
-    could wait for the other for ever.
+    could wait for the other for ever. One that has room, but farther from its input than it may start yet, is passed
+    over like any other: nothing is reserved for what could start.
     """
     board.sources.keeping = False
     empty: Sources | None = None
@@ -41,9 +42,17 @@ def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
 
 
 def _start(board: Board, index: int, preferred: int) -> bool:
-    """Place one task where it fits: on its reserved node, else on an open one with its block or the most room."""
+    """Place one task where it fits: on its reserved node, else on an open one with its block or the most room.
+
+    Returns whether that was done, or the class waits for a nearer node.
+    """
     open_nodes = (~board.closed).nonzero()[0]
     near, far = board.fits(np.array([index]), open_nodes)
+    if board.locality is not None:
+        fits = bool((near | far).any())
+        near, far = board.locality.keep_near(index, open_nodes, near, far)
+        if fits and not (near | far).any():
+            return True
     places = open_nodes[(near | far)[0]]
     room = board.room(places)
     if not board.classes.own[index]:

@@ -6,20 +6,23 @@ import numpy as np
 
 from extender.planner.plan import Assignments, Terms
 
+TermsOfOne = tuple[float, float, float, float, float, bool, bool, int]
+"""Score, alignment, remote, work, owed, barrier, starved, level."""
+
 
 class Taken:
     """The assignments of a plan on its way."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[int, int, int, int]] = []
-        self._terms: list[tuple[float, float, float, float, float, bool, bool]] = []
+        self._terms: list[TermsOfOne] = []
 
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._pairs)
 
-    def add(self, pair: tuple[int, int, int, int], terms: tuple[float, float, float, float, float, bool, bool]) -> None:
-        """Add (task class, node, task, source) and (score, alignment, remote, work, owed, barrier, starved)."""
+    def add(self, pair: tuple[int, int, int, int], terms: TermsOfOne) -> None:
+        """Add (task class, node, task, source) and what made it so (`TermsOfOne`)."""
         self._pairs.append(pair)
         self._terms.append(terms)
 
@@ -39,6 +42,6 @@ class Taken:
 
     def terms(self) -> Terms:
         """Return why."""
-        terms = np.array(self._terms, dtype=np.float64).reshape(-1, 7)
-        score, alignment, remote, work, owed, last, starved = terms.T
-        return Terms(score, alignment, remote, work, owed, last > 0, starved > 0)
+        terms = np.array(self._terms, dtype=np.float64).reshape(-1, 8)
+        score, alignment, remote, work, owed, last, starved, level = terms.T
+        return Terms(score, alignment, remote, work, owed, last > 0, starved > 0, level.astype(np.intp))

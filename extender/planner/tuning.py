@@ -1,5 +1,6 @@
 """The tuning of the planner, checked."""
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -25,6 +26,10 @@ class Policy:
     `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
     the cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the
     part `small` of all work; infinite prefers none.
+    `locality_waits`: for how many seconds a job may be passed over until it starts on the rack of its input, beyond
+    that, ... and in the end anywhere (Delay Scheduling); () for no waiting. Being passed over for others counts for at
+    most `pass_counts` seconds; where room stays empty, all time counts. Tasks of at least `long_task` seconds, or of
+    unknown duration, stay away from nodes that run more than the mean number of such; infinite: nobody does.
     `starved_after` seconds without a start a class gets its next task first, or a node reserved; at most
     `reservable` of all nodes at once.
     """
@@ -41,6 +46,9 @@ class Policy:
     headroom: float = 0.1
     tail: float = 0.25
     small: float = 0.15
+    locality_waits: tuple[float, ...] = ()
+    pass_counts: float = 3.0
+    long_task: float = math.inf
     starved_after: float = 120.0
     reservable: float = 0.05
 
@@ -55,6 +63,12 @@ class Policy:
         for name, below in (("fairness", 1.0), ("small", 1.0), ("remote_penalty", 1.0), ("headroom", 1.0)):
             if not 0 <= getattr(self, name) < below:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: at least 0, below {below:g}")
+        if not all(0 <= wait < math.inf for wait in self.locality_waits):
+            raise SettingsError(f"locality_waits: {self.locality_waits!r}; accepted: seconds, each 0 or more")
+        if not self.pass_counts > 0:
+            raise SettingsError(f"pass_counts: {self.pass_counts!r}; accepted: seconds above 0")
+        if not self.long_task > 0:
+            raise SettingsError(f"long_task: {self.long_task!r}; accepted: seconds above 0, infinite for none")
         if not self.tail > 0:
             raise SettingsError(f"tail: {self.tail!r}; accepted: above 0, infinite for none")
         if not (self.srtf >= 0 and self.kappa > 0 and 0 < self.reservable <= 1 and 0 <= self.barrier <= 1):

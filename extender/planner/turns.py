@@ -14,6 +14,7 @@ from extender.policy import shares
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _MEMORY = DIMENSIONS.index("memory")
 
@@ -80,16 +81,26 @@ class Turns:
         elif self._queues.count(job, self._takes[task_class]) or owed < self._least or self._wanting[job] <= 0:
             self._elect()
 
+    def elected(self, classes: Rows) -> Mask:
+        """Return whose turn it would be if only these classes wanted something [C]."""
+        wanting = np.zeros(len(self._wanting), dtype=np.bool_)
+        wanting[self._job[classes]] = True
+        parts = self._queues.part
+        turn, _ = self._choose(wanting & (self._wanting > 0))
+        self._queues.part = parts
+        return np.asarray(turn[self._job])
+
     def _elect(self) -> None:
         """Settle which jobs may be served now, and how little owed a job may be to stay among them."""
-        self._least = -np.inf
-        wanting = self._wanting > 0
-        if self._policy.sharing == DEFICIT:
-            turn = shares.most_owed(self.deficit, wanting, kappa=self._policy.kappa)
-        elif self._policy.fairness > 0:
-            wanting = self._queues.jobs(wanting)
-            turn, self._least = shares.first_in_line(self.owed, wanting, fairness=self._policy.fairness)
-        else:
-            turn = wanting
+        turn, self._least = self._choose(self._wanting > 0)
         self.classes = turn[self._job]
         self.changes += 1
+
+    def _choose(self, wanting: Mask) -> tuple[Mask, float]:
+        """Return which of the jobs that want something may be served [J], and what the least of them is owed."""
+        if self._policy.sharing == DEFICIT:
+            return shares.most_owed(self.deficit, wanting, kappa=self._policy.kappa), -np.inf
+        if self._policy.fairness > 0:
+            wanting = self._queues.jobs(wanting)
+            return shares.first_in_line(self.owed, wanting, fairness=self._policy.fairness)
+        return wanting, -np.inf

@@ -26,9 +26,11 @@ class Visit:
         "factor",
         "fits",
         "job",
+        "levels",
         "near",
         "needs",
         "node",
+        "passed",
         "per_unit",
         "picked",
         "pull",
@@ -51,14 +53,34 @@ class Visit:
         self.picked = self.turned = -1
         self.job = rows
         self.behind: Counts | None = None
+        self.levels: Counts | None = None
+        self.passed: Mask | None = None
+
+    def open_to(self, may: Counts) -> Mask:
+        """Return those that fit and may start at the level that this node is for them; `may` [C]."""
+        return self.fits if self.levels is None else self.fits & (self.levels <= may[self.rows])
+
+    def ahead(self, waits: Mask, going: Mask, scores: Floats) -> Mask:
+        """Return those that wait [k] for a nearer node and would have gone before the one that is picked.
+
+        Before it are those further to the front of its line, and of other lines those with a higher score that nobody
+        of the `going` [k] of their line is before.
+        """
+        ahead = waits & (scores > scores[self.picked])
+        if self.behind is not None:
+            foremost = np.full(self.job.max(initial=-1) + 1, np.iinfo(np.int64).max)
+            np.minimum.at(foremost, self.job[going], self.behind[going])
+            in_line = waits & (self.behind < self.behind[self.picked])
+            ahead = np.where(self.job == self.job[self.picked], in_line, ahead & (self.behind <= foremost[self.job]))
+        return np.asarray(ahead)
 
     def line_up(self, job: Rows, behind: Counts) -> None:
         """Take where they stand in line."""
         self.job, self.behind = job, behind
 
-    def heads(self) -> Mask:
-        """Return those that fit here and have nobody of their line before them who does."""
-        return self.fits if self.behind is None else at_the_head(self.job, self.behind, self.fits)
+    def heads(self, able: Mask) -> Mask:
+        """Return those of the `able` [k] that have nobody able of their line before them."""
+        return able if self.behind is None else at_the_head(self.job, self.behind, able)
 
     def follow(self, limit: Floats) -> None:
         """Keep only those that still fit into `limit` [R]."""

@@ -62,6 +62,7 @@ class Backlog:
         self._active = np.zeros(jobs, dtype=np.bool_)
         self.rates, self._ran, self._local = Pool(nodes, np.float64), Pool(nodes, np.int64), Pool(nodes, np.int64)
         self._nodes = nodes
+        self._topology = None if machines.racks is None else machines.racks[np.newaxis, :]
         self._demand = np.ascontiguousarray(table.demand.T)
         self._work = remaining_work(table.work, table.tasks, table.job, jobs)
         self._busy = np.zeros(len(DIMENSIONS))
@@ -83,13 +84,13 @@ class Backlog:
         self._readers_left = table.shuffling_children
         self._stages_left = table.job_stages.copy()
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
-        self._arrived = 0
+        self._arrived = self._over_jobs = 0
         self._open: _Open | None = None
 
     @property
     def next_arrival(self) -> float:
-        """When the next job arrives; infinite if none is to come."""
-        if self._arrived == len(self._by_arrival):
+        """When the next job arrives; infinite if none is to come, or none before another has ended."""
+        if self._arrived == len(self._by_arrival) or self._arrived - self._over_jobs >= self.table.at_once:
             return np.inf
         return float(self.table.arrives_at[self._by_arrival[self._arrived]])
 
@@ -188,6 +189,7 @@ class Backlog:
             jobs=jobs,
             running=running,
             left_seconds=float(self._busy.max()),
+            topology=self._topology,
         )
 
     @property
@@ -236,7 +238,7 @@ class Backlog:
         first, count = int(self.table.first_task[stage]), int(self.table.tasks[stage])
         copies, free = self._copies[first : first + count], self._free[first : first + count]
         self._local_row[stage] = row = self._local.take()
-        self._local.values[row] = np.bincount(copies.ravel(), minlength=self._nodes)
+        self._local.values[row] = np.bincount(copies[copies >= 0], minlength=self._nodes)
         self._inputs[stage] = LiveBlocks(_view(copies), _view(free), self._nodes, self._local, row)
 
     def _begin_shuffle(self, stage: int) -> None:
@@ -269,6 +271,7 @@ class Backlog:
         self._stages_left[job] -= 1
         if not self._stages_left[job]:
             self._active[job] = False
+            self._over_jobs += 1
             self._work[job] = 0.0
             self._open = None
 
@@ -301,7 +304,7 @@ class Backlog:
         if len(reads):
             copies = self._copies[task[reads]]
             cells = self._local_row[stage[reads], None] * self._nodes + copies
-            np.subtract.at(self._local.values.reshape(-1), cells.ravel(), 1)
+            np.subtract.at(self._local.values.reshape(-1), cells[copies >= 0], 1)
         return task
 
     def _note_where(self, stage: Rows, node: Rows) -> None:

@@ -77,6 +77,11 @@ def number(field: str) -> float:
     return amount
 
 
+def number_or_none(field: str) -> float | None:
+    """Return a finite number of at least 0, None where the field is empty. Raises ValueError."""
+    return number(field) if field else None
+
+
 def positive(field: str) -> float:
     """Return a finite number above 0. Raises ValueError."""
     amount = number(field)
@@ -90,6 +95,7 @@ _ACCEPTED: Mapping[Callable[[str], Any], str] = {
     count: "a whole number, 1 or more, is needed",
     wholes: "whole numbers, 0 or more, with a semicolon between them, are needed",
     number: "a number, 0 or more, is needed",
+    number_or_none: "a number, 0 or more, or nothing is needed",
     positive: "a number above 0 is needed",
 }
 

@@ -1,9 +1,9 @@
 """The clock: what arrives and ends, what a scheduler then starts, and how fast it all goes.
 
 Time goes in steps. A step takes in what has arrived and ended, opens the stages that waited for it, lets the scheduler
-plan if something changed, starts what it decided, and shares the machines anew. With heartbeats a step is at a multiple
-of the period: what ends in between ends at its exact time, but is known at the next heartbeat only. Steps at which
-nothing would happen are left out.
+plan if something changed or the time has come for which it asked, starts what it decided, and shares the machines anew.
+With heartbeats a step is at a multiple of the period: what ends in between ends at its exact time, but is known at the
+next heartbeat only. Steps at which nothing would happen are left out.
 """
 
 import time
@@ -108,6 +108,7 @@ class _Simulation:
         self._now = self._due(self._backlog.next_arrival) if workload.jobs else 0.0
         self.journal = Journal(self._table, len(capacity))
         self._plans, self._plan_seconds = 0, 0.0
+        self._again_at = np.inf
         self._recorder = Recorder(
             capacity=capacity,
             queue=self._table.job_queue,
@@ -158,7 +159,7 @@ class _Simulation:
 
     def step(self) -> bool:
         """Go to the next moment at which something happens; return whether there was one."""
-        event = min(self._backlog.next_arrival, self._tasks.next_at)
+        event = min(self._backlog.next_arrival, self._tasks.next_at, self._again_at)
         if not event < np.inf:
             self._check_done()
             return False
@@ -170,7 +171,7 @@ class _Simulation:
             self.journal.end(ends)
             self._backlog.end(ends, now)
         arrived = self._backlog.arrive(now)
-        if arrived or ends is not None:
+        if arrived or ends is not None or self._again_at <= now + DONE_SECONDS:
             self._plan(now)
         self._tasks.share(now)
         return True
@@ -182,6 +183,7 @@ class _Simulation:
 
     def _plan(self, now: float) -> None:
         """Let the scheduler plan, if anything waits, and start what it decided."""
+        self._again_at = np.inf
         if not self._backlog.count.any():
             return
         waiting = self._backlog.waiting(self._tasks.for_reservations())
@@ -190,6 +192,7 @@ class _Simulation:
         plan = self._scheduler.plan(snapshot, waiting, now)
         self._plan_seconds += time.perf_counter() - began
         self._plans += 1
+        self._again_at = plan.again_at
         if len(plan.assignments):
             starts = self._backlog.start(plan.assignments, now)
             self._tasks.rates = self._backlog.rates.values

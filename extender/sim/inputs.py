@@ -14,10 +14,17 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Counts = NDArray[np.int64]
 
+_HDFS_COPIES = 3
+
 
 def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -> Rows:
-    """Return where each block is [blocks, K]: on `machines.copies` distinct machines, or on all if there are fewer."""
+    """Return where each block is [blocks, K]: on `machines.copies` distinct machines, or on all if there are fewer.
+
+    Where there are racks, as HDFS does: the second copy on another rack than the first, the third on the second's.
+    """
     count = len(machines.capacity)
+    if machines.racks is not None and machines.copies == _HDFS_COPIES and len(np.unique(machines.racks)) > 1:
+        return _on_two_racks(random, blocks, machines.racks)
     copies = np.empty((blocks, min(machines.copies, count)), dtype=np.intp)
     for column in range(copies.shape[1]):
         drawn = random.integers(0, count - column, blocks)
@@ -34,6 +41,34 @@ def copies_of(table: Table, machines: Machines, random: np.random.Generator) -> 
     for stage in np.flatnonzero(table.source == SOURCES.index(BLOCKS)).tolist():
         reads[table.first_task[stage] : table.first_task[stage] + table.tasks[stage]] = True
     copies[reads] = place_blocks(random, int(reads.sum()), machines)
+    if table.copies:
+        copies = _with_given(copies, table)
+    return copies
+
+
+def _on_two_racks(random: np.random.Generator, blocks: int, racks: Rows) -> Rows:
+    """Return three machines for each block [blocks, 3]: one anywhere, two of one other rack (one, if that has one)."""
+    copies = np.full((blocks, _HDFS_COPIES), -1, dtype=np.intp)
+    everyone = np.arange(len(racks))
+    for block, first in enumerate(random.integers(0, len(racks), blocks).tolist()):
+        others = everyone[racks != racks[first]]
+        second = int(others[random.integers(len(others))])
+        beside = everyone[(racks == racks[second]) & (everyone != second)]
+        copies[block, :2] = first, second
+        if len(beside):
+            copies[block, 2] = beside[random.integers(len(beside))]
+    return copies
+
+
+def _with_given(drawn: Rows, table: Table) -> Rows:
+    """Return the copies [T, K] with those of stages that say where theirs are, as wide as the widest."""
+    width = max(drawn.shape[1], *(given.shape[1] for given in table.copies.values()))
+    copies = np.full((len(drawn), width), -1, dtype=np.intp)
+    copies[:, : drawn.shape[1]] = drawn
+    for stage, given in table.copies.items():
+        first = int(table.first_task[stage])
+        copies[first : first + len(given)] = -1
+        copies[first : first + len(given), : given.shape[1]] = given
     return copies
 
 

@@ -26,6 +26,7 @@ _COLUMNS = np.arange(_R)[:, None]
 _LEFT, _RATES, _ENDS, _SEEN = (slice(first, first + _T) for first in range(0, 4 * _T, _T))
 _END, _NEXT, _EXPECTED, _ELSEWHERE = range(4 * _T, 4 * _T + 4)
 _HELD = slice(_ELSEWHERE + 1, _ELSEWHERE + 1 + _R)
+_SECONDS = _HELD.stop
 _STAGE, _TASK, _NODE, _SOURCE, _SPREAD = range(5)
 _DONE, _EARLY = slice(0, _T), _T
 
@@ -88,7 +89,8 @@ class RunningTasks:
     def for_reservations(self) -> Running:
         """Return where tasks run, until when they are expected to, and what they hold: views, valid for this step."""
         now = slice(0, self.count)
-        views = (self._rows[_NODE, now], self._floats[_EXPECTED, now], self._floats[_HELD, now].T)
+        floats = self._floats
+        views = (self._rows[_NODE, now], floats[_EXPECTED, now], floats[_HELD, now].T, floats[_SECONDS, now])
         for view in views:
             view.setflags(write=False)
         return Running(*views)
@@ -115,7 +117,7 @@ class RunningTasks:
         rows[_SOURCE], rows[_SPREAD] = starts.source, starts.spread
         floats[_LEFT], floats[_RATES], floats[_SEEN] = starts.seconds, 1.0, now
         floats[_ENDS] = floats[_END] = floats[_NEXT] = now + starts.seconds
-        floats[_EXPECTED] = now + starts.expected
+        floats[_EXPECTED], floats[_SECONDS] = now + starts.expected, starts.expected
         floats[_ELSEWHERE], floats[_HELD] = starts.elsewhere, held
         flags[_EARLY] = False
         np.equal(held[_CPU], 0.0, out=flags[0])  # a term that a task lacks is done from the beginning
@@ -254,7 +256,7 @@ def _summed(rows: Rows, amounts: Floats, count: int) -> Floats:
 
 def _room(count: int) -> tuple[Floats, Rows, Mask]:
     """Return floats, rows and flags for this many tasks."""
-    floats, rows = np.zeros((_HELD.stop, count)), np.zeros((_SPREAD + 1, count), dtype=np.intp)
+    floats, rows = np.zeros((_SECONDS + 1, count)), np.zeros((_SPREAD + 1, count), dtype=np.intp)
     return floats, rows, np.zeros((_EARLY + 1, count), dtype=np.bool_)
 
 

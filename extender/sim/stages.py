@@ -4,8 +4,8 @@ Jobs are in the order of (queue, name), stages in that of (job, place in the job
 whatever order a trace names them. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,7 +34,8 @@ class Table:
     [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects, `work` [S] the work of one task
     (policy.remaining), `busy` [S, R] the seconds for which one keeps
     each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
-    job or stage is in the workload.
+    job or stage is in the workload; `copies` [tasks, K] of those stages that say where their blocks are;
+    `at_once` how many jobs there are at most at a time.
     """
 
     job_names: Sequence[str]
@@ -57,6 +58,8 @@ class Table:
     children: Sequence[Rows]
     stage_place: Rows
     durations: Floats
+    copies: Mapping[int, Rows] = field(default_factory=dict)
+    at_once: float = np.inf
 
     @cached_property
     def stage_of_task(self) -> Rows:
@@ -98,6 +101,8 @@ class Table:
 
 def table_of(workload: Workload, machines: Machines) -> Table:
     """Return the workload's table. Raises DovetailError for what could never run on these machines, by name."""
+    if workload.at_once is not None and workload.at_once < 1:
+        raise DovetailError(f"at_once: {workload.at_once}; accepted: 1 or more")
     if machines.copies < 1:
         raise DovetailError(f"copies: {machines.copies}; accepted: 1 or more")
     order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
@@ -137,6 +142,8 @@ def table_of(workload: Workload, machines: Machines) -> Table:
         children=_children(parents),
         stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
         durations=np.concatenate(given) if given else np.empty(0),
+        copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
+        at_once=np.inf if workload.at_once is None else workload.at_once,
     )
 
 

@@ -20,6 +20,7 @@ class Stage:
     `demand` [6] is a task's peak besides reading, in the units of `cluster.resources.DIMENSIONS` (its disk-read,
     network-in and network-out are zero: they follow from where it reads); `reading` bytes per second at its peak.
     `duration` is what the scheduler expects, `durations` [tasks] what each task takes if it gets its peaks, in seconds.
+    `copies` [tasks, K] are the machines that hold each task's block, -1 for none (None: they are drawn).
     """
 
     name: str
@@ -29,6 +30,7 @@ class Stage:
     durations: Floats
     parents: tuple[int, ...] = ()
     source: str = LOCAL
+    copies: NDArray[np.intp] | None = None
 
     @property
     def tasks(self) -> int:
@@ -48,11 +50,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in the order of their arrival. `about` says in a sentence where it is from."""
+    """Jobs in the order of their arrival. `about` says in a sentence where it is from.
+
+    `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
+    """
 
     name: str
     jobs: Sequence[Job]
     about: str = ""
+    at_once: int | None = None
 
     @property
     def tasks(self) -> int:
@@ -65,10 +71,12 @@ class Machines:
     """The machines [N] and what each offers, `capacity` [N, 6] in the units of `cluster.resources.DIMENSIONS`.
 
     `copies`: on how many machines each block is. With `aggregate` the cluster is one bin (Tetris, 2.2.3): what is read
-    from blocks is local, a shuffle takes disk read, network out and network in of that one bin.
+    from blocks is local, a shuffle takes disk read, network out and network in of that one bin. `racks` [N] is the rack
+    of each (None: nobody knows).
     """
 
     name: str
     capacity: Floats
     copies: int = 3
     aggregate: bool = False
+    racks: NDArray[np.intp] | None = None

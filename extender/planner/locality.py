@@ -1,0 +1,107 @@
+"""Delay Scheduling while a plan is made: who may start how far from its input, and who is passed over."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Waiting
+from extender.planner.nearness import Nearness
+from extender.planner.plan import Carried, LocalityWait
+from extender.planner.prepared import Prepared
+from extender.planner.tuning import Policy
+from extender.planner.turns import Turns
+from extender.planner.visit import Visit
+from extender.planner.waits import Waits
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+_NOWHERE = 2**31
+
+
+class Locality:
+    """How near classes [C] would start on nodes [N], and for how long their jobs have waited."""
+
+    def __init__(
+        self, policy: Policy, waiting: Waiting, classes: Prepared, carried: Carried, now: float, local: Counts
+    ) -> None:
+        """Take how many of each class's tasks can read on each node, `local` [C, N], as it changes."""
+        self.nearness = Nearness(waiting, classes, local, long_task=policy.long_task)
+        near = self.nearness
+        self.waits = Waits(policy, waiting, carried, now, chooses=near.chooses, nearest=near.nearest_ever())
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that starts from now on; who was passed over has been."""
+        parts = self.nearness.checkpoint(), self.waits.checkpoint()
+
+        def undo() -> None:
+            for part in parts:
+                part()
+
+        return undo
+
+    def farther(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> Mask:
+        """Return where classes fit, but farther from their input than elsewhere [rows, nodes]."""
+        levels = np.where(near | far, self.nearness.levels(rows, nodes, near), _NOWHERE)
+        return np.asarray((levels < _NOWHERE) & (levels > levels.min(axis=1, keepdims=True)))
+
+    def look(self, visit: Visit) -> Mask:
+        """Take note of how far from their input classes would start in a visit; returns who would not be next to it."""
+        visit.levels = self.nearness.levels(visit.rows, np.array([visit.node]), visit.near[:, np.newaxis])[:, 0]
+        return np.asarray(~visit.near | (visit.levels > 0))
+
+    def pick(self, visit: Visit, scores: Floats, turns: Turns) -> int:
+        """Return the place in the visit of who goes next, -1 for nobody; who waits for a nearer node is passed over.
+
+        If all whose turn it is wait, it is the turn of the first of the others (algorithm 3).
+        """
+        able, pool = visit.open_to(self.waits.may), visit.fits
+        turn, passed = visit.turn, np.zeros(len(pool), dtype=np.bool_)
+        while np.count_nonzero(pool):
+            here = pool & turn
+            here = here if np.count_nonzero(here) else pool
+            going = visit.heads(here & able)
+            if np.count_nonzero(going):
+                visit.picked = int(np.where(going, scores, -np.inf).argmax())
+                visit.passed = passed | visit.ahead(here & ~able, going, scores)
+                return visit.picked
+            passed, pool = passed | here, pool & ~here
+            turn = turns.elected(visit.rows[pool])[visit.rows]
+        self.waits.skip(visit.rows[passed], stays=True)
+        return -1
+
+    def pass_over(self, visit: Visit) -> None:
+        """Take note of who was passed over for the one that was picked in a visit."""
+        if visit.passed is not None:
+            self.waits.skip(visit.rows[visit.passed], stays=False)
+
+    def keep_near(self, task_class: int, nodes: Rows, near: Mask, far: Mask) -> tuple[Mask, Mask]:
+        """Return where one class fits [1, nodes] and may start; if it fits but may not, it is passed over."""
+        able = self.nearness.levels(np.array([task_class]), nodes, near) <= self.waits.may[task_class]
+        if (near | far).any() and not ((near | far) & able).any():
+            self.waits.skip(np.array([task_class]), stays=False)
+        return near & able, far & able
+
+    def within(self, task_class: int, node: int) -> Sequence[Mask]:
+        """Return from which nodes a block may come to this one, the nearest first (`Sources.take`)."""
+        return self.nearness.within(task_class, node, int(self.waits.may[task_class]))
+
+    def found_no_source(self, task_class: int) -> None:
+        """Take note of a class that may not read from as far as it would have to."""
+        if self.waits.may[task_class] < _NOWHERE:
+            self.waits.skip(np.array([task_class]), stays=True)
+
+    def start(self, task_class: int, node: int, source: int, *, near: bool) -> int:
+        """Take note of a task that was just placed; returns how far from its input it starts."""
+        level = self.nearness.of_start(task_class, node, source, near=near)
+        self.nearness.count(task_class, node)
+        self.waits.start(task_class, level)
+        return level
+
+    def outcome(self, now: float, left: Mask) -> tuple[Mapping[str, LocalityWait], float]:
+        """Return what the next plan goes on with, and when it should be if nothing happens; tasks are `left` [C]."""
+        again_at = self.waits.again_at(now, left)
+        return self.waits.carried(left), again_at

@@ -1,0 +1,141 @@
+"""How near to its input each class would start on each node: levels, and long tasks kept apart (Delay Scheduling).
+
+Level 0 is a node from whose own disk it would read, or that it prefers most; each level of the topology is one more,
+and beyond them is anywhere.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Waiting
+from extender.planner.prepared import Prepared
+
+Counts = NDArray[np.int64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+class Nearness:
+    """The levels of classes [C] on nodes [N]; `local` [C, N] is that of `sources.Sources`, as it changes.
+
+    `chooses` [C]: it makes a difference to the class where it starts. `long_task` seconds make a class one of long
+    tasks; one whose duration nobody knows is one, too.
+    """
+
+    def __init__(self, waiting: Waiting, classes: Prepared, local: Counts, *, long_task: float) -> None:
+        nodes = classes.capacity.shape[1]
+        topology = waiting.topology
+        self._topology = np.empty((0, nodes), dtype=np.intp) if topology is None else topology
+        self._classes, self._local, self._barred = classes, local, waiting.barred
+        self.anywhere = len(self._topology) + 1
+        self._prefers = np.zeros(len(classes.blocks), dtype=np.bool_)
+        self._preferred = np.zeros((0, nodes), dtype=np.int64) if waiting.preferred is None else waiting.preferred
+        if waiting.preferred is not None:
+            self._prefers = ~classes.blocks & (
+                self._preferred > self._preferred.min(axis=1, initial=2**31, keepdims=True)
+            ).any(axis=1)
+        self.chooses: Mask = classes.blocks | self._prefers
+        self._long = ~(waiting.duration < long_task) & self.chooses
+        self._long_tasks = _long_tasks(waiting, nodes, long_task)
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is counted from now on."""
+        long_tasks = self._long_tasks.copy()
+
+        def undo() -> None:
+            self._long_tasks[:] = long_tasks
+
+        return undo
+
+    def count(self, task_class: int, node: int) -> None:
+        """Count a task that starts on the node."""
+        self._long_tasks[node] += bool(self._long[task_class])
+
+    def within(self, task_class: int, node: int, may: int) -> list[Mask]:
+        """Return from which nodes a block may come to this one, the nearest first, up to the level `may`."""
+        if not self._classes.blocks[task_class]:
+            return []
+        upto = self._topology[: max(0, may)]
+        sets = [(group == group[node]) & (group[node] >= 0) for group in upto]
+        return [*sets, np.ones(self._topology.shape[1], dtype=np.bool_)] if may >= self.anywhere else sets
+
+    def of_start(self, task_class: int, node: int, source: int, *, near: bool) -> int:
+        """Return the level of a start: `source` is the node that it reads its block from, if it reads one."""
+        if self._long[task_class] and self._crowded()[node]:
+            return self.anywhere
+        if self._prefers[task_class]:
+            return int(self._preferred[task_class, node])
+        if near or not self._classes.blocks[task_class]:
+            return 0
+        same = (self._topology[:, node] == self._topology[:, source]) & (self._topology[:, node] >= 0)
+        return int(same.argmax()) + 1 if same.any() else self.anywhere
+
+    def levels(self, rows: Rows, nodes: Rows, near: Mask) -> Counts:
+        """Return the levels of classes on nodes [rows, nodes]; `near` [rows, nodes] says who would read there."""
+        at = np.zeros((len(rows), len(nodes)), dtype=np.int64)
+        blocks = self._classes.blocks[rows].nonzero()[0]
+        if len(blocks):
+            at[blocks] = self._of_blocks(rows[blocks], nodes, near[blocks])
+        prefers = self._prefers[rows].nonzero()[0]
+        if len(prefers):
+            at[prefers] = self._preferred[np.ix_(rows[prefers], nodes)]
+        self._keep_apart(at, rows, nodes)
+        return at
+
+    def _of_blocks(self, rows: Rows, nodes: Rows, near: Mask) -> Counts:
+        at = np.full((len(rows), len(nodes)), self.anywhere, dtype=np.int64)
+        for place in range(len(self._topology) - 1, -1, -1):
+            at[self._in_groups(rows, nodes, self._topology[place])] = place + 1
+        at[near] = 0
+        return at
+
+    def _in_groups(self, rows: Rows, nodes: Rows, group: Rows) -> Mask:
+        """Return which of these nodes are in a group with one that holds a block [rows, nodes]."""
+        mine = group[nodes]
+        among = np.isin(group, mine).nonzero()[0] if len(nodes) < len(group) else np.arange(len(group))
+        row, node = (self._local[np.ix_(rows, among)] > 0).nonzero()
+        holds = np.zeros((len(rows), int(group.max(initial=-1)) + 2), dtype=np.bool_)
+        holds[row, group[among[node]]] = True
+        holds[:, -1] = False  # the last place is for nodes that are in no group
+        return holds[:, mine]
+
+    def _keep_apart(self, at: Counts, rows: Rows, nodes: Rows) -> None:
+        """Let no node that runs more than the mean number of long tasks count as near for such a class (3.5.1)."""
+        long = self._long[rows]
+        if long.any():
+            at[np.ix_(long, self._crowded()[nodes])] = self.anywhere
+
+    def _crowded(self) -> Mask:
+        return np.asarray(self._long_tasks > self._long_tasks.mean())
+
+    def nearest_ever(self) -> Counts:
+        """Return the level of the nearest node on which each class could start if all were empty [C].
+
+        Where there is none, 0: it has other reasons to wait.
+        """
+        rows, nodes = self.chooses.nonzero()[0], np.arange(self._classes.capacity.shape[1])
+        fits = (self._classes.demand_needs[:, rows, np.newaxis] <= self._classes.capacity[:, np.newaxis, :]).all(axis=0)
+        if self._barred is not None:
+            fits &= ~self._barred[rows]
+        holds = self._local[rows] > 0
+        at = np.where(fits, self.levels(rows, nodes, holds), 2**31)
+        nearest = np.zeros(len(self.chooses), dtype=np.int64)
+        least = at.min(axis=1, initial=2**31)
+        nearest[rows] = np.where(least < 2**31, least, 0)
+        return nearest
+
+    def preferred_nodes(self, task_class: int, level: int) -> int:
+        """Return how many nodes are at most at this level for the class."""
+        row, nodes = np.array([task_class]), np.arange(self._classes.capacity.shape[1])
+        return int((self.levels(row, nodes, self._local[row] > 0) <= level).sum())
+
+
+def _long_tasks(waiting: Waiting, nodes: int, long_task: float) -> Counts:
+    """Return how many long tasks run on each node [N]; none where that is not known."""
+    running = waiting.running
+    if running is None or running.seconds is None:
+        return np.zeros(nodes, dtype=np.int64)
+    long = ~(running.seconds < long_task)
+    return np.bincount(running.node[long], minlength=nodes)

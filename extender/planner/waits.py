@@ -1,0 +1,123 @@
+"""Who waits for a start near its input while a plan is made: Delay Scheduling's algorithm 3, under any order of jobs.
+
+A job's wait grows from plan to plan while it was passed over: room that it could have used in its turn stays empty, or
+others took it; then for a moment only, as it has no such room any more. One that was held back for fairness, or fitted
+nowhere, was not passed over.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Waiting
+from extender.planner.plan import Carried, LocalityWait
+from extender.planner.tuning import Policy
+from extender.policy.locality import level_now, seconds_to_next
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+_ANYWHERE = 2**31
+
+
+class Waits:
+    """The waits of names [W]; `of` [C] is each class's name, `may` [C] the farthest level at which it may start now.
+
+    `nearest` [C] is the least level that the cluster has for a class: it waits for nothing that does not exist.
+    """
+
+    def __init__(
+        self, policy: Policy, waiting: Waiting, carried: Carried, now: float, *, chooses: Mask, nearest: Counts
+    ) -> None:
+        names = waiting.waits_as or [waiting.jobs.names[job] for job in waiting.job.tolist()]
+        self.names, self.of = _known(names)
+        self._waits, self._chooses, self._nearest = policy.locality_waits, chooses, nearest
+        before = [carried.locality.get(name, LocalityWait()) for name in self.names]
+        since = max(0.0, now - carried.planned_at) if carried.locality else 0.0
+        last = len(self._waits)
+        self.level: Counts = np.array([min(it.level, last) for it in before], dtype=np.int64)
+        self.waited: Floats = np.array([it.seconds + min(since, it.counts) for it in before], dtype=np.float64)
+        self.counts: Floats = np.zeros(len(self.names))
+        self._at_most = policy.pass_counts
+        self._whole = np.full(len(names), -1) if waiting.gang is None else waiting.gang
+        self._later: dict[int, int] = {}
+        self._settle()
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that starts from now on; who was passed over has been."""
+        level, waited, later = self.level.copy(), self.waited.copy(), self._later.copy()
+
+        def undo() -> None:
+            self.level[:], self.waited[:], self._later = level, waited, later.copy()
+            self._settle()
+
+        return undo
+
+    def start(self, task_class: int, level: int) -> None:
+        """Take note of a start at a level: from there the job waits anew.
+
+        A gang's classes do so only from the next plan on: the rest of it has to go with its first.
+        """
+        name, level = int(self.of[task_class]), min(level, len(self._waits))
+        if not self._waits or not self._chooses[task_class]:
+            return
+        if self._whole[task_class] >= 0:
+            self._later[name] = min(level, self._later.get(name, level))
+        elif self.level[name] != level or self.waited[name] != 0.0:
+            self.level[name], self.waited[name] = level, 0.0
+            self._settle()
+
+    def skip(self, classes: Rows, *, stays: bool) -> None:
+        """Take note that these classes were passed over at room that they could have used, and if it `stays` empty."""
+        names = self.of[classes]
+        self.counts[names] = np.maximum(self.counts[names], np.inf if stays else self._at_most)
+
+    def again_at(self, now: float, left: Mask) -> float:
+        """Return when the first wait ends for which room stays empty, of those with tasks `left` [C]; else infinite."""
+        waits = self._still(left) == np.inf
+        if not waits.any():
+            return np.inf
+        ends = seconds_to_next(self.level[waits], self.waited[waits], self._waits)
+        return float(now + ends.min())
+
+    def carried(self, left: Mask) -> Mapping[str, LocalityWait]:
+        """Return what the next plan goes on with; who stands at the beginning is left out."""
+        for name, level in self._later.items():
+            self.level[name], self.waited[name] = level, 0.0
+        columns = (self.level.tolist(), self.waited.tolist(), self._still(left).tolist())
+        waits = {name: LocalityWait(*row) for name, *row in zip(self.names, *columns, strict=True)}
+        return {name: wait for name, wait in waits.items() if wait != LocalityWait()}
+
+    def passed_over(self, task_class: int) -> bool:
+        """Whether the class waits for locality after this plan."""
+        return bool(
+            self._chooses[task_class] and self.counts[self.of[task_class]] > 0 and self.may[task_class] < _ANYWHERE
+        )
+
+    def until_beyond(self, task_class: int) -> float:
+        """Return for how many seconds the class has to be passed over in all to start farther away than now."""
+        level = int(self.level[self.of[task_class]])
+        return float(sum(self._waits[level : int(self.may[task_class]) + 1]))
+
+    def _still(self, left: Mask) -> Floats:
+        has = np.zeros(len(self.names), dtype=np.bool_)
+        has[self.of[left]] = True
+        return np.where(has, self.counts, 0.0)
+
+    def _now(self) -> Counts:
+        return level_now(self.level, self.waited, self._waits)
+
+    def _settle(self) -> None:
+        now = self._now()
+        may = np.where(now >= len(self._waits), _ANYWHERE, now)[self.of]
+        self.may: Counts = np.where(self._chooses, np.maximum(may, self._nearest), _ANYWHERE)
+
+
+def _known(names: Sequence[str]) -> tuple[list[str], Rows]:
+    """Return the different names in the order in which they first come, and each one's row."""
+    rows: dict[str, int] = {}
+    of = [rows.setdefault(name, len(rows)) for name in names]
+    return list(rows), np.array(of, dtype=np.intp)
