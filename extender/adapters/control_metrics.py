@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from extender.adapters.metrics import labelled
+
 _HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 _PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 
@@ -82,35 +84,28 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = self._gauges()
-        yield _labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
+        yield labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
         yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
         yield GaugeMetricFamily("dovetail_leader", "1 on the replica that acts, 0 on others.", value=float(now.leads))
         yield GaugeMetricFamily(
             "dovetail_unbound_pods", "Pods released and not seen bound or refused yet.", value=now.in_flight
         )
-        yield _labelled(
+        yield labelled(
             "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
         )
-        yield _labelled("dovetail_held_pods", "Pods that our gate holds, by reason.", "reason", now.held)
-        yield _labelled(
+        yield labelled("dovetail_held_pods", "Pods that our gate holds, by reason.", "reason", now.held)
+        yield labelled(
             "dovetail_queue_share",
             "Dominant share of a queue with pods.",
             "queue",
             {name: share for name, (share, _) in now.queues.items()},
         )
-        yield _labelled(
+        yield labelled(
             "dovetail_queue_fair_share",
             "Fair share of a queue with pods, among those that have any.",
             "queue",
             {name: fair for name, (_, fair) in now.queues.items()},
         )
-        yield _labelled(
+        yield labelled(
             "dovetail_oldest_wait_seconds", "Time since a queue's oldest held pod was created.", "queue", now.oldest
         )
-
-
-def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for value, number in values.items():
-        family.add_metric([value], number)
-    return family

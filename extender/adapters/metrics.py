@@ -91,13 +91,13 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = self._gauges()
-        yield _labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
+        yield labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
         yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
-        yield _labelled(
+        yield labelled(
             "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
         )
         yield GaugeMetricFamily("dovetail_nodes", "Nodes in the cache.", value=len(now.snapshot.layout.names))
-        yield _labelled("dovetail_pods", "Pods in the cache, by state.", "state", now.pods)
+        yield labelled("dovetail_pods", "Pods in the cache, by state.", "state", now.pods)
         yield from _sums(now.snapshot)
 
 
@@ -113,10 +113,11 @@ def _sums(snapshot: Snapshot) -> Iterator[Metric]:
         ("dovetail_allocated", "Allocated on the nodes that declare it (cores, bytes, bytes per second).", held),
         ("dovetail_overallocated_nodes", "Nodes with more allocated than they offer.", over),
     ):
-        yield _labelled(name, text, "dimension", dict(zip(layout.axis, map(float, values), strict=True)))
+        yield labelled(name, text, "dimension", dict(zip(layout.axis, map(float, values), strict=True)))
 
 
-def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+def labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    """Return a gauge with one value for each value of its label."""
     family = GaugeMetricFamily(name, text, labels=[label])
     for value, number in values.items():
         family.add_metric([value], number)

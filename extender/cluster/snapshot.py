@@ -32,6 +32,11 @@ class Layout:
     columns: Mapping[str, int]
     capacity: Floats
 
+    @property
+    def total(self) -> Floats:
+        """What all nodes offer together, of the dimensions that they limit [R]; 0 where none does."""
+        return np.asarray(np.where(np.isfinite(self.capacity), self.capacity, 0.0).sum(axis=0))
+
     def vector(self, amounts: Amounts) -> Floats:
         """Return amounts as a row [R]; a dimension that no node declares is left out, as no node limits it."""
         row = np.zeros(len(self.axis))

@@ -10,6 +10,7 @@ from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.rounds import Rounds
+from extender.policy.shares import dominant_shares
 from extender.verdict import judge
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,10 @@ class Outlets:
         return _somewhere(snapshot.layout.capacity, snapshot.layout.vector(pod.demand), allowed)
 
     def _within_share(self, snapshot: Snapshot, of: TaskClass) -> bool:
-        """Say whether the queue of a class, with one more of it, is at most at its fair share."""
+        """Say whether the queue of a class, with one more of it, is at most at its fair share.
+
+        Released pods that kube-scheduler has no room for count as well: they are whom nodes are being made for.
+        """
         layout, queue = snapshot.layout, of.job.queue
         classes = self._backlog.classes()
         held = layout.vector(of.like.demand)
@@ -82,9 +86,9 @@ class Outlets:
             if it.job.queue == queue:
                 count = sum(len(it.pods[stage]) for stage in (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED))
                 held = held + count * layout.vector(it.like.demand)
-        total = np.where(np.isfinite(layout.capacity), layout.capacity, 0.0).sum(axis=0)
-        share = float((held[total > 0] / total[total > 0]).max(initial=0.0))
-        names, _, fair = self._rounds.tree.shares([it.job.queue for it in classes])
+        share = float(dominant_shares(held[np.newaxis], layout.total)[0])
+        others = (it.job.queue for it in classes if self._backlog.held(it) or self._backlog.ready(it))
+        names, _, fair = self._rounds.tree.shares([queue, *others])
         return share <= float(fair[list(names).index(queue)])
 
     def _oldest(self, of: TaskClass) -> float:

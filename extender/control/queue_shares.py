@@ -4,6 +4,7 @@ import numpy as np
 
 from extender.cluster.snapshot import Snapshot
 from extender.control.rounds import Round
+from extender.policy.shares import dominant_shares
 
 
 def shares_of(made: Round, snapshot: Snapshot) -> dict[str, tuple[float, float]]:
@@ -11,8 +12,5 @@ def shares_of(made: Round, snapshot: Snapshot) -> dict[str, tuple[float, float]]
     jobs = made.waiting.jobs
     held = np.zeros((len(jobs.queue_names), jobs.allocated.shape[1]))
     np.add.at(held, jobs.queue, jobs.allocated)
-    capacity = snapshot.layout.capacity
-    total = np.where(np.isfinite(capacity), capacity, 0.0).sum(axis=0)
-    counts = total > 0
-    share = (held[:, counts] / total[counts]).max(axis=1, initial=0.0)
+    share = dominant_shares(held, snapshot.layout.total)
     return dict(zip(jobs.queue_names, zip(share.tolist(), jobs.queue_weight.tolist(), strict=True), strict=True))

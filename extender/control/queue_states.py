@@ -65,7 +65,7 @@ class _Sums:
     def __init__(self, found: View, oldest: Mapping[str, float]) -> None:
         layout = found.snapshot.layout
         self.oldest, self.now = oldest, found.now
-        self.total = np.where(np.isfinite(layout.capacity), layout.capacity, 0.0).sum(axis=0)
+        self.total = layout.total
         self.nothing = np.zeros(len(layout.axis))
         self.held: dict[str, Floats] = {}
         self.counts: dict[tuple[str, Stage], int] = {}

@@ -209,10 +209,9 @@ class Rounds:
         """Return what each job has left [J]: its pods that have not ended, and those that its owner has yet to make."""
         usual = self._backlog.usual_seconds()
         duration = np.array([it.seconds(usual) for it in classes])
-        total = np.where(np.isfinite(layout.capacity), layout.capacity, 0.0).sum(axis=0)
         left = np.array([it.unfinished for it in classes], dtype=np.int64)
         left += self._not_made_yet(classes)
-        return remaining_work(work_per_task(demand, duration, total), left, row, jobs)
+        return remaining_work(work_per_task(demand, duration, layout.total), left, row, jobs)
 
     def _not_made_yet(self, classes: Sequence[TaskClass]) -> Counts:
         """Return how many pods owners have yet to make [C], counted to the class of theirs that has most pods."""

@@ -83,7 +83,7 @@ def standings_of(
         member=member,
         fair=(member * fair[:, np.newaxis]).sum(axis=0),
         minimum=np.array([tree.minimum(name) for name in groups]),
-        total=np.where(np.isfinite(layout.capacity), layout.capacity, 0.0).sum(axis=0),
+        total=layout.total,
         stays=np.zeros(shape),
         promised=np.zeros(shape),
     )
