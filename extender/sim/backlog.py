@@ -49,6 +49,7 @@ class _Open:
     job_names: Sequence[str]
     queue: Rows
     queue_names: Sequence[str]
+    queue_weight: Floats
 
 
 class Backlog:
@@ -93,6 +94,16 @@ class Backlog:
         if self._arrived == len(self._by_arrival) or self._arrived - self._over_jobs >= self.table.at_once:
             return np.inf
         return float(self.table.arrives_at[self._by_arrival[self._arrived]])
+
+    @property
+    def classes(self) -> Rows:
+        """The open classes [C], as rows of the table; in order, and the same from call to call until one is added."""
+        return self._now_open.classes
+
+    @property
+    def copies(self) -> Rows:
+        """Where each task's block is [T, K], -1 for none."""
+        return _view(self._copies)
 
     @property
     def count(self) -> Counts:
@@ -173,7 +184,7 @@ class Backlog:
             allocated=self.held[opened.jobs],
             work=self._work[opened.jobs],
             queue_names=opened.queue_names,
-            queue_weight=np.ones(len(opened.queue_names)),
+            queue_weight=opened.queue_weight,
             path=self._path[opened.jobs],
         )
         return Waiting(
@@ -216,8 +227,9 @@ class Backlog:
             job_names=[table.job_names[job] for job in jobs.tolist()],
             queue=np.searchsorted(queues, table.job_queue[jobs]),
             queue_names=[table.queue_names[queue] for queue in queues.tolist()],
+            queue_weight=table.queue_weight[queues],
         )
-        for array in (opened.job, opened.demand, opened.reading, opened.expected, opened.queue):
+        for array in (opened.job, opened.demand, opened.reading, opened.expected, opened.queue, opened.queue_weight):
             array.setflags(write=False)
         return opened
 

@@ -8,7 +8,7 @@ next heartbeat only. Steps at which nothing would happen are left out.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,15 @@ from extender.cluster.resources import DIMENSIONS
 from extender.cluster.snapshot import Layout, Nominations, Snapshot, read_only
 from extender.errors import DovetailError
 from extender.planner import Scheduler
-from extender.sim.backlog import Backlog
-from extender.sim.journal import Journal
-from extender.sim.measures import Recorder
 from extender.sim.outcome import Outcome, Speed
-from extender.sim.running import DONE_SECONDS, RunningTasks, Starts
-from extender.sim.stages import table_of
+from extender.sim.running import DONE_SECONDS
 from extender.sim.workload import Machines, Workload
+from extender.sim.world import World, machine_names
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 """Told how many tasks have ended, of how many."""
 
-_MEMORY = DIMENSIONS.index("memory")
 _TELLINGS = 200
 
 
@@ -76,9 +70,9 @@ def run(
     tell = _seldom(progress, workload.tasks) if progress else None
     while simulation.step():
         if tell:
-            tell(simulation.journal.tasks_ended)
+            tell(simulation.world.journal.tasks_ended)
     wall_seconds = time.perf_counter() - began
-    return simulation.outcome(workload, policy or type(scheduler).__name__, machines, seed, wall_seconds)
+    return simulation.world.outcome(policy or type(scheduler).__name__, simulation.speed(wall_seconds))
 
 
 def _seldom(progress: Progress, total: int) -> Callable[[int], None]:
@@ -94,87 +88,48 @@ def _seldom(progress: Progress, total: int) -> Callable[[int], None]:
 
 
 class _Simulation:
-    """A run on its way. It is also the Moment that is measured."""
+    """A run on its way."""
 
     def __init__(
         self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: Settings
     ) -> None:
-        self._table = table_of(workload, machines)
-        capacity = np.array(machines.capacity, dtype=np.float64)
-        self._backlog = Backlog(self._table, machines, np.random.default_rng(seed))
-        self._tasks = RunningTasks(capacity, loss=settings.loss)
-        self._scheduler, self._heartbeat = scheduler, settings.heartbeat_seconds
-        self._empty = _empty_snapshot(capacity)
-        self._now = self._due(self._backlog.next_arrival) if workload.jobs else 0.0
-        self.journal = Journal(self._table, len(capacity))
+        self._heartbeat = settings.heartbeat_seconds
+        first = min((job.arrives_at for job in workload.jobs), default=0.0)
+        self.world = World(
+            workload,
+            machines,
+            seed=seed,
+            begin=self._due(first) if workload.jobs else 0.0,
+            loss=settings.loss,
+            sample_seconds=settings.sample_seconds,
+            points=settings.points,
+        )
+        self._scheduler = scheduler
+        self._empty = _empty_snapshot(self.world.tasks.capacity)
         self._plans, self._plan_seconds = 0, 0.0
         self._again_at = np.inf
-        self._recorder = Recorder(
-            capacity=capacity,
-            queue=self._table.job_queue,
-            queues=len(self._table.queue_names),
-            every=max(settings.sample_seconds, self._table.least_seconds(capacity.sum(axis=0)) / settings.points),
-            points=settings.points,
-            begin=self._now,
-        )
-
-    @property
-    def running(self) -> int:
-        """How many tasks run."""
-        return self._tasks.count
-
-    @property
-    def demand(self) -> Floats:
-        """What tasks want of each machine now [N, R]."""
-        return self._tasks.demand
-
-    @property
-    def allocated(self) -> Floats:
-        """What tasks were promised of each machine [N, R]."""
-        return self._tasks.allocated
-
-    @property
-    def held(self) -> Floats:
-        """What each job's tasks were promised, wherever [J, R]."""
-        return self._backlog.held
-
-    @property
-    def active(self) -> Rows:
-        """The jobs that have arrived and not ended."""
-        return self._backlog.active_jobs
-
-    @property
-    def waiting(self) -> Counts:
-        """How many tasks of each class wait [C]."""
-        return self._backlog.count
-
-    @property
-    def wanted(self) -> Floats:
-        """What a task of each class would take of its machine [C, R]."""
-        return self._backlog.wanted
-
-    def used(self) -> Floats:
-        """Return what tasks really use of the cluster [R]."""
-        return self._tasks.use()
 
     def step(self) -> bool:
         """Go to the next moment at which something happens; return whether there was one."""
-        event = min(self._backlog.next_arrival, self._tasks.next_at, self._again_at)
+        world = self.world
+        event = min(world.backlog.next_arrival, world.tasks.next_at, self._again_at)
         if not event < np.inf:
             self._check_done()
             return False
-        now = max(self._due(event), self._now)
-        self._recorder.between(self._now, now, self)
-        self._now = now
-        ends = self._tasks.end_due(now)
+        now = max(self._due(event), world.now)
+        ends = world.pass_to(now)
         if ends is not None:
-            self.journal.end(ends)
-            self._backlog.end(ends, now)
-        arrived = self._backlog.arrive(now)
+            world.backlog.end(ends, now)
+        arrived = world.backlog.arrive(now)
         if arrived or ends is not None or self._again_at <= now + DONE_SECONDS:
             self._plan(now)
-        self._tasks.share(now)
+        world.share()
         return True
+
+    def speed(self, wall_seconds: float) -> Speed:
+        """Return how fast the run was."""
+        journal = self.world.journal
+        return Speed(2 * journal.tasks_ended, journal.tasks_started, self._plans, wall_seconds, self._plan_seconds)
 
     def _due(self, event: float) -> float:
         """Return the time of the step that takes in an event."""
@@ -183,10 +138,11 @@ class _Simulation:
 
     def _plan(self, now: float) -> None:
         """Let the scheduler plan, if anything waits, and start what it decided."""
+        backlog = self.world.backlog
         self._again_at = np.inf
-        if not self._backlog.count.any():
+        if not backlog.count.any():
             return
-        waiting = self._backlog.waiting(self._tasks.for_reservations())
+        waiting = backlog.waiting(self.world.tasks.for_reservations())
         snapshot = self._snapshot()
         began = time.perf_counter()
         plan = self._scheduler.plan(snapshot, waiting, now)
@@ -194,72 +150,39 @@ class _Simulation:
         self._plans += 1
         self._again_at = plan.again_at
         if len(plan.assignments):
-            starts = self._backlog.start(plan.assignments, now)
-            self._tasks.rates = self._backlog.rates.values
-            self._backlog.hold(starts, self._tasks.start(starts, now))
-            self._check_memory(starts)
-            self.journal.start(starts, now)
+            self.world.start(plan.assignments)
 
     def _snapshot(self) -> Snapshot:
         empty = self._empty
         return Snapshot(
             version=self._plans,
-            assumed=self.journal.tasks_started,
+            assumed=self.world.journal.tasks_started,
             layout=empty.layout,
-            allocated=read_only(self._tasks.allocated.copy()),
+            allocated=read_only(self.world.allocated.copy()),
             in_flight=empty.in_flight,
             nominations=empty.nominations,
         )
 
-    def _check_memory(self, starts: Starts) -> None:
-        over = self._tasks.allocated[:, _MEMORY] > self._tasks.capacity[:, _MEMORY]
-        if over.any():
-            node = int(over.argmax())
-            last = starts.stage[starts.node == node][-1]
-            raise DovetailError(
-                f"{self._table.names[last]}: the scheduler starts it on {self._empty.layout.names[node]}, "
-                f"whose memory is promised to others"
-            )
-
     def _check_done(self) -> None:
         """Raise if nothing can happen any more but something is left."""
-        if self._tasks.count:
+        backlog, table = self.world.backlog, self.world.table
+        if self.world.running:
             raise DovetailError(
                 "nothing that runs makes progress: a scheduler started tasks where there is no capacity"
             )
-        if self._backlog.count.any():
-            stage = self._backlog.first_waiting
+        if backlog.count.any():
+            stage = backlog.first_waiting
             demand = ", ".join(
-                f"{name} {amount:g}" for name, amount in zip(DIMENSIONS, self._table.demand[stage], strict=True)
+                f"{name} {amount:g}" for name, amount in zip(DIMENSIONS, table.demand[stage], strict=True)
             )
             raise DovetailError(
-                f"{self._table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; it "
-                f"demands {demand}, and reads {self._table.reading[stage]:g} bytes per second"
+                f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; it "
+                f"demands {demand}, and reads {table.reading[stage]:g} bytes per second"
             )
-
-    def outcome(self, workload: Workload, policy: str, machines: Machines, seed: int, wall_seconds: float) -> Outcome:
-        """Return what came of it all."""
-        journal, series = self.journal, self._recorder.series()
-        return Outcome(
-            workload=workload.name,
-            policy=policy,
-            machines=machines.name,
-            seed=seed,
-            makespan=journal.makespan,
-            jobs=journal.job_runs(self._recorder.unfairness()),
-            tasks=journal.task_runs(),
-            locality=journal.locality,
-            fullness=self._recorder.fullness(*journal.starting),
-            series=replace(series, job_row=self._table.job_place[series.job_row]),
-            queue_names=self._table.queue_names,
-            least_seconds=self._table.least_seconds(self._tasks.capacity.sum(axis=0)),
-            speed=Speed(2 * journal.tasks_ended, journal.tasks_started, self._plans, wall_seconds, self._plan_seconds),
-        )
 
 
 def _empty_snapshot(capacity: Floats) -> Snapshot:
-    width = max(4, len(str(len(capacity) - 1)))
-    names = tuple(f"m{row:0{width}d}" for row in range(len(capacity)))
+    names = machine_names(len(capacity))
     nothing = read_only(np.zeros_like(capacity))
     return Snapshot(
         version=0,

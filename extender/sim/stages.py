@@ -43,6 +43,7 @@ class Table:
     job_stages: Counts
     job_place: Rows
     queue_names: Sequence[str]
+    queue_weight: Floats
     arrives_at: Floats
     names: Sequence[str]
     job: Rows
@@ -108,6 +109,8 @@ def table_of(workload: Workload, machines: Machines) -> Table:
     order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
     jobs = [workload.jobs[place] for place in order]
     _check_names(jobs)
+    if any(not 0 < weight < np.inf for weight in workload.weights.values()):
+        raise DovetailError(f"weights: {dict(workload.weights)}; accepted: numbers above 0")
     stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
     for row, place, stage in stages:
         _check(jobs[row], place, stage, machines.capacity)
@@ -127,6 +130,7 @@ def table_of(workload: Workload, machines: Machines) -> Table:
         job_stages=np.array([len(job.stages) for job in jobs], dtype=np.int64),
         job_place=np.array(order, dtype=np.intp),
         queue_names=queues,
+        queue_weight=np.array([workload.weights.get(queue, 1.0) for queue in queues]),
         arrives_at=np.array([job.arrives_at for job in jobs]),
         names=[f"{jobs[row].name}/{stage.name}" for row, _, stage in stages],
         job=np.array([row for row, _, _ in stages], dtype=np.intp),

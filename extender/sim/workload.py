@@ -1,7 +1,7 @@
 """What is replayed: jobs of stages of tasks, and the machines that they run on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,14 @@ class Workload:
     """Jobs in the order of their arrival. `about` says in a sentence where it is from.
 
     `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
+    `weights` are those of queues, by name; 1 for any other.
     """
 
     name: str
     jobs: Sequence[Job]
     about: str = ""
     at_once: int | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def tasks(self) -> int:
