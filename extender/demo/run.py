@@ -13,9 +13,10 @@ from kubernetes.client import ApiClient
 from extender.controlplane import workload as cluster
 from extender.controlplane.configurations import dovetail_configuration, stock_configuration
 from extender.controlplane.running import ControlPlane
-from extender.demo.room import MachineRoom, Times
+from extender.demo.room import Running, Times
 from extender.demo.workload import QUEUES, Workload
 from extender.errors import ControlPlaneError
+from extender.live.room import MachineRoom
 
 _LONGEST_SECONDS = 300
 _LOOK_SECONDS = 0.1
@@ -58,11 +59,12 @@ def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, 
         client = control_plane.client()
         cluster.create_nodes(client, workload.node_manifests())
         _add_scheduler(control_plane, contender)
-        with MachineRoom(client, workload) as room:
+        pods = Running(workload)
+        with MachineRoom(client, pods) as room:
             creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
             creating.start()
-            _wait(room, len(workload.tasks), show)
-            return Outcome(contender, room.times(), control_plane.version())
+            _wait(room, pods, len(workload.tasks), show)
+            return Outcome(contender, pods.times(), control_plane.version())
 
 
 def _create(client: ApiClient, workload: Workload, contender: Contender) -> None:
@@ -83,11 +85,12 @@ def _add_scheduler(control_plane: ControlPlane, contender: Contender) -> None:
         control_plane.add_scheduler(stock_configuration())
 
 
-def _wait(room: MachineRoom, pods: int, show: Show) -> None:
+def _wait(room: MachineRoom, pods: Running, total: int, show: Show) -> None:
     begun = time.monotonic()
-    while (finished := room.finished) < pods:
-        show(finished, room.running)
+    while (finished := pods.finished) < total:
+        room.check()
+        show(finished, pods.running)
         if time.monotonic() - begun > _LONGEST_SECONDS:
-            raise ControlPlaneError(f"only {finished} of {pods} pods had finished after {_LONGEST_SECONDS} s")
+            raise ControlPlaneError(f"only {finished} of {total} pods had finished after {_LONGEST_SECONDS} s")
         time.sleep(_LOOK_SECONDS)
     show(finished, 0)
