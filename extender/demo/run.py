@@ -5,18 +5,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from kubernetes.client import ApiClient
 
 from extender.controlplane import workload as cluster
-from extender.controlplane.configurations import dovetail_configuration, stock_configuration
 from extender.controlplane.running import ControlPlane
 from extender.demo.room import Running, Times
 from extender.demo.workload import QUEUES, Workload
 from extender.errors import ControlPlaneError
 from extender.live.room import MachineRoom
+from extender.live.schedulers import add_dovetail, add_stock, settings_for
 
 _LONGEST_SECONDS = 300
 _LOOK_SECONDS = 0.1
@@ -46,19 +45,15 @@ class Outcome:
     kubernetes: str
 
 
-def control_settings() -> dict[str, Any]:
-    """Return the settings of `dovetail control`: the queues, and whose pods take their turn."""
-    queues = [{"name": queue.name, "weight": queue.weight} for queue in QUEUES]
-    lease = {"namespace": "default"}
-    return {"control": {"schedulers": ["default-scheduler"], "lease": lease}, "queues": queues}
-
-
 def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, show: Show) -> Outcome:
     """Run the workload to its end. Raises ControlPlaneError where that fails or takes too long."""
     with ControlPlane(programs) as control_plane:
         client = control_plane.client()
         cluster.create_nodes(client, workload.node_manifests())
-        _add_scheduler(control_plane, contender)
+        if contender.with_dovetail:
+            add_dovetail(control_plane, settings_for(QUEUES))
+        else:
+            add_stock(control_plane)
         pods = Running(workload)
         with MachineRoom(client, pods) as room:
             creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
@@ -75,14 +70,6 @@ def _create(client: ApiClient, workload: Workload, contender: Contender) -> None
     for moment in np.unique(arrivals).tolist():
         time.sleep(max(0.0, begun + moment - time.monotonic()))
         cluster.create_pods(client, [manifests[row] for row in (arrivals == moment).nonzero()[0].tolist()])
-
-
-def _add_scheduler(control_plane: ControlPlane, contender: Contender) -> None:
-    if contender.with_dovetail:
-        control_plane.add_scheduler(dovetail_configuration(control_plane.add_extender()))
-        control_plane.add_control(control_settings())
-    else:
-        control_plane.add_scheduler(stock_configuration())
 
 
 def _wait(room: MachineRoom, pods: Running, total: int, show: Show) -> None:

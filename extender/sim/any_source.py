@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.snapshot import Rows, Snapshot
 from extender.cluster.waiting import Blocks, Waiting
 from extender.planner import Plan, Scheduler
 from extender.sim.baselines import drawing
@@ -25,10 +25,15 @@ class AnySource:
         for row in ((source >= 0) & (source != chosen.node)).nonzero()[0].tolist():
             inputs = waiting.inputs[int(chosen.task_class[row])]
             if isinstance(inputs, Blocks):
-                copies = inputs.copies[int(chosen.task[row])]
-                copies = copies[copies >= 0]
-                if waiting.topology is not None:
-                    beside = copies[waiting.topology[0, copies] == waiting.topology[0, chosen.node[row]]]
-                    copies = beside if len(beside) else copies
-                source[row] = copies[random.integers(len(copies))]
+                racks = None if waiting.topology is None else waiting.topology[0]
+                source[row] = any_copy(inputs.copies[int(chosen.task[row])], int(chosen.node[row]), racks, random)
         return replace(plan, assignments=replace(chosen, source=np.asarray(source)))
+
+
+def any_copy(copies: Rows, node: int, racks: Rows | None, random: np.random.Generator) -> int:
+    """Return from which of these nodes (-1 for none) a task on `node`, which is none of them, reads its block."""
+    copies = copies[copies >= 0]
+    if racks is not None:
+        beside = copies[racks[copies] == racks[node]]
+        copies = beside if len(beside) else copies
+    return int(copies[random.integers(len(copies))])

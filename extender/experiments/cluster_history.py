@@ -1,0 +1,87 @@
+"""What a watch showed of every pod: when it came, had its turn, was bound, ran and ended, and what must not happen."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.model import Pod
+
+Floats = NDArray[np.float64]
+
+
+class History:
+    """Of so many pods, by row; times [P] in seconds, not a number for what has not been seen.
+
+    `opened`: when its creation was asked for; `created`: when it was first seen; `turn`: when it was first seen without
+    our gate (a stock pod: when it was created); `bound`, `running`: when that was first seen; `done`: when its work was
+    done, and `ended`: when that was first seen.
+    """
+
+    def __init__(self, pods: int) -> None:
+        self.opened, self.created, self.turn, self.bound, self.running, self.done, self.ended = np.full(
+            (7, pods), np.nan
+        )
+        self._uid: dict[int, str] = {}
+        self._node: dict[int, str] = {}
+        self._row: dict[str, int] = {}
+        self._held: set[int] = set()
+        self._twice: set[int] = set()
+        self._gone: set[int] = set()
+        self._failed: set[int] = set()
+
+    def see(self, row: int, pod: Pod, now: float) -> None:
+        """Take note of what a pod looks like now."""
+        self._row[pod.uid] = row
+        if self._uid.setdefault(row, pod.uid) != pod.uid:
+            self._twice.add(row)  # made anew under the same name: the task would run twice
+        self._once(self.created, row, now)
+        self._gate(row, pod, now)
+        if pod.node is not None:
+            self._once(self.bound, row, now)
+            if self._node.setdefault(row, pod.node) != pod.node:
+                self._twice.add(row)
+        if pod.started is not None:
+            self._once(self.running, row, now)
+        if pod.failed:
+            self._failed.add(row)
+        elif pod.finished:
+            self._once(self.ended, row, now)
+
+    def gone(self, uid: str) -> None:
+        """Take note of a pod that was removed."""
+        if uid in self._row:
+            self._gone.add(self._row[uid])
+
+    @property
+    def finished(self) -> int:
+        """How many have ended well."""
+        return int(np.isfinite(self.ended).sum())
+
+    @property
+    def lost(self) -> int:
+        """How many vanished or failed, or were asked for and never ended."""
+        missing = np.isfinite(self.opened) & np.isnan(self.ended)
+        missing[list(self._gone | self._failed)] = True
+        return int(missing.sum())
+
+    @property
+    def stuck(self) -> int:
+        """How many were asked for and never had a node."""
+        return int((np.isfinite(self.opened) & np.isnan(self.bound)).sum())
+
+    @property
+    def double(self) -> int:
+        """How many had two nodes, lost their gate twice, or were made twice."""
+        return len(self._twice)
+
+    def _gate(self, row: int, pod: Pod, now: float) -> None:
+        if pod.held:
+            if np.isfinite(self.turn[row]):
+                self._twice.add(row)
+            self._held.add(row)
+        else:
+            self._once(self.turn, row, now)
+
+    @staticmethod
+    def _once(times: Floats, row: int, now: float) -> None:
+        if np.isnan(times[row]):
+            times[row] = now
