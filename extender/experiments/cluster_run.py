@@ -48,11 +48,11 @@ class Scene:
     limit_seconds: float
 
     @classmethod
-    def of(cls, size: drawn.Size, seed: int, limit_seconds: float) -> "Scene":
+    def of(cls, size: drawn.Size, seed: int) -> "Scene":
         """Return the scene of a seed."""
         machines = drawn.machines(size)
         jobs = drawn.workload(size, machines, seed)
-        return cls(size, seed, machines, jobs, drawn.waits(jobs, machines), limit_seconds)
+        return cls(size, seed, machines, jobs, drawn.waits(jobs, machines), size.limit_seconds)
 
     def world(self) -> World:
         """Return the jobs and machines at the beginning."""
@@ -125,6 +125,7 @@ def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
                 maker.check()
                 show(course.history.finished, len(pods.names))
                 time.sleep(_LOOK_SECONDS)
+        show(course.history.finished, len(pods.names))
         return course
 
 

@@ -8,8 +8,8 @@ Racks are of 20 nodes, and a block has three copies on two racks, as HDFS places
 four in five have reduces as well, a fifth to two fifths as many as maps, which read what the maps wrote; one in five
 has a second stage of reduces after that. That is some 2,000 tasks. As in Tetris (2.2.2) demands are diverse and hardly
 go together: a map scans, computes, fills memory, or does a bit of all, each equally likely; a task wants about a third
-of a machine of what it needs most. A stage's tasks take 10 to 40 s in the mean and differ by a CoV of .25 (4.1), and are
-declared to take the mean.
+of a machine of what it needs most. A stage's tasks take 10 to 40 s in the mean and differ by a CoV of .25 (4.1), and
+are declared to take the mean.
 
 CPU alone is busy for 130 to 180 s by that, and no chain of stages takes more than about 100 s: jobs wait for each other
 much more than for their own stages. (With half the demand, tried before in the simulator, the last job's chain of
@@ -63,7 +63,10 @@ REDUCES = Kind("reduce", (600, 1200), (2 * GB, 5 * GB), (40 * MB, 70 * MB), (20 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large it is: racks and nodes in each, jobs and maps of one, seconds of arrivals, and of a stage's tasks."""
+    """How large it is: racks and nodes in each, jobs and maps of one, seconds of arrivals, and of a stage's tasks.
+
+    `limit_seconds`: for how long a run on a cluster may go on.
+    """
 
     racks: int
     nodes_per_rack: int
@@ -71,10 +74,13 @@ class Size:
     maps: tuple[int, int]
     arrivals: float
     seconds: Range
+    limit_seconds: float
 
 
-FULL = Size(racks=5, nodes_per_rack=20, jobs=48, maps=(10, 60), arrivals=60.0, seconds=(10.0, 40.0))
-QUICK = Size(racks=3, nodes_per_rack=4, jobs=7, maps=(5, 16), arrivals=6.0, seconds=(2.0, 5.0))
+FULL = Size(
+    racks=5, nodes_per_rack=20, jobs=48, maps=(10, 60), arrivals=60.0, seconds=(10.0, 40.0), limit_seconds=1500.0
+)
+QUICK = Size(racks=3, nodes_per_rack=4, jobs=7, maps=(5, 16), arrivals=6.0, seconds=(2.0, 5.0), limit_seconds=120.0)
 
 
 def machines(size: Size) -> Machines:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from extender.controlplane import pins
 from extender.errors import DovetailError, MissingExtra
 from extender.sim.commands import TRACES
 
@@ -114,6 +115,51 @@ def delay(
     _tell(_Told("The experiments of Delay Scheduling", scale.about, sections, skipped), as_json=as_json, report=report)
 
 
+@experiment.command()
+@click.option("--quick", is_flag=True, help="Few short pods, over a minute: to see that it works, not to quote.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
+@click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from that on.")
+@click.option("--plain-stock", is_flag=True, help="Also a default scheduler that is not told where blocks are.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
+@click.option(
+    "--kubernetes",
+    type=click.Choice(pins.KUBERNETES_MINORS),
+    default=pins.DEFAULT_KUBERNETES,
+    show_default=True,
+    help="The pinned minor version.",
+)
+def cluster(
+    quick: bool, seed: int, rounds: int, plain_stock: bool, as_json: bool, report: Path | None, kubernetes: str
+) -> None:
+    """Run one workload of jobs with stages on a real control plane, stock and with Dovetail, and in the simulator.
+
+    Nodes are simulated (KWOK); pods take as long as the simulator says, by where they run and what runs beside them.
+    Takes about twelve minutes a round.
+    """
+    MissingExtra.unless_installed("rich", "trustme", *(("matplotlib",) if report else ()))
+    from extender.app.logs import configure_logs
+    from extender.controlplane import commands
+    from extender.experiments import cluster as found
+    from extender.experiments.cluster_pods import DOVETAIL, PLAIN, STOCK
+    from extender.experiments.cluster_rounds import names_of, run_round
+    from extender.experiments.cluster_run import Scene
+    from extender.experiments.cluster_workload import FULL, QUICK
+    from extender.report import progress
+    from extender.settings import LogSettings
+
+    configure_logs(LogSettings(level="error", format="text"))
+    programs = commands.paths(commands.provide(kubernetes))
+    scenes = [Scene.of(QUICK if quick else FULL, number) for number in range(seed, seed + rounds)]
+    contenders = (STOCK, DOVETAIL, *((PLAIN,) if plain_stock else ()))
+    with progress.each(names_of(scenes, contenders), "tasks ended") as show:
+        done = [run_round(programs, scene, contenders, show) for scene in scenes]
+    section = found.section(done)
+    _tell(_Told("A workload on a real cluster", found.ABOUT, [section], ()), as_json=as_json, report=report)
+    if any(len(it.outcomes) < len(it.observed) + len(it.simulated) for it in done):
+        raise DovetailError("not every task has ended in time")
+
+
 def _check_names(only: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in only if name not in known]
     if unknown:
@@ -157,7 +203,7 @@ def _run(parts: "Sequence[Part]", processes: int) -> "tuple[list[Section], list[
 def _print_json(sections: "Sequence[Section]") -> None:
     from extender.report.rows import to_json
 
-    click.echo(to_json([figure.row() for section in sections for figure in section.figures]))
+    click.echo(to_json([figure.row() for section in sections for figure in (*section.figures, *section.more)]))
 
 
 def _print_tables(about: str, sections: "Sequence[Section]") -> None:

@@ -8,6 +8,9 @@ from extender.experiments.gains import Results, Seeds
 from extender.report.rows import Row
 from extender.sim.runs import Run
 
+_DIGITS = {"%": 1, "s": 3, "": 0}
+"""How many decimals are shown of what is in this unit; 2 of any other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plot:
@@ -20,7 +23,10 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with an id: ours over the seeds, and the paper's, which may be unknown; in percent, or times (x)."""
+    """One number with an id: ours over the seeds, and the paper's, which may be unknown.
+
+    `unit`: percent, times (x), seconds (s), or none for a count.
+    """
 
     id: str
     ours: Seeds
@@ -30,10 +36,14 @@ class Figure:
 
     def row(self) -> Row:
         """Return it as programs read it: the mean of the seeds, their range in the note."""
-        digits = 1 if self.unit == "%" else 2
+        digits = _DIGITS.get(self.unit, 2)
         spread = f"{self.ours.low:.{digits}f} to {self.ours.high:.{digits}f} over {len(self.ours.values)} seeds"
         return Row(
-            self.id, round(self.ours.mean, 2), self.unit, self.paper, "; ".join(filter(None, (spread, self.note)))
+            self.id,
+            round(self.ours.mean, max(digits, 2)),
+            self.unit,
+            self.paper,
+            "; ".join(filter(None, (spread, self.note))),
         )
 
 
@@ -57,7 +67,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a part came to."""
+    """What a part came to. The figures in `more` are in the listings already: only programs get to see them as rows."""
 
     title: str
     about: str
@@ -65,6 +75,7 @@ class Section:
     listings: Sequence[Listing] = ()
     notes: Sequence[str] = ()
     plots: Sequence[Plot] = field(default=())
+    more: Sequence[Figure] = field(default=())
 
 
 class Part(Protocol):

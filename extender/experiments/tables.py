@@ -39,7 +39,7 @@ def cells(figure: Figure) -> tuple[str, ...]:
 def _one(value: float, unit: str) -> str:
     if math.isnan(value):
         return ""
-    return f"{value:.1f}" if unit == "%" else f"{value:.2f}{unit}"
+    return f"{value:.1f}" if unit == "%" else f"{value:.2f}{unit}" if unit else f"{value:g}"
 
 
 def _table(listing: Listing) -> Table:

@@ -1,0 +1,102 @@
+"""Runs of one seed side by side: on clusters by contender, and in the simulator by name."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from extender.experiments.cluster_figures import Fared, Watched, fared, watched
+from extender.experiments.cluster_pods import DOVETAIL, Contender
+from extender.experiments.cluster_run import Observed, Scene, planner, run, simulate
+from extender.experiments.gains import Seeds
+from extender.report.progress import Show
+from extender.sim.compared import improvement
+from extender.sim.kube import KubeDefault
+from extender.sim.outcome import Outcome
+
+SIM, SIM_KUBE = "simulated Dovetail", "simulated stock"
+
+
+@dataclass(frozen=True)
+class Round:
+    """What became of one seed."""
+
+    scene: Scene
+    observed: Mapping[Contender, Observed]
+    simulated: Mapping[str, Outcome]
+
+    @cached_property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The runs that have come to their end, by name."""
+        ended = {who.name: it.outcome for who, it in self.observed.items() if it.outcome is not None}
+        return {**ended, **self.simulated}
+
+    @cached_property
+    def fared(self) -> dict[str, Fared]:
+        """Those in numbers."""
+        scene = self.scene
+        return {name: fared(scene.workload, scene.machines, outcome) for name, outcome in self.outcomes.items()}
+
+    @cached_property
+    def watched(self) -> dict[str, Watched]:
+        """What the watches showed, by contender's name."""
+        return {who.name: watched(it.history) for who, it in self.observed.items()}
+
+    def less(self, than: str, figure: Callable[[Fared], float]) -> float:
+        """Return by how many percent Dovetail's figure is less than another's; not a number if either has not ended."""
+        if DOVETAIL.name not in self.fared or than not in self.fared:
+            return math.nan
+        return improvement(figure(self.fared[than]), figure(self.fared[DOVETAIL.name]))
+
+
+def names_of(scenes: Sequence[Scene], contenders: Sequence[Contender]) -> list[str]:
+    """Return what the runs on clusters are called where it is shown how far they are."""
+    return [_name(who, scene) for scene in scenes for who in contenders]
+
+
+def run_round(programs: Mapping[str, Path], scene: Scene, contenders: Sequence[Contender], show: Show) -> Round:
+    """Run one seed: simulated first, then on a fresh control plane by one contender after the other."""
+    simulated = {
+        SIM: simulate(scene, planner(scene), SIM),
+        SIM_KUBE: simulate(scene, KubeDefault(scene.seed), SIM_KUBE),
+    }
+    observed = {who: run(programs, scene, who, _shown(show, _name(who, scene))) for who in contenders}
+    return Round(scene, observed, simulated)
+
+
+def _name(who: Contender, scene: Scene) -> str:
+    return f"{who.name}, seed {scene.seed}"
+
+
+def _shown(show: Show, name: str) -> Callable[[int, int], None]:
+    return lambda ended, total: show(name, ended, total)
+
+
+def less_than(rounds: Sequence[Round], than: str, figure: Callable[[Fared], float]) -> Seeds:
+    """Return by how many percent Dovetail's figure is less than another's in each round."""
+    return Seeds(tuple(it.less(than, figure) for it in rounds))
+
+
+def more_than_simulated(rounds: Sequence[Round], figure: Callable[[Fared], float]) -> Seeds:
+    """Return by how many percent Dovetail's figure is more on the cluster than in the simulator in each round."""
+    return Seeds(tuple(-it.less(SIM, figure) for it in rounds))
+
+
+def of_run(rounds: Sequence[Round], name: str, figure: Callable[[Fared], float]) -> Seeds:
+    """Return a figure of one run in each round."""
+    return Seeds(tuple(figure(it.fared[name]) if name in it.fared else math.nan for it in rounds))
+
+
+def of_watch(rounds: Sequence[Round], name: str, figure: Callable[[Watched], float]) -> Seeds:
+    """Return a figure of one contender's watch in each round."""
+    return Seeds(tuple(figure(it.watched[name]) for it in rounds))
+
+
+def largest(several: Sequence[Seeds]) -> Seeds:
+    """Return the value farthest from 0 in each round, without its sign; not a number where one is none."""
+    return Seeds(tuple(_farthest(values) for values in zip(*(it.values for it in several), strict=True)))
+
+
+def _farthest(values: Sequence[float]) -> float:
+    return math.nan if any(math.isnan(value) for value in values) else max(abs(value) for value in values)
