@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from extender.adapters.locality_metrics import LocalityMetrics
 from extender.adapters.metrics import labelled
 
 _HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -38,6 +39,7 @@ class ControlMetrics:
             ("how",),
             registry=self.registry,
         )
+        self.locality = LocalityMetrics(self.registry)
         self.reclaims = Counter(
             "dovetail_reclaims",
             "Pods evicted for a queue below its share, by which share it was: minimum-share, fair-share.",

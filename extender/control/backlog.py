@@ -109,10 +109,15 @@ class Backlog:
         with self.lock:
             return self._known.get(uid)
 
-    def take(self, of: TaskClass, now: float, until: float) -> Pod | None:
-        """Take the oldest ready pod of a class for release; it is not ready again until then, or until news of it."""
+    def take(self, of: TaskClass, now: float, until: float, uid: str | None = None) -> Pod | None:
+        """Take the oldest ready pod of a class for release, or the one of this UID, if it is ready.
+
+        It is not ready again until then, or until news of it.
+        """
         with self.lock:
-            pod = next((pod for uid, pod in of.pods[Stage.READY].items() if not self.busy(uid)), None)
+            ready = of.pods[Stage.READY]
+            among = ready if uid is None else [uid] if uid in ready else []
+            pod = next((ready[uid] for uid in among if not self.busy(uid)), None)
             if pod is not None:
                 self.releasing[pod.uid] = until
                 of.released_at = max(of.released_at, now)
@@ -171,6 +176,12 @@ class Backlog:
             if not waiting:
                 return 0
             return len(waiting) - sum(len(waiting.keys() & of.keys()) for of in (self.releasing, self.resting))
+
+    def waiting_pods(self, of: TaskClass) -> list[Pod]:
+        """Return the pods of a class that wait for their turn alone, those without a gate first."""
+        with self.lock:
+            there = (*of.pods[Stage.UNGATED].values(), *of.pods[Stage.READY].values())
+            return [pod for pod in there if not self.busy(pod.uid)]
 
     def held(self, of: TaskClass) -> int:
         """Return how many pods of a class have a node, or will as things stand."""

@@ -5,8 +5,9 @@ predecessor, ended: between nomination and release, before either, or after both
 is in flight (`cluster.state`) and claimed (`backlog.releasing`).
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from extender.cluster.state import Ledger
 from extender.control import outlets
 from extender.control.backlog import LONGEST_CLAIM_SECONDS, Backlog, Stage, TaskClass
 from extender.control.leftovers import leftovers
-from extender.control.rounds import Round, Rounds
+from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Plan, Planner
@@ -52,7 +53,7 @@ class Writer(Protocol):
 class Listener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
-    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
+    def note_release(self, turn: "Turn", node: str | None, waited_seconds: float) -> None:
         """Note a release, to a node or to none."""
 
 
@@ -67,12 +68,18 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way."""
+    """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way.
+
+    `level` is how near to its input that node is, empty where it makes no difference; `passed_over` for how many
+    seconds its job was passed over for that.
+    """
 
     pod: Pod
     node: str | None
     how: str
     score: float = 0.0
+    level: str = ""
+    passed_over: float = 0.0
 
 
 @dataclass(slots=True)
@@ -92,6 +99,8 @@ class Releaser:
     kept: set[str] = field(default_factory=set)
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
     waker: Waker | None = None
+    again_at: float = math.inf
+    """When to plan again even if nothing has happened: somebody's wait for locality is over."""
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
@@ -116,7 +125,7 @@ class Releaser:
         slots = self.pace.unbound_pods - len(on_their_way)
         if slots <= 0 or not self._is_time_to_plan(slots, now):
             return len(left_behind)
-        self._planned_at = now
+        self._planned_at, self.again_at = now, math.inf
         turns = self._by_plan(snapshot, slots, now)
         for turn in turns:
             self._send(turn, now)
@@ -148,9 +157,10 @@ class Releaser:
             self._wake({}, snapshot, now)
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        asked = self._asked(made, plan)
+        self.again_at = plan.again_at
+        asked, named = self._asked(made, plan)
         turns = self._turns(made, plan, snapshot, slots, now, asked)
-        self._wake(asked, snapshot, now)
+        self._wake(asked, snapshot, now, named)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
         left = [
@@ -165,19 +175,27 @@ class Releaser:
                 turns += self._without_node(of, SCALE_UP, now)
         return turns
 
-    def _asked(self, made: Round, plan: Plan) -> dict[TaskClass, int]:
-        """Return how many pods without a gate have their turn, by class: they go before held ones of it."""
-        if self.waker is None:
-            return {}
-        counts = Counter(made.classes[row] for row in plan.assignments.task_class.tolist())
-        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
-        return {of: count for of, count in asked.items() if count}
+    def _asked(self, made: Round, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
+        """Return how many pods without a gate have their turn, by class: they go before held ones of it.
 
-    def _wake(self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float) -> None:
+        And of classes whose pods have inputs, which ones, by UID.
+        """
+        if self.waker is None:
+            return {}, set()
+        turns = [(made.classes[row], pod) for row, pod in pods_of(made, plan)]
+        counts = Counter(of for of, pod in turns if pod is None)
+        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
+        named = [(of, pod.uid) for of, pod in turns if pod is not None and not pod.held]
+        asked.update(Counter(of for of, _ in named))
+        return {of: count for of, count in asked.items() if count}, {uid for _, uid in named}
+
+    def _wake(
+        self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float, named: Collection[str] = ()
+    ) -> None:
         if self._stirred[0] != snapshot.version:
             self._stirred = (snapshot.version, now)
         if self.waker is not None:
-            self.waker.step(asked, now, self._stirred[1])
+            self.waker.step(asked, now, self._stirred[1], named)
 
     def _turns(
         self,
@@ -196,10 +214,10 @@ class Releaser:
         gang_of = made.waiting.gang
         begun: set[int] = set()
         turns: list[Turn] = []
-        scores = plan.terms.score.tolist() if plan.terms is not None else [0.0] * len(plan.assignments)
-        where = zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), scores, strict=True)
-        for row, node, score in where:
-            if passing.get(made.classes[row], 0) > 0:
+        for place, (row, named) in enumerate(pods_of(made, plan)):
+            if named is not None and not named.held:
+                continue
+            if named is None and passing.get(made.classes[row], 0) > 0:
                 passing[made.classes[row]] -= 1
                 continue
             gang = int(gang_of[row]) if gang_of is not None else -1
@@ -210,10 +228,19 @@ class Releaser:
                 if gang >= 0:
                     begun.add(gang)
             of = made.classes[row]
-            pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
+            uid = named.uid if named is not None else None
+            pod = self.backlog.take(of, now, now + self.pace.assume_seconds, uid)
             if pod is not None:
-                turns.append(Turn(pod, snapshot.layout.names[node], NOMINATED, score))
+                turns.append(self._to_node(pod, made, plan, place, snapshot))
         return turns
+
+    def _to_node(self, pod: Pod, made: Round, plan: Plan, place: int, snapshot: Snapshot) -> Turn:
+        row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])
+        terms, name = plan.terms, snapshot.layout.names[node]
+        if terms is None:
+            return Turn(pod, name, NOMINATED)
+        level = self.rounds.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
+        return Turn(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
 
     def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Turn]:
         pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
@@ -259,7 +286,7 @@ class Releaser:
             return
         waited = max(now - pod.created, 0.0)
         node = turn.node or pod.promised
-        self.listener.note_release(pod, node, turn.how, waited)
+        self.listener.note_release(turn, node, waited)
         log.info(
             "released",
             pod=f"{pod.namespace}/{pod.name}",
@@ -270,6 +297,7 @@ class Releaser:
             how=turn.how,
             score=round(turn.score, 4),
             waited_seconds=round(waited, 3),
+            **({"level": turn.level, "passed_over_seconds": round(turn.passed_over, 3)} if turn.level else {}),
         )
 
     def _clear(self, pod: Pod, now: float) -> None:
