@@ -7,7 +7,8 @@ import pytest
 from extender.cluster.eligibility import Requirement
 from extender.cluster.model import NodeSeen
 from extender.cluster.queues import Queue
-from extender.control.explaining import explain
+from extender.control.changes import changes_for
+from extender.control.explaining import case_of, explain
 from extender.control.turns import LOCALITY_WAITS, OTHERS_FIRST
 from extender.planner import Policy
 from tests.control.asked import Asked
@@ -207,6 +208,16 @@ def test_explain_says_what_it_waits_for_and_how_near_each_node_is():
     assert {it.name: it.level for it in found.nodes} == {"n1": "anywhere", "n2": "node", "n3": "rack"}
     (rated,) = [it for it in found.nodes if it.score is not None]
     assert (rated.name, rated.remote) == ("n1", pytest.approx(0.9))
+
+
+def test_explain_says_what_would_have_to_change():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    found = scene.view()
+    assert changes_for(case_of(found, scene.pods["a"]), found.why["uid-a"]) == [
+        "room must come free on n2",
+        "or nothing: after its waits (locality.waitSeconds) it takes what there is",
+    ]
 
 
 def test_explain_says_how_near_to_its_input_a_pod_runs():

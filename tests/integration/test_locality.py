@@ -9,6 +9,8 @@ import yaml
 from extender.controlplane import builders, workload
 from extender.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
+from tests.integration.test_order_by_filter import ordered
+from tests.integration.test_placement import refusal
 from tests.integration.test_seeing import asked, configured, dovetail, events, metric
 
 RACK = "topology.example/rack"
@@ -51,11 +53,6 @@ def bound_within(client, name, seconds):
     begun = time.monotonic()
     workload.wait_until(lambda: name in workload.bound_pods(client), seconds, f"{name} to be bound")
     return workload.bound_pods(client)[name], time.monotonic() - begun
-
-
-def refusal(client, name):
-    conditions = workload.pod(client, name)["status"].get("conditions", [])
-    return next((it.get("message", "") for it in conditions if it["type"] == "PodScheduled"), "")
 
 
 def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(control_plane, client):
@@ -110,13 +107,10 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
 
 
 def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client):
-    told = {"order": "filter", "locality": LOCALITY}
     fill(client, "near", "beside")
-    with dovetail_on(control_plane, settings=told) as extender, control_on(control_plane, **told):
+    with ordered(control_plane, locality=LOCALITY) as extender:
         workload.create_pods(client, [reader("waits", "near", gates=())])
-        workload.wait_until(
-            lambda: "waits for room near its input" in refusal(client, "waits"), 5, "it to be refused for that"
-        )
+        assert "waits for room near its input" in refusal(client, "waits")
         node, took = bound_within(client, "waits", 25)
         assert node == "far"
         assert sum(WAITS) - 2.0 <= took
@@ -125,11 +119,9 @@ def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over
 
 def test_without_control_a_wait_ends_at_the_next_event_of_the_cluster(control_plane, client):
     fill(client, "near", "beside")
-    with dovetail_on(control_plane, settings={"order": "filter", "locality": LOCALITY}):
+    with ordered(control_plane, control=False, locality=LOCALITY):
         workload.create_pods(client, [reader("waits", "near", gates=())])
-        workload.wait_until(
-            lambda: "waits for room near its input" in refusal(client, "waits"), 5, "it to be refused for that"
-        )
+        assert "waits for room near its input" in refusal(client, "waits")
         time.sleep(sum(WAITS) + 2)
         assert "waits" not in workload.bound_pods(client)  # nobody asks about it
         labels = {"metadata": {"labels": {"example/changed": "yes"}}}
