@@ -256,3 +256,19 @@ class TestByFilter:
         assert scene.told_to("wake") == []
         scene.step(5.0)
         assert scene.told_to("wake") == [("wake", "a")]
+
+
+def test_a_long_task_keeps_off_a_node_that_runs_more_long_tasks_than_the_mean():
+    long = {"duration": 1000.0}
+    runs = [pod("runs", 100, node="n1", gates=(), **long), pod("short", 200, node="n2", gates=(), duration=30.0)]
+
+    def goes_to(policy, **more):
+        scene = Scene(node("n1"), node("n2"), policy=policy)
+        scene.see(*runs, reader("a", "n1", "n2", cpu=500, **more))
+        scene.step()
+        return scene.nominated()["a"]
+
+    assert goes_to(WAITS, **long) == "n1"  # it has most room
+    apart = Policy(locality_waits=(5.0,), long_task=600.0)
+    assert goes_to(apart, **long) == "n2"  # n1 runs one, n2 none: the mean is a half
+    assert goes_to(apart, duration=30.0) == "n1"
