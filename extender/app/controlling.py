@@ -31,7 +31,8 @@ from extender.control.leading import Leader, Terms
 from extender.control.moves import Moves
 from extender.control.observing import LEAST_SECONDS, Observer
 from extender.control.reclaim import Reclaimer, Timeouts
-from extender.control.release import Pace, Releaser, Turn
+from extender.control.release import Pace, Releaser
+from extender.control.sending import Turn
 from extender.control.telling import Teller
 from extender.control.waking import Waker
 from extender.errors import ClusterError

@@ -9,10 +9,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
-import structlog
 
 from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
@@ -21,40 +19,12 @@ from extender.control import outlets
 from extender.control.backlog import LONGEST_CLAIM_SECONDS, Backlog, Stage, TaskClass
 from extender.control.leftovers import leftovers
 from extender.control.rounds import Round, Rounds, pods_of
+from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
-from extender.errors import ClusterError
 from extender.planner import Plan, Planner
-
-NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
-HOWS = (NOMINATED, COMPLETED, PREEMPTING, SCALE_UP)
-
-_CLEAR_SECONDS = 1.0
-"""A pod whose nomination was cleared is left alone for so long: by then there is news of it."""
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """While more than three quarters of those who may be on their way are, a plan waits for so long."""
-
-log = structlog.get_logger()
-
-
-class Writer(Protocol):
-    """What writes to pods. Each call raises ClusterError, and changes nothing then, where the pod is another by now."""
-
-    def nominate(self, pod: Pod, node: str) -> None:
-        """Set the nominated node, and note that it is ours."""
-
-    def release(self, pod: Pod) -> None:
-        """Remove our gate, which must be the only one."""
-
-    def clear(self, pod: Pod) -> None:
-        """Remove our nomination."""
-
-
-class Listener(Protocol):
-    """Who is told of what was done (events, metrics)."""
-
-    def note_release(self, turn: "Turn", node: str | None, waited_seconds: float) -> None:
-        """Note a release, to a node or to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +34,6 @@ class Pace:
     unbound_pods: int = 64
     assume_seconds: float = 15.0
     scale_up_after: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way.
-
-    `level` is how near to its input that node is, empty where it makes no difference; `passed_over` for how many
-    seconds its job was passed over for that.
-    """
-
-    pod: Pod
-    node: str | None
-    how: str
-    score: float = 0.0
-    level: str = ""
-    passed_over: float = 0.0
 
 
 @dataclass(slots=True)
@@ -101,11 +55,21 @@ class Releaser:
     waker: Waker | None = None
     again_at: float = math.inf
     """When to plan again even if nothing has happened: somebody's wait for locality is over."""
+    _sender: Sender = field(init=False)
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
+        self._sender = Sender(
+            self.ledger,
+            self.backlog,
+            self.writer,
+            self.listener,
+            run_soon=lambda write: self.run_soon(write),
+            leads=lambda: self.leads(),
+            flight_time=self.flight_time,
+        )
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
 
     def step(self, now: float) -> int:
@@ -120,7 +84,7 @@ class Releaser:
         snapshot = self.ledger.snapshot(self.flight_time())
         left_behind = self._tidy_up(snapshot, flights, now)
         for turn in left_behind:
-            self._send(turn, now)
+            self._sender.send(turn, now)
         on_their_way = (flights | self.backlog.releasing.keys()) - self.kept - self.backlog.resting.keys()
         slots = self.pace.unbound_pods - len(on_their_way)
         if slots <= 0 or not self._is_time_to_plan(slots, now):
@@ -128,7 +92,7 @@ class Releaser:
         self._planned_at, self.again_at = now, math.inf
         turns = self._by_plan(snapshot, slots, now)
         for turn in turns:
-            self._send(turn, now)
+            self._sender.send(turn, now)
         return len(left_behind) + len(turns)
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
@@ -138,13 +102,13 @@ class Releaser:
 
     def send(self, pod: Pod, node: str, now: float) -> None:
         """Release a pod that has been claimed to the node that was kept for it."""
-        self._send(Turn(pod, node, NOMINATED), now)
+        self._sender.send(Turn(pod, node, NOMINATED), now)
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
         found = leftovers(self.backlog, snapshot, flights)
         for pod in found.to_clear:
-            self._clear(pod, now)
+            self._sender.clear(pod, now)
         for pod in found.to_complete:
             self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
         return [Turn(pod, None, COMPLETED) for pod in found.to_complete]
@@ -245,74 +209,3 @@ class Releaser:
     def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Turn]:
         pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
         return [] if pod is None else [Turn(pod, None, how)]
-
-    # -- writing
-
-    def _send(self, turn: Turn, now: float) -> None:
-        node = turn.pod.nominated or turn.node  # kube-scheduler goes where it is nominated, by whomever
-        self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
-        if turn.node is not None and turn.pod.nominated is None:
-            self.run_soon(lambda: self._nominate(turn, now))
-        else:
-            self.run_soon(lambda: self._release(turn, now))
-
-    def _nominate(self, turn: Turn, now: float) -> None:
-        """Nominate, then release, once all others of this step are nominated too.
-
-        Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
-        twice there.
-        """
-        pod, node = turn.pod, turn.node or ""
-        if self._written(turn, now, lambda: self.writer.nominate(pod, node)):
-            self.run_soon(lambda: self._release(turn, now))
-
-    def _written(self, turn: Turn, now: float, write: Callable[[], None]) -> bool:
-        """Write, if we still lead; where that fails the pod is left alone for a moment."""
-        pod = turn.pod
-        try:
-            self._require_lead()
-            write()
-        except Exception as error:  # whatever it is: the pod must not stay claimed without a word
-            self.backlog.rest(pod.uid, now)
-            if not pod.identity.group:  # the others of its group have gone: its room is kept while it rests
-                self.ledger.forget(pod.uid)
-            log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
-            return False
-        return True
-
-    def _release(self, turn: Turn, now: float) -> None:
-        pod = turn.pod
-        if not self._written(turn, now, lambda: self.writer.release(pod)):
-            return
-        waited = max(now - pod.created, 0.0)
-        node = turn.node or pod.promised
-        self.listener.note_release(turn, node, waited)
-        log.info(
-            "released",
-            pod=f"{pod.namespace}/{pod.name}",
-            uid=pod.uid,
-            queue=pod.identity.queue,
-            job=pod.identity.job,
-            node=node,
-            how=turn.how,
-            score=round(turn.score, 4),
-            waited_seconds=round(waited, 3),
-            **({"level": turn.level, "passed_over_seconds": round(turn.passed_over, 3)} if turn.level else {}),
-        )
-
-    def _clear(self, pod: Pod, now: float) -> None:
-        self.backlog.claim(pod.uid, now + _CLEAR_SECONDS)
-        self.run_soon(lambda: self._write_clear(pod, now))
-
-    def _write_clear(self, pod: Pod, now: float) -> None:
-        try:
-            self._require_lead()
-            self.writer.clear(pod)
-            log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
-        except Exception as error:  # as above
-            self.backlog.rest(pod.uid, now)
-            log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
-
-    def _require_lead(self) -> None:
-        if not self.leads():
-            raise ClusterError("the Lease is no longer ours")
