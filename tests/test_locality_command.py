@@ -1,4 +1,5 @@
 import json
+import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -7,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from extender.app import calculating
 from extender.cli import cli
 from tests.test_measuring import FACEBOOK, FOLLOWER, pod, with_value
 
@@ -159,3 +161,9 @@ def test_where_nobody_answers_that_is_said():
 )  # fmt: skip
 def test_what_does_not_go_together_is_refused(arguments):
     assert asked("--target", "0.9", *arguments).exit_code == 2
+
+
+def test_the_help_tells_the_numbers_that_are_taken_by_default():
+    helps = {it.name: it.help for it in cli.commands["locality"].params}
+    for name in ("tasks", "nodes", "replicas", "slots", "task_seconds"):
+        assert re.search(rf"[ :] ?{getattr(calculating, name.upper()):g}\]$", helps[name])
