@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from extender.adapters.control_metrics import ControlGauges, ControlMetrics
 from extender.adapters.kube import Refused
 from extender.adapters.scrapes import by_address, of_pods, scraped
 from extender.app.measuring import Measured, NotMeasured, measured, of_cluster
@@ -101,19 +102,28 @@ def test_without_nodes_there_is_no_answer(text):
         of(text).known_nodes()
 
 
+def test_what_control_exports_is_what_is_read():
+    metrics = ControlMetrics("1.2.3")
+    metrics.locality.count("node", 0.0)
+    seen = ControlGauges(True, True, 0, {}, nodes=5, freed=6, loaded_seconds=2.0, job_tasks=3.5, replicas=3.0)
+    metrics.observe(lambda: seen)
+    assert measured([scraped("control", metrics.text().decode())]) == Measured(
+        source="control", freed=6, loaded_seconds=2.0, nodes=5, tasks=4, replicas=3, placements={"node": 1}
+    )
+
+
 # -- through the API server
 
 
 class Server:
-    """Answers by path: text, or the status with which it refuses."""
+    """Answers for the pods of control by their names, and for one of serve: text, or the status of a refusal."""
 
-    def __init__(self, **metrics):
-        self.metrics = metrics
+    def __init__(self, serve=ELSEWHERE, **metrics):
+        self.metrics = {"serve": serve, **metrics}
 
     def read(self, path, params=()):
         assert (path, params) == ("/api/v1/pods", [("labelSelector", "app.kubernetes.io/name=dovetail")])
-        serve = pod("serve", "extender")
-        return {"items": [serve, *(pod(name, "control") for name in self.metrics)]}
+        return {"items": [pod(name, "extender" if name == "serve" else "control") for name in self.metrics]}
 
     def get(self, path, params=(), *, seconds=30.0):
         (name,) = re.fullmatch(r"/api/v1/namespaces/ours/pods/(.*):8888/proxy/metrics", path).groups()
@@ -127,7 +137,7 @@ def pod(name, port, kind="containers"):
     return {"metadata": {"namespace": "ours", "name": name}, "spec": containers, "status": {"phase": "Running"}}
 
 
-def test_the_pods_of_control_are_asked_and_no_others():
+def test_the_pods_of_control_are_asked():
     assert of_cluster(Server(one=FACEBOOK, two=FOLLOWER)) == Measured(
         source="pod ours/one and 1 more",
         freed=1700,
@@ -137,6 +147,13 @@ def test_the_pods_of_control_are_asked_and_no_others():
         replicas=3,
         placements={"node": 200, "rack": 30, "anywhere": 10},
     )
+
+
+def test_where_filter_keeps_the_order_serve_counts_placements():
+    serve = 'dovetail_nodes 7.0\ndovetail_placements_total{level="rack"} 5.0\n'
+    found = of_cluster(Server(serve=serve, one=FACEBOOK))
+    assert found.placements == {"node": 160, "rack": 35, "anywhere": 10}
+    assert found.nodes == 620, "only those of control that are not cordoned count"
 
 
 def test_where_no_control_runs_it_is_said():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from extender.adapters.kube import Api, Refused, connect
-from extender.adapters.scrapes import CONTROL_PORT, NAME_LABEL, Scrape, by_address, of_pods
+from extender.adapters.scrapes import CONTROL_PORT, EXTENDER_PORT, NAME_LABEL, Scrape, by_address, of_pods
 from extender.app.looking import in_short
 from extender.errors import ClusterError, DovetailError
 
@@ -66,21 +66,24 @@ def by_cluster(kubeconfig: Path | None) -> Measured:
 
 
 def of_cluster(api: Api) -> Measured:
-    """Return the same of a cluster that is connected. Raises ClusterError."""
+    """Return the same of a cluster that is connected; placements are counted by `serve` too. Raises ClusterError."""
     try:
         pods = api.read("/api/v1/pods", [("labelSelector", NAME_LABEL)])["items"]
-        found = of_pods(api, pods, CONTROL_PORT)
+        found, serves = of_pods(api, pods, CONTROL_PORT), of_pods(api, pods, EXTENDER_PORT)
     except Refused as refusal:
         why = in_short(refusal)
-        raise ClusterError(f"dovetail control cannot be asked through the API server: {why}; try --metrics") from None
+        raise ClusterError(f"its pods cannot be asked through the API server: {why}; try --metrics") from None
     if not found:
         wanted = f"labelled {NAME_LABEL} with a port {CONTROL_PORT}"
         raise ClusterError(f"no pod of dovetail control runs, {wanted}; try --metrics")
-    return measured(found)
+    return measured(found, serves)
 
 
-def measured(scrapes: Sequence[Scrape]) -> Measured:
-    """Return what all replicas counted together, and what the one that acts knows."""
+def measured(scrapes: Sequence[Scrape], serves: Sequence[Scrape] = ()) -> Measured:
+    """Return what all replicas of control counted together, and what the one that acts knows.
+
+    Where filter keeps the order, those of `serves` count placements.
+    """
     first, *others = sorted(scrapes, key=lambda it: -it.of("dovetail_leader"))
     freed, seconds = _sum(scrapes, _FREED), _sum(scrapes, _SECONDS)
     return Measured(
@@ -90,7 +93,7 @@ def measured(scrapes: Sequence[Scrape]) -> Measured:
         nodes=int(first.of(_NODES)),
         tasks=_median(first, _TASKS),
         replicas=_median(first, _REPLICAS),
-        placements=_placements(scrapes),
+        placements=_placements([*scrapes, *serves]),
     )
 
 

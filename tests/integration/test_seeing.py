@@ -157,26 +157,6 @@ def test_who_asks_learns_why_pods_wait_where_queues_stand_and_what_is_wrong(cont
         assert metric(control, "dovetail_oldest_wait_seconds", queue="training") > 0
 
 
-def test_how_fast_room_frees_up_under_load_is_measured(control_plane, client):
-    with busy(control_plane, client) as (_, control):
-        ask = ("locality", "--target=0.9", "--rate=1", f"--metrics={control}")
-        workload.wait_until(
-            lambda: asked(control_plane, *ask)["measured"]["loaded_seconds"] > 0, 20, "a look under load"
-        )
-        for _ in range(8):
-            name = some_pod(client, "", bound=True)
-            request(client, "DELETE", f"/api/v1/namespaces/default/pods/{name}", gracePeriodSeconds=0)
-            time.sleep(0.25)
-        workload.wait_until(lambda: asked(control_plane, *ask)["measured"]["freed"] == 8, 20, "8 to be counted")
-        ask = ("locality", "--target=0.9", f"--metrics={control}")
-        print(dovetail(control_plane, *ask))
-        found = asked(control_plane, *ask)
-        told = found["measured"]
-        assert (told["nodes"], told["freed"]) == (2, 8)
-        assert found["rate"] == pytest.approx(8 / told["loaded_seconds"])
-        assert found["told_by"] == {"tasks": "default", "nodes": "measured", "replicas": "default", "rate": "measured"}
-
-
 def test_a_held_pod_gets_one_event_and_one_more_when_it_is_released(control_plane, client):
     with busy(control_plane, client):
         waits, went = some_pod(client, "training", bound=False), some_pod(client, "training", bound=True)
