@@ -188,3 +188,14 @@ def test_a_typical_job_is_remembered_when_it_no_longer_waits():
     observer.look(110.0)
     observer.look_away()
     assert (observer.load.typical.tasks, observer.load.typical.replicas) == (1, 2)
+
+
+def test_what_ends_while_another_replica_acts_is_not_measured():
+    scene, paper = scene_of(pod("r", 1000, gates=(), node="n1"), pod("a", 1000))
+    seconds = iter([0.0, 0.0, 10.0, 10.0])
+    observer = observer_of(scene, paper, clock=lambda: next(seconds))
+    observer.look(100.0)
+    observer.look_away()
+    scene.end("r")
+    observer.look(110.0)
+    assert (observer.load.freed, observer.load.seconds) == (0, 0.0)
