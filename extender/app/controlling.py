@@ -239,7 +239,7 @@ class Control:
         self._metrics.watch_restarts.labels(resource, cause).inc()
 
     def _gauges(self) -> ControlGauges:
-        seen = self._observer.seen
+        seen, load = self._observer.seen, self._observer.load
         return ControlGauges(
             leads=self._leader.leads(),
             ready=self._caches.problem() is None,
@@ -248,6 +248,11 @@ class Control:
             held=seen.held,
             queues=seen.shares,
             oldest=seen.oldest,
+            nodes=self._backlog.schedulable_nodes(),
+            freed=load.freed,
+            loaded_seconds=load.seconds,
+            job_tasks=load.typical.tasks if load.typical else None,
+            replicas=load.typical.replicas if load.typical else None,
         )
 
 

@@ -48,7 +48,8 @@ _ON_ITS_OWN = ("DaemonSet", "Node")
 class Backlog:
     """Takes events in any thread; `lock` is held by whoever reads more than one thing.
 
-    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan.
+    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan; `left`
+    counts pods that were seen on a node and ended or were deleted.
     """
 
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False) -> None:
@@ -63,6 +64,7 @@ class Backlog:
         self._failed: Counter[str] = Counter()
         self._ended: dict[str, set[str]] = {}
         self.changes = 0
+        self.left = 0
         self._schedulers = frozenset(schedulers)
         self._by_filter = by_filter
         self._stage_of = stage_by_filter if by_filter else stage_of
@@ -207,6 +209,11 @@ class Backlog:
         with self.lock:
             self.releasing = dict.fromkeys(uids, float("inf"))
 
+    def schedulable_nodes(self) -> int:
+        """Return how many nodes are not cordoned."""
+        with self.lock:
+            return sum(not node.unschedulable for node in self.nodes.values())
+
     def usual_seconds(self) -> float:
         """Return how long tasks have run on average, of which nobody said so."""
         return self._ran_seconds / self._timed if self._timed else DEFAULT_SECONDS
@@ -293,6 +300,7 @@ class Backlog:
         where = self._where.pop(uid, None)
         if where is not None:
             self.changes += 1
+            self.left += where[1] is Stage.RUNNING
             self._remove(uid, *where)
 
     def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:
