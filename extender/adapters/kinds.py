@@ -21,11 +21,13 @@ from extender.adapters.objects import (
     PodStatus,
     Quantities,
     Requests,
+    SelectorTerm,
 )
 from extender.cluster.demand import Container, PodResources, counted, declared, requested, seconds
 from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Toleration
 from extender.cluster.identity import Identity, identify
 from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
+from extender.cluster.preference import Preferences, declared_input
 from extender.cluster.resources import Amounts, countable, greatest
 from extender.errors import BadAnnotation
 
@@ -56,6 +58,8 @@ def pod_from(found: PodObject) -> Pod:
         started=_epoch(status.start_time),
         duration=_read(seconds, told.duration if told else None, problems),
         tasks=_read(counted, told.tasks if told else None, problems),
+        inputs=_read(declared_input, told.input if told else None, problems) or (),
+        prefers=_preferences(spec),
         may_preempt=spec.preemption_policy != "Never",
         promised=(told.promised if told else None) or None,
         node=spec.node_name or None,
@@ -117,10 +121,7 @@ def _constraints(spec: PodSpec) -> Constraints:
         return ANYWHERE
     terms: tuple[Term, ...] | None = None
     if required is not None:
-        terms = tuple(
-            (*_requirements(it.match_expressions), *_requirements(it.match_fields, field=True))
-            for it in required.node_selector_terms or ()
-        )
+        terms = tuple(_term(it) for it in required.node_selector_terms or ())
     return Constraints(
         selector=tuple(sorted((spec.node_selector or {}).items())),
         terms=terms,
@@ -129,6 +130,16 @@ def _constraints(spec: PodSpec) -> Constraints:
             for it in spec.tolerations or ()
         ),
     )
+
+
+def _preferences(spec: PodSpec) -> Preferences:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    preferred = affinity.preferred if affinity else None
+    return tuple((it.weight, _term(it.preference)) for it in preferred or ())
+
+
+def _term(found: SelectorTerm) -> Term:
+    return (*_requirements(found.match_expressions), *_requirements(found.match_fields, field=True))
 
 
 def _requirements(expressions: Sequence[Expression] | None, *, field: bool = False) -> tuple[Requirement, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from extender.cluster.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
 from extender.cluster.identity import NOBODY, Identity
+from extender.cluster.preference import Inputs, Preferences
 from extender.cluster.resources import Amounts
 
 HOLD_GATE = "dovetail.dev/hold"
@@ -37,7 +38,8 @@ class Pod:
     """What we need of a pod; times in seconds since the epoch.
 
     `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
-    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs.
+    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs. `inputs` are the
+    nodes that hold its input, `prefers` its preferred node affinity.
     """
 
     uid: str
@@ -65,6 +67,8 @@ class Pod:
     may_preempt: bool = True
     promised: str | None = None
     failed: bool = False
+    inputs: Inputs = ()
+    prefers: Preferences = ()
 
     @property
     def held(self) -> bool:
