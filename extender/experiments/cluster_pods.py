@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.demand import DURATION_ANNOTATION, TASKS_ANNOTATION
 from extender.cluster.model import HOLD_GATE
+from extender.cluster.preference import INPUT_ANNOTATION
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
 from extender.controlplane import builders
 from extender.controlplane.builders import Manifest
@@ -18,7 +19,6 @@ from extender.sim.workload import BLOCKS, SHUFFLE, Machines
 Rows = NDArray[np.intp]
 
 RACK_LABEL = "topology.dovetail.dev/rack"
-INPUT_ANNOTATION = "dovetail.dev/input"
 _HINT_WEIGHT = 100
 
 

@@ -16,7 +16,7 @@ from extender.controlplane.running import ControlPlane
 from extender.experiments import cluster_workload as drawn
 from extender.experiments.cluster_course import Course
 from extender.experiments.cluster_history import History
-from extender.experiments.cluster_pods import DOVETAIL, Contender, Pods, node_manifests, node_names
+from extender.experiments.cluster_pods import DOVETAIL, RACK_LABEL, Contender, Pods, node_manifests, node_names
 from extender.live.making import PodMaker
 from extender.live.room import MachineRoom
 from extender.live.schedulers import add_dovetail, add_stock, settings_for
@@ -69,7 +69,7 @@ class Scene:
 
     def settings(self) -> dict[str, Any]:
         """Return Dovetail's settings."""
-        return settings_for(drawn.QUEUES)
+        return {**settings_for(drawn.QUEUES), "locality": {"levels": [RACK_LABEL], "waitSeconds": list(self.waits)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def planner(scene: Scene) -> Planner:
     settings: Settings = parse(
         {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings()
     )
-    return Planner(policy_of(settings.policy))
+    return Planner(policy_of(settings))
 
 
 def simulate(scene: Scene, scheduler: Scheduler, name: str) -> Outcome:
