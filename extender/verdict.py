@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
+from extender.cluster.reading import away, sources
 from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot, read_only
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
@@ -68,12 +69,22 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     along the axis is named. With `in_flight` false, as if no pod in flight arrived anywhere.
     """
     layout = snapshot.layout
-    demand = layout.vector(pod.demand)
+    demand = demand_on(layout, pod)
     free = layout.capacity - _load(snapshot, pod)
     if in_flight and snapshot.flights:
         free -= snapshot.in_flight
     over = free < np.where(demand > 0, demand, -np.inf)
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1))
+
+
+def demand_on(layout: Layout, pod: Pod) -> Floats:
+    """Return what the pod takes of a node [R], or of each [N, R] where it reads its input from those that hold it."""
+    demand, there = layout.vector(pod.demand), sources(pod, layout.rows)
+    if not there:
+        return demand
+    each = np.tile(layout.vector(away(pod)), (len(layout.names), 1))
+    each[[layout.rows[name] for name in there]] = demand
+    return each
 
 
 def room_for(snapshot: Snapshot, pod: Pod) -> Floats:

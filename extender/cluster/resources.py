@@ -14,7 +14,8 @@ Amounts = Mapping[str, float]
 """Dimension -> amount in its unit. A dimension that is absent is not asked for, or not declared."""
 
 CPU, MEMORY = "cpu", "memory"
-IO_DIMENSIONS = ("disk-read", "disk-write", "network-in", "network-out")
+DISK_READ, NETWORK_IN, NETWORK_OUT = "disk-read", "network-in", "network-out"
+IO_DIMENSIONS = (DISK_READ, "disk-write", NETWORK_IN, NETWORK_OUT)
 DIMENSIONS = (CPU, MEMORY, *IO_DIMENSIONS)
 """Tetris, table 4: millicores, bytes, and four rates in bytes per second. Extended resources come after these."""
 

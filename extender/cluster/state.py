@@ -25,6 +25,7 @@ from extender.cluster.model import (
     PodSeen,
     PodsListed,
 )
+from extender.cluster.reading import reading, taken
 from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, read_only
 
 Candidates = NDArray[np.bool_]
@@ -53,6 +54,7 @@ class Ledger:
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
         self._held: defaultdict[str, set[str]] = defaultdict(set)
+        self._readers: set[str] = set()
         self._priorities: Counter[int] = Counter()
         self._nominated: dict[str, Pod] = {}
         self._flights: dict[str, Flight] = {}
@@ -233,6 +235,8 @@ class Ledger:
 
     def _lay_out(self) -> None:
         """Rebuild rows and columns; what nodes that stay have allocated is carried over, not counted again."""
+        for uid in self._readers:  # what they read where depends on which nodes there are
+            self._charge(self._pods[uid], -1.0)
         old, self._layout, self._layout_is_old = self._layout, layout_of(self._nodes), False
         shape = self._layout.capacity.shape
         allocated, self._allocated, self._in_flight = self._allocated, np.zeros(shape), np.zeros(shape)
@@ -245,8 +249,10 @@ class Ledger:
         if same_axis:
             self._allocated[after] = allocated[before]
         for name in set(self._layout.names).difference(stayed if same_axis else ()):
-            for uid in self._held.get(name, ()):
+            for uid in self._held.get(name, set()) - self._readers:
                 self._charge(self._pods[uid], 1.0)
+        for uid in self._readers:
+            self._charge(self._pods[uid], 1.0)
         for uid, flight in self._flights.items():
             if flight.candidates is not None:
                 candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
@@ -265,7 +271,7 @@ class Ledger:
         """Take a pod as it is, even at an older version than is known: so a list may say after a restored backup."""
         known = self._pods.get(pod.uid)
         self._pods[pod.uid] = pod
-        if known is None or (known.holds, known.demand) != (pod.holds, pod.demand):
+        if known is None or (known.holds, known.demand, known.inputs) != (pod.holds, pod.demand, pod.inputs):
             self._release(known)
             self._hold(pod)
         self._nominate(pod)
@@ -283,6 +289,8 @@ class Ledger:
     def _hold(self, pod: Pod) -> None:
         if pod.holds is not None:
             self._held[pod.holds].add(pod.uid)
+            if reading(pod):
+                self._readers.add(pod.uid)
             self._priorities[pod.priority] += 1
             self._charge(pod, 1.0)
 
@@ -290,6 +298,7 @@ class Ledger:
         if pod is not None and pod.holds is not None:
             self._charge(pod, -1.0)
             self._held[pod.holds].discard(pod.uid)
+            self._readers.discard(pod.uid)
             self._priorities[pod.priority] -= 1
             if not self._priorities[pod.priority]:
                 del self._priorities[pod.priority]
@@ -297,10 +306,14 @@ class Ledger:
                 del self._held[pod.holds]
 
     def _charge(self, pod: Pod, sign: float) -> None:
-        row = self._layout.rows.get(pod.holds or "")
-        if row is not None:
-            self._allocated[row] += sign * self._layout.vector(pod.demand)
+        self._add(self._allocated, pod, pod.holds or "", sign)
         self._change("allocated")
+
+    def _add(self, total: Floats, pod: Pod, node: str, sign: float) -> None:
+        """Add what a pod on a node takes of all nodes, or take it off."""
+        layout = self._layout
+        for name, amounts in taken(pod, node, layout.rows).items() if node in layout.rows else ():
+            total[layout.rows[name]] += sign * layout.vector(amounts)
 
     def _nominate(self, pod: Pod) -> None:
         waits = pod.nominated is not None and pod.node is None and not pod.finished
@@ -323,12 +336,10 @@ class Ledger:
         if flight.pod.uid in self._nominated:
             self._nominations = None
         if not self._layout_is_old:  # else everything in flight is charged anew when the layout is rebuilt
-            demand = sign * self._layout.vector(flight.pod.demand)
             if flight.candidates is None:
-                row = self._layout.rows.get(flight.node)
-                if row is not None:
-                    self._in_flight[row] += demand
+                self._add(self._in_flight, flight.pod, flight.node, sign)
             else:
+                demand = sign * self._layout.vector(flight.pod.demand)
                 self._in_flight += demand if flight.candidates.all() else flight.candidates[:, None] * demand
 
     def _has_arrived(self, uid: str) -> bool:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
+from extender.cluster.reading import reading
+from extender.cluster.resources import DISK_READ, Amounts
 from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.control.backlog import Backlog, Job, Stage, TaskClass
@@ -178,8 +180,8 @@ class Rounds:
                 classes=classes,
                 layout=layout,
                 nodes_version=version,
-                demand=np.array([layout.vector(it.like.demand) for it in classes]).reshape(shape),
-                reading=np.zeros(len(classes)),
+                demand=np.array([layout.vector(_besides_reading(it.like)) for it in classes]).reshape(shape),
+                reading=np.array([reading(it.like) for it in classes], dtype=np.float64),
                 duration=np.array([it.seconds(usual) for it in classes]),
                 priority=priority if len(set(priority.tolist())) > 1 else None,
                 barred=self._barred(classes, layout),
@@ -326,6 +328,11 @@ class Rounds:
         )
         self._running = (now, found)
         return found
+
+
+def _besides_reading(pod: Pod) -> Amounts:
+    """Return what a pod takes of its node besides what it reads of its input."""
+    return {name: amount for name, amount in pod.demand.items() if not (name == DISK_READ and pod.inputs)}
 
 
 def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, Gang]) -> tuple[Rows | None, Counts | None]:
