@@ -305,3 +305,14 @@ def test_scores_do_not_depend_on_which_other_nodes_are_asked_about():
     few, _ = ranker.score(snapshot, asked, np.array([1, 0]))
     every, _ = ranker.score(snapshot, asked, np.arange(3))
     assert few.tolist() == every[[1, 0]].tolist()
+
+
+def test_a_pod_needs_the_disk_where_its_input_is_and_the_network_elsewhere():
+    nodes = [
+        node(name, disk_read=disk, network_in=link) for name, disk, link in (("a", 50, 0), ("b", 0, 50), ("c", 0, 49))
+    ]
+    reader = replace(asking(disk_read=50), inputs=(("a", 1.0),))
+    found = judge(view(nodes), reader)
+    assert found.passed.tolist() == [True, True, False]
+    assert found.reasons()[found.short[2]] == "insufficient network-in"
+    assert judge(view(nodes), asking(disk_read=50)).passed.tolist() == [True, False, False]

@@ -544,3 +544,60 @@ def test_threads_that_apply_assume_and_look_leave_the_right_totals():
     assert not snapshot.in_flight.any()
     assert snapshot.allocated[:, 0].sum() == 100  # 4 workers x 50 pods of 1m, every second one deleted again
     assert filled.counts() == (100, 0, 0)
+
+
+def reads(uid, *holders, **more):
+    return replace(pod(uid, **more), demand={"disk-read": 90.0}, inputs=tuple((name, 1.0) for name in holders))
+
+
+def rate_of(filled, name):
+    layout = filled.snapshot(0).layout
+    column = layout.columns[name]
+    return dict(zip(layout.names, filled.snapshot(0).allocated[:, column].tolist(), strict=True))
+
+
+def test_a_pod_that_reads_from_others_counts_on_their_disks_and_links_until_it_ends():
+    filled = ledger(NodesListed([node(name) for name in NODES]), PodSeen(reads("p", "a", "b", node="c")))
+    assert rate_of(filled, "disk-read") == {"a": 45.0, "b": 45.0, "c": 0.0}
+    assert rate_of(filled, "network-out") == {"a": 45.0, "b": 45.0, "c": 0.0}
+    assert rate_of(filled, "network-in") == {"a": 0.0, "b": 0.0, "c": 90.0}
+    filled.apply(PodSeen(reads("p", "a", "b", node="c", version=2, finished=True)))
+    assert not filled.snapshot(0).allocated.any()
+
+
+def test_a_pod_beside_its_input_takes_its_own_disk_alone():
+    filled = ledger(NodesListed([node(name) for name in NODES]), PodSeen(reads("p", "a", "b", node="b")))
+    assert rate_of(filled, "disk-read") == {"a": 0.0, "b": 90.0, "c": 0.0}
+    assert not filled.snapshot(0).allocated[:, filled.snapshot(0).layout.columns["network-in"]].any()
+
+
+def test_a_pod_in_flight_to_one_node_counts_where_it_will_read():
+    filled = ledger(NodesListed([node(name) for name in NODES]))
+    filled.promise(reads("p", "a"), "c", 0.0)
+    snapshot = filled.snapshot(0)
+    assert snapshot.in_flight[:, snapshot.layout.columns["network-out"]].tolist() == [90.0, 0.0, 0.0]
+
+
+NODE_CHANGES = st.lists(st.tuples(st.sampled_from(NODES), st.booleans(), st.booleans()), max_size=8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes=NODE_CHANGES, where=st.lists(st.sampled_from(NODES), min_size=3, max_size=3), last=st.sampled_from(UIDS))
+def test_whatever_nodes_come_and_go_what_pods_read_is_counted_as_in_a_ledger_that_saw_only_the_end(
+    changes, where, last
+):
+    pods = [
+        reads(uid, *NODES[: count + 1], node=name) for count, (uid, name) in enumerate(zip(UIDS, where, strict=True))
+    ]
+    there = {name: node(name) for name in NODES}
+    filled = ledger(NodesListed(there.values()), *(PodSeen(it) for it in pods))
+    for name, comes, with_gpu in changes:
+        there.pop(name, None)
+        if comes:
+            there[name] = node(name, **({GPU: 1.0} if with_gpu else {}))
+        filled.apply(NodeSeen(there[name]) if comes else NodeGone(name))
+        if with_gpu:
+            filled.snapshot(0)
+    filled.apply(PodGone(last))
+    fresh = ledger(NodesListed(there.values()), *(PodSeen(it) for it in pods if it.uid != last))
+    assert contents(filled.snapshot(0)) == contents(fresh.snapshot(0))

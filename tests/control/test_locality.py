@@ -272,3 +272,39 @@ def test_a_long_task_keeps_off_a_node_that_runs_more_long_tasks_than_the_mean():
     apart = Policy(locality_waits=(5.0,), long_task=600.0)
     assert goes_to(apart, **long) == "n2"  # n1 runs one, n2 none: the mean is a half
     assert goes_to(apart, duration=30.0) == "n1"
+
+
+def rates(**of):
+    return {key.replace("_", "-"): float(value) for key, value in of.items()}
+
+
+def disks(name, disk=100, link=100):
+    made = node(name)
+    limits = rates(disk_read=disk, network_in=link, network_out=link)
+    return type(made)(name, {**made.allocatable, **limits})
+
+
+def test_a_pod_that_starts_far_from_its_input_leaves_disk_and_link_of_its_holder_to_nobody_else():
+    scene = Scene(disks("n1"), disks("n2"), disks("n3"), policy=Policy(locality_waits=(0.0,)))
+    scene.see(pod("full-n1", 1000, node="n1", gates=()))
+    scan = rates(cpu=100, disk_read=60)
+    scene.see(*(pod(f"p{number}", scan, job="scan", inputs=on("n1")) for number in range(2)))
+    scene.step()
+    (name,) = scene.released()  # 60 of the 100 that n1's disk and link have: not enough for another
+    scene.bind(name)
+    scene.step(1.0)
+    assert len(scene.released()) == 1
+    scene.end(name)
+    scene.step(1.0)
+    assert len(scene.released()) == 2
+
+
+def test_a_pod_far_from_its_input_does_not_take_its_own_nodes_disk():
+    scene = Scene(disks("n1"), disks("n2"))
+    scene.see(pod("full-n1", 1000, node="n1", gates=()))
+    scene.see(pod("reads", rates(cpu=100, disk_read=60), inputs=on("n1")))
+    scene.step()
+    scene.bind("reads")
+    scene.see(pod("scan", rates(cpu=100, disk_read=100)))
+    scene.step()
+    assert scene.nominated()["scan"] == "n2"
