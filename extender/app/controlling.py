@@ -23,7 +23,7 @@ from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of
+from extender.app.ordering import pod_groups_of, policy_of, volumes_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -160,7 +160,7 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        for resource in pod_groups_of(self._api):
+        for resource in [*pod_groups_of(self._api), *volumes_of(self._api)]:
             watch = self._watch(resource)
             self._watches.append(watch)
         for watch in self._watches:

@@ -1,10 +1,11 @@
-"""What keeping the order takes, whoever keeps it: the planner's tuning, and the pod groups of this API server."""
+"""What keeping the order takes, whoever keeps it: the planner's tuning, and what the API server lets us read for it."""
 
 import time
 
 import structlog
 
 from extender.adapters.kube import Api, Refused
+from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, pod_groups
 from extender.errors import ClusterError
 from extender.planner import Policy
@@ -36,10 +37,16 @@ def policy_of(settings: PolicySettings) -> Policy:
 
 def pod_groups_of(api: Api) -> list[Resource]:
     """Return the kinds of pod groups that this API server has and lets us read; asks until it says yes or no."""
-    return [pod_groups(path) for path in POD_GROUPS if _is_there(api, path)]
+    return [pod_groups(path) for path in POD_GROUPS if _may_read(api, path, "pod groups")]
 
 
-def _is_there(api: Api, path: str) -> bool:
+def volumes_of(api: Api) -> list[Resource]:
+    """Return claims and volumes where both may be read, as one without the other says nothing; asks as above."""
+    found = [claims(), volumes()]
+    return found if all(_may_read(api, it.path, it.name) for it in found) else []
+
+
+def _may_read(api: Api, path: str, name: str) -> bool:
     pause = 0.5
     while True:
         try:
@@ -47,8 +54,8 @@ def _is_there(api: Api, path: str) -> bool:
             return True
         except ClusterError as error:
             if isinstance(error, Refused) and error.status in _NOT_THERE:
-                log.info("no pod groups", path=path, status=error.status)
+                log.info("goes on without", what=name, path=path, status=error.status)
                 return False
-            log.warning("cannot tell whether there are pod groups", path=path, error=str(error))
+            log.warning("cannot tell whether this may be read", what=name, path=path, error=str(error))
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

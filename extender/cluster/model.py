@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cluster.demand import CAPACITY_ANNOTATION, declared
-from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
+from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
 from extender.cluster.identity import NOBODY, Identity
 from extender.cluster.resources import Amounts
 
@@ -37,7 +37,8 @@ class Pod:
     """What we need of a pod; times in seconds since the epoch.
 
     `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
-    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs.
+    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs, `claims` the
+    volume claims that it uses ("namespace/name").
     """
 
     uid: str
@@ -65,6 +66,7 @@ class Pod:
     may_preempt: bool = True
     promised: str | None = None
     failed: bool = False
+    claims: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -207,6 +209,66 @@ class GroupsListed:
     groups: Sequence[Group]
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim by its "namespace/name", and the volume that it is bound to; "" while it has none."""
+
+    name: str
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A PersistentVolume, and on which nodes it can be used; None: on all."""
+
+    name: str
+    affinity: Terms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSeen:
+    """A claim is there, new or changed."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimGone:
+    """A claim was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsListed:
+    """These are all the claims there are."""
+
+    claims: Sequence[Claim]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSeen:
+    """A volume is there, new or changed."""
+
+    volume: Volume
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeGone:
+    """A volume was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesListed:
+    """These are all the volumes there are."""
+
+    volumes: Sequence[Volume]
+
+
+VolumeEvent = ClaimSeen | ClaimGone | ClaimsListed | VolumeSeen | VolumeGone | VolumesListed
+
 Event = (
     NodeSeen
     | NodeGone
@@ -220,4 +282,5 @@ Event = (
     | GroupSeen
     | GroupGone
     | GroupsListed
+    | VolumeEvent
 )

@@ -104,13 +104,16 @@ def _barred(case: Case) -> list[str]:
         for it in selected
         if where.terms is None or any(term and all(one.met(it.name, it.labels) for one in term) for term in where.terms)
     ]
+    reached = [it for it in fitting if where.volumes_allow(it.labels)]
     told = ",".join(f"{key}={value}" for key, value in where.selector)
     if not selected:
         return [f"a node must carry the labels of its node selector: {told}"]
     if not fitting:
         return [f"one of {len(selected)} nodes must meet its required node affinity"]
-    cordoned = sum(it.unschedulable for it in fitting)
-    tainted = len(fitting) - cordoned
+    if not reached:
+        return [f"one of {len(fitting)} nodes must meet the node affinity of its volumes"]
+    cordoned = sum(it.unschedulable for it in reached)
+    tainted = len(reached) - cordoned
     return [
         *([f"a taint that it does not tolerate must go from one of {tainted} nodes"] if tainted else []),
         *([f"one of {cordoned} cordoned nodes must be uncordoned"] if cordoned else []),

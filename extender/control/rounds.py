@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.eligibility import Constraints
+from extender.cluster.eligibility import Constraints, Terms
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.snapshot import Layout
@@ -64,6 +64,7 @@ class Rounds:
         self._starved_after = starved_after
         self._open: _Open | None = None
         self._allowed: dict[Constraints, Mask] = {}
+        self._near: dict[tuple[Terms, ...], Mask] = {}
         self._allowed_for: tuple[Layout, int] | None = None
         self._running: tuple[float, Running] | None = None
 
@@ -144,16 +145,34 @@ class Rounds:
         return barred if barred.any() else None
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
-        """Return on which nodes a pod may run [N]."""
-        key = (layout, self._backlog.nodes_version)
-        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
-            self._allowed, self._allowed_for = {}, key
+        """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
+        self._forget_old(layout)
         found = self._allowed.get(pod.constraints)
         if found is None:
             nodes = (self._backlog.nodes.get(name) for name in layout.names)
             found = np.array([node is not None and node.allows(pod.constraints) for node in nodes], dtype=np.bool_)
             self._allowed[pod.constraints] = found
         return found
+
+    def near_volumes(self, pod: Pod, layout: Layout) -> Mask | None:
+        """Return on which nodes all volumes of a pod can be used [N]; None where none of them says."""
+        volumes = pod.constraints.volumes
+        if not volumes:
+            return None
+        self._forget_old(layout)
+        found = self._near.get(volumes)
+        if found is None:
+            where = Constraints(volumes=volumes)
+            nodes = (self._backlog.nodes.get(name) for name in layout.names)
+            found = np.array([node is not None and where.volumes_allow(node.labels) for node in nodes], dtype=np.bool_)
+            self._near[volumes] = found
+        return found
+
+    def _forget_old(self, layout: Layout) -> None:
+        """Forget the masks of other nodes than these."""
+        key = (layout, self._backlog.nodes_version)
+        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
+            self._allowed, self._near, self._allowed_for = {}, {}, key
 
     def _finished(self, of: TaskClass) -> float:
         """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""
