@@ -16,6 +16,7 @@ from extender.errors import BadQuantity, SettingsError
 API_VERSION = "dovetail.dev/v1alpha1"
 KIND = "DovetailConfiguration"
 
+_ACCEPTED = "accepted: "
 _Rates = dict[str, str | int | float]
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
@@ -94,6 +95,19 @@ class PolicySettings(_Section, frozen=True):
     reservable: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.05
 
 
+class LocalitySettings(_Section, frozen=True):
+    """How long a job is passed over until it may start farther from its input (Delay Scheduling).
+
+    `levels` are labels of nodes, the smallest groups first; `wait_seconds` are for the node itself, then each level.
+    `long_task_seconds` 0: long tasks are not kept apart.
+    """
+
+    levels: tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] = ()
+    wait_seconds: tuple[Annotated[float, msgspec.Meta(ge=0, le=86_400)], ...] = ()
+    remote_penalty: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
+    long_task_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
+
+
 class QueueSetting(_Section, frozen=True):
     """One queue: its weight among its siblings, the part of the cluster it is sure of, and who goes first inside."""
 
@@ -130,6 +144,7 @@ class Settings(_Section, frozen=True):
     order: Literal["gates", "filter"] = "gates"
     control: ControlSettings = ControlSettings()
     policy: PolicySettings = PolicySettings()
+    locality: LocalitySettings = LocalitySettings()
     queues: tuple[QueueSetting, ...] = ()
     reclaim: ReclaimSettings = ReclaimSettings()
     log: LogSettings = LogSettings()
@@ -216,6 +231,14 @@ def _contradictions(found: Settings) -> Iterator[str]:
             f"control.lease: retrySeconds {lease.retry_seconds:g}, renewSeconds {lease.renew_seconds:g}, seconds "
             f"{lease.seconds:g}; accepted: retrySeconds below renewSeconds below seconds"
         )
+    near = found.locality
+    if len(near.wait_seconds) > len(near.levels) + 1:
+        yield (
+            f"locality.waitSeconds: {len(near.wait_seconds)} waits; accepted: one for the node and one for each of "
+            f"locality.levels, so at most {len(near.levels) + 1}"
+        )
+    if doubled := sorted({level for level in near.levels if near.levels.count(level) > 1}):
+        yield f"locality.levels: {doubled[0]!r} stands twice; accepted: each label once, the smallest groups first"
 
 
 def _items(of: object) -> type[msgspec.Struct] | None:
@@ -259,8 +282,8 @@ def _accepted(of: object) -> str:
     if (section := _items(of)) is not None:
         keys = ", ".join(f"{field.encode_name}: ..." for field in msgspec.structs.fields(section))
         return f"accepted: a list of {{{keys}}}"
-    if of == tuple[str, ...]:
-        return "accepted: a list of strings"
+    if get_origin(of) is tuple:
+        return _accepted_list(get_args(of)[0])
     if of == _Rates:
         return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
     if get_origin(of) is Literal:
@@ -273,6 +296,10 @@ def _accepted(of: object) -> str:
     number = "a whole number" if kind is int else "a number"
     low = f"{meta.ge} to" if meta.ge is not None else f"above {meta.gt}, up to"
     return f"accepted: {number}, {low} {meta.le if meta.le is not None else f'below {meta.lt}'}"
+
+
+def _accepted_list(item: object) -> str:
+    return f"accepted: a list{' of strings' if item is str else f', each {_accepted(item).removeprefix(_ACCEPTED)}'}"
 
 
 def _plain(error: msgspec.ValidationError) -> str:

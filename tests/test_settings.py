@@ -54,6 +54,11 @@ policy:
   barrier: 0.9
   starvedAfterSeconds: 120
   reservable: 0.05
+locality:
+  levels: []
+  waitSeconds: []
+  remotePenalty: 0.1
+  longTaskSeconds: 0
 queues: []
 reclaim:
   fairShareSeconds: 0
@@ -256,3 +261,36 @@ def test_queues_are_read_with_their_weights_and_parents():
 
 def test_a_queue_needs_a_name(settings_file):
     assert mistakes(settings_file, HEAD + "queues: [{weight: 2}]") == ["queues[0].name: missing; accepted: a name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "{waitSeconds: [5, 5]}",
+            "locality.waitSeconds: 2 waits; "
+            "accepted: one for the node and one for each of locality.levels, so at most 1",
+        ),
+        (
+            "{levels: [rack, zone, rack]}",
+            "locality.levels: 'rack' stands twice; accepted: each label once, the smallest groups first",
+        ),
+        (
+            "{waitSeconds: [soon]}",
+            "locality.waitSeconds: [soon]: accepted: a list, each a number, 0 to 86400",
+        ),
+        ("{waitSeconds: [-1]}", "locality.waitSeconds: [-1]: accepted: a list, each a number, 0 to 86400"),
+        ("{levels: ['']}", "locality.levels: ['']: accepted: a list, each a string that is not empty"),
+        ("{levels: rack}", "locality.levels: rack: accepted: a list, each a string that is not empty"),
+        ("{remotePenalty: 1}", "locality.remotePenalty: 1: accepted: a number, 0 to below 1"),
+    ],
+)
+def test_a_mistake_about_locality_is_named(settings_file, text, line):
+    assert mistakes(settings_file, HEAD + f"locality: {text}\n") == [line]
+
+
+def test_waits_by_level_are_taken(settings_file):
+    text = "locality: {levels: [topology.kubernetes.io/zone], waitSeconds: [5, 2.5], longTaskSeconds: 600}\n"
+    found = load(settings_file(HEAD + text)).locality
+    assert (found.levels, found.wait_seconds) == (("topology.kubernetes.io/zone",), (5, 2.5))
+    assert found.long_task_seconds == 600

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from extender.adapters.locality_metrics import LocalityMetrics
 from extender.adapters.metrics import labelled
 
 _HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -15,7 +16,10 @@ _PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 
 @dataclass(frozen=True, slots=True)
 class ControlGauges:
-    """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait."""
+    """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait.
+
+    `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known.
+    """
 
     leads: bool
     ready: bool
@@ -24,6 +28,11 @@ class ControlGauges:
     held: Mapping[str, int] = field(default_factory=dict)
     queues: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     oldest: Mapping[str, float] = field(default_factory=dict)
+    nodes: int = 0
+    freed: int = 0
+    loaded_seconds: float = 0.0
+    job_tasks: float | None = None
+    replicas: float | None = None
 
 
 class ControlMetrics:
@@ -38,6 +47,7 @@ class ControlMetrics:
             ("how",),
             registry=self.registry,
         )
+        self.locality = LocalityMetrics(self.registry)
         self.reclaims = Counter(
             "dovetail_reclaims",
             "Pods evicted for a queue below its share, by which share it was: minimum-share, fair-share.",
@@ -109,3 +119,21 @@ class _State(Collector):
         yield labelled(
             "dovetail_oldest_wait_seconds", "Time since a queue's oldest held pod was created.", "queue", now.oldest
         )
+        yield from _load(now)
+
+
+def _load(now: ControlGauges) -> Iterator[Metric]:
+    """Yield what equation 2 of delay scheduling needs of a cluster."""
+    yield GaugeMetricFamily("dovetail_nodes", "Nodes that are not cordoned.", value=now.nodes)
+    yield CounterMetricFamily(
+        "dovetail_room_freed", "Pods of ours that left their nodes while others waited for room.", value=now.freed
+    )
+    yield CounterMetricFamily(
+        "dovetail_loaded_seconds", "Time in which pods of ours waited for room.", value=now.loaded_seconds
+    )
+    for name, text, value in (
+        ("dovetail_locality_job_tasks", "Median tasks with inputs of a waiting job that has any.", now.job_tasks),
+        ("dovetail_locality_replicas", "Median nodes that hold the input of a waiting pod.", now.replicas),
+    ):
+        if value is not None:
+            yield GaugeMetricFamily(name, text, value=value)

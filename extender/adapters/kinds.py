@@ -22,11 +22,13 @@ from extender.adapters.objects import (
     Quantities,
     Requests,
     Selector,
+    SelectorTerm,
 )
 from extender.cluster.demand import Container, PodResources, counted, declared, requested, seconds
-from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Terms, Toleration
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Terms, Toleration
 from extender.cluster.identity import Identity, identify
 from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
+from extender.cluster.preference import Preferences, declared_input
 from extender.cluster.resources import Amounts, countable, greatest
 from extender.errors import BadAnnotation
 
@@ -57,6 +59,8 @@ def pod_from(found: PodObject) -> Pod:
         started=_epoch(status.start_time),
         duration=_read(seconds, told.duration if told else None, problems),
         tasks=_read(counted, told.tasks if told else None, problems),
+        inputs=_read(declared_input, told.input if told else None, problems) or (),
+        prefers=_preferences(spec),
         may_preempt=spec.preemption_policy != "Never",
         promised=(told.promised if told else None) or None,
         node=spec.node_name or None,
@@ -107,10 +111,7 @@ def group_from(found: GroupObject, source: str) -> Group:
 
 def terms_from(found: Selector) -> Terms:
     """Return the terms of a node selector."""
-    return tuple(
-        (*_requirements(it.match_expressions), *_requirements(it.match_fields, field=True))
-        for it in found.node_selector_terms or ()
-    )
+    return tuple(_term(it) for it in found.node_selector_terms or ())
 
 
 def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
@@ -144,6 +145,16 @@ def _claims(meta: PodMeta, spec: PodSpec) -> tuple[str, ...]:
         elif it.ephemeral is not None:
             found.append(f"{meta.namespace}/{meta.name}-{it.name}")
     return tuple(found)
+
+
+def _preferences(spec: PodSpec) -> Preferences:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    preferred = affinity.preferred if affinity else None
+    return tuple((it.weight, _term(it.preference)) for it in preferred or ())
+
+
+def _term(found: SelectorTerm) -> Term:
+    return (*_requirements(found.match_expressions), *_requirements(found.match_fields, field=True))
 
 
 def _requirements(expressions: Sequence[Expression] | None, *, field: bool = False) -> tuple[Requirement, ...]:

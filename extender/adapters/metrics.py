@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from extender.adapters.locality_metrics import LocalityMetrics
 from extender.cluster.resources import CPU
 from extender.cluster.snapshot import Snapshot
 
@@ -56,6 +57,7 @@ class Metrics:
             buckets=_NODES,
             registry=self.registry,
         )
+        self.locality = LocalityMetrics(self.registry)
         self.refusals = Counter(
             "dovetail_refusals", "Nodes refused to a pod, by reason.", ("reason",), registry=self.registry
         )

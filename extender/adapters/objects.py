@@ -6,6 +6,7 @@ import msgspec
 
 from extender.cluster.demand import CAPACITY_ANNOTATION, DEMAND_ANNOTATION, DURATION_ANNOTATION, TASKS_ANNOTATION
 from extender.cluster.model import PROMISED_ANNOTATION
+from extender.cluster.preference import INPUT_ANNOTATION
 
 Quantities = dict[str, str]
 
@@ -46,6 +47,7 @@ class PodAnnotations(msgspec.Struct):
     demand: str | None = msgspec.field(default=None, name=DEMAND_ANNOTATION)
     duration: str | None = msgspec.field(default=None, name=DURATION_ANNOTATION)
     tasks: str | None = msgspec.field(default=None, name=TASKS_ANNOTATION)
+    input: str | None = msgspec.field(default=None, name=INPUT_ANNOTATION)
     promised: str | None = msgspec.field(default=None, name=PROMISED_ANNOTATION)
     group_name: str | None = msgspec.field(default=None, name="scheduling.k8s.io/group-name")
     volcano_group: str | None = msgspec.field(default=None, name="scheduling.volcano.sh/group-name")
@@ -118,10 +120,20 @@ class Selector(msgspec.Struct, rename="camel"):
     node_selector_terms: list[SelectorTerm] | None = None
 
 
+class PreferredTerm(msgspec.Struct):
+    """PreferredSchedulingTerm."""
+
+    weight: int = 0
+    preference: SelectorTerm = msgspec.field(default_factory=SelectorTerm)
+
+
 class NodeAffinity(msgspec.Struct):
     """NodeAffinity."""
 
     required: Selector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[PreferredTerm] | None = msgspec.field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class Affinity(msgspec.Struct, rename="camel"):

@@ -23,7 +23,7 @@ from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of, volumes_of
+from extender.app.ordering import pod_groups_of, policy_of, rounds_of, volumes_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -32,7 +32,7 @@ from extender.control.moves import Moves
 from extender.control.observing import LEAST_SECONDS, Observer
 from extender.control.reclaim import Reclaimer, Timeouts
 from extender.control.release import Pace, Releaser
-from extender.control.rounds import Rounds
+from extender.control.sending import Turn
 from extender.control.telling import Teller
 from extender.control.waking import Waker
 from extender.errors import ClusterError
@@ -76,8 +76,8 @@ class Control:
         self._releaser = Releaser(
             ledger=self._ledger,
             backlog=self._backlog,
-            rounds=self._rounds(settings),
-            planner=Planner(policy_of(settings.policy), explain=False),
+            rounds=rounds_of(settings, self._backlog),
+            planner=Planner(policy_of(settings), explain=False),
             writer=writer,
             listener=self,
             pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
@@ -91,8 +91,8 @@ class Control:
         self._observer = Observer(
             ledger=self._ledger,
             backlog=self._backlog,
-            rounds=self._rounds(settings),
-            policy=policy_of(settings.policy),
+            rounds=rounds_of(settings, self._backlog),
+            policy=policy_of(settings),
             teller=self._teller,
             carried=lambda: self._releaser.planner.carried,
             flight_time=self._caches.flight_time,
@@ -141,11 +141,13 @@ class Control:
 
     # -- what the loop tells
 
-    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
+    def note_release(self, turn: Turn, node: str | None, waited_seconds: float) -> None:
         """Count a release, and have the pod told."""
-        self._metrics.releases.labels(how).inc()
+        self._metrics.releases.labels(turn.how).inc()
         self._metrics.held_seconds.observe(waited_seconds)
-        self._teller.note_release(pod, node, waited_seconds)
+        if turn.level:
+            self._metrics.locality.count(turn.level, turn.passed_over)
+        self._teller.note_release(turn.pod, node, waited_seconds, turn.level)
 
     def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
         """Count an eviction."""
@@ -190,6 +192,8 @@ class Control:
                 self._reclaimer.rest(time.time())
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
+            if led:
+                rest = min(rest, self._releaser.again_at - time.time())
             if self._waker is not None:
                 rest = min(rest, self._waker.next_due() - time.time())
             if rest > 0 and not self._stopped.is_set():
@@ -224,9 +228,6 @@ class Control:
 
     # -- wiring
 
-    def _rounds(self, settings: Settings) -> Rounds:
-        return Rounds(self._backlog, settings.declared_queues(), starved_after=settings.policy.starved_after_seconds)
-
     def _watch(self, resource: Resource) -> Watch:
         return Watch(self._api, resource, self._take, restarted=self._count_restart)
 
@@ -238,7 +239,7 @@ class Control:
         self._metrics.watch_restarts.labels(resource, cause).inc()
 
     def _gauges(self) -> ControlGauges:
-        seen = self._observer.seen
+        seen, load = self._observer.seen, self._observer.load
         return ControlGauges(
             leads=self._leader.leads(),
             ready=self._caches.problem() is None,
@@ -247,6 +248,11 @@ class Control:
             held=seen.held,
             queues=seen.shares,
             oldest=seen.oldest,
+            nodes=self._backlog.schedulable_nodes(),
+            freed=load.freed,
+            loaded_seconds=load.seconds,
+            job_tasks=load.typical.tasks if load.typical else None,
+            replicas=load.typical.replicas if load.typical else None,
         )
 
 

@@ -16,11 +16,10 @@ from extender.adapters.kube import Api, Refused
 from extender.adapters.scrapes import NAME_LABEL
 from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups, pods
-from extender.app.ordering import POD_GROUPS, policy_of
+from extender.app.ordering import POD_GROUPS, policy_of, rounds_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
-from extender.control.rounds import Rounds
 from extender.control.view import View, view
 from extender.errors import ClusterError
 from extender.planner import Planner
@@ -123,5 +122,5 @@ def _view(told: Settings, events: Sequence[Event | None], now: float) -> View:
         if event is not None:
             backlog.apply(event, now)
             ledger.apply(event)
-    rounds = Rounds(backlog, told.declared_queues(), starved_after=told.policy.starved_after_seconds)
-    return view(backlog, rounds, Planner(policy_of(told.policy), explain=True), ledger.snapshot(0.0), now)
+    rounds = rounds_of(told, backlog)
+    return view(backlog, rounds, Planner(policy_of(told), explain=True), ledger.snapshot(0.0), now)

@@ -1,5 +1,6 @@
 """What keeping the order takes, whoever keeps it: the planner's tuning, and what the API server lets us read for it."""
 
+import math
 import time
 
 import structlog
@@ -7,9 +8,11 @@ import structlog
 from extender.adapters.kube import Api, Refused
 from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, pod_groups
+from extender.control.backlog import Backlog
+from extender.control.rounds import Rounds
 from extender.errors import ClusterError
 from extender.planner import Policy
-from extender.settings import PolicySettings
+from extender.settings import Settings
 
 POD_GROUPS = (
     "/apis/scheduling.k8s.io/v1alpha2/podgroups",
@@ -22,16 +25,31 @@ _LONGEST_PAUSE_SECONDS = 10.0
 log = structlog.get_logger()
 
 
-def policy_of(settings: PolicySettings) -> Policy:
+def policy_of(settings: Settings) -> Policy:
     """Return the planner's tuning that settings state."""
+    told, near = settings.policy, settings.locality
     return Policy(
-        rule=settings.rule,
-        srtf=settings.srtf,
-        sharing=settings.sharing,
-        fairness=settings.fairness,
-        barrier=settings.barrier,
-        starved_after=settings.starved_after_seconds,
-        reservable=settings.reservable,
+        rule=told.rule,
+        srtf=told.srtf,
+        sharing=told.sharing,
+        fairness=told.fairness,
+        barrier=told.barrier,
+        starved_after=told.starved_after_seconds,
+        reservable=told.reservable,
+        remote_penalty=near.remote_penalty,
+        locality_waits=near.wait_seconds,
+        long_task=near.long_task_seconds or math.inf,
+    )
+
+
+def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:
+    """Return what makes rounds of a backlog, as settings state."""
+    return Rounds(
+        backlog,
+        settings.declared_queues(),
+        starved_after=settings.policy.starved_after_seconds,
+        levels=settings.locality.levels,
+        long_tasks=settings.locality.long_task_seconds > 0,
     )
 
 

@@ -50,7 +50,7 @@ def explain_pod(asked: Asked, name: str) -> str:
     if pod is None:
         raise NoSuchPod(f"pod {name} went away while it was looked at")
     change = _changes(found, pod)
-    answer = explain(found, pod, policy_of(told.policy), change, _refusal(raw))
+    answer = explain(found, pod, policy_of(told), change, _refusal(raw))
     return (
         _json({**msgspec.to_builtins(answer), **_sources(reader, seen)})
         if asked.json

@@ -17,11 +17,10 @@ from extender.adapters.verbs import Verbs
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of, volumes_of
+from extender.app.ordering import pod_groups_of, policy_of, rounds_of, volumes_of
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
-from extender.control.rounds import Rounds
 from extender.control.turns import Turns
 from extender.errors import ClusterError
 from extender.planner import Planner
@@ -109,17 +108,17 @@ class Service:
 
     def _turns(self, backlog: Backlog, settings: Settings) -> Turns:
         """Return who says whose turn it is, by the same plan as `dovetail control`."""
-        policy = policy_of(settings.policy)
         return Turns(
             self._ledger,
             backlog,
-            Rounds(backlog, settings.declared_queues(), starved_after=policy.starved_after),
-            Planner(policy),
+            rounds_of(settings, backlog),
+            Planner(policy_of(settings)),
             plan_seconds=settings.control.plan_milliseconds / 1000,
             flight_time=self._caches.flight_time,
             clock=time.monotonic,
             now=time.time,
             planned=self._metrics.plan_seconds.observe,
+            placed=self._metrics.locality.count,
         )
 
     def _take(self, event: Event) -> None:

@@ -4,8 +4,18 @@ import textwrap
 from collections.abc import Sequence
 
 from extender.control.amounts import amount, in_words, percent, seconds
-from extender.control.explaining import BOUND, FINISHED, HELD, RELEASED, Explanation, NodeTerms, Position
+from extender.control.explaining import (
+    BOUND,
+    FINISHED,
+    HELD,
+    MOST_NODES,
+    RELEASED,
+    Explanation,
+    NodeTerms,
+    Position,
+)
 from extender.control.findings import Finding
+from extender.control.places import words_of
 from extender.control.queue_states import QueueState
 
 WIDTH = 100
@@ -108,7 +118,8 @@ def _facts(of: Explanation) -> list[tuple[str, str]]:
     found = [
         ("Why it waits", f"{of.reason.text} ({of.reason.kind})" if of.reason else of.refusal),
         ("Position", _position(of.position) if of.position else ""),
-        ("Would go to", f"node {of.node}" if of.state == HELD and of.node else ""),
+        ("Would go to", f"node {of.node}{_near(of)}" if of.state == HELD and of.node else ""),
+        ("Near input", _preferred(of)),
         ("Nominated", _nominated(of)),
         ("Queue", _queue(of)),
         ("Job", _job(of)),
@@ -132,6 +143,18 @@ def _nominated(of: Explanation) -> str:
     if of.ours is None:
         return f"to node {of.nominated}" if of.nominated and of.state in (HELD, RELEASED) else ""
     return f"to node {of.nominated}" + (", where it went" if of.ours else ", but kube-scheduler chose another")
+
+
+def _near(of: Explanation) -> str:
+    return f", {words_of(of.level)}" if of.level else ""
+
+
+def _preferred(of: Explanation) -> str:
+    if not of.preferred:
+        return ""
+    more = ", ..." if len(of.preferred) >= MOST_NODES else ""
+    runs = f"; it runs {words_of(of.level)}" if of.level and of.state in (BOUND, FINISHED) else ""
+    return f"on {', '.join(of.preferred)}{more}{runs}"
 
 
 def _queue(of: Explanation) -> str:
@@ -159,6 +182,7 @@ def _room(terms: Sequence[NodeTerms]) -> str:
 
 
 def _nodes(terms: Sequence[NodeTerms]) -> str:
+    near = any(it.level for it in terms)
     rows = [
         [
             _cut(it.name),
@@ -167,11 +191,13 @@ def _nodes(terms: Sequence[NodeTerms]) -> str:
             _term(it.alignment),
             _term(it.remote),
             _term(it.work),
+            *([it.level] if near else []),
             in_words(it.short) if it.short else "-",
         ]
         for it in terms
     ]
-    return table(["NODE", "FITS", "SCORE", "ALIGNMENT", "REMOTE", "WORK", "SHORT OF"], rows, right=(2, 3, 4, 5))
+    heads = ["NODE", "FITS", "SCORE", "ALIGNMENT", "REMOTE", "WORK", *(["NEAR"] if near else []), "SHORT OF"]
+    return table(heads, rows, right=(2, 3, 4, 5))
 
 
 def _term(value: float | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from extender.cluster.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
 from extender.cluster.identity import NOBODY, Identity
+from extender.cluster.preference import Inputs, Preferences
 from extender.cluster.resources import Amounts
 
 HOLD_GATE = "dovetail.dev/hold"
@@ -37,8 +38,9 @@ class Pod:
     """What we need of a pod; times in seconds since the epoch.
 
     `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
-    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs, `claims` the
-    volume claims that it uses ("namespace/name").
+    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs. `inputs` are the
+    nodes that hold its input, `prefers` its preferred node affinity, `claims` the volume claims that it uses
+    ("namespace/name").
     """
 
     uid: str
@@ -66,6 +68,8 @@ class Pod:
     may_preempt: bool = True
     promised: str | None = None
     failed: bool = False
+    inputs: Inputs = ()
+    prefers: Preferences = ()
     claims: tuple[str, ...] = ()
 
     @property

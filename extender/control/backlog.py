@@ -51,7 +51,8 @@ _ON_ITS_OWN = ("DaemonSet", "Node")
 class Backlog:
     """Takes events in any thread; `lock` is held by whoever reads more than one thing.
 
-    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan.
+    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan; `left`
+    counts pods that were seen on a node and ended or were deleted.
     """
 
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False) -> None:
@@ -67,6 +68,7 @@ class Backlog:
         self._failed: Counter[str] = Counter()
         self._ended: dict[str, set[str]] = {}
         self.changes = 0
+        self.left = 0
         self._schedulers = frozenset(schedulers)
         self._by_filter = by_filter
         self._stage_of = stage_by_filter if by_filter else stage_of
@@ -115,10 +117,15 @@ class Backlog:
         with self.lock:
             return self._known.get(uid)
 
-    def take(self, of: TaskClass, now: float, until: float) -> Pod | None:
-        """Take the oldest ready pod of a class for release; it is not ready again until then, or until news of it."""
+    def take(self, of: TaskClass, now: float, until: float, uid: str | None = None) -> Pod | None:
+        """Take the oldest ready pod of a class for release, or the one of this UID, if it is ready.
+
+        It is not ready again until then, or until news of it.
+        """
         with self.lock:
-            pod = next((pod for uid, pod in of.pods[Stage.READY].items() if not self.busy(uid)), None)
+            ready = of.pods[Stage.READY]
+            among = ready if uid is None else [uid] if uid in ready else []
+            pod = next((ready[uid] for uid in among if not self.busy(uid)), None)
             if pod is not None:
                 self.releasing[pod.uid] = until
                 of.released_at = max(of.released_at, now)
@@ -178,6 +185,12 @@ class Backlog:
                 return 0
             return len(waiting) - sum(len(waiting.keys() & of.keys()) for of in (self.releasing, self.resting))
 
+    def waiting_pods(self, of: TaskClass) -> list[Pod]:
+        """Return the pods of a class that wait for their turn alone, those without a gate first."""
+        with self.lock:
+            there = (*of.pods[Stage.UNGATED].values(), *of.pods[Stage.READY].values())
+            return [pod for pod in there if not self.busy(pod.uid)]
+
     def held(self, of: TaskClass) -> int:
         """Return how many pods of a class have a node, or will as things stand."""
         with self.lock:
@@ -201,6 +214,11 @@ class Backlog:
         """Note that exactly these pods are on their way to a node (for who asks before each plan)."""
         with self.lock:
             self.releasing = dict.fromkeys(uids, float("inf"))
+
+    def schedulable_nodes(self) -> int:
+        """Return how many nodes are not cordoned."""
+        with self.lock:
+            return sum(not node.unschedulable for node in self.nodes.values())
 
     def usual_seconds(self) -> float:
         """Return how long tasks have run on average, of which nobody said so."""
@@ -313,6 +331,7 @@ class Backlog:
         where = self._where.pop(uid, None)
         if where is not None:
             self.changes += 1
+            self.left += where[1] is Stage.RUNNING
             self._remove(uid, *where)
 
     def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:

@@ -125,6 +125,18 @@ def _reserved(case: Case) -> list[str]:
     return [f"the tasks that have waited too long must start on the nodes reserved for them: {', '.join(nodes[:5])}"]
 
 
+def _locality(case: Case) -> list[str]:
+    """Return that room must come free near its input, or that it need only wait."""
+    places, layout = case.view.rounds.places, case.view.snapshot.layout
+    levels = places.of_pod(case.pod, layout)
+    near = [] if levels is None else [layout.names[row] for row in (levels == 0).nonzero()[0].tolist()]
+    more = f", or {len(near) - 5:,} others" if len(near) > 5 else ""
+    return [
+        f"room must come free on {', '.join(near[:5])}{more}",
+        "or nothing: after its waits (locality.waitSeconds) it takes what there is",
+    ]
+
+
 def _no_nodes(_case: Case) -> list[str]:
     return ["a node must be added"]
 
@@ -140,5 +152,6 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     "too-large": _too_large,
     "barred": _barred,
     "reserved": _reserved,
+    "locality": _locality,
     "no-nodes": _no_nodes,
 }

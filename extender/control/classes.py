@@ -62,14 +62,17 @@ def name_of(pod: Pod) -> str:
     identity, where = pod.identity, pod.constraints
     amounts = ",".join(f"{name}={amount:g}" for name, amount in sorted(pod.demand.items()))
     bounds = (where.selector, where.terms, where.tolerations, *where.volumes) if where != ANYWHERE else ""
-    return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}"
+    near = "|input" if pod.inputs else f"|{pod.prefers}" if pod.prefers else ""
+    return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}{near}"
 
 
 def key_of(pod: Pod) -> Key:
     """Return what tells task classes apart."""
     identity = pod.identity
     demand = tuple(sorted(pod.demand.items()))
-    return (identity.stage, identity.group, demand, pod.priority, pod.constraints, pod.duration, pod.may_preempt)
+    near = () if pod.inputs else pod.prefers
+    same = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, bool(pod.inputs), near)
+    return (identity.stage, identity.group, demand, *same)
 
 
 def stage_of(pod: Pod) -> Stage:

@@ -13,10 +13,11 @@ from extender.cluster.model import Pod
 from extender.cluster.resources import Amounts
 from extender.cluster.snapshot import Nominations
 from extender.control.backlog import Stage, TaskClass
+from extender.control.places import NODE
 from extender.control.queue_shares import shares_of
-from extender.control.reasons import Reason, line_of
+from extender.control.reasons import Reason, line_of, places
 from extender.control.view import View
-from extender.planner import Carried, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
+from extender.planner import Carried, Plan, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
 from extender.verdict import room_for
 
 Floats = NDArray[np.float64]
@@ -44,7 +45,7 @@ class NodeTerms:
     """How one node suits the pod now, before anything else is placed; without a score where it is not in the plan.
 
     `short` is what it has too little of, and by how much; `allowed` False where selectors, affinity, taints or a cordon
-    keep the pod away.
+    keep the pod away; `level` how near it is to the pod's input, empty where that makes no difference.
     """
 
     name: str
@@ -55,6 +56,7 @@ class NodeTerms:
     remote: float | None = None
     work: float | None = None
     score: float | None = None
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class Explanation:
     """Where a pod is on its way and why. `node` is where it is or where the plan puts it; `ours` whether we chose it.
 
     `work` is what its job has left, in seconds of the whole cluster; `owed` how far the job is below its fair share
-    (1: it has nothing).
+    (1: it has nothing). `preferred` are the nodes that have its input, or that it prefers most, at most `MOST_NODES`
+    of them, and `level` how near to those its node is.
     """
 
     pod: str
@@ -95,6 +98,8 @@ class Explanation:
     use: Mapping[str, Use] = field(default_factory=dict)
     change: Sequence[str] = ()
     problem: str | None = None
+    preferred: Sequence[str] = ()
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +155,17 @@ def position_of(case: Case, policy: Policy) -> Position | None:
     if case.of is None or case.row < 0 or not (case.allowed & case.large_enough).any():
         return None
     found = case.view
-    line = line_of(found.backlog, case.of)
-    if case.pod.uid not in line:
+    if case.pod.uid not in line_of(found.backlog, case.of):
         return None
-    index = line.index(case.pod.uid)
-    rows = found.plan.assignments.task_class.tolist()
-    placed = rows.count(case.row) > index
+    plan, uid = found.plan, case.pod.uid
+    place = places(found.backlog, found.made, plan).get(case.of, {}).get(uid)
+    placed = place is not None
     if not placed:
-        rows = _order_if_empty(found, policy)
-    reached = rows.count(case.row) > index
-    before = rows[: _nth(rows, case.row, index)] if reached else rows
+        plan = _plan_if_empty(found, policy)
+        place = places(found.backlog, found.made, plan).get(case.of, {}).get(uid)
+    before = plan.assignments.task_class.tolist()[:place]
     mine = sum(found.made.classes[row].job.queue == case.of.job.queue for row in before)
-    return Position(placed, len(before), mine, reached)
+    return Position(placed, len(before), mine, place is not None)
 
 
 def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTerms]:
@@ -176,6 +180,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
     fits = case.allowed & (lacks <= 0)
     score = np.array([rated[row].score if row in rated else aligned[row] for row in range(len(names))])
     order = np.lexsort((np.arange(len(names)), -score, lacks, ~case.allowed))
+    level = _levels(case)
     axis = found.snapshot.layout.axis
     return [
         NodeTerms(
@@ -187,6 +192,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
             remote=rated[row].remote if row in rated else None,
             work=rated[row].work if row in rated else None,
             score=rated[row].score if row in rated else None,
+            level=level[row],
         )
         for row in order[:most].tolist()
     ]
@@ -215,6 +221,7 @@ def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusa
     share, fair = shares_of(found.made, found.snapshot).get(pod.identity.queue, (None, None))
     waits = state in (HELD, RELEASED)
     placed = found.places(pod)
+    node, level = pod.node or (placed[1] if placed else pod.nominated), _levels(case)
     jobs = found.made.waiting.jobs
     job, owed = _job_row(case), None
     if job is not None:
@@ -234,7 +241,7 @@ def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusa
         owed=owed,
         reason=found.why.get(pod.uid) if state == HELD else None,
         position=position_of(case, policy) if state == HELD else None,
-        node=pod.node or (placed[1] if placed else pod.nominated),
+        node=node,
         nominated=pod.promised or pod.nominated,
         ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
         refusal=refusal if state == RELEASED else "",
@@ -242,7 +249,18 @@ def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusa
         use=use_of(found, pod.node) if pod.node else {},
         change=change,
         problem=pod.problem,
+        preferred=[name for name, of in zip(found.snapshot.layout.names, level, strict=True) if of == NODE][
+            :MOST_NODES
+        ],
+        level=level[row] if (row := found.snapshot.layout.rows.get(node or "")) is not None else "",
     )
+
+
+def _levels(case: Case) -> list[str]:
+    """Return how near each node is to where a pod would rather be; empty where that makes no difference."""
+    places, layout = case.view.rounds.places, case.view.snapshot.layout
+    levels = places.of_pod(case.pod, layout)
+    return [""] * len(layout.names) if levels is None else [places.level_name(level) for level in levels.tolist()]
 
 
 def _class_of(found: View, pod: Pod) -> TaskClass | None:
@@ -252,23 +270,17 @@ def _class_of(found: View, pod: Pod) -> TaskClass | None:
     return None
 
 
-def _order_if_empty(found: View, policy: Policy) -> list[int]:
-    """Return who would be placed, class by class in order, if everything that runs had gone, with its shares."""
+def _plan_if_empty(found: View, policy: Policy) -> Plan:
+    """Return who would be placed, in order, if everything that runs had gone, with its shares."""
     layout = found.snapshot.layout
     nothing = np.zeros(layout.capacity.shape)
     empty = replace(found.snapshot, allocated=nothing, in_flight=nothing, nominations=_no_nominations(len(layout.axis)))
     carried = Carried(deficits=found.carried.deficits)
-    plan = plan_once(policy, empty, found.made.waiting, found.now, carried)
-    return list(plan.assignments.task_class.tolist())
+    return plan_once(policy, empty, found.made.waiting, found.now, carried)
 
 
 def _no_nominations(dimensions: int) -> Nominations:
     return Nominations((), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), np.zeros((0, dimensions)))
-
-
-def _nth(rows: Sequence[int], row: int, index: int) -> int:
-    """Return where a row stands for the time after `index` others."""
-    return [place for place, it in enumerate(rows) if it == row][index]
 
 
 def _job_row(case: Case) -> int | None:

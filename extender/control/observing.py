@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
+from extender.control.load import Load, typical
 from extender.control.queue_shares import shares_of
 from extender.control.queue_states import held_since
 from extender.control.reasons import counted
@@ -35,7 +36,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks at the order; one thread. `rounds` is its own; `carried` returns what the release loop's plans carry."""
+    """Looks at the order; one thread. `rounds` is its own; `carried` returns what the release loop's plans carry.
+
+    `clock` is one that is never set.
+    """
 
     ledger: Ledger
     backlog: Backlog
@@ -44,7 +48,9 @@ class Observer:
     teller: Teller
     carried: Callable[[], Carried]
     flight_time: Callable[[], float]
+    clock: Callable[[], float] = time.monotonic
     seen: Seen = field(default_factory=Seen)
+    load: Load = field(default_factory=Load)
     _planner: Planner = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,16 +58,19 @@ class Observer:
 
     def look(self, now: float) -> float:
         """Look, tell what is due, and return after how many seconds to look again."""
-        begun = time.perf_counter()
+        begun, left = self.clock(), self.backlog.left
         self._planner.carried = self.carried()
         found = view(self.backlog, self.rounds, self._planner, self.ledger.snapshot(self.flight_time()), now)
         self.teller.tell(self.backlog, found.why, now)
         self.seen = _summary(found)
-        return max(LEAST_SECONDS, (time.perf_counter() - begun) / _MOST_OF_THE_TIME)
+        self.load.look(found.plan.held.values(), left, begun)
+        self.load.typical = typical(self.backlog) or self.load.typical
+        return max(LEAST_SECONDS, (self.clock() - begun) / _MOST_OF_THE_TIME)
 
     def look_away(self) -> None:
         """Show nothing: another replica acts."""
         self.seen = Seen()
+        self.load.look_away()
 
 
 def _summary(found: View) -> Seen:

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import HOLD_GATE, Pod
 from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.queue_shares import shares_of
-from extender.control.rounds import Round, Rounds
+from extender.control.rounds import Round, Rounds, pods_of
 from extender.planner import HELD_KINDS, Plan
 from extender.verdict import judge
 
@@ -46,12 +44,26 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
         claimed = (backlog.pod(uid) for uid in backlog.releasing)
         found.update((pod.uid, IS_RELEASING) for pod in claimed if pod is not None and pod.held)
         lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
+        placed = places(backlog, made, plan)
         gangs = {group: _gang(backlog, group) for group in {it.like.identity.group for it in made.short}}
     for of, line in lines:
-        placed = classes.placed(of)
-        found.update((uid, IS_PACED) for uid in line[:placed])
-        if line[placed:] and (reason := classes.reason(of, gangs)) is not None:
-            found.update((uid, reason) for uid in line[placed:])
+        going = set(placed.get(of, ()))
+        found.update((uid, IS_PACED) for uid in line if uid in going)
+        if len(going) < len(line) and (reason := classes.reason(of, gangs)) is not None:
+            found.update((uid, reason) for uid in line if uid not in going)
+    return found
+
+
+def places(backlog: Backlog, made: Round, plan: Plan) -> dict[TaskClass, dict[str, int]]:
+    """Return the held pods that a plan places, by class and UID, and each one's place in the plan, 0 the first."""
+    found: dict[TaskClass, dict[str, int]] = {}
+    lines: dict[TaskClass, list[str]] = {}
+    for place, (row, pod) in enumerate(pods_of(made, plan)):
+        of = made.classes[row]
+        line = lines.setdefault(of, line_of(backlog, of)[::-1])
+        uid = pod.uid if pod is not None else line.pop() if line else None
+        if uid is not None:
+            found.setdefault(of, {})[uid] = place
     return found
 
 
@@ -62,16 +74,10 @@ class _Classes:
         self._rounds, self._snapshot, self._made, self._plan = rounds, snapshot, made, plan
         self._row = {id(of): row for row, of in enumerate(made.classes)}
         self._short = {id(of) for of in made.short}
-        self._placed = np.bincount(plan.assignments.task_class, minlength=len(made.classes)).tolist()
         self._room: dict[tuple[object, ...], bool] = {}
         self._shares = shares_of(made, snapshot)
         rows = sorted(set(plan.assignments.task_class.tolist()))
         self._going = [made.classes[row] for row in rows]
-
-    def placed(self, of: TaskClass) -> int:
-        """Return how many of a class the plan places."""
-        row = self._row.get(id(of))
-        return 0 if row is None else int(self._placed[row])
 
     def reason(self, of: TaskClass, gangs: Mapping[str, Reason]) -> Reason | None:
         """Return why those of a class wait that the plan does not place; None where it knew nothing of them yet."""

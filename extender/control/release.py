@@ -5,13 +5,12 @@ predecessor, ended: between nomination and release, before either, or after both
 is in flight (`cluster.state`) and claimed (`backlog.releasing`).
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
-import structlog
 
 from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
@@ -19,41 +18,13 @@ from extender.cluster.state import Ledger
 from extender.control import outlets
 from extender.control.backlog import LONGEST_CLAIM_SECONDS, Backlog, Stage, TaskClass
 from extender.control.leftovers import leftovers
-from extender.control.rounds import Round, Rounds
+from extender.control.rounds import Round, Rounds, pods_of
+from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
-from extender.errors import ClusterError
 from extender.planner import Plan, Planner
-
-NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
-HOWS = (NOMINATED, COMPLETED, PREEMPTING, SCALE_UP)
-
-_CLEAR_SECONDS = 1.0
-"""A pod whose nomination was cleared is left alone for so long: by then there is news of it."""
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """While more than three quarters of those who may be on their way are, a plan waits for so long."""
-
-log = structlog.get_logger()
-
-
-class Writer(Protocol):
-    """What writes to pods. Each call raises ClusterError, and changes nothing then, where the pod is another by now."""
-
-    def nominate(self, pod: Pod, node: str) -> None:
-        """Set the nominated node, and note that it is ours."""
-
-    def release(self, pod: Pod) -> None:
-        """Remove our gate, which must be the only one."""
-
-    def clear(self, pod: Pod) -> None:
-        """Remove our nomination."""
-
-
-class Listener(Protocol):
-    """Who is told of what was done (events, metrics)."""
-
-    def note_release(self, pod: Pod, node: str | None, how: str, waited_seconds: float) -> None:
-        """Note a release, to a node or to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +34,6 @@ class Pace:
     unbound_pods: int = 64
     assume_seconds: float = 15.0
     scale_up_after: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way."""
-
-    pod: Pod
-    node: str | None
-    how: str
-    score: float = 0.0
 
 
 @dataclass(slots=True)
@@ -92,11 +53,23 @@ class Releaser:
     kept: set[str] = field(default_factory=set)
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
     waker: Waker | None = None
+    again_at: float = math.inf
+    """When to plan again even if nothing has happened: somebody's wait for locality is over."""
+    _sender: Sender = field(init=False)
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
+        self._sender = Sender(
+            self.ledger,
+            self.backlog,
+            self.writer,
+            self.listener,
+            run_soon=lambda write: self.run_soon(write),
+            leads=lambda: self.leads(),
+            flight_time=self.flight_time,
+        )
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
 
     def step(self, now: float) -> int:
@@ -111,15 +84,15 @@ class Releaser:
         snapshot = self.ledger.snapshot(self.flight_time())
         left_behind = self._tidy_up(snapshot, flights, now)
         for turn in left_behind:
-            self._send(turn, now)
+            self._sender.send(turn, now)
         on_their_way = (flights | self.backlog.releasing.keys()) - self.kept - self.backlog.resting.keys()
         slots = self.pace.unbound_pods - len(on_their_way)
         if slots <= 0 or not self._is_time_to_plan(slots, now):
             return len(left_behind)
-        self._planned_at = now
+        self._planned_at, self.again_at = now, math.inf
         turns = self._by_plan(snapshot, slots, now)
         for turn in turns:
-            self._send(turn, now)
+            self._sender.send(turn, now)
         return len(left_behind) + len(turns)
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
@@ -129,13 +102,13 @@ class Releaser:
 
     def send(self, pod: Pod, node: str, now: float) -> None:
         """Release a pod that has been claimed to the node that was kept for it."""
-        self._send(Turn(pod, node, NOMINATED), now)
+        self._sender.send(Turn(pod, node, NOMINATED), now)
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
         found = leftovers(self.backlog, snapshot, flights)
         for pod in found.to_clear:
-            self._clear(pod, now)
+            self._sender.clear(pod, now)
         for pod in found.to_complete:
             self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
         return [Turn(pod, None, COMPLETED) for pod in found.to_complete]
@@ -148,9 +121,10 @@ class Releaser:
             self._wake({}, snapshot, now)
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        asked = self._asked(made, plan)
+        self.again_at = plan.again_at
+        asked, named = self._asked(made, plan)
         turns = self._turns(made, plan, snapshot, slots, now, asked)
-        self._wake(asked, snapshot, now)
+        self._wake(asked, snapshot, now, named)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
         left = [
@@ -165,19 +139,27 @@ class Releaser:
                 turns += self._without_node(of, SCALE_UP, now)
         return turns
 
-    def _asked(self, made: Round, plan: Plan) -> dict[TaskClass, int]:
-        """Return how many pods without a gate have their turn, by class: they go before held ones of it."""
-        if self.waker is None:
-            return {}
-        counts = Counter(made.classes[row] for row in plan.assignments.task_class.tolist())
-        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
-        return {of: count for of, count in asked.items() if count}
+    def _asked(self, made: Round, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
+        """Return how many pods without a gate have their turn, by class: they go before held ones of it.
 
-    def _wake(self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float) -> None:
+        And of classes whose pods have inputs, which ones, by UID.
+        """
+        if self.waker is None:
+            return {}, set()
+        turns = [(made.classes[row], pod) for row, pod in pods_of(made, plan)]
+        counts = Counter(of for of, pod in turns if pod is None)
+        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
+        named = [(of, pod.uid) for of, pod in turns if pod is not None and not pod.held]
+        asked.update(Counter(of for of, _ in named))
+        return {of: count for of, count in asked.items() if count}, {uid for _, uid in named}
+
+    def _wake(
+        self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float, named: Collection[str] = ()
+    ) -> None:
         if self._stirred[0] != snapshot.version:
             self._stirred = (snapshot.version, now)
         if self.waker is not None:
-            self.waker.step(asked, now, self._stirred[1])
+            self.waker.step(asked, now, self._stirred[1], named)
 
     def _turns(
         self,
@@ -196,10 +178,10 @@ class Releaser:
         gang_of = made.waiting.gang
         begun: set[int] = set()
         turns: list[Turn] = []
-        scores = plan.terms.score.tolist() if plan.terms is not None else [0.0] * len(plan.assignments)
-        where = zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), scores, strict=True)
-        for row, node, score in where:
-            if passing.get(made.classes[row], 0) > 0:
+        for place, (row, named) in enumerate(pods_of(made, plan)):
+            if named is not None and not named.held:
+                continue
+            if named is None and passing.get(made.classes[row], 0) > 0:
                 passing[made.classes[row]] -= 1
                 continue
             gang = int(gang_of[row]) if gang_of is not None else -1
@@ -210,81 +192,20 @@ class Releaser:
                 if gang >= 0:
                     begun.add(gang)
             of = made.classes[row]
-            pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
+            uid = named.uid if named is not None else None
+            pod = self.backlog.take(of, now, now + self.pace.assume_seconds, uid)
             if pod is not None:
-                turns.append(Turn(pod, snapshot.layout.names[node], NOMINATED, score))
+                turns.append(self._to_node(pod, made, plan, place, snapshot))
         return turns
+
+    def _to_node(self, pod: Pod, made: Round, plan: Plan, place: int, snapshot: Snapshot) -> Turn:
+        row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])
+        terms, name = plan.terms, snapshot.layout.names[node]
+        if terms is None:
+            return Turn(pod, name, NOMINATED)
+        level = self.rounds.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
+        return Turn(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
 
     def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Turn]:
         pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
         return [] if pod is None else [Turn(pod, None, how)]
-
-    # -- writing
-
-    def _send(self, turn: Turn, now: float) -> None:
-        node = turn.pod.nominated or turn.node  # kube-scheduler goes where it is nominated, by whomever
-        self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
-        if turn.node is not None and turn.pod.nominated is None:
-            self.run_soon(lambda: self._nominate(turn, now))
-        else:
-            self.run_soon(lambda: self._release(turn, now))
-
-    def _nominate(self, turn: Turn, now: float) -> None:
-        """Nominate, then release, once all others of this step are nominated too.
-
-        Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
-        twice there.
-        """
-        pod, node = turn.pod, turn.node or ""
-        if self._written(turn, now, lambda: self.writer.nominate(pod, node)):
-            self.run_soon(lambda: self._release(turn, now))
-
-    def _written(self, turn: Turn, now: float, write: Callable[[], None]) -> bool:
-        """Write, if we still lead; where that fails the pod is left alone for a moment."""
-        pod = turn.pod
-        try:
-            self._require_lead()
-            write()
-        except Exception as error:  # whatever it is: the pod must not stay claimed without a word
-            self.backlog.rest(pod.uid, now)
-            if not pod.identity.group:  # the others of its group have gone: its room is kept while it rests
-                self.ledger.forget(pod.uid)
-            log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
-            return False
-        return True
-
-    def _release(self, turn: Turn, now: float) -> None:
-        pod = turn.pod
-        if not self._written(turn, now, lambda: self.writer.release(pod)):
-            return
-        waited = max(now - pod.created, 0.0)
-        node = turn.node or pod.promised
-        self.listener.note_release(pod, node, turn.how, waited)
-        log.info(
-            "released",
-            pod=f"{pod.namespace}/{pod.name}",
-            uid=pod.uid,
-            queue=pod.identity.queue,
-            job=pod.identity.job,
-            node=node,
-            how=turn.how,
-            score=round(turn.score, 4),
-            waited_seconds=round(waited, 3),
-        )
-
-    def _clear(self, pod: Pod, now: float) -> None:
-        self.backlog.claim(pod.uid, now + _CLEAR_SECONDS)
-        self.run_soon(lambda: self._write_clear(pod, now))
-
-    def _write_clear(self, pod: Pod, now: float) -> None:
-        try:
-            self._require_lead()
-            self.writer.clear(pod)
-            log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
-        except Exception as error:  # as above
-            self.backlog.rest(pod.uid, now)
-            log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
-
-    def _require_lead(self) -> None:
-        if not self.leads():
-            raise ClusterError("the Lease is no longer ours")

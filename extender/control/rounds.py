@@ -10,14 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.eligibility import Constraints, Terms
+from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.control.backlog import Backlog, Job, Stage, TaskClass
 from extender.control.gangs import Gang, gangs_of, group_of
+from extender.control.places import Places, Read
 from extender.control.tree import QueueTree
+from extender.planner import Plan
 from extender.policy.remaining import remaining_work, work_per_task
 
 Floats = NDArray[np.float64]
@@ -30,11 +32,31 @@ _RUNNING_KEPT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one plan is made of; `classes` are the rows of `waiting`, `short` those of gangs that are not all there."""
+    """What one plan is made of; `classes` are the rows of `waiting`, `short` those of gangs that are not all there.
+
+    `pods` are the tasks of each row whose inputs are known, None for the others: there any pod will do.
+    """
 
     waiting: Waiting
     classes: Sequence[TaskClass]
     short: Sequence[TaskClass]
+    pods: Sequence[Sequence[Pod] | None]
+
+    def task(self, row: int, task: int) -> Pod | None:
+        """Return which pod of a class the planner's task is; None where any will do."""
+        pods = self.pods[row]
+        return None if pods is None or task < 0 else pods[task]
+
+    def chooses(self, row: int) -> bool:
+        """Say whether it makes a difference to a class where it starts."""
+        preferred = self.waiting.preferred
+        return self.waiting.inputs[row] is not None or (preferred is not None and bool(preferred[row].any()))
+
+
+def pods_of(made: Round, plan: Plan) -> list[tuple[int, Pod | None]]:
+    """Return the class's row of each assignment in order, and which pod it is for; None where any of the class."""
+    rows, tasks = plan.assignments.task_class.tolist(), plan.assignments.task.tolist()
+    return [(row, made.task(row, task)) for row, task in zip(rows, tasks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +71,8 @@ class _Open:
     duration: Floats
     priority: Counts | None
     barred: Mask | None
+    preferred: Counts | None
+    waits_as: Sequence[str]
 
     def suits(self, classes: Sequence[TaskClass], layout: Layout, nodes_version: int) -> bool:
         same = self.layout is layout and self.nodes_version == nodes_version and len(classes) == len(self.classes)
@@ -58,13 +82,23 @@ class _Open:
 class Rounds:
     """Makes rounds of a backlog; keeps what can be used again. One thread."""
 
-    def __init__(self, backlog: Backlog, queues: Sequence[Queue], *, starved_after: float) -> None:
+    def __init__(
+        self,
+        backlog: Backlog,
+        queues: Sequence[Queue],
+        *,
+        starved_after: float,
+        levels: Sequence[str] = (),
+        long_tasks: bool = False,
+    ) -> None:
+        """Take which labels of nodes make levels of locality, and whether the planner asks where long tasks run."""
         self.tree = QueueTree(queues)
+        self.places = Places(backlog, levels)
+        self._long_tasks = long_tasks
         self._backlog = backlog
         self._starved_after = starved_after
         self._open: _Open | None = None
         self._allowed: dict[Constraints, Mask] = {}
-        self._near: dict[tuple[Terms, ...], Mask] = {}
         self._allowed_for: tuple[Layout, int] | None = None
         self._running: tuple[float, Running] | None = None
 
@@ -81,7 +115,9 @@ class Rounds:
             )
             classes = [it for it, _ in opened]
             jobs, rows, behind = self._jobs(found, layout)
+            self.places.settle(layout)
             kept = self._kept(classes, layout)
+            reads = self._reads(classes, layout)
             begun = {name for name, gang in gangs.items() if gang.begun}
             since = np.array([self._since(it, begun, now) for it in classes])
             row, least = _gang_rows(classes, gangs)
@@ -91,12 +127,14 @@ class Rounds:
                 count=np.array([count for _, count in opened], dtype=np.int64),
                 demand=kept.demand,
                 reading=kept.reading,
-                inputs=[None] * len(classes),
+                inputs=[None if it is None else it.blocks for it in reads],
                 duration=kept.duration,
                 since=since,
                 finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
                 jobs=jobs,
-                running=self._all_running(layout, now) if (now - since > self._starved_after).any() else None,
+                running=self._all_running(layout, now)
+                if self._long_tasks or (now - since > self._starved_after).any()
+                else None,
                 priority=kept.priority,
                 behind=np.array([behind[it.job.queue, it.job.name] for it in classes], dtype=np.int64)
                 if any(behind.values())
@@ -104,8 +142,18 @@ class Rounds:
                 barred=kept.barred,
                 gang=row,
                 gang_least=least,
+                topology=self.places.topology,
+                level_names=self.places.level_names,
+                preferred=kept.preferred,
+                waits_as=kept.waits_as,
             )
-            return Round(waiting, classes, short)
+            return Round(
+                waiting, classes, short, [None if it is None or it.blocks is None else it.pods for it in reads]
+            )
+
+    def _reads(self, classes: Sequence[TaskClass], layout: Layout) -> list[Read | None]:
+        self.places.forget_but(classes)
+        return [self.places.read(it, layout) for it in classes]
 
     def _of_active_queues(self, classes: Sequence[TaskClass]) -> list[TaskClass]:
         """Leave out queues of which nothing runs and nothing can be released: they take no part of anything."""
@@ -135,8 +183,18 @@ class Rounds:
                 duration=np.array([it.seconds(usual) for it in classes]),
                 priority=priority if len(set(priority.tolist())) > 1 else None,
                 barred=self._barred(classes, layout),
+                preferred=self._preferred(classes, layout),
+                waits_as=[f"{it.job.queue}|{it.job.name}" for it in classes],
             )
         return self._open
+
+    def _preferred(self, classes: Sequence[TaskClass], layout: Layout) -> Counts | None:
+        """Return how far nodes are from those that classes prefer [C, N]; None where none prefers any."""
+        levels = [self.places.levels(it.like, layout) for it in classes]
+        if all(it is None for it in levels):
+            return None
+        alike = np.zeros(len(layout.names), dtype=np.int64)
+        return np.array([alike if it is None else it for it in levels])
 
     def _barred(self, classes: Sequence[TaskClass], layout: Layout) -> Mask | None:
         """Return on which nodes classes may not run [C, N]; None where all may run everywhere."""
@@ -146,33 +204,15 @@ class Rounds:
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
-        self._forget_old(layout)
+        key = (layout, self._backlog.nodes_version)
+        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
+            self._allowed, self._allowed_for = {}, key
         found = self._allowed.get(pod.constraints)
         if found is None:
             nodes = (self._backlog.nodes.get(name) for name in layout.names)
             found = np.array([node is not None and node.allows(pod.constraints) for node in nodes], dtype=np.bool_)
             self._allowed[pod.constraints] = found
         return found
-
-    def near_volumes(self, pod: Pod, layout: Layout) -> Mask | None:
-        """Return on which nodes all volumes of a pod can be used [N]; None where none of them says."""
-        volumes = pod.constraints.volumes
-        if not volumes:
-            return None
-        self._forget_old(layout)
-        found = self._near.get(volumes)
-        if found is None:
-            where = Constraints(volumes=volumes)
-            nodes = (self._backlog.nodes.get(name) for name in layout.names)
-            found = np.array([node is not None and where.volumes_allow(node.labels) for node in nodes], dtype=np.bool_)
-            self._near[volumes] = found
-        return found
-
-    def _forget_old(self, layout: Layout) -> None:
-        """Forget the masks of other nodes than these."""
-        key = (layout, self._backlog.nodes_version)
-        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
-            self._allowed, self._near, self._allowed_for = {}, {}, key
 
     def _finished(self, of: TaskClass) -> float:
         """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""
@@ -268,15 +308,21 @@ class Rounds:
             return self._running[1]
         usual = self._backlog.usual_seconds()
         running = [
-            (layout.rows[node], max((pod.started or now) + it.seconds(usual), now), layout.vector(pod.demand))
+            (
+                layout.rows[node],
+                max((pod.started or now) + it.seconds(usual), now),
+                layout.vector(pod.demand),
+                it.seconds(usual),
+            )
             for it in self._backlog.classes()
             for pod in it.pods[Stage.RUNNING].values()
             if (node := pod.node or "") in layout.rows
         ]
         found = Running(
-            node=np.array([node for node, _, _ in running], dtype=np.intp),
-            ends_at=np.array([ends for _, ends, _ in running], dtype=np.float64),
-            demand=np.array([demand for _, _, demand in running]).reshape(len(running), len(layout.axis)),
+            node=np.array([node for node, *_ in running], dtype=np.intp),
+            ends_at=np.array([ends for _, ends, *_ in running], dtype=np.float64),
+            demand=np.array([demand for _, _, demand, _ in running]).reshape(len(running), len(layout.axis)),
+            seconds=np.array([seconds for *_, seconds in running], dtype=np.float64),
         )
         self._running = (now, found)
         return found

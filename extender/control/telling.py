@@ -13,6 +13,7 @@ from typing import Protocol
 
 from extender.cluster.model import Pod
 from extender.control.backlog import Backlog
+from extender.control.places import words_of
 from extender.control.reasons import Reason
 
 HELD, RELEASED = "Held", "Released"
@@ -42,11 +43,15 @@ class Teller:
         self._lock = threading.Lock()
         self._may, self._at = min(_BURST, 5 * per_second), -1.0
 
-    def note_release(self, pod: Pod, node: str | None, waited_seconds: float) -> None:
-        """Take note of a release; it is told of where the pod was told that it is held."""
+    def note_release(self, pod: Pod, node: str | None, waited_seconds: float, level: str = "") -> None:
+        """Take note of a release; it is told of where the pod was told that it is held.
+
+        `level` is how near to its input the node is, empty where it makes no difference.
+        """
         with self._lock:
             if self._told.pop(pod.uid, None):
                 where = f"to {node}" if node else "without a node, for kube-scheduler to find one"
+                where += f" ({words_of(level)})" if level else ""
                 self._released.append((pod, f"released {where}, after {waited_seconds:.0f} s"))
 
     def tell(self, backlog: Backlog, why: Mapping[str, Reason], now: float) -> None:

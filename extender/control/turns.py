@@ -5,9 +5,11 @@ the places. "Yes" may come from a plan of a moment ago. "No" comes from one that
 refused sleeps until the next event, so an old "no" could be one too many.
 """
 
+import math
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,14 @@ from extender.cluster.snapshot import Layout, Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.classes import Stage, TaskClass
-from extender.control.rounds import Round, Rounds
+from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.unused import Unused
 from extender.planner import Plan, Planner
 from extender.verdict import Standing
 
 OTHERS_FIRST = "others go first"
 GANG_WAITS = "its gang cannot start as a whole"
+LOCALITY_WAITS = "waits for room near its input"
 
 _EARLY_SECONDS = 5.0
 """A pod that kube-scheduler knew before us shows in our watch within this time, or has gone."""
@@ -40,41 +43,62 @@ _MOST_AT_FIRST, _MOST_AT_LEAST = 1_000, 50
 
 _AS_TODAY = Standing()
 
+
+class Place(NamedTuple):
+    """A row of a node, and the UID of the pod that it is for, None where any of the class may have it.
+
+    How near to its input that is (empty: no difference), and for how long its job was passed over for that.
+    """
+
+    node: int
+    uid: str | None
+    level: str
+    passed_over: float
+
+
 Key = tuple[int, int, int]
 Mask = NDArray[np.bool_]
 
 
+_ANYWHERE = Place(-1, None, "", 0.0)
+
+
 @dataclass(slots=True)
 class _Places:
-    """What is left of one plan: by class the rows of nodes, and which pods got which (-1: any).
+    """What is left of one plan: by class the places, and which pods got which node (-1: any).
 
-    `without` are the names of the classes that it left out, `gangs` those that cannot start whole.
+    `without` are the names of the classes that it left out, `gangs` those that cannot start whole, `near` those that
+    wait for room near their input; at `again_at`, in seconds since the epoch, such a wait ends.
     """
 
     key: Key
     layout: Layout
     made_at: float
     cost: float
-    nodes: dict[TaskClass, list[int]]
+    nodes: dict[TaskClass, list["Place"]]
     gangs: Collection[TaskClass]
     without: Collection[str]
-    given: dict[str, int] = field(default_factory=dict)
+    near: Collection[TaskClass] = ()
+    again_at: float = math.inf
+    given: dict[str, Place] = field(default_factory=dict)
 
-    def give(self, uid: str, of: TaskClass, fits: Mask, *, anywhere: bool) -> int | None:
-        """Return the node for one pod of a class, one of those on which it `fits` [N]; None where there is none.
+    def give(self, uid: str, of: TaskClass, fits: Mask, *, anywhere: bool) -> Place | None:
+        """Return the place of one pod of a class, where it `fits` [N]; None where there is none.
 
-        With `anywhere`, -1 where it has a turn, but on nodes that are not among these.
+        With `anywhere`, `_ANYWHERE` where it has a turn, but on nodes that are not among these.
         """
         if uid in self.given:
-            row = self.given[uid]
-            return row if row < 0 or fits[row] else (-1 if anywhere else None)
+            place = self.given[uid]
+            return place if place.node < 0 or fits[place.node] else (_ANYWHERE if anywhere else None)
         left = self.nodes.get(of, [])
-        place = next((place for place, row in enumerate(left) if fits[row]), -1)
-        if place >= 0:
-            self.given[uid] = left.pop(place)
-        elif left and anywhere:
-            left.pop(0)
-            self.given[uid] = -1
+        mine = [place for place in left if place.uid in (None, uid)]
+        found = next((place for place in mine if fits[place.node]), None)
+        if found is not None:
+            left.remove(found)
+            self.given[uid] = found
+        elif mine and anywhere:
+            left.remove(mine[0])
+            self.given[uid] = _ANYWHERE
         return self.given.get(uid)
 
 
@@ -93,10 +117,11 @@ class Turns:
         clock: Callable[[], float],
         now: Callable[[], float],
         planned: Callable[[float], None] = lambda _seconds: None,
+        placed: Callable[[str, float], None] = lambda _level, _seconds: None,
     ) -> None:
         self._ledger, self._backlog, self._rounds, self._planner = ledger, backlog, rounds, planner
         self._plan_seconds, self._flight_time = plan_seconds, flight_time
-        self._clock, self._now, self._planned = clock, now, planned
+        self._clock, self._now, self._planned, self._placed = clock, now, planned, placed
         self._lock = threading.Lock()
         self._places: _Places | None = None
         self._most = _MOST_AT_FIRST
@@ -122,22 +147,26 @@ class Turns:
     def _answer(self, pod: Pod, of: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         places = self._places
         if places is not None and self._is_young(places, snapshot, of):
-            row = places.give(pod.uid, of, fits, anywhere=False)
-            if row is None and self._will_be_woken(places, snapshot):
+            place = places.give(pod.uid, of, fits, anywhere=False)
+            if place is None and self._will_be_woken(places, snapshot):
                 return self._refusal(places, of)
         else:
-            row = None
-        if row is None:
+            place = None
+        if place is None:
             places = self._places = self._current(places, snapshot, of)
-            row = places.give(pod.uid, of, fits, anywhere=True)
-            if row is None:
+            place = places.give(pod.uid, of, fits, anywhere=True)
+            if place is None:
                 return self._refusal(places, of)
+        if place.level and pod.uid not in self._passed:
+            self._placed(place.level, place.passed_over)
         self._passed.add(pod.uid)
         of.released_at = max(of.released_at, self._now())
-        return Standing(node=snapshot.layout.names[row]) if row >= 0 else _AS_TODAY
+        return Standing(node=snapshot.layout.names[place.node]) if place.node >= 0 else _AS_TODAY
 
     def _refusal(self, places: _Places, of: TaskClass) -> Standing:
-        return Standing(waits=GANG_WAITS if of in places.gangs else OTHERS_FIRST)
+        if of in places.gangs:
+            return Standing(waits=GANG_WAITS)
+        return Standing(waits=LOCALITY_WAITS if of in places.near else OTHERS_FIRST)
 
     # -- who asks
 
@@ -167,7 +196,8 @@ class Turns:
         """Say whether a plan answers for a class at all, and is not too old to."""
         about = places.layout is snapshot.layout and of.name not in places.without
         age = self._clock() - places.made_at
-        return about and age <= max(self._plan_seconds, places.cost / _PLANNING_PART)
+        young = age <= max(self._plan_seconds, places.cost / _PLANNING_PART)
+        return about and young and self._now() < places.again_at
 
     def _will_be_woken(self, places: _Places, snapshot: Snapshot) -> bool:
         """Say whether an old plan's no does no harm: plans take long, and a binding that is under way wakes all."""
@@ -185,12 +215,15 @@ class Turns:
         out = set(self._unused.out(self._asking)) - {of.name}
         made = self._rounds.next(snapshot.layout, self._now(), out)
         plan = self._planner.plan(snapshot, made.waiting, self._now(), most=self._most) if made.classes else None
-        nodes = _by_class(made.classes, plan)
+        nodes = self._by_class(made, plan)
         self._note(nodes)
         took = self._clock() - begun
         self._pace(took, len(plan.assignments) if plan is not None else 0)
         self._planned(took)
-        return _Places(key, snapshot.layout, begun, took, nodes, _gangs_that_wait(made, nodes), out)
+        near, again_at = (_waiting_near(made, plan), plan.again_at) if plan is not None else ((), math.inf)
+        return _Places(
+            key, snapshot.layout, begun, took, nodes, _gangs_that_wait(made, nodes), out, near=near, again_at=again_at
+        )
 
     def _pace(self, took: float, planned: int) -> None:
         if took > _LONGEST_PLAN_SECONDS:
@@ -198,7 +231,17 @@ class Turns:
         elif planned >= self._most and took < _LONGEST_PLAN_SECONDS / 4:
             self._most *= 2
 
-    def _note(self, nodes: dict[TaskClass, list[int]]) -> None:
+    def _by_class(self, made: Round, plan: Plan | None) -> dict[TaskClass, list[Place]]:
+        nodes: dict[TaskClass, list[Place]] = {}
+        if plan is not None and plan.terms is not None:
+            terms = (plan.assignments.node.tolist(), plan.terms.level.tolist(), plan.terms.passed_over.tolist())
+            for (row, pod), node, level, passed in zip(pods_of(made, plan), *terms, strict=True):
+                name = self._rounds.places.level_name(level) if made.chooses(row) else ""
+                place = Place(node, pod.uid if pod is not None else None, name, passed)
+                nodes.setdefault(made.classes[row], []).append(place)
+        return nodes
+
+    def _note(self, nodes: dict[TaskClass, list[Place]]) -> None:
         """Keep for pods without a gate only what is theirs: they go first, held pods get the rest.
 
         Those nobody asks about; their turns count as unused where nobody releases them.
@@ -206,6 +249,7 @@ class Turns:
         with self._backlog.lock:
             turns: dict[str, bool] = {}
             for of, rows in nodes.items():
+                rows[:] = [it for it in rows if it.uid is None or it.uid in of.pods[Stage.UNGATED]]
                 del rows[self._backlog.waiting(of, Stage.UNGATED) :]
                 turns[of.name] = not rows or not all(pod.unschedulable for pod in of.pods[Stage.UNGATED].values())
                 if not rows and of.released_at > self._started.get(of, 0.0):
@@ -228,16 +272,17 @@ class Turns:
                 self._backlog.apply(PodGone(uid), self._now())
 
 
-def _by_class(classes: Sequence[TaskClass], plan: Plan | None) -> dict[TaskClass, list[int]]:
-    nodes: dict[TaskClass, list[int]] = {}
-    if plan is not None:
-        where = zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), strict=True)
-        for row, node in where:
-            nodes.setdefault(classes[row], []).append(node)
-    return nodes
+def _waiting_near(made: Round, plan: Plan) -> Collection[TaskClass]:
+    """Return the classes whose jobs were passed over in a plan, and that it did not place."""
+    placed = set(plan.assignments.task_class.tolist())
+    waits = {name for name, wait in plan.carried.locality.items() if wait.counts > 0}
+    names = made.waiting.waits_as or []
+    return {
+        of for row, of in enumerate(made.classes) if row not in placed and names[row] in waits and made.chooses(row)
+    }
 
 
-def _gangs_that_wait(made: Round, nodes: dict[TaskClass, list[int]]) -> Collection[TaskClass]:
+def _gangs_that_wait(made: Round, nodes: dict[TaskClass, list[Place]]) -> Collection[TaskClass]:
     gang = made.waiting.gang
     inside = [] if gang is None else [of for of, row in zip(made.classes, gang.tolist(), strict=True) if row >= 0]
     return {*made.short, *(of for of in inside if of not in nodes)}

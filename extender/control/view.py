@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Backlog
-from extender.control.reasons import Reason, line_of, reasons
+from extender.control.reasons import Reason, places, reasons
 from extender.control.rounds import Round, Rounds
 from extender.planner import Carried, Plan, Planner
 
@@ -28,13 +28,9 @@ class View:
 
     def places(self, pod: Pod) -> tuple[int, str] | None:
         """Return the place of a held pod in the plan, 0 the first, and the node that it is to go to; None for none."""
-        taken: dict[int, list[int]] = {}
-        for place, row in enumerate(self.plan.assignments.task_class.tolist()):
-            taken.setdefault(row, []).append(place)
-        for row, of in enumerate(self.made.classes):
-            line = line_of(self.backlog, of)
-            if pod.uid in line and line.index(pod.uid) < len(taken.get(row, ())):
-                place = taken[row][line.index(pod.uid)]
+        for found in places(self.backlog, self.made, self.plan).values():
+            if pod.uid in found:
+                place = found[pod.uid]
                 return place, self.snapshot.layout.names[int(self.plan.assignments.node[place])]
         return None
 

@@ -4,7 +4,7 @@ Mostly the event that made it their turn has woken them already. Timers, the end
 says are no events to kube-scheduler; and a pod may have been refused by what was known a moment before.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,11 +73,20 @@ class Waker:
         """Return the names of classes whose turns nobody uses: room is not kept for them."""
         return self._unused.out(now)
 
-    def step(self, turns: Mapping[TaskClass, int], now: float, stirred_at: float) -> None:
-        """Wake who is due at `now`: so many pods of each class have their turn; the cluster last `stirred_at`."""
+    def step(
+        self,
+        turns: Mapping[TaskClass, int],
+        now: float,
+        stirred_at: float,
+        named: Collection[str] = (),
+    ) -> None:
+        """Wake who is due at `now`: so many pods of each class have their turn; the cluster last `stirred_at`.
+
+        Of classes whose pods have inputs it is the turn of those `named`, by UID.
+        """
         with self._backlog.lock:
             self._note(turns, now)
-            asleep = [pod for of, count in turns.items() for pod in _asleep(of, count)]
+            asleep = [pod for of, count in turns.items() for pod in _asleep(of, count, named)]
         before, self._turns = self._turns, {}
         for pod in asleep:
             turn = self._turns[pod.uid] = before.get(pod.uid) or _Turn(now)
@@ -125,8 +134,10 @@ class Waker:
             log.warning("not woken", pod=about, error=str(error))
 
 
-def _asleep(of: TaskClass, count: int) -> list[Pod]:
+def _asleep(of: TaskClass, count: int, named: Collection[str]) -> list[Pod]:
     """Return the oldest refused pods of a class, as many as have turns beyond those that were never tried."""
     asked = of.pods[Stage.UNGATED].values()
     refused = [pod for pod in asked if pod.unschedulable]
+    if chosen := [pod for pod in refused if pod.uid in named]:
+        return chosen
     return refused[: max(count - (len(asked) - len(refused)), 0)]

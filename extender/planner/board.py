@@ -54,7 +54,7 @@ class Board:
         self.work = waiting.jobs.work[waiting.job]
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
         self.locality: Locality | None = None
-        if policy.locality_waits or waiting.preferred is not None:
+        if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
             self.locality = Locality(policy, waiting, classes, carried, now, self.sources.local)
         self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
@@ -113,6 +113,11 @@ class Board:
         for column in order[self._candidates[order] > 0].tolist():
             if self._candidates[column]:
                 yield int(nodes[column])
+
+    def offer_all(self) -> None:
+        """Let `nodes` yield also those farther from somebody's input than others where it fits."""
+        self.patient = False
+        self.spared[:] = True
 
     def best(self, node: int) -> tuple[int, float]:
         """Return the class that scores highest on the node, and its score."""
@@ -329,14 +334,15 @@ class Board:
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
-        level = int(not near and source >= 0)
+        level, passed_over = int(not near and source >= 0), 0.0
         if locality is not None:
+            passed_over = locality.passed_over(task_class)
             level = locality.start(task_class, node, source, near=near)
         factor = self._remote_factor if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])
         owed = self.turns.owed_to(task_class)
-        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved, level)
+        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved, level, passed_over)
         self.taken.add((task_class, node, task, source), terms)
         self._used.add(node)
         self.turns.count(task_class)

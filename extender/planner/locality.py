@@ -94,6 +94,10 @@ class Locality:
         if self.waits.may[task_class] < _NOWHERE:
             self.waits.skip(np.array([task_class]), stays=True)
 
+    def passed_over(self, task_class: int) -> float:
+        """Return for how many seconds the class's job has been passed over since its last start."""
+        return self.waits.seconds(task_class)
+
     def start(self, task_class: int, node: int, source: int, *, near: bool) -> int:
         """Take note of a task that was just placed; returns how far from its input it starts."""
         level = self.nearness.of_start(task_class, node, source, near=near)

@@ -48,7 +48,8 @@ class Terms:
     `score` = `alignment` (already times `remote`, the penalty's factor) - eps x `work` (the job's remaining work).
     `owed` is how far its job was below its fair share (1: had nothing); `barrier` says that it went first as one of the
     last tasks of its stage, `starved` that it had waited too long.
-    `level` is how far from its input it starts: 0 on a node that has it, or where it is all the same.
+    `level` is how far from its input it starts: 0 on a node that has it, or where it is all the same; `passed_over` for
+    how many seconds its job had been passed over for that.
     """
 
     score: Floats
@@ -59,6 +60,7 @@ class Terms:
     barrier: Mask
     starved: Mask
     level: Rows
+    passed_over: Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a plan needs of nodes and classes that stays as it is from plan to plan."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.snapshot import Layout
-from extender.cluster.waiting import Blocks, Spread, Waiting
+from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -57,7 +58,7 @@ class Prepared:
             layout is self.layout
             and waiting.demand is before.demand
             and waiting.reading is before.reading
-            and waiting.inputs is before.inputs
+            and (waiting.inputs is before.inputs or _alike(waiting.inputs, before.inputs))
         )
 
 
@@ -100,6 +101,12 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         rate_needs=_needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
+
+
+def _alike(inputs: Sequence[Inputs], before: Sequence[Inputs]) -> bool:
+    """Whether what is prepared is the same for these inputs: which blocks they are does not matter."""
+    pairs = zip(inputs, before, strict=True)
+    return all(now is then or (isinstance(now, Blocks) and isinstance(then, Blocks)) for now, then in pairs)
 
 
 def _needs(amounts: Floats) -> Floats:

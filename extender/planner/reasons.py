@@ -74,7 +74,8 @@ def _locality(board: Board, locality: Locality, index: int) -> str:
     own = f"{_level_name(names, level)}-local"
     after = waits.until_beyond(index)
     beyond = "anywhere" if level + 1 >= nearness.anywhere else f"{_level_name(names, level + 1)} level"
-    return f"waits for {own} room: {nodes} such nodes, all full; {beyond} once it was passed over for {after:g} s"
+    preferred = f"{nodes} preferred node{'' if nodes == 1 else 's'}, {'' if nodes == 1 else 'all '}full"
+    return f"waits for {own} room: {preferred}; {beyond} from {after:g} s on"
 
 
 def _level_name(names: Sequence[str], level: int) -> str:

@@ -29,6 +29,7 @@ class Rating:
 def ratings(policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carried, task_class: int) -> list[Rating]:
     """Return how nodes rate for a class, best first: those where one of it fits, of very many those with most room."""
     board = Board(policy, snapshot, waiting, carried, prepared(waiting, snapshot.layout))
+    board.offer_all()
     found = []
     for node in list(board.nodes())[:_MOST_NODES]:
         rated = board.rate(task_class, node)

@@ -62,11 +62,15 @@ class Sources:
         return undo
 
     def lending(self) -> Floats:
-        """Return how fast each node could still be read from elsewhere [N], leaving shuffles their part."""
+        """Return how fast each node could still be read from elsewhere [N], leaving shuffles their part.
+
+        Never below 0: who reads at no rate that is known can always read.
+        """
         free, kept = self._free, self._kept
         if not self.keeping:
-            return np.asarray(np.minimum(free[DISK_READ], free[NETWORK_OUT]))
-        return np.asarray(np.minimum(free[DISK_READ] - kept[0], free[NETWORK_OUT] - kept[1]))
+            return np.asarray(np.maximum(np.minimum(free[DISK_READ], free[NETWORK_OUT]), 0.0))
+        lent = np.minimum(free[DISK_READ] - kept[0], free[NETWORK_OUT] - kept[1])
+        return np.asarray(np.maximum(lent, 0.0))
 
     def able(self, rows: Rows, nodes: Rows) -> Mask:
         """Return which of these classes find room at their sources if they run on each of these nodes [rows, nodes]."""
@@ -129,7 +133,7 @@ class Sources:
                     room = among
                     break
             source = int(room.argmax())
-            if room[source] < rate or free[NETWORK_IN, node] < rate:
+            if room[source] < rate or max(free[NETWORK_IN, node], 0.0) < rate:
                 return None
             free[DISK_READ, source] -= rate
             free[NETWORK_OUT, source] -= rate

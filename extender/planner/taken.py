@@ -6,8 +6,8 @@ import numpy as np
 
 from extender.planner.plan import Assignments, Terms
 
-TermsOfOne = tuple[float, float, float, float, float, bool, bool, int]
-"""Score, alignment, remote, work, owed, barrier, starved, level."""
+TermsOfOne = tuple[float, float, float, float, float, bool, bool, int, float]
+"""Score, alignment, remote, work, owed, barrier, starved, level, passed over."""
 
 
 class Taken:
@@ -42,6 +42,6 @@ class Taken:
 
     def terms(self) -> Terms:
         """Return why."""
-        terms = np.array(self._terms, dtype=np.float64).reshape(-1, 8)
-        score, alignment, remote, work, owed, last, starved, level = terms.T
-        return Terms(score, alignment, remote, work, owed, last > 0, starved > 0, level.astype(np.intp))
+        terms = np.array(self._terms, dtype=np.float64).reshape(-1, 9)
+        score, alignment, remote, work, owed, last, starved, level, passed = terms.T
+        return Terms(score, alignment, remote, work, owed, last > 0, starved > 0, level.astype(np.intp), passed)

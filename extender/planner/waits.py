@@ -97,6 +97,10 @@ class Waits:
             self._chooses[task_class] and self.counts[self.of[task_class]] > 0 and self.may[task_class] < _ANYWHERE
         )
 
+    def seconds(self, task_class: int) -> float:
+        """Return for how many seconds the job of a class that chooses has been passed over since its last start."""
+        return self.waited.item(self.of[task_class]) if self._chooses[task_class] else 0.0
+
     def until_beyond(self, task_class: int) -> float:
         """Return for how many seconds the class has to be passed over in all to start farther away than now."""
         level = int(self.level[self.of[task_class]])

@@ -250,3 +250,24 @@ def test_a_job_has_left_what_has_not_succeeded():
 def test_pod_groups_of_every_kind_say_how_many_start_together(spec):
     group = msgspec.convert({"metadata": {"name": "g", "namespace": "shop"}, "spec": spec}, GroupObject)
     assert group_from(group, "path") == Group("shop/g", 4, "path")
+
+
+def test_a_pod_says_where_its_input_is_and_which_nodes_it_prefers():
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    affinity = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7, "preference": term}]}
+    }
+    raw = {
+        "metadata": {"annotations": {"dovetail.dev/input": '{"node-a": "1Ki"}'}},
+        "spec": {"affinity": affinity},
+    }
+    found = read_pod(raw)
+    assert found.inputs == (("node-a", 1024.0),)
+    assert found.prefers == ((7, (Requirement("zone", "In", ("a",)),)),)
+
+
+def test_a_broken_input_leaves_the_pod_without_one_and_says_so():
+    raw = {"metadata": {"annotations": {"dovetail.dev/input": "node-a"}}}
+    found = read_pod(raw)
+    assert found.inputs == ()
+    assert "annotation dovetail.dev/input" in found.problem

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 from extender.cluster.identity import Identity
 from extender.cluster.model import HOLD_GATE, Node, NodesListed, Pod, PodGone, PodSeen
 from extender.cluster.state import Ledger
@@ -39,14 +41,14 @@ def pod(name, cpu=100, *, queue="q", job=None, gates=(HOLD_GATE,), created=0.0, 
 class Scene:
     """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
 
-    def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False):
-        self.written, self.refuse, self.told, self.sent = [], set(), [], {}
+    def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False, levels=()):
+        self.written, self.refuse, self.told, self.sent, self.levels = [], set(), [], {}, {}
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.by_filter = by_filter
         self.backlog = Backlog([OURS], by_filter=by_filter)
         self.pods = {}
-        self.queues, self.pace, self.policy = queues, pace or Pace(), policy or Policy()
+        self.queues, self.pace, self.policy, self.level_labels = queues, pace or Pace(), policy or Policy(), levels
         self.apply(NodesListed(list(nodes)))
         self.start()
 
@@ -55,7 +57,7 @@ class Scene:
         self.releaser = Releaser(
             ledger=self.ledger,
             backlog=self.backlog,
-            rounds=Rounds(self.backlog, self.queues, starved_after=self.policy.starved_after),
+            rounds=self.rounds(),
             planner=Planner(self.policy),
             writer=self,
             listener=self,
@@ -64,6 +66,15 @@ class Scene:
             leads=lambda: self.leading,
             flight_time=lambda: self.now,
             waker=Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None,
+        )
+
+    def rounds(self):
+        return Rounds(
+            self.backlog,
+            self.queues,
+            starved_after=self.policy.starved_after,
+            levels=self.level_labels,
+            long_tasks=np.isfinite(self.policy.long_task),
         )
 
     def restart(self):
@@ -113,8 +124,9 @@ class Scene:
     def view(self, seconds=0.0):
         """Return the order as it is, by a whole plan."""
         self.now += seconds
-        rounds = Rounds(self.backlog, self.queues, starved_after=self.policy.starved_after)
-        return view(self.backlog, rounds, Planner(self.policy, explain=True), self.ledger.snapshot(self.now), self.now)
+        return view(
+            self.backlog, self.rounds(), Planner(self.policy, explain=True), self.ledger.snapshot(self.now), self.now
+        )
 
     def why(self):
         """Return the reason of each held pod, by name."""
@@ -155,6 +167,7 @@ class Scene:
             raise ClusterError(f"{verb} {pod.name} is refused")
         self.written.append((verb, pod.name, *more))
 
-    def note_release(self, pod, node, how, waited):
-        self.told.append((pod.name, how, waited))
-        self.sent[pod.name] = node
+    def note_release(self, turn, node, waited):
+        self.told.append((turn.pod.name, turn.how, waited))
+        self.sent[turn.pod.name] = node
+        self.levels[turn.pod.name] = (turn.level, turn.passed_over)

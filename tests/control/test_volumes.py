@@ -1,7 +1,5 @@
 """Pods go where their volumes are, and it does not matter in which order that becomes known."""
 
-import dataclasses
-
 import pytest
 
 from extender.cluster.eligibility import Requirement
@@ -10,7 +8,6 @@ from extender.cluster.model import (
     ClaimGone,
     ClaimSeen,
     ClaimsListed,
-    PodSeen,
     PodsListed,
     Volume,
     VolumeGone,
@@ -18,6 +15,7 @@ from extender.cluster.model import (
     VolumesListed,
 )
 from extender.control.rounds import Rounds
+from extender.planner import Policy
 from tests.control.scene import Scene, node, pod
 
 BARRED = "node selector, affinity, taints, cordons or volumes"
@@ -227,18 +225,50 @@ def test_a_class_that_is_free_again_has_the_name_of_one_that_always_was():
 
 
 def test_near_its_volumes_are_the_nodes_that_all_of_them_allow_whatever_else_bars_them():
-    at = Scene(
-        node("n1", labels={"host": "n1"}, unschedulable=True), node("n2", labels={"host": "n2"}), node("n3", labels={})
-    )
+    names = ("n1", "n2", "n3")
+    at = Scene(*(node(name, labels={"host": name}, unschedulable=name == "n1") for name in names))
     bind(at, "data", "pv", "n1", "n2")
     bind(at, "network", "nfs")
-    at.see(user("a", "data", "network"), user("b", "network"))
+    bind(at, "everywhere", "pv-2", *names)
+    prefers = ((1, (Requirement("host", "In", ("n3",)),)),)
+    at.see(
+        user("a", "data", "network"),
+        user("b", "network"),
+        user("c", "everywhere"),
+        user("d", "data", prefers=prefers),
+        user("e", "data", inputs=(("n3", 1.0),)),
+    )
     rounds, layout = Rounds(at.backlog, (), starved_after=120.0), at.ledger.snapshot(0.0).layout
-    a, b = (at.backlog.pod(f"uid-{name}") for name in "ab")
-    assert rounds.near_volumes(a, layout).tolist() == [True, True, False]
-    assert rounds.allowed(a, layout).tolist() == [False, True, False]
-    assert rounds.near_volumes(b, layout) is None
-    at.apply(PodSeen(dataclasses.replace(at.pods["b"], resource_version=9)))
+    rounds.places.settle(layout)
+
+    def far(name):
+        found = rounds.places.of_pod(at.backlog.pod(f"uid-{name}"), layout)
+        return None if found is None else found.tolist()
+
+    assert rounds.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]
+    assert far("a") == [0, 0, 1]
+    assert far("b") is None  # no volume says where
+    assert far("c") is None  # all nodes are alike
+    assert far("d") == far("e") == [1, 1, 0]  # what the pod says itself goes before
     bind(at, "data", "pv", "n3")
-    a = at.backlog.pod("uid-a")
-    assert rounds.near_volumes(a, layout).tolist() == [False, False, False]
+    assert far("a") == [1, 1, 0]
+
+
+def test_a_start_beside_its_volume_is_a_start_near_its_input():
+    at = scene(n1=200, n2=1000)
+    bind(at, "data", "pv", "n1")
+    at.see(user("a", "data"))
+    at.step()
+    assert at.nominated() == {"a": "n1"}
+    assert at.levels["a"] == ("node", 0.0)
+
+
+def test_who_waits_for_its_volumes_node_is_not_said_to_wait_for_locality():
+    policy = Policy(locality_waits=(5.0,))
+    at = Scene(*(node(name, 100, labels={"host": name}) for name in ("n1", "n2")), policy=policy)
+    bind(at, "data", "pv", "n1")
+    at.see(pod("runs", 100, gates=(), node="n1"), user("a", "data"))
+    for _ in range(3):
+        at.step(4.0)
+    assert at.released() == []
+    assert at.why()["a"].kind == "no-room"

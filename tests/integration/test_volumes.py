@@ -86,13 +86,13 @@ def test_a_held_pod_goes_to_the_node_of_its_volume_and_one_whose_node_is_full_wa
         workload.create_nodes(client, nodes(2, 16))
         local("first", "node-0")
         local("second", "node-0")
-        workload.create_pods(client, [held("plain"), user("one", "first", cpu="1500m")])
+        workload.create_pods(client, [held("plain", cpu=4), user("one", "first", cpu="1500m")])
         bound(client, 2)
         assert workload.bound_pods(client) == {"plain": "node-1", "one": "node-0"}
         told = workload.pod(client, "one")["metadata"]["annotations"]
         assert told["dovetail.dev/nominated"] == "node-0"
 
-        workload.create_pods(client, [user("two", "second")])  # half a core is left on node-0, 15 on node-1
+        workload.create_pods(client, [user("two", "second")])  # half a core is left on node-0, 12 on node-1
         time.sleep(2)
         two = workload.pod(client, "two")
         assert [it["name"] for it in two["spec"]["schedulingGates"]] == ["dovetail.dev/hold"]

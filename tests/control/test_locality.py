@@ -1,0 +1,274 @@
+"""Delay Scheduling on a cluster: whose pods wait for room near their input, for how long, and what they are told."""
+
+import math
+
+import pytest
+
+from extender.cluster.eligibility import Requirement
+from extender.cluster.model import NodeSeen
+from extender.cluster.queues import Queue
+from extender.control.changes import changes_for
+from extender.control.explaining import case_of, explain
+from extender.control.turns import LOCALITY_WAITS, OTHERS_FIRST
+from extender.planner import Policy
+from tests.control.asked import Asked
+from tests.control.scene import Scene, node, pod
+
+WAITS = Policy(locality_waits=(5.0,))
+RACK = "topology.example/rack"
+
+
+def on(*names):
+    return tuple((name, 1000.0) for name in names)
+
+
+def reader(name, *nodes, cpu=1000, **more):
+    return pod(name, cpu, inputs=on(*nodes), **more)
+
+
+def full(name):
+    """Return a pod that fills a node."""
+    return pod(f"full-{name}", 1000, node=name, gates=())
+
+
+def racks(**rack_of):
+    return [node(name, labels={RACK: rack}) for name, rack in rack_of.items()]
+
+
+def test_a_pod_goes_to_the_node_that_has_its_input_although_others_suit_it_as_well():
+    scene = Scene(node("n1"), node("n2"), node("n3"), policy=WAITS)
+    scene.see(reader("a", "n2"))
+    scene.step()
+    assert scene.nominated() == {"a": "n2"}
+    assert scene.levels == {"a": ("node", 0.0)}
+
+
+def test_without_waits_it_goes_near_its_input_if_it_can_and_else_at_once_elsewhere():
+    scene = Scene(node("n1"), node("n2"))
+    scene.see(reader("a", "n2"), reader("b", "n2"))
+    scene.step()
+    assert scene.nominated() == {"a": "n2", "b": "n1"}
+
+
+def test_pods_of_one_class_go_each_to_its_own_input():
+    scene = Scene(*[node(f"n{number}") for number in range(1, 5)], policy=WAITS)
+    scene.see(*[reader(f"p{number}", f"n{number}", job="scan") for number in (3, 1, 4, 2)])
+    assert len(scene.backlog.classes()) == 1
+    scene.step()
+    assert scene.nominated() == {"p1": "n1", "p2": "n2", "p3": "n3", "p4": "n4"}
+
+
+def test_a_pod_waits_as_long_as_settings_say_then_takes_what_there_is():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    assert scene.released() == []
+    assert scene.releaser.again_at == scene.now + 5.0
+    scene.step(4.9)
+    assert scene.released() == []
+    scene.step(0.1)
+    assert scene.nominated() == {"a": "n1"}
+    assert scene.levels == {"a": ("anywhere", pytest.approx(5.0))}
+
+
+def test_a_pod_that_waits_gets_the_near_node_as_soon_as_that_is_free():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    scene.end("full-n2")
+    scene.step(2.0)
+    assert scene.nominated() == {"a": "n2"}
+    assert scene.levels == {"a": ("node", pytest.approx(2.0))}
+    assert scene.releaser.again_at == math.inf
+
+
+def test_a_pod_that_waits_does_not_block_others():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2", created=1.0), pod("b", 1000, created=2.0))
+    scene.step()
+    assert scene.nominated() == {"b": "n1"}
+
+
+def test_levels_follow_the_labels_of_nodes():
+    policy = Policy(locality_waits=(5.0, 3.0))
+    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK])
+    scene.see(full("n2"), full("n3"), reader("a", "n2"))
+    scene.step()
+    assert scene.why()["a"].text == "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
+    scene.step(5.0)
+    assert scene.released() == []  # its rack is full as well
+    scene.end("full-n3")
+    scene.step(1.0)
+    assert scene.nominated() == {"a": "n3"}
+    assert scene.levels["a"] == ("rack", pytest.approx(6.0))
+
+
+def test_after_the_last_level_it_goes_anywhere():
+    policy = Policy(locality_waits=(5.0, 3.0))
+    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK])
+    scene.see(full("n2"), full("n3"), reader("a", "n2"))
+    for _ in range(3):
+        scene.step(4.0)
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_nodes_without_the_label_are_in_no_rack():
+    policy = Policy(locality_waits=(5.0, 3.0))
+    scene = Scene(node("n1"), node("n2"), policy=policy, levels=[RACK])
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    scene.step(5.0)
+    assert scene.released() == []
+    scene.step(3.0)
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_the_nodes_that_a_pods_affinity_prefers_most_are_its_places():
+    ssd, west = (Requirement("disk", "In", ("ssd",)),), (Requirement("side", "In", ("west",)),)
+    nodes = [node("n1"), node("n2", labels={"disk": "ssd"}), node("n3", labels={"disk": "ssd", "side": "west"})]
+    scene = Scene(*nodes, policy=WAITS)
+    scene.see(pod("a", 1000, prefers=((10, ssd), (1, west))), pod("b", 1000, prefers=((10, ssd), (1, west))))
+    scene.step()
+    assert scene.nominated() == {"a": "n3"}
+    assert scene.why()["b"].text == "waits for node-local room: 1 preferred node, full; anywhere from 5 s on"
+    scene.step(5.0)
+    assert "b" in scene.nominated()
+
+
+def test_an_input_goes_before_an_affinity():
+    ssd = (Requirement("disk", "In", ("ssd",)),)
+    scene = Scene(node("n1"), node("n2", labels={"disk": "ssd"}), policy=WAITS)
+    scene.see(reader("a", "n1", prefers=((10, ssd),)))
+    scene.step()
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_a_pod_whose_input_is_on_nodes_that_are_not_there_waits_for_nothing():
+    scene = Scene(node("n1"), policy=WAITS)
+    scene.see(reader("a", "gone"))
+    scene.step()
+    assert scene.nominated() == {"a": "n1"}
+    assert scene.levels["a"] == ("", 0.0)
+
+
+def test_nor_does_it_where_others_of_its_class_have_theirs():
+    scene = Scene(node("n1", 2000), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "gone", job="scan"), reader("b", "n2", job="scan"))
+    scene.step()
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_a_node_that_comes_back_has_the_input_again():
+    scene = Scene(node("n1"), policy=WAITS)
+    scene.see(full("n1"), reader("a", "n2"))
+    scene.step()
+    scene.apply(NodeSeen(node("n2")))
+    scene.step(1.0)
+    assert scene.nominated() == {"a": "n2"}
+
+
+def test_an_input_that_changes_while_the_pod_waits_counts_from_then_on():
+    scene = Scene(node("n1"), node("n2"), node("n3"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    scene.change("a", inputs=on("n3"))
+    scene.step(1.0)
+    assert scene.nominated() == {"a": "n3"}
+
+
+def test_a_restart_lets_a_job_wait_once_more_and_no_longer():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    scene.step(4.0)
+    scene.restart()
+    scene.step(1.0)
+    assert scene.released() == []
+    scene.step(5.0)
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_jobs_of_a_fifo_queue_wait_each_for_itself():
+    scene = Scene(node("n1"), node("n2"), node("n3"), policy=WAITS, queues=[Queue("q", fifo=True)])
+    scene.see(full("n2"), reader("a", "n2", created=1.0), reader("b", "n3", created=2.0))
+    scene.step()
+    assert scene.nominated() == {"b": "n3"}  # the first in line waits, the next goes
+    scene.step(5.0)
+    assert scene.nominated() == {"a": "n1", "b": "n3"}
+
+
+def test_explain_says_what_it_waits_for_and_how_near_each_node_is():
+    policy = Policy(locality_waits=(5.0, 3.0))
+    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK])
+    scene.see(full("n2"), full("n3"), reader("a", "n2"))
+    found = explain(scene.view(), scene.pods["a"], policy, [])
+    assert found.reason.kind == "locality"
+    assert found.reason.text == "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
+    assert found.preferred == ["n2"]
+    assert {it.name: it.level for it in found.nodes} == {"n1": "anywhere", "n2": "node", "n3": "rack"}
+    (rated,) = [it for it in found.nodes if it.score is not None]
+    assert (rated.name, rated.remote) == ("n1", pytest.approx(0.9))
+
+
+def test_explain_says_what_would_have_to_change():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    found = scene.view()
+    assert changes_for(case_of(found, scene.pods["a"]), found.why["uid-a"]) == [
+        "room must come free on n2",
+        "or nothing: after its waits (locality.waitSeconds) it takes what there is",
+    ]
+
+
+def test_explain_says_how_near_to_its_input_a_pod_runs():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(reader("a", "n2", node="n1", gates=()))
+    found = explain(scene.view(), scene.pods["a"], WAITS, [])
+    assert (found.level, found.preferred) == ("anywhere", ["n2"])
+
+
+class TestByFilter:
+    def test_a_pod_is_refused_while_it_waits_and_passes_when_its_wait_is_over(self):
+        asked = Asked(node("n1"), node("n2"), policy=WAITS)
+        asked.see(full("n2"), reader("a", "n2", gates=()))
+        assert asked.ask("a") == LOCALITY_WAITS
+        asked.now += 4.9
+        assert asked.ask("a") == LOCALITY_WAITS
+        asked.now += 0.2
+        assert asked.ask("a") == "n1"
+
+    def test_each_pod_of_a_class_gets_the_node_of_its_input(self):
+        asked = Asked(node("n1"), node("n2"), policy=WAITS)
+        asked.see(*[reader(f"p{number}", f"n{number}", job="scan", gates=()) for number in (2, 1)])
+        assert asked.ask("p1") == "n1"
+        assert asked.ask("p2") == "n2"
+
+    def test_another_pod_of_the_class_does_not_get_a_place_that_is_not_its_own(self):
+        asked = Asked(node("n1"), node("n2"), policy=WAITS)
+        asked.see(full("n2"), *[reader(f"p{number}", f"n{number}", job="scan", gates=()) for number in (1, 2)])
+        assert asked.ask("p2") in (LOCALITY_WAITS, OTHERS_FIRST)
+        assert asked.ask("p1") == "n1"
+
+    def test_control_wakes_the_pod_whose_wait_is_over(self):
+        scene = Scene(node("n1"), node("n2"), policy=WAITS, by_filter=True)
+        scene.see(full("n2"), reader("a", "n2", gates=(), unschedulable=True))
+        scene.step()
+        assert scene.told_to("wake") == []
+        scene.step(5.0)
+        assert scene.told_to("wake") == [("wake", "a")]
+
+
+def test_a_long_task_keeps_off_a_node_that_runs_more_long_tasks_than_the_mean():
+    long = {"duration": 1000.0}
+    runs = [pod("runs", 100, node="n1", gates=(), **long), pod("short", 200, node="n2", gates=(), duration=30.0)]
+
+    def goes_to(policy, **more):
+        scene = Scene(node("n1"), node("n2"), policy=policy)
+        scene.see(*runs, reader("a", "n1", "n2", cpu=500, **more))
+        scene.step()
+        return scene.nominated()["a"]
+
+    assert goes_to(WAITS, **long) == "n1"  # it has most room
+    apart = Policy(locality_waits=(5.0,), long_task=600.0)
+    assert goes_to(apart, **long) == "n2"  # n1 runs one, n2 none: the mean is a half
+    assert goes_to(apart, duration=30.0) == "n1"

@@ -1,0 +1,130 @@
+"""Waiting a little for room near the input, on a real kube-scheduler: with gates, and with `order: filter`."""
+
+import json
+import time
+
+import pytest
+import yaml
+
+from extender.controlplane import builders, workload
+from extender.controlplane.rest import request
+from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
+from tests.integration.test_order_by_filter import ordered
+from tests.integration.test_placement import refusal
+from tests.integration.test_seeing import asked, configured, dovetail, events, metric
+
+RACK = "topology.example/rack"
+WAITS = (5, 4)
+LOCALITY = {"levels": [RACK], "waitSeconds": list(WAITS)}
+WAITING = "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
+
+
+@pytest.fixture
+def client(control_plane):
+    """Return a client; there are two nodes on rack a, one on rack b, of 16 cores each."""
+    found = control_plane.client()
+    racks = {"near": "a", "beside": "a", "far": "b"}
+    nodes = [builders.node(name, cpu=16, memory="64Gi", labels={RACK: rack}) for name, rack in racks.items()]
+    workload.create_nodes(found, nodes)
+    return found
+
+
+def fill(client, *names):
+    """Fill these nodes with a pod each, bound by itself."""
+    fillers = [builders.pod(f"fills-{it}", cpu=16, memory="1Gi", spec={"nodeName": it}) for it in names]
+    workload.create_pods(client, fillers)
+
+
+def reader(name, node, *, gates=("dovetail.dev/hold",), **more):
+    """Return a pod of a whole node whose input is on `node`."""
+    return builders.pod(
+        name,
+        cpu=16,
+        memory="1Gi",
+        scheduler_name="dovetail",
+        annotations={"dovetail.dev/input": json.dumps({node: "1Gi"})},
+        spec={"schedulingGates": [{"name": gate} for gate in gates]},
+        **more,
+    )
+
+
+def bound_within(client, name, seconds):
+    """Return the node of a pod, and after how many seconds it was there."""
+    begun = time.monotonic()
+    workload.wait_until(lambda: name in workload.bound_pods(client), seconds, f"{name} to be bound")
+    return workload.bound_pods(client)[name], time.monotonic() - begun
+
+
+def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(control_plane, client):
+    told = {"locality": LOCALITY, "control": {"heldEventSeconds": 1}}
+    with dovetail_on(control_plane) as extender:
+        maps = {
+            "dovetail": {
+                "dovetail.yaml": yaml.safe_dump(
+                    {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration", **told}
+                )
+            },
+            "dovetail-kube-scheduler": {"kube-scheduler.yaml": yaml.safe_dump(scheduler_configuration(extender.url))},
+        }
+        fill(client, "near", "beside")
+        with control_on(control_plane, **told) as url, configured(client, maps):
+            workload.create_pods(client, [reader("waits", "near")])
+            begun = time.monotonic()
+            workload.wait_until(lambda: metric(url, "dovetail_held_pods", reason="locality") == 1, 5, "it to wait")
+            text = dovetail(control_plane, "explain", "pod", "default/waits")
+            print(text)
+            assert f"{WAITING} (locality)" in " ".join(text.split())
+            found = asked(control_plane, "explain", "pod", "default/waits")
+            assert found["reason"] == {"kind": "locality", "text": WAITING}
+            assert found["preferred"] == ["near"]
+            assert {it["name"]: it["level"] for it in found["nodes"]} == {
+                "near": "node",
+                "beside": "rack",
+                "far": "anywhere",
+            }
+
+            node, _ = bound_within(client, "waits", 25)
+            took = time.monotonic() - begun
+            assert node == "far"
+            assert took >= sum(WAITS) - 1.0  # it was created before `begun`, by less than that
+            workload.wait_until(lambda: len(events(client, "waits")) == 2, 10, "its events")
+            (held, told_held), (released, told_released) = sorted(events(client, "waits"))
+            assert (held, told_held) == ("Held", WAITING)
+            assert released == "Released"
+            assert told_released.startswith("released to far (not near its input), after ")
+            assert metric(url, "dovetail_placements_total", level="anywhere") == 1
+            assert metric(url, "dovetail_held_pods", reason="locality") == 0
+
+            workload.create_pods(client, [reader("later", "near")])
+            workload.wait_until(lambda: metric(url, "dovetail_held_pods", reason="no-room") == 1, 5, "it to wait")
+            request(client, "DELETE", "/api/v1/namespaces/default/pods/fills-beside", gracePeriodSeconds="0")
+            request(client, "DELETE", "/api/v1/namespaces/default/pods/fills-near", gracePeriodSeconds="0")
+            node, took = bound_within(client, "later", 4)
+            assert (node, metric(url, "dovetail_placements_total", level="node")) == ("near", 1)
+            text = dovetail(control_plane, "explain", "pod", "default/later")
+            print(text)
+            assert "on near; it runs node-local" in text
+
+
+def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client):
+    fill(client, "near", "beside")
+    with ordered(control_plane, locality=LOCALITY) as extender:
+        workload.create_pods(client, [reader("waits", "near", gates=())])
+        assert "waits for room near its input" in refusal(client, "waits")
+        node, took = bound_within(client, "waits", 25)
+        assert node == "far"
+        assert sum(WAITS) - 2.0 <= took
+        assert extender.metric("dovetail_placements_total", level="anywhere") == 1
+
+
+def test_without_control_a_wait_ends_at_the_next_event_of_the_cluster(control_plane, client):
+    fill(client, "near", "beside")
+    with ordered(control_plane, control=False, locality=LOCALITY):
+        workload.create_pods(client, [reader("waits", "near", gates=())])
+        assert "waits for room near its input" in refusal(client, "waits")
+        time.sleep(sum(WAITS) + 2)
+        assert "waits" not in workload.bound_pods(client)  # nobody asks about it
+        labels = {"metadata": {"labels": {"example/changed": "yes"}}}
+        request(client, "PATCH", "/api/v1/nodes/far", labels, content="application/merge-patch+json")
+        node, _ = bound_within(client, "waits", 10)
+        assert node == "far"
