@@ -295,7 +295,7 @@ class Backlog:
 
     def _place_again(self, uids: Collection[str], now: float) -> None:
         """Put pods where they belong now that their volumes are elsewhere."""
-        found = (pod for uid in uids if (pod := self._known.get(uid)) is not None and pod.node is None)
+        found = (self._known[uid] for uid in uids)
         for pod in sorted(found, key=lambda pod: (pod.created, pod.namespace, pod.name)):
             self._place(pod, now, learn=False)
 

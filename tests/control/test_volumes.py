@@ -15,6 +15,7 @@ from extender.cluster.model import (
     VolumesListed,
 )
 from extender.control.rounds import Rounds
+from extender.control.volumes import Volumes
 from extender.planner import Policy
 from tests.control.scene import Scene, node, pod
 
@@ -131,6 +132,8 @@ def test_pods_whose_volumes_are_at_the_same_place_are_one_class():
         bind(at, f"data-{number}", f"pv-{number}", *([place] if place else []))
     at.see(*(user(f"a{number}", f"data-{number}", job="j") for number in range(5)), pod("plain", job="j"))
     assert classes(at) == [1, 2, 3]  # on n2; on n1; anywhere, with the one that has no volume
+    at.see(user("two", "data-0", "data-1", job="j"))
+    assert classes(at) == [1, 3, 3]
 
 
 def test_who_was_created_first_goes_first_though_its_volume_was_heard_of_late():
@@ -201,6 +204,18 @@ def test_who_left_is_not_placed_again():
     at.remove("a")
     bind(at, "data", "pv", "n1")
     assert at.backlog.classes() == []
+
+
+def test_nothing_is_kept_of_what_is_gone():
+    found, a = Volumes(), user("a", "data")
+    found.use(a)
+    found.apply(ClaimSeen(Claim("default/data", "old")))
+    found.apply(ClaimSeen(Claim("default/data", "pv")))
+    assert found.apply(VolumeSeen(Volume("pv", on("n1")))) == {"uid-a"}
+    found.leave(a)
+    assert found.apply(VolumeGone("pv")) == set()
+    found.apply(ClaimGone("default/data"))
+    assert not any(vars(found).values())
 
 
 def test_a_class_has_the_same_name_after_a_restart_whatever_was_heard_first():
