@@ -1,6 +1,7 @@
 """The waits for locality in force: when and to what a target changes the first."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from extender.control.load import Load, Typical
 from extender.control.waits import Target, Waits, first_wait
@@ -76,6 +77,16 @@ def test_a_wait_that_would_change_by_a_tenth_or_less_stays():
     # The wait goes with one over the rate: 0.5776 x 400 / 440 is 9.1 % less, 0.5776 x 400 / 450 is 11.1 % less.
     assert not found.look(load_of(4400), 1000, 70.0)
     assert found.look(load_of(4500), 1000, 130.0)
+
+
+def test_a_change_is_logged_once_and_none_is_not():
+    found = waits(5.0)
+    with capture_logs() as lines:
+        for minute, freed in enumerate((4000, 4400, 4400)):
+            found.look(load_of(freed), 1000, 60.0 * minute)
+    (line,) = lines
+    assert (line["event"], line["before"], line["seconds"]) == ("locality wait computed", 5.0, 0.578)
+    assert (line["target"], line["rate"], line["nodes"], line["tasks"], line["replicas"]) == (0.95, 400.0, 1000, 20, 3)
 
 
 def test_the_last_wait_computed_stays_while_nothing_is_known():
