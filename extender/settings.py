@@ -99,11 +99,14 @@ class LocalitySettings(_Section, frozen=True):
     """How long a job is passed over until it may start farther from its input (Delay Scheduling).
 
     `levels` are labels of nodes, the smallest groups first; `wait_seconds` are for the node itself, then each level.
-    `long_task_seconds` 0: long tasks are not kept apart.
+    `target`: the part of a job's tasks near their input for which `control` computes the first wait, at most
+    `max_wait_seconds`; 0: it does not. `long_task_seconds` 0: long tasks are not kept apart.
     """
 
     levels: tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] = ()
     wait_seconds: tuple[Annotated[float, msgspec.Meta(ge=0, le=86_400)], ...] = ()
+    target: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    max_wait_seconds: _Seconds = 30.0
     remote_penalty: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
     long_task_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
 
@@ -239,6 +242,17 @@ def _contradictions(found: Settings) -> Iterator[str]:
         )
     if doubled := sorted({level for level in near.levels if near.levels.count(level) > 1}):
         yield f"locality.levels: {doubled[0]!r} stands twice; accepted: each label once, the smallest groups first"
+    if near.target and not near.wait_seconds:
+        yield (
+            f"locality.target: {near.target:g} without locality.waitSeconds; accepted: with at least one wait, the "
+            "first of which holds until the rate is measured"
+        )
+    if near.target and found.order == "filter":
+        yield (
+            f"locality.target: {near.target:g} with order: filter; accepted: 0, since the extender plans by itself and "
+            "measures nothing; set locality.waitSeconds to what `dovetail locality --from-cluster "
+            f"--target={near.target:g}` says"
+        )
 
 
 def _items(of: object) -> type[msgspec.Struct] | None:

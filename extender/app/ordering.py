@@ -10,6 +10,7 @@ from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, pod_groups
 from extender.control.backlog import Backlog
 from extender.control.rounds import Rounds
+from extender.control.waits import Target, Waits
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.settings import Settings
@@ -40,6 +41,12 @@ def policy_of(settings: Settings) -> Policy:
         locality_waits=near.wait_seconds,
         long_task=near.long_task_seconds or math.inf,
     )
+
+
+def waits_of(settings: Settings) -> Waits:
+    """Return the waits for locality that settings state, to be computed anew where they state a target."""
+    near = settings.locality
+    return Waits(near.wait_seconds, Target(near.target, near.max_wait_seconds) if near.target else None)
 
 
 def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:

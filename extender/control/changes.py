@@ -9,12 +9,23 @@ from extender.control.explaining import Case
 from extender.control.queue_shares import shares_of
 from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
 
+LOCALITY = "locality"
 
-def changes_for(case: Case, reason: Reason | None) -> list[str]:
-    """Return what would have to be otherwise for a held pod with this reason."""
+_COMPUTED = (
+    "its first wait may be another by now, computed by control for locality.target: "
+    "dovetail_locality_wait_in_force_seconds"
+)
+
+
+def changes_for(case: Case, reason: Reason | None, *, by_target: bool = False) -> list[str]:
+    """Return what would have to be otherwise for a held pod with this reason.
+
+    `by_target`: `control` may have computed another wait for locality than settings state.
+    """
     if reason is None:
         return ["the next plan must look at it: it has just come"]
-    return _BY_KIND.get(reason.kind, _nothing)(case)
+    found = _BY_KIND.get(reason.kind, _nothing)(case)
+    return [*found, _COMPUTED] if by_target and reason.kind == LOCALITY else found
 
 
 def _nothing(_case: Case) -> list[str]:
@@ -152,6 +163,6 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     "too-large": _too_large,
     "barred": _barred,
     "reserved": _reserved,
-    "locality": _locality,
+    LOCALITY: _locality,
     "no-nodes": _no_nodes,
 }
