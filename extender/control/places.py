@@ -85,7 +85,7 @@ class Places:
         self._kept = {of: self._kept[of] for of in classes if of in self._kept}
 
     def levels(self, pod: Pod, layout: Layout) -> Counts | None:
-        """Return how far each node is from those that the pod's affinity prefers, else from its volumes [N].
+        """Return how far each node is from those that the pod's affinity prefers, else from its local volumes [N].
 
         None where there are none, or all nodes are alike. A pod's volumes are known by `Backlog.pod`.
         """
@@ -112,9 +112,10 @@ class Places:
         return np.array([it == most for it in found], dtype=np.bool_)
 
     def _near_volumes(self, pod: Pod, layout: Layout) -> Mask:
+        """Return the node of a pod's local volumes; nowhere where they can be used on more than one."""
         nodes = (self._backlog.nodes.get(name) for name in layout.names)
         found = [node is not None and pod.constraints.volumes_allow(node.labels) for node in nodes]
-        return np.array(found, dtype=np.bool_)
+        return np.array(found, dtype=np.bool_) & (sum(found) == 1)
 
     def _distance(self, near: Mask) -> Counts | None:
         """Return how many levels each node is from the nearest of these [N]; None without any, or if all are."""

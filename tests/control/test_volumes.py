@@ -239,7 +239,7 @@ def test_a_class_that_is_free_again_has_the_name_of_one_that_always_was():
     assert before == after
 
 
-def test_near_its_volumes_are_the_nodes_that_all_of_them_allow_whatever_else_bars_them():
+def test_near_its_local_volumes_is_the_one_node_that_all_of_them_allow_whatever_else_bars_it():
     names = ("n1", "n2", "n3")
     at = Scene(*(node(name, labels={"host": name}, unschedulable=name == "n1") for name in names))
     bind(at, "data", "pv", "n1", "n2")
@@ -261,12 +261,12 @@ def test_near_its_volumes_are_the_nodes_that_all_of_them_allow_whatever_else_bar
         return None if found is None else found.tolist()
 
     assert rounds.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]
-    assert far("a") == [0, 0, 1]
+    assert far("a") is None  # of a disk that two nodes can use none is the place
     assert far("b") is None  # no volume says where
     assert far("c") is None  # all nodes are alike
     assert far("d") == far("e") == [1, 1, 0]  # what the pod says itself goes before
-    bind(at, "data", "pv", "n3")
-    assert far("a") == [1, 1, 0]
+    bind(at, "data", "pv", "n1")
+    assert far("a") == [0, 1, 1]  # cordoned, but there it is
 
 
 def test_a_start_beside_its_volume_is_a_start_near_its_input():
