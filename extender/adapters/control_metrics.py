@@ -18,7 +18,8 @@ _PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 class ControlGauges:
     """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait.
 
-    `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known.
+    `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
+    for locality are in seconds, by level.
     """
 
     leads: bool
@@ -33,6 +34,7 @@ class ControlGauges:
     loaded_seconds: float = 0.0
     job_tasks: float | None = None
     replicas: float | None = None
+    waits: Mapping[str, float] = field(default_factory=dict)
 
 
 class ControlMetrics:
@@ -123,7 +125,7 @@ class _State(Collector):
 
 
 def _load(now: ControlGauges) -> Iterator[Metric]:
-    """Yield what equation 2 of delay scheduling needs of a cluster."""
+    """Yield what equation 2 of delay scheduling needs of a cluster, and the waits in force."""
     yield GaugeMetricFamily("dovetail_nodes", "Nodes that are not cordoned.", value=now.nodes)
     yield CounterMetricFamily(
         "dovetail_room_freed", "Pods of ours that left their nodes while others waited for room.", value=now.freed
@@ -137,3 +139,9 @@ def _load(now: ControlGauges) -> Iterator[Metric]:
     ):
         if value is not None:
             yield GaugeMetricFamily(name, text, value=value)
+    yield labelled(
+        "dovetail_locality_wait_in_force_seconds",
+        "For how long a job may be passed over at a level: of settings, the first by locality.target if it is set.",
+        "level",
+        now.waits,
+    )

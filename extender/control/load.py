@@ -5,8 +5,9 @@ what the first of them found; pods that left and seconds that passed count by th
 is a rate.
 """
 
+from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from extender.cluster.preference import holders
@@ -16,6 +17,10 @@ from extender.planner import HELD_KINDS, Held
 ROOM_KINDS = frozenset(HELD_KINDS) - {"no-nodes", "barred", "too-large"}
 """Kinds of reasons that room which comes free may end, nearby or anywhere."""
 
+LEAST_FREED = 20
+"""A rate is known of so many ends: a Poisson count of 20 is uncertain by 22 % (one over its root)."""
+
+_LATELY_SECONDS, _MARK_SECONDS = 3_600.0, 60.0
 _WAITING = (Stage.READY, Stage.GATED, Stage.NOMINATED, Stage.UNGATED)
 
 
@@ -27,6 +32,15 @@ class Typical:
     replicas: float
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far the counts of a load had got `at` a time."""
+
+    at: float
+    freed: int
+    seconds: float
+
+
 @dataclass(slots=True)
 class Load:
     """`freed` pods left their nodes in `seconds` under load; `typical` of the last look that found jobs with inputs."""
@@ -35,6 +49,7 @@ class Load:
     seconds: float = 0.0
     typical: Typical | None = None
     _since: tuple[int, float] | None = None
+    _marks: deque[Mark] = field(default_factory=deque)
 
     def look(self, held: Iterable[Held], left: int, now: float) -> None:
         """Take in why classes wait, and how many pods have left their nodes so far; `now` is of a clock never set."""
@@ -43,10 +58,25 @@ class Load:
             self.freed += left - left_before
             self.seconds += now - then
         self._since = (left, now) if any(it.kind in ROOM_KINDS for it in held) else None
+        self._mark(now)
+
+    def rate(self) -> float | None:
+        """Return how many places freed up per second under load in the last hour; None of too few."""
+        if not self._marks:
+            return None
+        freed, seconds = self.freed - self._marks[0].freed, self.seconds - self._marks[0].seconds
+        return freed / seconds if freed >= LEAST_FREED and seconds > 0 else None
 
     def look_away(self) -> None:
         """Leave out what comes until the next look, and since the last one: nobody knows what happens."""
         self._since = None
+
+    def _mark(self, now: float) -> None:
+        """Mark the counts once a minute; those of more than an hour ago are left out."""
+        while self._marks and now - self._marks[0].at > _LATELY_SECONDS:
+            self._marks.popleft()
+        if not self._marks or now - self._marks[-1].at >= _MARK_SECONDS:
+            self._marks.append(Mark(now, self.freed, self.seconds))
 
 
 def typical(backlog: Backlog) -> Typical | None:

@@ -34,3 +34,8 @@ def test_the_typical_job_is_told_only_where_it_is_known():
     assert value(found, "dovetail_locality_job_tasks") == 10
     assert value(found, "dovetail_locality_replicas") == 3
     assert {"dovetail_locality_job_tasks", "dovetail_locality_replicas"}.isdisjoint(families())
+
+
+def test_the_waits_in_force_are_told_by_level():
+    found = families(waits={"node": 0.6, "rack": 5.0})["dovetail_locality_wait_in_force_seconds"]
+    assert {it.labels["level"]: it.value for it in found.samples} == {"node": 0.6, "rack": 5.0}

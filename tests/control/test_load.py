@@ -3,7 +3,7 @@
 import dataclasses
 
 from extender.cluster.model import Owner, OwnersListed, PodsListed
-from extender.control.load import ROOM_KINDS, Load, Typical, typical
+from extender.control.load import LEAST_FREED, ROOM_KINDS, Load, Typical, typical
 from extender.planner import Held
 from tests.control.scene import Scene, node, pod
 
@@ -49,6 +49,45 @@ def test_who_could_never_run_is_no_load():
 def test_who_waits_for_room_near_its_input_is_load():
     assert "locality" in ROOM_KINDS
     assert of(looked(([Held("barred", ""), Held("locality", "")], 0, 0.0), (IDLE, 9, 3.0))) == (9, 3.0)
+
+
+def test_the_rate_is_what_freed_up_in_the_time_under_load():
+    # 30 in 10 s under load, then 100 s idle: 3 per second.
+    assert looked((FULL, 0, 0.0), (IDLE, 30, 10.0), (IDLE, 90, 110.0)).rate() == 3.0
+
+
+def test_no_rate_is_known_of_few_ends():
+    assert Load().rate() is None
+    assert looked((FULL, 0, 0.0), (FULL, LEAST_FREED - 1, 10.0)).rate() is None
+    assert looked((FULL, 0, 0.0), (FULL, LEAST_FREED, 10.0)).rate() == 2.0
+
+
+def test_the_rate_is_that_of_the_last_hour():
+    # A look a minute, under load: 60 leave in each minute of the first hour, 600 in each of the second.
+    load = Load()
+    for minute in range(121):
+        load.look(FULL, 60 * minute + 540 * max(minute - 60, 0), 60.0 * minute)
+        if minute == 60:
+            assert load.rate() == 1.0
+        if minute == 90:  # half an hour of each: (30 x 60 + 30 x 600) / 3,600 s
+            assert load.rate() == 5.5
+    assert load.rate() == 10.0
+    assert load.seconds == 7200.0, "the counters are of the whole time"
+
+
+def test_the_rate_of_a_second_is_counted_as_exactly():
+    # A look a second for two hours: one leaves each second, then two.
+    load = Load()
+    for second in range(7201):
+        load.look(FULL, second + max(second - 3600, 0), float(second))
+    assert load.rate() == 2.0
+
+
+def test_a_rate_is_forgotten_after_an_hour_without_load():
+    load = looked((FULL, 0, 0.0), (IDLE, 30, 10.0), (IDLE, 30, 3600.0))
+    assert load.rate() == 3.0
+    load.look(IDLE, 30, 3601.0)
+    assert load.rate() is None
 
 
 def test_pods_leave_their_nodes_once_by_ending_by_deletion_and_unseen():
