@@ -14,6 +14,7 @@ from extender.adapters import wire
 from extender.adapters.kinds import pod_from, version_number
 from extender.adapters.metrics import Metrics
 from extender.cluster.model import Pod
+from extender.cluster.reading import away
 from extender.cluster.snapshot import Layout, Rows, Snapshot
 from extender.cluster.state import Ledger
 from extender.errors import DovetailError
@@ -167,5 +168,5 @@ def _figures(judged: Judged, pod: Pod, known: Rows) -> dict[str, dict[str, Any]]
         column = layout.columns.get(name)
         free = layout.capacity[known, column] - judged.snapshot.allocated[known, column] if column is not None else None
         most = float(free.max()) if free is not None and np.isfinite(free).all() else None
-        figures[name] = {"asked": pod.demand[name], "most_free": most}
+        figures[name] = {"asked": pod.demand.get(name, away(pod).get(name)), "most_free": most}
     return figures
