@@ -465,3 +465,12 @@ def test_a_nominated_node_without_such_pods_is_unresolvable(low, network):
     reply = extender.filter(asked, "a")
     assert reply["FailedNodes"] == {}
     assert reply["FailedAndUnresolvableNodes"] == {"a": "insufficient network-in"}
+
+
+def test_a_pod_far_from_its_input_is_refused_for_the_network_that_it_does_not_declare():
+    extender = Extender("a", "b")
+    asked = pod(annotation=json.dumps({"disk-read": 101}))
+    asked["metadata"]["annotations"]["dovetail.dev/input"] = json.dumps({"a": "1Gi"})
+    reply = extender.filter(asked, "a", "b")  # no node says how fast its disk is; 100 of network-in are not enough
+    assert reply["NodeNames"] == ["a"]
+    assert reply["FailedAndUnresolvableNodes"] == {"b": f"insufficient {NETWORK}"}
