@@ -4,7 +4,7 @@ Symbols: T tasks, P points in time, Q queues.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ class Fared:
     slow_down: float
     shares: dict[str, float]
     over: float
+
+
+_NUMBERS = tuple(field.name for field in fields(Fared) if field.name != "shares")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,13 @@ def fared(jobs: Workload, cluster: Machines, outcome: Outcome) -> Fared:
         shares=shares(jobs, outcome),
         over=float(100 * max(outcome.fullness.over_allocated[DIMENSIONS.index(name)] for name in _IO)),
     )
+
+
+def mean_of(several: Sequence[Fared]) -> Fared:
+    """Return the mean of runs of the same jobs."""
+    numbers = {name: float(np.mean([getattr(it, name) for it in several])) for name in _NUMBERS}
+    queues = {name: float(np.mean([it.shares[name] for it in several])) for name in several[0].shares}
+    return Fared(**numbers, shares=queues)
 
 
 def watched(history: History) -> Watched:

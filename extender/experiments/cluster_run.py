@@ -102,9 +102,9 @@ def planner(scene: Scene) -> Planner:
     return Planner(policy_of(settings))
 
 
-def simulate(scene: Scene, scheduler: Scheduler, name: str) -> Outcome:
-    """Return what comes of the same workload in the simulator, where every event is seen at once."""
-    settings = engine.Settings(heartbeat_seconds=0.0, points=_POINTS)
+def simulate(scene: Scene, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
+    """Return what comes of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
+    settings = engine.Settings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
     return engine.run(scene.workload, scene.machines, scheduler, seed=scene.seed, settings=settings, policy=name)
 
 

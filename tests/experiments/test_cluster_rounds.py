@@ -48,7 +48,7 @@ def a_round(scene, dovetail, stock, simulated, *, lost=0):
         STOCK: Observed(STOCK, ended(tasks), stock, "v1"),
         DOVETAIL: Observed(DOVETAIL, ended(tasks, lost=lost), dovetail, "v1"),
     }
-    return Round(scene, observed, {SIM: simulated})
+    return Round(scene, observed, {SIM: [simulated]})
 
 
 def rows(found):
@@ -109,9 +109,18 @@ def test_delays_are_medians_and_p99_of_what_was_seen():
     assert all(math.isnan(it) for it in watched(History(3)).turn_to_bound)
 
 
-def test_the_largest_gap_is_the_one_farthest_from_nothing():
-    assert largest([Seeds((1.0, 2.0)), Seeds((-3.0, 1.0))]).values == (3.0, 2.0)
+def test_the_largest_gap_is_the_one_farthest_from_nothing_over_all_rounds():
+    assert largest([Seeds((1.0, 2.0)), Seeds((-3.0, -2.0))]).values == (2.5,)
+    assert largest([Seeds((1.0, 2.0)), Seeds((-3.0, 3.0))]).values == (1.5,)
     assert math.isnan(largest([Seeds((1.0,)), Seeds((math.nan,))]).values[0])
+
+
+def test_several_simulated_runs_count_as_their_mean(scene, both):
+    ours, _ = both
+    twice = replace(ours, makespan=3 * ours.makespan)
+    round_ = replace(a_round(scene, ours, ours, ours), simulated={SIM: [ours, twice]})
+    assert round_.fared[SIM].makespan == pytest.approx(2 * ours.makespan)
+    assert round_.fared[SIM].shares == round_.fared[STOCK.name].shares
 
 
 def test_shares_count_only_while_tasks_of_every_queue_wait():
