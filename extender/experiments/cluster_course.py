@@ -104,17 +104,12 @@ class Course:
         world, stage = self.world, int(self.pods.stage[row])
         task = source = -1
         if world.table.source[stage] == SOURCES.index(BLOCKS):
-            task, source = int(self.pods.index[row]), self._source(row, node)
+            task, source = int(self.pods.index[row]), source_of(world, row, node, self._racks)
         place = int(np.searchsorted(world.backlog.classes, stage))
         started = world.start(Assignments(*(np.array([it], dtype=np.intp) for it in (place, node, task, source))))
         self._task_of[row] = int(started.task[0])
         self._pod_of[int(started.task[0])] = row
         world.share()
-
-    def _source(self, row: int, node: int) -> int:
-        """Return where a map reads its block: there if it can, else in its rack if it can; the same in any run."""
-        copies = self.world.backlog.copies[row]
-        return node if node in copies else any_copy(copies, node, self._racks, np.random.default_rng(row))
 
     def _confirm(self, row: int, now: float) -> None:
         """Take note that the API server shows a pod's end, and make the pods of the stages that waited for it."""
@@ -136,6 +131,12 @@ class Course:
         if rows:
             self.history.opened[rows] = self.world.now
             self._create(rows)
+
+
+def source_of(world: World, row: int, node: int, racks: Rows | None) -> int:
+    """Return where a map reads its block: there if it can, else in its rack if it can; the same in any run."""
+    copies = world.backlog.copies[row]
+    return node if node in copies else any_copy(copies, node, racks, np.random.default_rng(row))
 
 
 def _one_of(ends: Ends, place: int) -> Ends:

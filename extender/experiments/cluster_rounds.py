@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from extender.app.ordering import policy_of
 from extender.experiments.cluster_figures import Fared, Watched, fared, mean_of, watched
 from extender.experiments.cluster_pods import DOVETAIL, Contender
-from extender.experiments.cluster_run import Observed, Scene, planner, run, simulate
+from extender.experiments.cluster_run import Observed, Scene, run, settings_of, simulate
+from extender.experiments.cluster_told import AsTold
 from extender.experiments.gains import Seeds
+from extender.planner import Planner, Scheduler
 from extender.report.progress import Show
 from extender.sim.any_source import AnySource
 from extender.sim.compared import improvement
 from extender.sim.kube import KubeDefault
 from extender.sim.outcome import Outcome
 
-SIM, SIM_SOURCES, SIM_KUBE = "simulated Dovetail", "sim. with sources", "simulated stock"
-"""Dovetail's planner; the same if it also chooses where tasks read, as a cluster's does not; and a plain stock."""
+SIM, SIM_ALL, SIM_KUBE = "simulated", "sim. knows all", "sim. stock"
+"""Dovetail as on a cluster; its planner if it knows and chooses where everything is read; and a plain stock."""
 
 LATENCIES = (0.1, 0.2, 0.3, 0.4)
 """How often, in seconds, the simulator looks at what has ended: about as quickly as a control plane tells.
@@ -65,13 +68,13 @@ def names_of(scenes: Sequence[Scene], contenders: Sequence[Contender]) -> list[s
 
 def run_round(programs: Mapping[str, Path], scene: Scene, contenders: Sequence[Contender], show: Show) -> Round:
     """Run one seed: simulated first, then on a fresh control plane by one contender after the other."""
+    schedulers: Mapping[str, Callable[[], Scheduler]] = {
+        SIM: lambda: AsTold(settings_of(scene), scene.machines),
+        SIM_ALL: lambda: Planner(policy_of(settings_of(scene))),
+        SIM_KUBE: lambda: AnySource(KubeDefault(scene.seed), scene.seed),
+    }
     simulated = {
-        name: [simulate(scene, make(), name, seconds) for seconds in LATENCIES]
-        for name, make in (
-            (SIM, lambda: AnySource(planner(scene), scene.seed)),
-            (SIM_SOURCES, lambda: planner(scene)),
-            (SIM_KUBE, lambda: AnySource(KubeDefault(scene.seed), scene.seed)),
-        )
+        name: [simulate(scene, make(), name, seconds) for seconds in LATENCIES] for name, make in schedulers.items()
     }
     observed = {who: run(programs, scene, who, _shown(show, _name(who, scene))) for who in contenders}
     return Round(scene, observed, simulated)
@@ -90,9 +93,9 @@ def less_than(rounds: Sequence[Round], than: str, figure: Callable[[Fared], floa
     return Seeds(tuple(it.less(than, figure) for it in rounds))
 
 
-def more_than_simulated(rounds: Sequence[Round], figure: Callable[[Fared], float]) -> Seeds:
+def more_than(rounds: Sequence[Round], simulated: str, figure: Callable[[Fared], float]) -> Seeds:
     """Return by how many percent Dovetail's figure is more on the cluster than in the simulator in each round."""
-    return Seeds(tuple(-it.less(SIM, figure) for it in rounds))
+    return Seeds(tuple(-it.less(simulated, figure) for it in rounds))
 
 
 def of_run(rounds: Sequence[Round], name: str, figure: Callable[[Fared], float]) -> Seeds:

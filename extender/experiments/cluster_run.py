@@ -8,7 +8,6 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
-from extender.app.ordering import policy_of
 from extender.cluster.model import HOLD_GATE
 from extender.controlplane import builders
 from extender.controlplane import workload as cluster
@@ -17,10 +16,11 @@ from extender.experiments import cluster_workload as drawn
 from extender.experiments.cluster_course import Course
 from extender.experiments.cluster_history import History
 from extender.experiments.cluster_pods import DOVETAIL, RACK_LABEL, Contender, Pods, node_manifests, node_names
+from extender.experiments.cluster_told import AsTold
 from extender.live.making import PodMaker
 from extender.live.room import MachineRoom
 from extender.live.schedulers import add_dovetail, add_stock, settings_for
-from extender.planner import Planner, Scheduler
+from extender.planner import Scheduler
 from extender.settings import Settings, parse
 from extender.sim import engine
 from extender.sim.outcome import Outcome, Speed
@@ -94,18 +94,23 @@ def run(programs: Mapping[str, Path], scene: Scene, who: Contender, show: Show) 
         return Observed(who, course.history, outcome, control_plane.version())
 
 
-def planner(scene: Scene) -> Planner:
-    """Return the planner with the tuning that the cluster's Dovetail has."""
-    settings: Settings = parse(
-        {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings()
-    )
-    return Planner(policy_of(settings))
+def settings_of(scene: Scene) -> Settings:
+    """Return the settings that the cluster's Dovetail reads."""
+    return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings())
 
 
 def simulate(scene: Scene, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
     """Return what comes of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
     settings = engine.Settings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
-    return engine.run(scene.workload, scene.machines, scheduler, seed=scene.seed, settings=settings, policy=name)
+    return engine.run(
+        scene.workload,
+        scene.machines,
+        scheduler,
+        seed=scene.seed,
+        settings=settings,
+        policy=name,
+        follow=scheduler.begin if isinstance(scheduler, AsTold) else None,
+    )
 
 
 def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:

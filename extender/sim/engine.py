@@ -59,14 +59,19 @@ def run(
     settings: Settings | None = None,
     policy: str = "",
     progress: Progress | None = None,
+    follow: Callable[[World], None] | None = None,
 ) -> Outcome:
     """Return what comes of a workload when this scheduler decides; `policy` is its name there, else its class's.
+
+    `follow` is handed the world at the beginning, for who has to see more of it than a snapshot says.
 
     Raises DovetailError, naming the class, for a stage that fits no machine, a decision that cannot be carried out, and
     where nothing can happen any more but tasks wait.
     """
     began = time.perf_counter()
     simulation = _Simulation(workload, machines, scheduler, seed, settings or Settings())
+    if follow is not None:
+        follow(simulation.world)
     tell = _seldom(progress, workload.tasks) if progress else None
     while simulation.step():
         if tell:

@@ -82,6 +82,11 @@ class RunningTasks:
         return self.allocated - self._released if self._uneven else self.allocated
 
     @property
+    def tasks(self) -> Rows:
+        """The running tasks, in no order that means anything."""
+        return self._rows[_TASK, : self.count].copy()
+
+    @property
     def next_at(self) -> float:
         """When the next task ends, or the next term of one, if nothing else happens; infinite if none does."""
         return float(self._floats[_NEXT, : self.count].min(initial=np.inf))

@@ -12,7 +12,8 @@ from extender.experiments.cluster_figures import shares, watched
 from extender.experiments.cluster_history import History
 from extender.experiments.cluster_pods import DOVETAIL, PLAIN, STOCK
 from extender.experiments.cluster_rounds import SIM, SIM_KUBE, Round, largest
-from extender.experiments.cluster_run import Observed, Scene, planner, simulate
+from extender.experiments.cluster_run import Observed, Scene, settings_of, simulate
+from extender.experiments.cluster_told import AsTold
 from extender.experiments.cluster_workload import QUEUES, QUICK
 from extender.experiments.gains import Seeds
 from extender.sim.engine import Settings, run
@@ -29,7 +30,7 @@ def scene():
 
 @pytest.fixture(scope="module")
 def both(scene):
-    return simulate(scene, planner(scene), SIM), simulate(scene, KubeDefault(1), SIM_KUBE)
+    return simulate(scene, AsTold(settings_of(scene), scene.machines), SIM), simulate(scene, KubeDefault(1), SIM_KUBE)
 
 
 def ended(pods, *, lost=0):

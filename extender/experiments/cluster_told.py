@@ -1,0 +1,118 @@
+"""Dovetail in the simulator as it is on a cluster: the same pods, seen and released through the room `control`.
+
+What it knows is what the pods say and where they were put: where a map's copies are, but not which one it reads from
+afar, and of a reduce how much comes over the network, but not from where.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from extender.adapters.kinds import node_from, pod_from
+from extender.adapters.objects import NodeObject, PodObject
+from extender.app.ordering import policy_of, rounds_of
+from extender.cluster.model import Event, NodesListed, Pod, PodSeen
+from extender.cluster.snapshot import Snapshot
+from extender.cluster.state import Ledger
+from extender.cluster.waiting import Waiting
+from extender.control.backlog import Backlog
+from extender.control.rounds import Round
+from extender.experiments.cluster_course import source_of
+from extender.experiments.cluster_pods import DOVETAIL, Pods, node_manifests, node_names
+from extender.planner import Assignments, Plan, Planner
+from extender.settings import Settings
+from extender.sim.workload import Machines
+from extender.sim.world import World
+
+_NEVER = float("inf")
+
+
+class AsTold:
+    """A scheduler of the simulator (`planner.Scheduler`); `begin` hands it the world that it is to follow."""
+
+    def __init__(self, settings: Settings, machines: Machines) -> None:
+        self._machines = machines
+        self._planner = Planner(policy_of(settings))
+        self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
+        self._backlog = Backlog(settings.control.schedulers)
+        self._rounds = rounds_of(settings, self._backlog)
+        self._made: set[int] = set()
+        self._running: dict[int, Pod] = {}
+        self._started: dict[int, int] = {}
+        self._world: World | None = None
+
+    def begin(self, world: World) -> None:
+        """Take the world whose tasks are to be pods."""
+        self._world = world
+        self._pods = Pods(world.table, world.backlog.copies, node_names(self._machines))
+        nodes = [node_from(_decoded(it, NodeObject), ()) for it in node_manifests(self._machines)]
+        self._apply(NodesListed(nodes), 0.0)
+
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:  # noqa: ARG002 - it has its own
+        """Return what to start now."""
+        world = self._there()
+        self._end(world, now)
+        self._make(world, now)
+        seen = self._ledger.snapshot(now)
+        made = self._rounds.next(seen.layout, now)
+        plan = self._planner.plan(seen, made.waiting, now)
+        chosen = plan.assignments
+        rows = zip(chosen.task_class.tolist(), chosen.node.tolist(), chosen.task.tolist(), strict=True)
+        started = [self._start(world, self._taken(made, row, task, now), node, now) for row, node, task in rows]
+        return Plan(Assignments(*np.array(started, dtype=np.intp).reshape(-1, 4).T), again_at=plan.again_at)
+
+    def _there(self) -> World:
+        if self._world is None:
+            raise RuntimeError("begin comes first")
+        return self._world
+
+    def _apply(self, event: Event, now: float) -> None:
+        self._backlog.apply(event, now)
+        self._ledger.apply(event)
+
+    def _make(self, world: World, now: float) -> None:
+        """Make the pods of stages that have opened."""
+        for stage in world.backlog.classes.tolist():
+            if stage not in self._made:
+                self._made.add(stage)
+                for row in self._pods.of_stage(stage):
+                    manifest = self._pods.manifest(row, DOVETAIL)
+                    manifest["metadata"]["uid"] = self._pods.names[row]
+                    self._apply(PodSeen(replace(pod_from(_decoded(manifest, PodObject)), created=now)), now)
+
+    def _end(self, world: World, now: float) -> None:
+        """End the pods whose tasks have ended."""
+        for task in sorted(self._running.keys() - set(world.tasks.tasks.tolist())):
+            pod = self._running.pop(task)
+            self._apply(PodSeen(replace(pod, finished=True, resource_version=pod.resource_version + 1)), now)
+
+    def _taken(self, made: Round, row: int, task: int, now: float) -> Pod:
+        """Return the pod that goes, as the release loop takes it."""
+        named = made.task(row, task)
+        pod = self._backlog.take(made.classes[row], now, _NEVER, named.uid if named is not None else None)
+        if pod is None:
+            raise RuntimeError(f"{made.classes[row].name}: the plan starts a pod that does not wait")
+        return pod
+
+    def _start(self, world: World, pod: Pod, node: int, now: float) -> Sequence[int]:
+        """Bind a pod; return its assignment in the simulator's rows."""
+        row = self._pods.rows[pod.name]
+        stage = int(self._pods.stage[row])
+        name = node_names(self._machines)[node]
+        bound = replace(pod, node=name, gates=(), started=now, resource_version=pod.resource_version + 1)
+        self._apply(PodSeen(bound), now)
+        place = int(np.searchsorted(world.backlog.classes, stage))
+        if (world.backlog.copies[row] >= 0).any():
+            self._running[row] = bound
+            return place, node, int(self._pods.index[row]), source_of(world, row, node, self._machines.racks)
+        count = self._started[stage] = self._started.get(stage, 0) + 1
+        self._running[int(world.table.first_task[stage]) + count - 1] = bound
+        return place, node, -1, -1
+
+
+def _decoded(manifest: dict[str, Any], kind: type[Any]) -> Any:  # noqa: ANN401 - a NodeObject or a PodObject
+    return msgspec.json.decode(json.dumps(manifest), type=kind)
