@@ -23,7 +23,7 @@ class AnySource:
     """Lets `inner` plan, and lets what reads from elsewhere read the first block of its input that still waits.
 
     It reads the nearest copy: in its rack if it can, else any, drawn by `seed`. Who starts on the rack of a block
-    still does.
+    still does, if others that start at the same time leave it one.
     """
 
     inner: Scheduler
@@ -61,9 +61,13 @@ class _Left:
                 self._of(task_class)[task] = False
 
     def first(self, task_class: int, task: int, beside: Mask) -> int:
-        """Return the first of the class that still waits, of those `beside` [T] if this one is; it waits no more."""
+        """Return the first of the class that still waits, of those `beside` [T] if this one is; it waits no more.
+
+        Where others of this plan took all beside it, the first of all.
+        """
         left = self._of(task_class)
-        found = int((left & beside if beside[task] else left).argmax())
+        among = left & beside
+        found = int((among if beside[task] and among.any() else left).argmax())
         left[found] = False
         return found
 

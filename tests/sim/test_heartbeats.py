@@ -2,7 +2,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.planner import Planner, Policy
+from extender.planner import Assignments, Plan, Planner, Policy
 from extender.sim.any_source import AnySource
 from extender.sim.engine import Settings, run
 from extender.sim.heartbeats import Heartbeats
@@ -127,6 +127,26 @@ def test_who_starts_on_the_rack_of_a_block_reads_one_of_that_rack():
     waits = replace(waits, topology=np.array([[0, 0, 1, 1]]))
     chosen = AnySource(Planner(Policy(locality_waits=(0.0, 9.0))), seed=3).plan(room_on(4, 3), waits, 0.0).assignments
     assert (chosen.task.tolist(), chosen.source.tolist()) == ([1], [2])
+
+
+@dataclass
+class Fixed:
+    """Plans one thing."""
+
+    assignments: Assignments
+
+    def plan(self, snapshot, waits, now):
+        return Plan(self.assignments)
+
+
+def test_no_block_is_read_twice_where_two_racks_want_the_same_one():
+    # m2 was to read the second block, and reads the first; m3 was to, which has no other on its rack
+    waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [0, 1], [0, -1])))
+    waits = replace(waits, topology=np.array([[0, 1, 0, 1]]))
+    planned = Assignments(*(np.array(column) for column in ([0, 0], [2, 3], [1, 0], [0, 1])))
+    chosen = AnySource(Fixed(planned), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
+    assert chosen.task.tolist() == [0, 1]
+    assert chosen.source.tolist() == [0, 0]
 
 
 def scan(name, copies, seconds=10.0, arrives=0.0):
