@@ -3,8 +3,10 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from extender.bench.commands import bench
 from extender.controlplane.commands import control_plane
@@ -57,18 +59,21 @@ def control(config: Path | None, kubeconfig: Path | None) -> None:
     run(found, kubeconfig)
 
 
+_kubeconfig = click.option(
+    "--kubeconfig",
+    type=_FILE,
+    envvar="KUBECONFIG",
+    default=lambda: _USER_FILE if _USER_FILE.is_file() else None,
+    help="How to reach the API server. Default: $KUBECONFIG, ~/.kube/config, the cluster that we run in.",
+)
+
+
 def _asking(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with the options of those who look at a cluster from outside."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
         click.option("--config", type=_FILE, help="Settings file. Default: the ConfigMap of the cluster's Dovetail."),
-        click.option(
-            "--kubeconfig",
-            type=_FILE,
-            envvar="KUBECONFIG",
-            default=lambda: _USER_FILE if _USER_FILE.is_file() else None,
-            help="How to reach the API server. Default: $KUBECONFIG, ~/.kube/config, the cluster that we run in.",
-        ),
+        _kubeconfig,
     ):
         command = option(command)
     return command
@@ -152,49 +157,58 @@ def validate_config(file: Path) -> None:
     click.echo(f"{file}: valid ({found.api_version} {found.kind}, rule {found.placement.rule})")
 
 
+_AMOUNT = click.FloatRange(0, min_open=True)
+
+
 @cli.command()
 @click.option(
     "--target", type=click.FloatRange(0, 1, max_open=True), help="The part of tasks to start near their input."
 )
 @click.option("--wait", type=click.FloatRange(0), help="Instead: what so many seconds of waiting come to.")
-@click.option("--tasks", default=20, show_default=True, type=click.IntRange(1), help="Tasks of a job.")
-@click.option("--nodes", default=100, show_default=True, type=click.IntRange(1), help="Nodes of the cluster.")
-@click.option("--replicas", default=3, show_default=True, type=click.IntRange(1), help="Copies of each input.")
-@click.option(
-    "--slots", default=8.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Tasks per node."
-)
-@click.option(
-    "--task-seconds", default=20.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Length of a task."
-)
+@click.option("--from-cluster", is_flag=True, help="Ask the cluster's `dovetail control`. Follows from --kubeconfig.")
+@click.option("--metrics", default="", metavar="URL", help="Instead: read the /metrics of one.")
+@click.option("--tasks", type=click.IntRange(1), help="Tasks of a job.  [default: measured, else 20]")
+@click.option("--nodes", type=click.IntRange(1), help="Nodes of the cluster.  [default: measured, else 100]")
+@click.option("--replicas", type=click.IntRange(1), help="Copies of each input.  [default: measured, else 3]")
+@click.option("--slots", type=_AMOUNT, help="Tasks per node, where nothing is measured.  [default: 8]")
+@click.option("--task-seconds", type=_AMOUNT, help="Length of a task, where nothing is measured.  [default: 20]")
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
-    help="Measured: how many places free up per second under load.  [default: nodes x slots / task-seconds]",
+    type=_AMOUNT,
+    help="How many places free up per second under load.  [default: measured, else nodes x slots / task-seconds]",
 )
+@_kubeconfig
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def locality(
-    target: float | None,
-    wait: float | None,
-    tasks: int,
-    nodes: int,
-    replicas: int,
-    slots: float,
-    task_seconds: float,
-    rate: float | None,
+    from_cluster: bool,
+    metrics: str,
+    kubeconfig: Path | None,
     as_json: bool,
+    **said: Any,  # noqa: ANN401 - the options that Given takes
 ) -> None:
     """Say how long a job should wait for room near its input (Delay Scheduling, equation 2).
 
-    From a target to the chances D that it lets pass and the wait W1, or with --wait from a wait to the locality.
+    From a target to the chances D that it lets pass and the wait W1, or with --wait from a wait to the locality. With
+    --from-cluster or --metrics by what `dovetail control` measured, and beside it the locality that came of it.
     """
-    from extender.app import calculating
+    from extender.app import calculating, measuring
 
-    if (target is None) == (wait is None):
+    given = calculating.Given(**said)
+    if (given.target is None) == (given.wait is None):
         raise click.UsageError("give either --target or --wait")
-    freed = rate or calculating.rate_of(nodes, slots, task_seconds)
-    asked = calculating.Question(tasks, nodes, replicas, freed, target, wait)
+    if from_cluster and metrics:
+        raise click.UsageError("give either --from-cluster or --metrics")
+    named = click.get_current_context().get_parameter_source("kubeconfig") is ParameterSource.COMMANDLINE
+    from_cluster = from_cluster or (named and not metrics)
+    if (from_cluster or metrics) and (given.slots or given.task_seconds):
+        raise click.UsageError("--slots and --task-seconds are for where nothing is measured; give --rate instead")
+    measured = measuring.by_metrics(metrics) if metrics else None
+    if from_cluster:
+        measured = measuring.by_cluster(kubeconfig)
+    asked = calculating.question(given, measured)
     found = calculating.answer(asked)
-    click.echo(calculating.as_json(found) if as_json else calculating.words(asked, found))
+    told = calculating.as_json if as_json else calculating.words
+    click.echo(told(asked, found, measured))
 
 
 cli.add_command(bench)

@@ -23,6 +23,14 @@ SERVES = {
     "spec": {"containers": [{"ports": [{"name": "extender", "containerPort": 1}]}]},
     "status": {"phase": "Running"},
 }
+HELD = {
+    "metadata": {"namespace": "d", "name": "a", "uid": "u"},
+    "spec": {
+        "schedulingGates": [{"name": "dovetail.dev/hold"}],
+        "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+    },
+}
 METRICS = """# TYPE dovetail_request_duration_seconds histogram
 dovetail_request_duration_seconds_count{verb="filter",result="ok"} 7.0
 dovetail_request_duration_seconds_count{verb="filter",result="bad_request"} 2.0
@@ -59,7 +67,8 @@ class Server:
 def server(**more):
     nothing = {"items": [], "metadata": {}}
     paths = ("/api/v1/nodes", "/api/v1/pods", "/api/v1/configmaps", "/apis/batch/v1/jobs", "/apis/apps/v1/deployments",
-             "/apis/apps/v1/replicasets", "/apis/coordination.k8s.io/v1/leases")  # fmt: skip
+             "/apis/apps/v1/replicasets", "/apis/coordination.k8s.io/v1/leases",
+             "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes")  # fmt: skip
     made = Server()
     made.objects = {**dict.fromkeys(paths, nothing), **more}
     return made
@@ -116,6 +125,28 @@ class TestLook:
         reader = Reader(server())
         look(reader, Settings(), "here")
         assert reader.unread == {}
+
+    def test_pods_go_where_their_volumes_are_as_far_as_those_may_be_read(self):
+        nodes = [{"metadata": {"name": n, "labels": {"host": n}}, "status": {"allocatable": {"cpu": c}}}
+                 for n, c in (("small", "2"), ("large", "8"))]  # fmt: skip
+        terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": ["small"]}]}]
+        volume = {"metadata": {"name": "pv"}, "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}}
+        there = {
+            "/api/v1/nodes": items(*nodes),
+            "/api/v1/pods": items(HELD),
+            "/api/v1/persistentvolumeclaims": items({"metadata": {"namespace": "d", "name": "data"},
+                                                     "spec": {"volumeName": "pv"}}),
+            "/api/v1/persistentvolumes": items(volume),
+        }  # fmt: skip
+
+        def place(**more):
+            reader = Reader(server(**there | more))
+            seen = look(reader, Settings(), "here")
+            return seen.require(reader).places(seen.pods[0]), reader.unread
+
+        assert place() == ((0, "small"), {})
+        unread = {"persistentvolumes": "you may not (403)"}
+        assert place(**{"/api/v1/persistentvolumes": None}) == ((0, "large"), unread)
 
 
 class TestDiagnosis:

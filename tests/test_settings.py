@@ -57,6 +57,8 @@ policy:
 locality:
   levels: []
   waitSeconds: []
+  target: 0
+  maxWaitSeconds: 30
   remotePenalty: 0.1
   longTaskSeconds: 0
 queues: []
@@ -283,6 +285,18 @@ def test_a_queue_needs_a_name(settings_file):
         ("{levels: ['']}", "locality.levels: ['']: accepted: a list, each a string that is not empty"),
         ("{levels: rack}", "locality.levels: rack: accepted: a list, each a string that is not empty"),
         ("{remotePenalty: 1}", "locality.remotePenalty: 1: accepted: a number, 0 to below 1"),
+        ("{target: 1, waitSeconds: [5]}", "locality.target: 1: accepted: a number, 0 to below 1"),
+        ("{maxWaitSeconds: 0}", "locality.maxWaitSeconds: 0: accepted: a number, above 0, up to 86400"),
+        (
+            "{target: 0.95}",
+            "locality.target: 0.95 without locality.waitSeconds; accepted: with at least one wait, the first of which "
+            "holds until the rate is measured",
+        ),
+        (
+            "{target: 0.95, waitSeconds: [5]}\norder: filter",
+            "locality.target: 0.95 with order: filter; accepted: 0, since the extender plans by itself and measures "
+            "nothing; set locality.waitSeconds to what `dovetail locality --from-cluster --target=0.95` says",
+        ),
     ],
 )
 def test_a_mistake_about_locality_is_named(settings_file, text, line):
@@ -294,3 +308,8 @@ def test_waits_by_level_are_taken(settings_file):
     found = load(settings_file(HEAD + text)).locality
     assert (found.levels, found.wait_seconds) == (("topology.kubernetes.io/zone",), (5, 2.5))
     assert found.long_task_seconds == 600
+
+
+def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_known(settings_file):
+    found = load(settings_file(HEAD + "locality: {target: 0.95, waitSeconds: [5], maxWaitSeconds: 60}\n")).locality
+    assert (found.target, found.wait_seconds, found.max_wait_seconds) == (0.95, (5,), 60)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from extender.adapters.locality_metrics import LocalityMetrics
@@ -16,7 +16,11 @@ _PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 
 @dataclass(frozen=True, slots=True)
 class ControlGauges:
-    """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait."""
+    """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait.
+
+    `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
+    for locality are in seconds, by level.
+    """
 
     leads: bool
     ready: bool
@@ -25,6 +29,12 @@ class ControlGauges:
     held: Mapping[str, int] = field(default_factory=dict)
     queues: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     oldest: Mapping[str, float] = field(default_factory=dict)
+    nodes: int = 0
+    freed: int = 0
+    loaded_seconds: float = 0.0
+    job_tasks: float | None = None
+    replicas: float | None = None
+    waits: Mapping[str, float] = field(default_factory=dict)
 
 
 class ControlMetrics:
@@ -111,3 +121,27 @@ class _State(Collector):
         yield labelled(
             "dovetail_oldest_wait_seconds", "Time since a queue's oldest held pod was created.", "queue", now.oldest
         )
+        yield from _load(now)
+
+
+def _load(now: ControlGauges) -> Iterator[Metric]:
+    """Yield what equation 2 of delay scheduling needs of a cluster, and the waits in force."""
+    yield GaugeMetricFamily("dovetail_nodes", "Nodes that are not cordoned.", value=now.nodes)
+    yield CounterMetricFamily(
+        "dovetail_room_freed", "Pods of ours that left their nodes while others waited for room.", value=now.freed
+    )
+    yield CounterMetricFamily(
+        "dovetail_loaded_seconds", "Time in which pods of ours waited for room.", value=now.loaded_seconds
+    )
+    for name, text, value in (
+        ("dovetail_locality_job_tasks", "Median tasks with inputs of a waiting job that has any.", now.job_tasks),
+        ("dovetail_locality_replicas", "Median nodes that hold the input of a waiting pod.", now.replicas),
+    ):
+        if value is not None:
+            yield GaugeMetricFamily(name, text, value=value)
+    yield labelled(
+        "dovetail_locality_wait_in_force_seconds",
+        "For how long a job may be passed over at a level: of settings, the first by locality.target if it is set.",
+        "level",
+        now.waits,
+    )

@@ -21,10 +21,11 @@ from extender.adapters.objects import (
     PodStatus,
     Quantities,
     Requests,
+    Selector,
     SelectorTerm,
 )
 from extender.cluster.demand import Container, PodResources, counted, declared, requested, seconds
-from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Toleration
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Terms, Toleration
 from extender.cluster.identity import Identity, identify
 from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
 from extender.cluster.preference import Preferences, declared_input
@@ -71,6 +72,7 @@ def pod_from(found: PodObject) -> Pod:
         resource_version=version_number(meta.resource_version),
         problem="; ".join(problems) or None,
         leaving=meta.deletion_timestamp is not None,
+        claims=_claims(meta, spec),
     )
 
 
@@ -107,6 +109,11 @@ def group_from(found: GroupObject, source: str) -> Group:
     return Group(f"{meta.namespace}/{meta.name}", gang.min_count if gang else spec.min_member, source)
 
 
+def terms_from(found: Selector) -> Terms:
+    """Return the terms of a node selector."""
+    return tuple(_term(it) for it in found.node_selector_terms or ())
+
+
 def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
     annotations = meta.annotations.named() if meta.annotations else _NO_ANNOTATIONS
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
@@ -119,17 +126,25 @@ def _constraints(spec: PodSpec) -> Constraints:
     required = affinity.required if affinity else None
     if not (spec.node_selector or required or spec.tolerations):
         return ANYWHERE
-    terms: tuple[Term, ...] | None = None
-    if required is not None:
-        terms = tuple(_term(it) for it in required.node_selector_terms or ())
     return Constraints(
         selector=tuple(sorted((spec.node_selector or {}).items())),
-        terms=terms,
+        terms=terms_from(required) if required is not None else None,
         tolerations=tuple(
             Toleration(it.key or "", it.operator or "Equal", it.value or "", it.effect or "")
             for it in spec.tolerations or ()
         ),
     )
+
+
+def _claims(meta: PodMeta, spec: PodSpec) -> tuple[str, ...]:
+    """Return the claims that a pod uses; one made for it alone bears its name and that of the volume."""
+    found = []
+    for it in spec.volumes or ():
+        if it.persistent_volume_claim is not None:
+            found.append(f"{meta.namespace}/{it.persistent_volume_claim.claim_name}")
+        elif it.ephemeral is not None:
+            found.append(f"{meta.namespace}/{meta.name}-{it.name}")
+    return tuple(found)
 
 
 def _preferences(spec: PodSpec) -> Preferences:

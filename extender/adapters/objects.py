@@ -177,6 +177,24 @@ class NodeMeta(msgspec.Struct, rename="camel"):
     annotations: NodeAnnotations | None = None
 
 
+class ClaimSource(msgspec.Struct, rename="camel"):
+    """PersistentVolumeClaimVolumeSource."""
+
+    claim_name: str = ""
+
+
+class EphemeralSource(msgspec.Struct):
+    """EphemeralVolumeSource: that it is there says what its claim is called."""
+
+
+class VolumeSource(msgspec.Struct, rename="camel"):
+    """Volume of a pod."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
+
+
 class PodSpec(msgspec.Struct, rename="camel"):
     """PodSpec."""
 
@@ -189,6 +207,7 @@ class PodSpec(msgspec.Struct, rename="camel"):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[TolerationSpec] | None = None
+    volumes: list[VolumeSource] | None = None
     containers: list[ContainerSpec] | None = None
     init_containers: list[ContainerSpec] | None = None
     overhead: Quantities | None = None

@@ -1,4 +1,4 @@
-"""What `dovetail serve` says of itself, read by others: its metrics, by its address or through the API server."""
+"""What our processes say of themselves, read by others: their metrics, by their address or through the API server."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,9 @@ from extender.adapters.kube import Api
 from extender.errors import ClusterError
 
 NAME_LABEL = "app.kubernetes.io/name=dovetail"
-_PORT_NAME = "extender"
+EXTENDER_PORT, CONTROL_PORT = "extender", "control"
+"""What the ports of `dovetail serve` and of `dovetail control` are called in their pods."""
+
 _SECONDS = 5.0
 
 
@@ -25,6 +27,10 @@ class Scrape:
     def of(self, name: str, **labels: str) -> float:
         """Return the sum of a metric's samples with these labels."""
         return sum(value for found, told, value in self.samples if found == name and labels.items() <= told.items())
+
+    def each(self, name: str) -> list[tuple[dict[str, str], float]]:
+        """Return the labels and values of a metric's samples."""
+        return [(told, value) for found, told, value in self.samples if found == name]
 
     def knows(self, name: str) -> bool:
         """Say whether there is such a metric."""
@@ -41,9 +47,10 @@ def scraped(source: str, text: str) -> Scrape:
 
 
 def by_address(url: str) -> Scrape:
-    """Return the metrics of the service at an address. Raises ClusterError."""
+    """Return the metrics of the service at an address, with or without /metrics. Raises ClusterError."""
+    url = url.rstrip("/").removesuffix("/metrics")
     try:
-        reply = urllib3.request("GET", f"{url.rstrip('/')}/metrics", timeout=_SECONDS, retries=False)
+        reply = urllib3.request("GET", f"{url}/metrics", timeout=_SECONDS, retries=False)
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         raise ClusterError(f"{url}: {error}") from None
     if reply.status != 200:
@@ -51,14 +58,14 @@ def by_address(url: str) -> Scrape:
     return scraped(url, reply.data.decode(errors="replace"))
 
 
-def of_pods(api: Api, pods: Iterable[dict[str, Any]]) -> list[Scrape]:
-    """Return the metrics of each of these pods (as JSON) that serves the extender, through the API server.
+def of_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str = EXTENDER_PORT) -> list[Scrape]:
+    """Return the metrics of each of these pods (as JSON) that runs and has the port, through the API server.
 
     Raises ClusterError where one cannot be asked.
     """
     found = []
     for pod in pods:
-        port = _port(pod)
+        port = _port(pod, port_name)
         if port and pod.get("status", {}).get("phase") == "Running":
             meta = pod["metadata"]
             name = f"{meta['namespace']}/{meta['name']}"
@@ -67,7 +74,9 @@ def of_pods(api: Api, pods: Iterable[dict[str, Any]]) -> list[Scrape]:
     return found
 
 
-def _port(pod: dict[str, Any]) -> int | None:
-    """Return the port that the extender of a pod listens on; None where it has none."""
-    ports = (port for container in pod["spec"]["containers"] for port in container.get("ports", ()))
-    return next((int(port["containerPort"]) for port in ports if port.get("name") == _PORT_NAME), None)
+def _port(pod: dict[str, Any], name: str) -> int | None:
+    """Return the port of this name that a pod listens on; None where it has none."""
+    spec = pod["spec"]
+    containers = (*spec["containers"], *spec.get("initContainers", ()))  # a sidecar is one of the latter
+    ports = (port for container in containers for port in container.get("ports", ()))
+    return next((int(port["containerPort"]) for port in ports if port.get("name") == name), None)

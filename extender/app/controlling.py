@@ -23,7 +23,7 @@ from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of, rounds_of
+from extender.app.ordering import pod_groups_of, policy_of, rounds_of, volumes_of, waits_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -36,7 +36,7 @@ from extender.control.sending import Turn
 from extender.control.telling import Teller
 from extender.control.waking import Waker
 from extender.errors import ClusterError
-from extender.planner import Planner
+from extender.planner import Planner, Policy
 from extender.settings import Settings
 
 _TAKEOVER_SECONDS = 0.5
@@ -96,6 +96,8 @@ class Control:
             teller=self._teller,
             carried=lambda: self._releaser.planner.carried,
             flight_time=self._caches.flight_time,
+            waits=waits_of(settings),
+            plan_by=self._plan_by,
         )
         told_of = settings.reclaim
         self._reclaimer = Reclaimer(
@@ -162,7 +164,7 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        for resource in pod_groups_of(self._api):
+        for resource in [*pod_groups_of(self._api), *volumes_of(self._api)]:
             watch = self._watch(resource)
             self._watches.append(watch)
         for watch in self._watches:
@@ -238,16 +240,26 @@ class Control:
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()
 
+    def _plan_by(self, policy: Policy) -> None:
+        """Have the release loop plan by another policy from its next plan on."""
+        self._releaser.planner.policy = policy
+
     def _gauges(self) -> ControlGauges:
-        seen = self._observer.seen
+        seen, load, leads = self._observer.seen, self._observer.load, self._leader.leads()
         return ControlGauges(
-            leads=self._leader.leads(),
+            leads=leads,
             ready=self._caches.problem() is None,
             in_flight=self._ledger.counts()[2],
             cache_age_seconds=self._caches.ages(),
             held=seen.held,
             queues=seen.shares,
             oldest=seen.oldest,
+            nodes=self._backlog.schedulable_nodes(),
+            freed=load.freed,
+            loaded_seconds=load.seconds,
+            job_tasks=load.typical.tasks if load.typical else None,
+            replicas=load.typical.replicas if load.typical else None,
+            waits=self._observer.waits_by_level() if leads else {},
         )
 
 

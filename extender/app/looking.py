@@ -14,6 +14,7 @@ import msgspec
 from extender import settings as files
 from extender.adapters.kube import Api, Refused
 from extender.adapters.scrapes import NAME_LABEL
+from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups, pods
 from extender.app.ordering import POD_GROUPS, policy_of, rounds_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
@@ -86,7 +87,8 @@ def look(reader: Reader, told: Settings, told_by: str) -> Look:
     now = time.time()
     seen_nodes = reader.event(nodes(told.capacity_rules()))
     seen_pods = reader.event(pods())
-    others = [reader.event(jobs()), *(reader.event(pod_groups(path), optional=True) for path in POD_GROUPS)]
+    groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
+    others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]
     return Look(
         settings=told,
         told_by=told_by,

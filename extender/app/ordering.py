@@ -1,4 +1,4 @@
-"""What keeping the order takes, whoever keeps it: the planner's tuning, and the pod groups of this API server."""
+"""What keeping the order takes, whoever keeps it: the planner's tuning, and what the API server lets us read for it."""
 
 import math
 import time
@@ -6,9 +6,11 @@ import time
 import structlog
 
 from extender.adapters.kube import Api, Refused
+from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, pod_groups
 from extender.control.backlog import Backlog
 from extender.control.rounds import Rounds
+from extender.control.waits import Target, Waits
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.settings import Settings
@@ -41,6 +43,12 @@ def policy_of(settings: Settings) -> Policy:
     )
 
 
+def waits_of(settings: Settings) -> Waits:
+    """Return the waits for locality that settings state, to be computed anew where they state a target."""
+    near = settings.locality
+    return Waits(near.wait_seconds, Target(near.target, near.max_wait_seconds) if near.target else None)
+
+
 def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:
     """Return what makes rounds of a backlog, as settings state."""
     return Rounds(
@@ -54,10 +62,16 @@ def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:
 
 def pod_groups_of(api: Api) -> list[Resource]:
     """Return the kinds of pod groups that this API server has and lets us read; asks until it says yes or no."""
-    return [pod_groups(path) for path in POD_GROUPS if _is_there(api, path)]
+    return [pod_groups(path) for path in POD_GROUPS if _may_read(api, path, "pod groups")]
 
 
-def _is_there(api: Api, path: str) -> bool:
+def volumes_of(api: Api) -> list[Resource]:
+    """Return claims and volumes where both may be read, as one without the other says nothing; asks as above."""
+    found = [claims(), volumes()]
+    return found if all(_may_read(api, it.path, it.name) for it in found) else []
+
+
+def _may_read(api: Api, path: str, name: str) -> bool:
     pause = 0.5
     while True:
         try:
@@ -65,8 +79,8 @@ def _is_there(api: Api, path: str) -> bool:
             return True
         except ClusterError as error:
             if isinstance(error, Refused) and error.status in _NOT_THERE:
-                log.info("no pod groups", path=path, status=error.status)
+                log.info("goes on without", what=name, path=path, status=error.status)
                 return False
-            log.warning("cannot tell whether there are pod groups", path=path, error=str(error))
+            log.warning("cannot tell whether this may be read", what=name, path=path, error=str(error))
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

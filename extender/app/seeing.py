@@ -18,6 +18,7 @@ from extender.control.findings import PROBLEM, findings
 from extender.control.queue_states import queue_states
 from extender.control.view import View
 from extender.errors import DovetailError
+from extender.settings import Settings
 
 
 class NoSuchPod(DovetailError):
@@ -49,7 +50,7 @@ def explain_pod(asked: Asked, name: str) -> str:
     pod = next((it for it in seen.pods if it.uid == raw["metadata"]["uid"]), None)
     if pod is None:
         raise NoSuchPod(f"pod {name} went away while it was looked at")
-    change = _changes(found, pod)
+    change = _changes(found, pod, told)
     answer = explain(found, pod, policy_of(told), change, _refusal(raw))
     return (
         _json({**msgspec.to_builtins(answer), **_sources(reader, seen)})
@@ -92,10 +93,10 @@ def _split(name: str) -> tuple[str, str]:
     return namespace, pod
 
 
-def _changes(found: View, pod: Pod) -> list[str]:
+def _changes(found: View, pod: Pod, told: Settings) -> list[str]:
     if state_of(pod, ours=found.backlog.has_place(pod)) != HELD:
         return []
-    return changes_for(case_of(found, pod), found.why.get(pod.uid))
+    return changes_for(case_of(found, pod), found.why.get(pod.uid), by_target=told.locality.target > 0)
 
 
 def _refusal(raw: dict[str, Any]) -> str:

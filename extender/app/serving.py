@@ -17,7 +17,7 @@ from extender.adapters.verbs import Verbs
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, wait_for
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of, rounds_of
+from extender.app.ordering import pod_groups_of, policy_of, rounds_of, volumes_of
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -97,7 +97,8 @@ class Service:
             self._server.stop()
             return
         if self._backlog is not None:
-            self._watches += [self._watch(resource) for resource in pod_groups_of(self._api)]
+            others = [*pod_groups_of(self._api), *volumes_of(self._api)]
+            self._watches += [self._watch(resource) for resource in others]
         for watch in self._watches:
             threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
         self._caches.settle()

@@ -1,7 +1,7 @@
-"""Which nodes a pod may go to at all: node selector, required node affinity, taints, cordons.
+"""Which nodes a pod may go to at all: node selector, required node affinity, taints, cordons, where its volumes are.
 
-What depends on other pods or on volumes is left to kube-scheduler, which decides in any case.
-Source: Kubernetes' NodeAffinity, TaintToleration and NodeUnschedulable plugins.
+What depends on other pods, or on volumes that are still to be found, is left to kube-scheduler, which decides in any
+case. Source: Kubernetes' NodeAffinity, TaintToleration, NodeUnschedulable and VolumeBinding plugins.
 """
 
 from collections.abc import Mapping
@@ -71,14 +71,21 @@ class Requirement:
 
 Term = tuple[Requirement, ...]
 
+Terms = tuple[Term, ...]
+"""Of which one must be met, all of it; one without requirements is never met."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Where a pod may go. `terms`: one of them must be met, all of it (None: no required affinity)."""
+    """Where a pod may go. `terms` are its required node affinity (None: it has none).
+
+    `volumes` are the node affinities of its volumes, each of which must be met; a pod itself does not say them.
+    """
 
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[Term, ...] | None = None
+    terms: Terms | None = None
     tolerations: tuple[Toleration, ...] = ()
+    volumes: tuple[Terms, ...] = ()
 
     def allow(self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         """Say whether a pod with these may go to the node."""
@@ -89,7 +96,15 @@ class Constraints:
             return False
         if not all(labels.get(key) == value for key, value in self.selector):
             return False
-        return self.terms is None or any(term and all(it.met(name, labels) for it in term) for term in self.terms)
+        return (self.terms is None or _met(self.terms, name, labels)) and self.volumes_allow(labels)
+
+    def volumes_allow(self, labels: Mapping[str, str]) -> bool:
+        """Say whether all volumes can be used on a node with these labels; like kube-scheduler, by nothing else."""
+        return all(_met(terms, "", labels) for terms in self.volumes)
+
+
+def _met(terms: Terms, name: str, labels: Mapping[str, str]) -> bool:
+    return any(term and all(it.met(name, labels) for it in term) for term in terms)
 
 
 ANYWHERE = Constraints()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cluster.demand import CAPACITY_ANNOTATION, declared
-from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
+from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
 from extender.cluster.identity import NOBODY, Identity
 from extender.cluster.preference import Inputs, Preferences
 from extender.cluster.resources import Amounts
@@ -39,7 +39,8 @@ class Pod:
 
     `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
     `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs. `inputs` are the
-    nodes that hold its input, `prefers` its preferred node affinity.
+    nodes that hold its input, `prefers` its preferred node affinity, `claims` the volume claims that it uses
+    ("namespace/name").
     """
 
     uid: str
@@ -69,6 +70,7 @@ class Pod:
     failed: bool = False
     inputs: Inputs = ()
     prefers: Preferences = ()
+    claims: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -211,6 +213,66 @@ class GroupsListed:
     groups: Sequence[Group]
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim by its "namespace/name", and the volume that it is bound to; "" while it has none."""
+
+    name: str
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A PersistentVolume, and on which nodes it can be used; None: on all."""
+
+    name: str
+    affinity: Terms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSeen:
+    """A claim is there, new or changed."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimGone:
+    """A claim was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsListed:
+    """These are all the claims there are."""
+
+    claims: Sequence[Claim]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSeen:
+    """A volume is there, new or changed."""
+
+    volume: Volume
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeGone:
+    """A volume was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesListed:
+    """These are all the volumes there are."""
+
+    volumes: Sequence[Volume]
+
+
+VolumeEvent = ClaimSeen | ClaimGone | ClaimsListed | VolumeSeen | VolumeGone | VolumesListed
+
 Event = (
     NodeSeen
     | NodeGone
@@ -224,4 +286,5 @@ Event = (
     | GroupSeen
     | GroupGone
     | GroupsListed
+    | VolumeEvent
 )

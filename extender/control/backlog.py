@@ -7,6 +7,7 @@ server after a restart, but for learned durations and how far stages without an 
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from extender.cluster.model import (
     Event,
@@ -26,8 +27,10 @@ from extender.cluster.model import (
     PodGone,
     PodSeen,
     PodsListed,
+    VolumeEvent,
 )
 from extender.control.classes import Job, Key, Stage, TaskClass, key_of, name_of, stage_by_filter, stage_of
+from extender.control.volumes import Volumes
 
 __all__ = ["Backlog", "Job", "Key", "Stage", "TaskClass", "key_of", "name_of", "stage_of"]
 
@@ -48,7 +51,8 @@ _ON_ITS_OWN = ("DaemonSet", "Node")
 class Backlog:
     """Takes events in any thread; `lock` is held by whoever reads more than one thing.
 
-    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan.
+    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan; `left`
+    counts pods that were seen on a node and ended or were deleted.
     """
 
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False) -> None:
@@ -58,11 +62,13 @@ class Backlog:
         self.groups: dict[str, Group] = {}
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
+        self._volumes = Volumes()
         self.releasing: dict[str, float] = {}
         self.resting: dict[str, float] = {}
         self._failed: Counter[str] = Counter()
         self._ended: dict[str, set[str]] = {}
         self.changes = 0
+        self.left = 0
         self._schedulers = frozenset(schedulers)
         self._by_filter = by_filter
         self._stage_of = stage_by_filter if by_filter else stage_of
@@ -90,6 +96,8 @@ class Backlog:
                 case NodesListed(nodes):
                     self.nodes = {node.name: node for node in nodes}
                     self.nodes_version += 1
+                case event if isinstance(event, VolumeEvent):
+                    self._place_again(self._volumes.apply(event), now)
                 case _:
                     self._take_owner_or_group(event)
                     self.changes += 1
@@ -207,6 +215,11 @@ class Backlog:
         with self.lock:
             self.releasing = dict.fromkeys(uids, float("inf"))
 
+    def schedulable_nodes(self) -> int:
+        """Return how many nodes are not cordoned."""
+        with self.lock:
+            return sum(not node.unschedulable for node in self.nodes.values())
+
     def usual_seconds(self) -> float:
         """Return how long tasks have run on average, of which nobody said so."""
         return self._ran_seconds / self._timed if self._timed else DEFAULT_SECONDS
@@ -241,6 +254,8 @@ class Backlog:
         if not self.has_place(pod):
             self._lose(pod.uid)
             return
+        if pod.claims:
+            pod = self._with_volumes(pod, known)
         if known is not None and (known.gates, known.node) != (pod.gates, pod.node):
             self._forget_writes(pod.uid)
         elif known is not None and known.promised is not None and pod.promised is None:
@@ -256,12 +271,33 @@ class Backlog:
         of, stage = self._class_of(pod), self._stage_of(pod)
         of.pods[stage][pod.uid] = self._at[stage][pod.uid] = pod
         self._where[pod.uid], self._known[pod.uid] = (of, stage), pod
+        if pod.claims:
+            self._volumes.use(pod)
         if before != (of, stage):
             self.changes += 1
             if before is not None:
                 if self._by_filter and stage is Stage.RUNNING:
                     of.released_at = max(of.released_at, now)
                 self._remove(pod.uid, *before)
+
+    def _with_volumes(self, pod: Pod, known: Pod | None) -> Pod:
+        """Return a pod that says where its volumes are; from when it has a node, as they were before it had.
+
+        So it ends in the class in which it waited, which learns by it how long its like run.
+        """
+        if pod.node is None:
+            volumes = self._volumes.affinities(pod)
+        else:
+            volumes = known.constraints.volumes if known is not None else ()
+        if volumes == pod.constraints.volumes:
+            return pod
+        return replace(pod, constraints=replace(pod.constraints, volumes=volumes))
+
+    def _place_again(self, uids: Collection[str], now: float) -> None:
+        """Put pods where they belong now that their volumes are elsewhere."""
+        found = (self._known[uid] for uid in uids)
+        for pod in sorted(found, key=lambda pod: (pod.created, pod.namespace, pod.name)):
+            self._place(pod, now, learn=False)
 
     def _class_of(self, pod: Pod) -> TaskClass:
         identity = pod.identity
@@ -288,11 +324,14 @@ class Backlog:
         self._failed.pop(uid, None)
 
     def _lose(self, uid: str) -> None:
-        self._known.pop(uid, None)
+        known = self._known.pop(uid, None)
+        if known is not None and known.claims:
+            self._volumes.leave(known)
         self._forget_writes(uid)
         where = self._where.pop(uid, None)
         if where is not None:
             self.changes += 1
+            self.left += where[1] is Stage.RUNNING
             self._remove(uid, *where)
 
     def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:

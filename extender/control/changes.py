@@ -9,12 +9,23 @@ from extender.control.explaining import Case
 from extender.control.queue_shares import shares_of
 from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
 
+LOCALITY = "locality"
 
-def changes_for(case: Case, reason: Reason | None) -> list[str]:
-    """Return what would have to be otherwise for a held pod with this reason."""
+_COMPUTED = (
+    "its first wait may be another by now, computed by control for locality.target: "
+    "dovetail_locality_wait_in_force_seconds"
+)
+
+
+def changes_for(case: Case, reason: Reason | None, *, by_target: bool = False) -> list[str]:
+    """Return what would have to be otherwise for a held pod with this reason.
+
+    `by_target`: `control` may have computed another wait for locality than settings state.
+    """
     if reason is None:
         return ["the next plan must look at it: it has just come"]
-    return _BY_KIND.get(reason.kind, _nothing)(case)
+    found = _BY_KIND.get(reason.kind, _nothing)(case)
+    return [*found, _COMPUTED] if by_target and reason.kind == LOCALITY else found
 
 
 def _nothing(_case: Case) -> list[str]:
@@ -104,13 +115,16 @@ def _barred(case: Case) -> list[str]:
         for it in selected
         if where.terms is None or any(term and all(one.met(it.name, it.labels) for one in term) for term in where.terms)
     ]
+    reached = [it for it in fitting if where.volumes_allow(it.labels)]
     told = ",".join(f"{key}={value}" for key, value in where.selector)
     if not selected:
         return [f"a node must carry the labels of its node selector: {told}"]
     if not fitting:
         return [f"one of {len(selected)} nodes must meet its required node affinity"]
-    cordoned = sum(it.unschedulable for it in fitting)
-    tainted = len(fitting) - cordoned
+    if not reached:
+        return [f"one of {len(fitting)} nodes must meet the node affinity of its volumes"]
+    cordoned = sum(it.unschedulable for it in reached)
+    tainted = len(reached) - cordoned
     return [
         *([f"a taint that it does not tolerate must go from one of {tainted} nodes"] if tainted else []),
         *([f"one of {cordoned} cordoned nodes must be uncordoned"] if cordoned else []),
@@ -149,6 +163,6 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     "too-large": _too_large,
     "barred": _barred,
     "reserved": _reserved,
-    "locality": _locality,
+    LOCALITY: _locality,
     "no-nodes": _no_nodes,
 }

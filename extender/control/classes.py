@@ -61,7 +61,7 @@ def name_of(pod: Pod) -> str:
     """Return the name of a pod's task class: what tells classes apart, so that it is the same after a restart."""
     identity, where = pod.identity, pod.constraints
     amounts = ",".join(f"{name}={amount:g}" for name, amount in sorted(pod.demand.items()))
-    bounds = (where.selector, where.terms, where.tolerations) if where is not ANYWHERE else ""
+    bounds = (where.selector, where.terms, where.tolerations, *where.volumes) if where != ANYWHERE else ""
     near = "|input" if pod.inputs else f"|{pod.prefers}" if pod.prefers else ""
     return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}{near}"
 

@@ -128,7 +128,8 @@ class Case:
 
 
 def case_of(found: View, pod: Pod) -> Case:
-    """Return a pod's case."""
+    """Return a pod's case, with what the order knows of its volumes."""
+    pod = found.backlog.pod(pod.uid) or pod
     of = _class_of(found, pod)
     row = next((row for row, it in enumerate(found.made.classes) if it is of), -1)
     layout = found.snapshot.layout

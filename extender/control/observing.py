@@ -6,16 +6,18 @@ in a thread of its own, at most once a second, and for at most a twentieth of th
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
+from extender.control.load import Load, typical
 from extender.control.queue_shares import shares_of
 from extender.control.queue_states import held_since
 from extender.control.reasons import counted
 from extender.control.rounds import Rounds
 from extender.control.telling import Teller
 from extender.control.view import View, view
+from extender.control.waits import Waits
 from extender.planner import Carried, Planner, Policy
 
 LEAST_SECONDS = 1.0
@@ -35,7 +37,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks at the order; one thread. `rounds` is its own; `carried` returns what the release loop's plans carry."""
+    """Looks at the order; one thread. `rounds` is its own; `carried` returns what the release loop's plans carry.
+
+    `clock` is one that is never set. When other `waits` come into force, the release loop is told to `plan_by` them.
+    """
 
     ledger: Ledger
     backlog: Backlog
@@ -44,7 +49,11 @@ class Observer:
     teller: Teller
     carried: Callable[[], Carried]
     flight_time: Callable[[], float]
+    clock: Callable[[], float] = time.monotonic
     seen: Seen = field(default_factory=Seen)
+    load: Load = field(default_factory=Load)
+    waits: Waits = field(default_factory=Waits)
+    plan_by: Callable[[Policy], None] = lambda _: None
     _planner: Planner = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,16 +61,26 @@ class Observer:
 
     def look(self, now: float) -> float:
         """Look, tell what is due, and return after how many seconds to look again."""
-        begun = time.perf_counter()
+        begun, left = self.clock(), self.backlog.left
         self._planner.carried = self.carried()
         found = view(self.backlog, self.rounds, self._planner, self.ledger.snapshot(self.flight_time()), now)
         self.teller.tell(self.backlog, found.why, now)
         self.seen = _summary(found)
-        return max(LEAST_SECONDS, (time.perf_counter() - begun) / _MOST_OF_THE_TIME)
+        self.load.look(found.plan.held.values(), left, begun)
+        self.load.typical = typical(self.backlog) or self.load.typical
+        if self.waits.look(self.load, self.backlog.schedulable_nodes(), begun):
+            self.policy = self._planner.policy = replace(self.policy, locality_waits=self.waits.in_force)
+            self.plan_by(self.policy)
+        return max(LEAST_SECONDS, (self.clock() - begun) / _MOST_OF_THE_TIME)
 
     def look_away(self) -> None:
         """Show nothing: another replica acts."""
         self.seen = Seen()
+        self.load.look_away()
+
+    def waits_by_level(self) -> Mapping[str, float]:
+        """Return for how many seconds a job may be passed over at each level, by its name."""
+        return dict(zip(self.rounds.places.level_names, self.waits.in_force, strict=False))
 
 
 def _summary(found: View) -> Seen:

@@ -1,7 +1,8 @@
 """Where pods would rather run, as the planner's arrays: which nodes hold their input, which racks and zones there are.
 
-A pod's preferred places are the nodes of its `dovetail.dev/input`, else those that its node affinity prefers most. A
-class whose pods name their inputs is one row for the planner, whatever each of them reads (`Blocks`).
+A pod's preferred places are the nodes of its `dovetail.dev/input`, else those that its node affinity prefers most, else
+those on which its volumes can be used, where not all are. A class whose pods name their inputs is one row for the
+planner, whatever each of them reads (`Blocks`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.cluster.eligibility import Terms
 from extender.cluster.model import Pod
 from extender.cluster.preference import Inputs, Preferences, holders, most_preferred, weight
 from extender.cluster.snapshot import Layout
@@ -19,6 +21,7 @@ from extender.control.backlog import Backlog, TaskClass
 Rows = NDArray[np.intp]
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Volumes = tuple[Terms, ...]
 
 NODE, ANYWHERE = "node", "anywhere"
 
@@ -45,7 +48,7 @@ class Places:
         self._backlog, self._labels = backlog, labels
         self._for: tuple[Layout, int] | None = None
         self._topology: Rows | None = None
-        self._preferred: dict[Preferences, Counts | None] = {}
+        self._preferred: dict[Preferences | Volumes, Counts | None] = {}
         self._kept: dict[TaskClass, _Kept] = {}
 
     def settle(self, layout: Layout) -> None:
@@ -82,12 +85,17 @@ class Places:
         self._kept = {of: self._kept[of] for of in classes if of in self._kept}
 
     def levels(self, pod: Pod, layout: Layout) -> Counts | None:
-        """Return how far each node is from those that the pod's affinity prefers [N]; None where it prefers none."""
-        if pod.inputs or not pod.prefers:
+        """Return how far each node is from those that the pod's affinity prefers, else from its local volumes [N].
+
+        None where there are none, or all nodes are alike. A pod's volumes are known by `Backlog.pod`.
+        """
+        by: Preferences | Volumes = pod.prefers or pod.constraints.volumes
+        if pod.inputs or not by:
             return None
-        if pod.prefers not in self._preferred:
-            self._preferred[pod.prefers] = self._distance(self._most_preferred(pod.prefers, layout))
-        return self._preferred[pod.prefers]
+        if by not in self._preferred:
+            near = self._most_preferred(pod.prefers, layout) if pod.prefers else self._near_volumes(pod, layout)
+            self._preferred[by] = self._distance(near)
+        return self._preferred[by]
 
     def of_pod(self, pod: Pod, layout: Layout) -> Counts | None:
         """Return how far each node is from where one pod would rather be [N]; None where it is all the same."""
@@ -102,6 +110,12 @@ class Places:
         found = [weight(preferences, node.name, node.labels) if node is not None else 0 for node in nodes]
         most = most_preferred(found)
         return np.array([it == most for it in found], dtype=np.bool_)
+
+    def _near_volumes(self, pod: Pod, layout: Layout) -> Mask:
+        """Return the node of a pod's local volumes; nowhere where they can be used on more than one."""
+        nodes = (self._backlog.nodes.get(name) for name in layout.names)
+        found = [node is not None and pod.constraints.volumes_allow(node.labels) for node in nodes]
+        return np.array(found, dtype=np.bool_) & (sum(found) == 1)
 
     def _distance(self, near: Mask) -> Counts | None:
         """Return how many levels each node is from the nearest of these [N]; None without any, or if all are."""

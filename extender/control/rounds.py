@@ -203,7 +203,7 @@ class Rounds:
         return barred if barred.any() else None
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
-        """Return on which nodes a pod may run [N]."""
+        """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
         key = (layout, self._backlog.nodes_version)
         if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
             self._allowed, self._allowed_for = {}, key

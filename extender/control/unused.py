@@ -1,7 +1,7 @@
 """Turns that nobody comes for: after a while room is no longer kept for them.
 
-kube-scheduler refuses pods for reasons that a plan does not know (volumes, affinity between pods, other extenders), and
-never asks about them. Such a pod would keep its turn, and everybody else waiting, for ever.
+kube-scheduler refuses pods for reasons that a plan does not know (volumes to be found, affinity between pods, other
+extenders), and never asks about them. Such a pod would keep its turn, and everybody else waiting, for ever.
 """
 
 from collections.abc import Mapping, Set

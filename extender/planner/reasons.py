@@ -9,7 +9,7 @@ from extender.planner.gangs import Gangs
 from extender.planner.locality import Locality
 from extender.planner.plan import Floats, Held, Mask
 
-_BARRED = "node selector, affinity, taints or cordons"
+_BARRED = "node selector, affinity, taints, cordons or volumes"
 
 
 def held(board: Board, gangs: Gangs) -> dict[int, Held]:

@@ -28,6 +28,7 @@ ORDER_RULES = [
         "resources": ["podgroups"],
         "verbs": ["list", "watch"],
     },
+    {"apiGroups": [""], "resources": ["persistentvolumeclaims", "persistentvolumes"], "verbs": ["list", "watch"]},
 ]
 """What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
 

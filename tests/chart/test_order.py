@@ -138,10 +138,11 @@ def test_control_has_these_rights_each_for_its_reason(objects):
         (("",), "events"): ["create"],
         (("batch",), "jobs"): ["list", "watch"],
         (("scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), "podgroups"): ["list", "watch"],
+        (("",), "persistentvolumeclaims", "persistentvolumes"): ["list", "watch"],
     }
 
 
-def test_the_extender_may_read_jobs_and_pod_groups_only_where_it_keeps_the_order(helm, objects, mode):
+def test_the_extender_may_read_jobs_pod_groups_and_volumes_only_where_it_keeps_the_order(helm, objects, mode):
     by_filter = render(helm, with_values(mode, config__order="filter"))
 
     before, after = (only(of, "ClusterRole", "dovetail-extender")["rules"] for of in (objects, by_filter))

@@ -71,3 +71,14 @@ def test_one_term_is_enough_and_an_empty_term_is_none():
     assert allow(Constraints(terms=((a,), (b,))), {"zone": "b"})
     assert not allow(Constraints(terms=((a, b),)), {"zone": "b"})
     assert not allow(Constraints(terms=((),)), {"zone": "b"})
+
+
+def test_every_volume_must_allow_the_node_and_goes_by_its_labels_alone():
+    in_a, on_n1 = (Requirement("zone", "In", ("a",)),), (Requirement("metadata.name", "In", ("n1",), field=True),)
+    assert allow(Constraints(volumes=((in_a,),)), {"zone": "a"})
+    assert not allow(Constraints(volumes=((in_a,),)), {"zone": "b"})
+    in_b = (Requirement("zone", "In", ("b",)),)
+    assert allow(Constraints(volumes=((in_a, in_b),)), {"zone": "b"})  # one volume, usable in two zones
+    assert not allow(Constraints(volumes=((in_a,), (in_b,))), {"zone": "b"})  # two volumes, one in each
+    assert allow(Constraints(terms=(on_n1,)))
+    assert not allow(Constraints(volumes=((on_n1,),)))  # as with kube-scheduler

@@ -213,8 +213,9 @@ class TestChange:
                 "a taint that it does not tolerate must go from one of 1 nodes",
             ),
             ({"unschedulable": True}, Constraints(), "one of 1 cordoned nodes must be uncordoned"),
+            ({}, Constraints(volumes=((),)), "one of 1 nodes must meet the node affinity of its volumes"),
         ],
-        ids=["selector", "affinity", "taint", "cordon"],
+        ids=["selector", "affinity", "taint", "cordon", "volume"],
     )
     def test_who_is_barred_learns_by_what(self, more, constraints, said):
         scene = Scene(node("n1", **more))

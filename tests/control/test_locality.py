@@ -220,6 +220,21 @@ def test_explain_says_what_would_have_to_change():
     ]
 
 
+def test_explain_says_that_control_may_have_computed_another_wait_where_there_is_a_target():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"), pod("large", 1001))
+    found = scene.view()
+    case, why = case_of(found, scene.pods["a"]), found.why
+    *others, last = changes_for(case, why["uid-a"], by_target=True)
+    assert others == changes_for(case, why["uid-a"])
+    assert last == (
+        "its first wait may be another by now, computed by control for locality.target: "
+        "dovetail_locality_wait_in_force_seconds"
+    )
+    large = case_of(found, scene.pods["large"])
+    assert changes_for(large, why["uid-large"], by_target=True) == changes_for(large, why["uid-large"])
+
+
 def test_explain_says_how_near_to_its_input_a_pod_runs():
     scene = Scene(node("n1"), node("n2"), policy=WAITS)
     scene.see(reader("a", "n2", node="n1", gates=()))

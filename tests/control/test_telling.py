@@ -1,10 +1,15 @@
 """Which events pods get: few, once, and only for those that have waited."""
 
+import math
+
+import pytest
+
 from extender.control.observing import MOST_QUEUES, Observer
 from extender.control.reasons import Reason
 from extender.control.rounds import Rounds
 from extender.control.telling import Teller
-from extender.planner import Carried
+from extender.control.waits import Target, Waits
+from extender.planner import Carried, Policy
 from tests.control.scene import Scene, node, pod
 
 NO_ROOM = Reason("no-room", "no room")
@@ -130,15 +135,15 @@ def test_broken_annotations_of_held_pods_are_warned_of_in_the_words_of_serve():
     assert paper.warned == [("a", "broken; placed by its requests")]
 
 
-def observer_of(scene, paper, after=10.0):
+def observer_of(scene, paper, after=10.0, **more):
+    usual = {"rounds": Rounds(scene.backlog, scene.queues, starved_after=120.0), "policy": scene.policy}
     return Observer(
         ledger=scene.ledger,
         backlog=scene.backlog,
-        rounds=Rounds(scene.backlog, scene.queues, starved_after=120.0),
-        policy=scene.policy,
         teller=Teller(paper, after),
         carried=Carried,
         flight_time=lambda: scene.now,
+        **{**usual, **more},
     )
 
 
@@ -164,3 +169,63 @@ def test_only_so_many_queues_are_shown_those_with_most_pods_first():
     observer.look(100.0)
     assert len(observer.seen.shares) == len(observer.seen.oldest) == MOST_QUEUES
     assert f"q{MOST_QUEUES + 4:04}" in observer.seen.shares
+
+
+def test_the_observer_measures_how_fast_room_frees_up_while_pods_wait_for_it():
+    # Two run and a third waits: from 0 to 10 s one ends. Then nobody waits any more: the second end does not count.
+    scene, paper = scene_of(*(pod(f"r{n}", 500, gates=(), node="n1") for n in range(2)), pod("a", 200))
+    seconds = iter([0.0, 0.0, 10.0, 10.0, 20.0, 20.0])
+    observer = observer_of(scene, paper, clock=lambda: next(seconds))
+    observer.look(100.0)
+    scene.end("r0")
+    observer.look(110.0)
+    scene.end("r1")
+    observer.look(120.0)
+    assert (observer.load.freed, observer.load.seconds) == (1, 10.0)
+
+
+def test_a_wait_that_was_computed_is_what_the_observer_and_the_release_loop_plan_by():
+    # n1 is full of 20 pods, which all end from 0 to 10 s while a waits: 2 per second. D = -1 / 1 ln(0.5 / 1.5) = 1.099.
+    scene, paper = scene_of(
+        *(pod(f"r{n}", 50, gates=(), node="n1") for n in range(20)), pod("a", 1000, inputs=(("n1", 1.0),))
+    )
+    seconds, adopted = iter([0.0, 0.0, 10.0, 10.0]), []
+    observer = observer_of(
+        scene,
+        paper,
+        clock=lambda: next(seconds),
+        policy=Policy(locality_waits=(5.0, 3.0), srtf=0.5),
+        rounds=Rounds(scene.backlog, (), starved_after=120.0, levels=["example.com/rack"]),
+        waits=Waits((5.0, 3.0), Target(0.5, 30.0)),
+        plan_by=adopted.append,
+    )
+    observer.look(100.0)
+    assert (adopted, observer.waits_by_level()) == ([], {"node": 5.0, "rack": 3.0})
+    for n in range(20):
+        scene.end(f"r{n}")
+    observer.look(110.0)
+    wait = pytest.approx(math.log(3) / 2)
+    assert observer.waits_by_level() == {"node": wait, "rack": 3.0}
+    assert adopted == [observer.policy]
+    assert observer.policy == Policy(locality_waits=(observer.waits.in_force[0], 3.0), srtf=0.5)
+
+
+def test_a_typical_job_is_remembered_when_it_no_longer_waits():
+    scene, paper = scene_of(pod("a", inputs=(("n1", 1.0), ("n2", 1.0))))
+    observer = observer_of(scene, paper)
+    observer.look(100.0)
+    scene.remove("a")
+    observer.look(110.0)
+    observer.look_away()
+    assert (observer.load.typical.tasks, observer.load.typical.replicas) == (1, 2)
+
+
+def test_what_ends_while_another_replica_acts_is_not_measured():
+    scene, paper = scene_of(pod("r", 1000, gates=(), node="n1"), pod("a", 1000))
+    seconds = iter([0.0, 0.0, 10.0, 10.0])
+    observer = observer_of(scene, paper, clock=lambda: next(seconds))
+    observer.look(100.0)
+    observer.look_away()
+    scene.end("r")
+    observer.look(110.0)
+    assert (observer.load.freed, observer.load.seconds) == (0, 0.0)

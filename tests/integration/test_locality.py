@@ -56,7 +56,8 @@ def bound_within(client, name, seconds):
 
 
 def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(control_plane, client):
-    told = {"locality": LOCALITY, "control": {"heldEventSeconds": 1}}
+    # Nothing ends here, so that no rate is known, and the stated waits hold.
+    told = {"locality": {**LOCALITY, "target": 0.95}, "control": {"heldEventSeconds": 1}}
     with dovetail_on(control_plane) as extender:
         maps = {
             "dovetail": {
@@ -77,6 +78,7 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
             found = asked(control_plane, "explain", "pod", "default/waits")
             assert found["reason"] == {"kind": "locality", "text": WAITING}
             assert found["preferred"] == ["near"]
+            assert "computed by control for locality.target" in found["change"][-1]
             assert {it["name"]: it["level"] for it in found["nodes"]} == {
                 "near": "node",
                 "beside": "rack",

@@ -233,6 +233,12 @@ def test_who_may_read_little_is_told_what(control_plane, client):
         assert "nodes and pods of all namespaces must be readable" in dovetail(
             control_plane, "queues", user=user, status=1
         )
+        assert "through the API server: you may not (403); try --metrics" in dovetail(
+            control_plane, "locality", "--target=0.9", "--from-cluster", user=user, status=1
+        )
+        assert "no pod of dovetail control runs" in dovetail(
+            control_plane, "locality", "--target=0.9", "--from-cluster", status=1
+        )
         found = asked(control_plane, "doctor", f"--extender={extender}", user=user)["findings"]
         unread = {it["text"].split(" ")[0] for it in found if it["check"] == "rights"}
         assert unread >= {"nodes", "pods", "jobs", "deployments", "replicasets", "leases", "configmaps"}

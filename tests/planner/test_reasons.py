@@ -6,7 +6,7 @@ from extender.cluster.waiting import Running
 from extender.planner import Held
 from tests.planner.scenes import cluster, once, tasks
 
-BARRED = "node selector, affinity, taints or cordons"
+BARRED = "node selector, affinity, taints, cordons or volumes"
 
 
 def held(snapshot, waiting, barred=None, now=0.0):

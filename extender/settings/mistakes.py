@@ -1,0 +1,136 @@
+"""What is wrong in a settings document: key by key, value by value, each with what is accepted."""
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+import yaml
+
+from extender.cluster.queues import mistakes_of
+from extender.cluster.resources import IO_DIMENSIONS, io_amounts
+from extender.errors import BadQuantity
+from extender.settings.sections import Rates, Settings
+
+_ACCEPTED = "accepted: "
+
+
+def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterator[str]:
+    """Yield what is wrong in one section, key by key."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
+    if not isinstance(value, dict):
+        yield f"{path}: {_as_yaml(value)}: expected a mapping; accepted: {', '.join(fields)}"
+        return
+    prefix = f"{path}." if path else ""
+    types = get_type_hints(section, include_extras=True)
+    for key, child in value.items():
+        if key in fields:
+            yield from _wrong_value(child, types[fields[key].name], f"{prefix}{key}")
+        else:
+            yield f"{prefix}{key}: {_as_yaml(child)}: there is no such setting; accepted: {', '.join(fields)}"
+    for key in (key for key, field in fields.items() if field.required and key not in value):
+        yield f"{prefix}{key}: missing; accepted: {'a name' if key == 'name' else 'a mapping'}"
+
+
+def _items(of: object) -> type[msgspec.Struct] | None:
+    """Return what a list of sections is of; None for anything else."""
+    item = get_args(of)[0] if get_origin(of) is tuple else None
+    return item if isinstance(item, type) and issubclass(item, msgspec.Struct) else None
+
+
+def _wrong_value(value: object, of: object, path: str) -> Iterator[str]:
+    if isinstance(of, type) and issubclass(of, msgspec.Struct):
+        yield from wrong_in(value, of, path)
+    elif (section := _items(of)) is not None and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from wrong_in(item, section, f"{path}[{number}]")
+    else:
+        try:
+            msgspec.convert(value, of)
+        except msgspec.ValidationError as error:
+            yield f"{path}: {_as_yaml(value)}: {_accepted(of) or _plain(error)}"
+        else:
+            yield from _senseless(value, path)
+
+
+def _senseless(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - whatever the file holds there
+    """Yield what is wrong with a value of the right type: no address, no rate."""
+    try:
+        if path == "server.address":
+            ipaddress.ip_address(value)
+        elif path.endswith("].capacity"):
+            io_amounts(value)
+    except BadQuantity as error:
+        yield f"{path}: {error}"
+    except ValueError:
+        yield f"{path}: {_as_yaml(value)}: accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
+
+
+def _accepted(of: object) -> str:
+    """Return what a setting accepts, for those with words or bounds; empty for the others."""
+    if of == dict[str, str]:
+        return "accepted: a mapping of labels to strings (quote numbers, true and false)"
+    if (section := _items(of)) is not None:
+        keys = ", ".join(f"{field.encode_name}: ..." for field in msgspec.structs.fields(section))
+        return f"accepted: a list of {{{keys}}}"
+    if get_origin(of) is tuple:
+        return _accepted_list(get_args(of)[0])
+    if of == Rates:
+        return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
+    if get_origin(of) is Literal:
+        return f"accepted: {', '.join(get_args(of))}"
+    if get_origin(of) is not Annotated:
+        return ""
+    kind, meta = get_args(of)
+    if kind is str:
+        return "accepted: a string that is not empty"
+    number = "a whole number" if kind is int else "a number"
+    low = f"{meta.ge} to" if meta.ge is not None else f"above {meta.gt}, up to"
+    return f"accepted: {number}, {low} {meta.le if meta.le is not None else f'below {meta.lt}'}"
+
+
+def _accepted_list(item: object) -> str:
+    return f"accepted: a list{' of strings' if item is str else f', each {_accepted(item).removeprefix(_ACCEPTED)}'}"
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    """Return msgspec's "Expected `object`, got `int`" in YAML's words."""
+    text = str(error).partition(" - at ")[0].replace("`", "")
+    for theirs, ours in (("object", "a mapping"), ("array", "a list"), ("str", "a string"), ("int", "a whole number")):
+        text = text.replace(theirs, ours)
+    return text[0].lower() + text[1:]
+
+
+def _as_yaml(value: object) -> str:
+    """Return a value as the file may have stated it, on one line."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("\n...\n").rstrip("\n")
+
+
+def contradictions(found: Settings) -> Iterator[str]:
+    """Yield what is wrong between values that are right by themselves."""
+    yield from (f"queues: {mistake}" for mistake in mistakes_of(found.declared_queues()))
+    lease = found.control.lease
+    if not lease.retry_seconds < lease.renew_seconds < lease.seconds:
+        yield (
+            f"control.lease: retrySeconds {lease.retry_seconds:g}, renewSeconds {lease.renew_seconds:g}, seconds "
+            f"{lease.seconds:g}; accepted: retrySeconds below renewSeconds below seconds"
+        )
+    near = found.locality
+    if len(near.wait_seconds) > len(near.levels) + 1:
+        yield (
+            f"locality.waitSeconds: {len(near.wait_seconds)} waits; accepted: one for the node and one for each of "
+            f"locality.levels, so at most {len(near.levels) + 1}"
+        )
+    if doubled := sorted({level for level in near.levels if near.levels.count(level) > 1}):
+        yield f"locality.levels: {doubled[0]!r} stands twice; accepted: each label once, the smallest groups first"
+    if near.target and not near.wait_seconds:
+        yield (
+            f"locality.target: {near.target:g} without locality.waitSeconds; accepted: with at least one wait, the "
+            "first of which holds until the rate is measured"
+        )
+    if near.target and found.order == "filter":
+        yield (
+            f"locality.target: {near.target:g} with order: filter; accepted: 0, since the extender plans by itself and "
+            "measures nothing; set locality.waitSeconds to what `dovetail locality --from-cluster "
+            f"--target={near.target:g}` says"
+        )

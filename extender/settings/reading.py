@@ -1,0 +1,75 @@
+"""Reading a settings document, once, or not at all: every mistake is named first."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from extender.errors import SettingsError
+from extender.settings.mistakes import contradictions, wrong_in
+from extender.settings.sections import API_VERSION, KIND, Settings
+
+
+def load(path: Path) -> Settings:
+    """Read a settings file. Raises SettingsError, one line per mistake."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise SettingsError(f"{path} cannot be read as YAML: {error}") from None
+    return read(text, str(path))
+
+
+def read(text: str, name: str) -> Settings:
+    """Return the settings that the text of a file states. Raises SettingsError, one line per mistake."""
+    try:
+        document = yaml.load(text, Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{name} cannot be read as YAML: {error}") from None
+    try:
+        return parse(document)
+    except SettingsError as error:
+        raise SettingsError("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from None
+
+
+def parse(document: object) -> Settings:
+    """Return the settings that a YAML document states. Raises SettingsError, one line per mistake."""
+    if not isinstance(document, dict):
+        raise SettingsError(f"{document!r} is not a mapping; accepted: apiVersion: {API_VERSION}, kind: {KIND}, ...")
+    missing = [
+        f"{key}: missing; accepted: {accepted}"
+        for key, accepted in (("apiVersion", API_VERSION), ("kind", KIND))
+        if key not in document
+    ]
+    mistakes = missing + list(wrong_in(document, Settings, ""))
+    if mistakes:
+        raise SettingsError("\n".join(mistakes))
+    found = msgspec.convert(document, Settings)
+    if mistakes := list(contradictions(found)):
+        raise SettingsError("\n".join(mistakes))
+    return found
+
+
+def defaults() -> dict[str, Any]:
+    """Return the default settings as the document that would state them."""
+    built: dict[str, Any] = msgspec.to_builtins(Settings())
+    return built
+
+
+class _NoDuplicates(yaml.SafeLoader):
+    """Refuses a key that stands twice, where YAML would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: list[object] = []
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, "merge keys (<<) are not accepted", key_node.start_mark
+                )
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+            seen.append(key)
+        return super().construct_mapping(node, deep)

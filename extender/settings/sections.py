@@ -1,0 +1,155 @@
+"""What can be set, section by section: types, bounds and defaults."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from extender.cluster.model import CapacityRule
+from extender.cluster.queues import Queue
+from extender.cluster.resources import io_amounts
+
+API_VERSION = "dovetail.dev/v1alpha1"
+KIND = "DovetailConfiguration"
+
+Rates = dict[str, str | int | float]
+_Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+
+
+class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    pass
+
+
+class Server(_Section, frozen=True):
+    """How the extender listens."""
+
+    address: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 10351
+    threads: Annotated[int, msgspec.Meta(ge=1, le=64)] = 8
+    max_body_bytes: Annotated[int, msgspec.Meta(ge=1_024, le=2**31 - 1)] = 64 * 2**20
+    keep_alive_seconds: Annotated[int, msgspec.Meta(ge=91, le=86_400)] = 120
+    drain_seconds: Annotated[float, msgspec.Meta(ge=0, le=300)] = 5.0
+
+
+class PlacementSettings(_Section, frozen=True):
+    """How nodes are ranked, and how pods count whose node is not known yet."""
+
+    rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio"] = "cosine"
+    shape_step: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
+    in_flight_seconds: _Seconds = 15.0
+    wait_milliseconds: Annotated[int, msgspec.Meta(ge=0, le=4_000)] = 500
+
+
+class CapacitySetting(_Section, frozen=True):
+    """Disk and network rates of the nodes that carry these labels and no annotation."""
+
+    node_selector: dict[str, str]
+    capacity: Rates
+
+
+class ClusterSettings(_Section, frozen=True):
+    """What is known of the cluster beside what it says itself."""
+
+    capacities: tuple[CapacitySetting, ...] = ()
+    stale_seconds: _Seconds = 60.0
+
+
+class LeaseSettings(_Section, frozen=True):
+    """By which one replica of `dovetail control` leads; another takes over `seconds` after the last renewal."""
+
+    name: str = "dovetail-control"
+    namespace: str = "dovetail-system"
+    seconds: Annotated[float, msgspec.Meta(ge=1, le=3_600)] = 15.0
+    renew_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600)] = 10.0
+    retry_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600)] = 2.0
+
+
+class ControlSettings(_Section, frozen=True):
+    """How held pods are released. `scale_up_after_seconds` 0: never."""
+
+    schedulers: tuple[str, ...] = ("dovetail",)
+    plan_milliseconds: Annotated[int, msgspec.Meta(ge=1, le=60_000)] = 50
+    plan_seconds: Annotated[float, msgspec.Meta(gt=0, le=600)] = 3.0
+    unbound_pods: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
+    writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+    assume_seconds: _Seconds = 15.0
+    scale_up_after_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    held_event_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 10.0
+    lease: LeaseSettings = LeaseSettings()
+
+
+class PolicySettings(_Section, frozen=True):
+    """Whose turn it is (planner.Policy)."""
+
+    rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio", "ffd-prod", "ffd-sum"] = "dot"
+    srtf: Annotated[float, msgspec.Meta(ge=0, le=1_000)] = 1.0
+    sharing: Literal["drf", "slots", "deficit"] = "drf"
+    fairness: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.25
+    barrier: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.9
+    starved_after_seconds: _Seconds = 120.0
+    reservable: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.05
+
+
+class LocalitySettings(_Section, frozen=True):
+    """How long a job is passed over until it may start farther from its input (Delay Scheduling).
+
+    `levels` are labels of nodes, the smallest groups first; `wait_seconds` are for the node itself, then each level.
+    `target`: the part of a job's tasks near their input for which `control` computes the first wait, at most
+    `max_wait_seconds`; 0: it does not. `long_task_seconds` 0: long tasks are not kept apart.
+    """
+
+    levels: tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] = ()
+    wait_seconds: tuple[Annotated[float, msgspec.Meta(ge=0, le=86_400)], ...] = ()
+    target: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    max_wait_seconds: _Seconds = 30.0
+    remote_penalty: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
+    long_task_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
+
+
+class QueueSetting(_Section, frozen=True):
+    """One queue: its weight among its siblings, the part of the cluster it is sure of, and who goes first inside."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
+    minimum_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    policy: Literal["fair", "fifo"] = "fair"
+    parent: str = ""
+
+
+class ReclaimSettings(_Section, frozen=True):
+    """When pods of queues above their share are evicted for one that has been below its own for so long; 0: never."""
+
+    fair_share_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    minimum_share_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    evictions_per_minute: Annotated[float, msgspec.Meta(gt=0, le=6_000)] = 10.0
+
+
+class LogSettings(_Section, frozen=True):
+    """How it logs."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "text"] = "json"
+
+
+class Settings(_Section, frozen=True):
+    """Everything that can be set."""
+
+    api_version: Literal["dovetail.dev/v1alpha1"] = "dovetail.dev/v1alpha1"
+    kind: Literal["DovetailConfiguration"] = "DovetailConfiguration"
+    server: Server = Server()
+    placement: PlacementSettings = PlacementSettings()
+    cluster: ClusterSettings = ClusterSettings()
+    order: Literal["gates", "filter"] = "gates"
+    control: ControlSettings = ControlSettings()
+    policy: PolicySettings = PolicySettings()
+    locality: LocalitySettings = LocalitySettings()
+    queues: tuple[QueueSetting, ...] = ()
+    reclaim: ReclaimSettings = ReclaimSettings()
+    log: LogSettings = LogSettings()
+
+    def capacity_rules(self) -> tuple[CapacityRule, ...]:
+        """Return the capacities by node selector."""
+        return tuple(CapacityRule(it.node_selector, io_amounts(it.capacity)) for it in self.cluster.capacities)
+
+    def declared_queues(self) -> tuple[Queue, ...]:
+        """Return the queues that settings declare."""
+        return tuple(Queue(it.name, it.weight, it.minimum_share, it.policy == "fifo", it.parent) for it in self.queues)

@@ -1,0 +1,42 @@
+"""What the order is made of depends on what may be read."""
+
+import pytest
+
+from extender.adapters.kube import Refused
+from extender.app.ordering import POD_GROUPS, pod_groups_of, volumes_of
+
+CLAIMS, VOLUMES = "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes"
+
+
+class Answers:
+    """An API server that refuses these paths."""
+
+    def __init__(self, **refused):
+        self.refused = refused["refused"]
+
+    def read(self, path, _params):
+        if path in self.refused:
+            raise Refused("refused", self.refused[path])
+        return {}
+
+
+def names(resources):
+    return [it.name for it in resources]
+
+
+def test_claims_and_volumes_are_read_where_both_may_be():
+    assert names(volumes_of(Answers(refused={}))) == ["persistentvolumeclaims", "persistentvolumes"]
+
+
+@pytest.mark.parametrize("path", [CLAIMS, VOLUMES])
+def test_one_without_the_other_is_not_read(path):
+    assert volumes_of(Answers(refused={path: 403})) == []
+
+
+def test_an_order_does_not_end_with_the_watch_of_volumes():
+    assert all(it.optional for it in volumes_of(Answers(refused={})))
+
+
+def test_pod_groups_are_read_of_the_kinds_that_are_there():
+    refused = {POD_GROUPS[0]: 404, POD_GROUPS[2]: 403}
+    assert [it.path for it in pod_groups_of(Answers(refused=refused))] == [POD_GROUPS[1]]
