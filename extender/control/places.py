@@ -5,7 +5,7 @@ those on which its volumes can be used, where not all are. A class whose pods na
 planner, whatever each of them reads (`Blocks`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,9 @@ Volumes = tuple[Terms, ...]
 
 NODE, ANYWHERE = "node", "anywhere"
 
+_PREFERENCES_KEPT = 10
+"""So many preferences more than two for each class are kept, before those that nobody has any more are forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -36,7 +39,9 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    inputs: Mapping[str, Inputs]
+    """What is kept of a class, and of which pods: what each reads, and whether it is held."""
+
+    of: Mapping[str, tuple[Inputs, bool]]
     read: Read
 
 
@@ -76,20 +81,24 @@ class Places:
             return None
         waiting = self._backlog.waiting_pods(of)
         kept = self._kept.get(of)
-        if kept is None or any(kept.inputs.get(pod.uid) != pod.inputs for pod in waiting):
-            kept = self._kept[of] = _Kept({pod.uid: pod.inputs for pod in waiting}, _read(waiting, layout))
-        return _only(kept.read, {pod.uid for pod in waiting})
+        now = {pod.uid: (pod.inputs, pod.held) for pod in waiting}
+        if kept is None or any(kept.of.get(uid) != it for uid, it in now.items()):
+            kept = self._kept[of] = _Kept(now, _read(waiting, layout))
+        return _only(kept.read, now.keys())
 
     def forget_but(self, classes: Sequence[TaskClass]) -> None:
         """Keep nothing but what is known of these classes."""
         self._kept = {of: self._kept[of] for of in classes if of in self._kept}
+        if len(self._preferred) > 2 * len(classes) + _PREFERENCES_KEPT:
+            wanted = {_prefers(of.like) for of in classes}
+            self._preferred = {by: levels for by, levels in self._preferred.items() if by in wanted}
 
     def levels(self, pod: Pod, layout: Layout) -> Counts | None:
         """Return how far each node is from those that the pod's affinity prefers, else from its local volumes [N].
 
         None where there are none, or all nodes are alike. A pod's volumes are known by `Backlog.pod`.
         """
-        by: Preferences | Volumes = pod.prefers or pod.constraints.volumes
+        by = _prefers(pod)
         if pod.inputs or not by:
             return None
         if by not in self._preferred:
@@ -140,6 +149,10 @@ class Places:
         return groups
 
 
+def _prefers(pod: Pod) -> Preferences | Volumes:
+    return pod.prefers or pod.constraints.volumes
+
+
 def words_of(level: str) -> str:
     """Return how people say that a pod starts at this level."""
     return "not near its input" if level == ANYWHERE else f"{level}-local"
@@ -157,7 +170,7 @@ def _read(pods: Sequence[Pod], layout: Layout) -> Read:
     return Read(pods, Blocks(copies, np.ones(len(pods), dtype=np.bool_), len(layout.names)))
 
 
-def _only(read: Read, uids: set[str]) -> Read:
+def _only(read: Read, uids: Collection[str]) -> Read:
     """Return the same with only these pods waiting."""
     if read.blocks is None or len(uids) == len(read.pods):
         return read

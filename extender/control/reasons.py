@@ -49,7 +49,7 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
     for of, line in lines:
         going = set(placed.get(of, ()))
         found.update((uid, IS_PACED) for uid in line if uid in going)
-        if len(going) < len(line) and (reason := classes.reason(of, gangs)) is not None:
+        if not going.issuperset(line) and (reason := classes.reason(of, gangs)) is not None:
             found.update((uid, reason) for uid in line if uid not in going)
     return found
 

@@ -102,7 +102,7 @@ class Rounds:
         self._open: _Open | None = None
         self._allowed: dict[Constraints, Mask] = {}
         self._allowed_for: tuple[Layout, int] | None = None
-        self._running: tuple[float, Running] | None = None
+        self._running: tuple[float, Layout, Running] | None = None
 
     def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
@@ -306,10 +306,12 @@ class Rounds:
 
     def _all_running(self, layout: Layout, now: float) -> Running:
         """Return what runs, for reservations; a few seconds old at most, as it is the dearest thing to ask for."""
-        if self._running is not None and 0 <= now - self._running[0] < _RUNNING_KEPT_SECONDS:
-            return self._running[1]
+        if self._running is not None:
+            then, of, running = self._running
+            if of is layout and 0 <= now - then < _RUNNING_KEPT_SECONDS:  # its rows are of that layout
+                return running
         usual = self._backlog.usual_seconds()
-        running = [
+        there = [
             (
                 layout.rows[node],
                 max((pod.started or now) + it.seconds(usual), now),
@@ -321,12 +323,12 @@ class Rounds:
             if (node := pod.node or "") in layout.rows
         ]
         found = Running(
-            node=np.array([node for node, *_ in running], dtype=np.intp),
-            ends_at=np.array([ends for _, ends, *_ in running], dtype=np.float64),
-            demand=np.array([demand for _, _, demand, _ in running]).reshape(len(running), len(layout.axis)),
-            seconds=np.array([seconds for *_, seconds in running], dtype=np.float64),
+            node=np.array([node for node, *_ in there], dtype=np.intp),
+            ends_at=np.array([ends for _, ends, *_ in there], dtype=np.float64),
+            demand=np.array([demand for _, _, demand, _ in there]).reshape(len(there), len(layout.axis)),
+            seconds=np.array([seconds for *_, seconds in there], dtype=np.float64),
         )
-        self._running = (now, found)
+        self._running = (now, layout, found)
         return found
 
 

@@ -135,8 +135,7 @@ class Course:
 
 def source_of(world: World, row: int, node: int, racks: Rows | None) -> int:
     """Return where a map reads its block: there if it can, else in its rack if it can; the same in any run."""
-    copies = world.backlog.copies[row]
-    return node if node in copies else any_copy(copies, node, racks, np.random.default_rng(row))
+    return any_copy(world.backlog.copies[row], node, racks, np.random.default_rng(row))
 
 
 def _one_of(ends: Ends, place: int) -> Ends:

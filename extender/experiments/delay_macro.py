@@ -10,9 +10,10 @@ import numpy as np
 from extender.experiments.delay_scales import BINS, DelayScale
 from extender.experiments.gains import Seeds
 from extender.experiments.groups import DelayPart, Group, Results, cell, local, makespan, over, plot, rack_local, where
-from extender.experiments.scans import Scans
+from extender.experiments.scans import TASK_SECONDS, Scans
 from extender.experiments.sections import Figure, Listing, Section
 from extender.experiments.trials import FIFO, Measured, Trace, Who
+from extender.policy.locality import rate_of_room, skips_in_all, wait_for
 from extender.sim.yahoo import maps as maps_of
 
 # Facebook's job sizes (5.1, table 2, figures 5 to 8)
@@ -46,10 +47,11 @@ def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower:
             title=title,
             about=f"{where(scale.ec2)}; {len(sizes)} jobs, {scale.gap:g} s apart in the mean; W1 = 5 s; {over(seeds)}.",
             figures=_bin_figures(group, results, name, scale.bins),
-            listings=[Listing(heads, lines)],
+            listings=[Listing(heads, lines), *([_later(group, results, scale, slower)] if slower > 1 else [])],
             notes=(
                 "Job times are means over the jobs of a bin; the last column is the mean of (naive / delay - 1) over "
                 "jobs, as in figure 7.",
+                *((_LATER,) if slower > 1 else ()),
             ),
             plots=[
                 plot(
@@ -65,6 +67,23 @@ def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower:
         )
 
     return DelayPart(f"facebook-{name}", [group], section)
+
+
+_LATER = (
+    "Later: what waiting adds to job times, where being near gains nothing. By 3.5: how long it takes until "
+    "slots beside all the input have freed up, in a full cluster, for a job that is first in turn."
+)
+
+
+def _later(group: Group, results: Results, scale: DelayScale, slower: float) -> Listing:
+    """Return by how much jobs end later with delay scheduling, and what the chances of 3.5 make of it."""
+    nodes, rate = scale.ec2.nodes, rate_of_room(scale.ec2.nodes * scale.ec2.slots, TASK_SECONDS * slower)
+    lines = []
+    for maps, _ in scale.bins:
+        naive, delay = (group.over(results, it, _seconds_of(maps)).mean for it in ("naive", "delay"))
+        expected = wait_for(skips_in_all(tasks=maps, nodes=nodes, replicas=3), rate)
+        lines.append((f"{maps} maps", f"{naive:.1f}", f"{delay:.1f}", f"{delay - naive:.1f}", f"{expected:.1f}"))
+    return Listing(("", "naive s", "delay s", "later s", "by 3.5 s"), lines)
 
 
 def _local_of(maps: int) -> Callable[[Measured], float]:

@@ -32,15 +32,14 @@ _STRICT = {
     "fairness": 0.99,
     "srtf": 0.0,
     "remote_penalty": 0.0,
-    "pass_counts": HEARTBEAT_SECONDS / 100,
     "barrier": 1.0,
     "tail": math.inf,
     "starved_after": math.inf,
 }
-"""Nothing but the order of jobs counts: the fewest slots, or who came first (algorithm 1).
+"""Nothing but the order of jobs counts: the fewest slots, or who came first (algorithm 1)."""
 
-Who is passed over waits until the next report of any machine (algorithm 3), of which there are a hundred in 3 seconds.
-"""
+_BETWEEN_REPORTS = HEARTBEAT_SECONDS / 100
+"""What being passed over counts where nobody reports: as long as until the next of a hundred machines would have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Who:
 
     As in Hadoop it sees slots only, and the machines that report at the time. With `whole` it is as on a real cluster:
     it sees disks and links, and all machines whenever something happens, and orders jobs by its defaults. Without
-    `reports` a slot is offered the moment it frees up.
+    `reports` a slot is offered the moment it frees up; with them, who is passed over waits until the next one.
     """
 
     name: str
@@ -62,7 +61,8 @@ class Who:
         """Return the scheduler."""
         if self.whole:
             return Planner(Policy(locality_waits=self.waits))
-        planner: Scheduler = Planner(Policy(locality_waits=self.waits, **_STRICT))  # type: ignore[arg-type] # checked there
+        counts = math.inf if self.reports else _BETWEEN_REPORTS
+        planner: Scheduler = Planner(Policy(locality_waits=self.waits, pass_counts=counts, **_STRICT))  # type: ignore[arg-type] # checked there
         ordered = InOrder(planner) if self.order == FIFO else planner
         slots = AnySource(CpuAndMemory(ordered), seed)
         return Heartbeats(slots, seconds=HEARTBEAT_SECONDS, seed=seed) if self.reports else slots

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.locality import Locality
+from extender.planner.nearness import level_between
 from extender.planner.plan import Carried
 from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
@@ -334,10 +335,12 @@ class Board:
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
-        level, passed_over = int(not near and source >= 0), 0.0
+        passed_over = 0.0
         if locality is not None:
             passed_over = locality.passed_over(task_class)
             level = locality.start(task_class, node, source, near=near)
+        else:
+            level = 0 if near or source < 0 else level_between(self.waiting.topology, node, source)
         factor = self._remote_factor if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
         last = bool(self.last[task_class])

@@ -69,8 +69,7 @@ class Nearness:
             return int(self._preferred[task_class, node])
         if near or not self._classes.blocks[task_class]:
             return 0
-        same = (self._topology[:, node] == self._topology[:, source]) & (self._topology[:, node] >= 0)
-        return int(same.argmax()) + 1 if same.any() else self.anywhere
+        return level_between(self._topology, node, source)
 
     def levels(self, rows: Rows, nodes: Rows, near: Mask) -> Counts:
         """Return the levels of classes on nodes [rows, nodes]; `near` [rows, nodes] says who would read there."""
@@ -130,6 +129,14 @@ class Nearness:
         """Return how many nodes are at most at this level for the class."""
         row, nodes = np.array([task_class]), np.arange(self._classes.capacity.shape[1])
         return int((self.levels(row, nodes, self._local[row] > 0) <= level).sum())
+
+
+def level_between(topology: Rows | None, node: int, source: int) -> int:
+    """Return how far a node is from another that it reads from: by the smallest group that has both."""
+    if topology is None:
+        return 1
+    same = (topology[:, node] == topology[:, source]) & (topology[:, node] >= 0)
+    return int(same.argmax()) + 1 if same.any() else len(topology) + 1
 
 
 def _long_tasks(waiting: Waiting, nodes: int, long_task: float) -> Counts:

@@ -25,16 +25,18 @@ class Heartbeats:
     """Lets `inner` plan when a machine reports, every `seconds` seconds; who reports when is drawn by `seed`.
 
     There are as many moments in that time as machines, but at most a hundred. Only CPU and memory of the others are
-    hidden: what reads from them still may.
+    hidden: what reads from them still may. Who is passed over at room that stays empty waits until the next report of
+    any machine, with room or without (Delay Scheduling, algorithm 3), and not until this machine reports again.
     """
 
     def __init__(self, inner: Scheduler, *, seconds: float, seed: int) -> None:
         self._inner, self._seconds, self._seed = inner, seconds, seed
         self._phase = np.zeros(0, dtype=np.int64)
         self._last = -1
+        self._passed_over = False
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now on the machines that report now, and when the next of those with room does."""
+        """Return what to start now on the machines that report now, and when the next does whose report counts."""
         self._phase = self._phases(len(snapshot.layout.names))
         phases = int(self._phase.max(initial=0)) + 1
         step = self._seconds / phases
@@ -45,6 +47,9 @@ class Heartbeats:
             reports = self._phase == tick % phases
             plan = self._inner.plan(replace(snapshot, allocated=_full_but(reports, snapshot)), waiting, now)
             left, allocated = _after(plan, waiting, allocated)
+            self._passed_over = plan.again_at < np.inf
+        if self._passed_over:
+            return replace(plan, again_at=(tick + 1) * step)
         rooms = self._phase[_with_room(replace(snapshot, allocated=allocated), left)]
         again = tick + 1 + ((rooms - tick - 1) % phases).min(initial=phases) if len(rooms) else np.inf
         return replace(plan, again_at=float(again * step))

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from extender.cluster.eligibility import Requirement
-from extender.cluster.model import NodeSeen
+from extender.cluster.model import NodeGone, NodeSeen
 from extender.cluster.queues import Queue
 from extender.control.changes import changes_for
 from extender.control.explaining import case_of, explain
@@ -323,3 +323,63 @@ def test_a_pod_far_from_its_input_does_not_take_its_own_nodes_disk():
     scene.see(pod("scan", rates(cpu=100, disk_read=100)))
     scene.step()
     assert scene.nominated()["scan"] == "n2"
+
+
+def test_without_waits_a_start_beyond_the_rack_is_not_called_rack_local():
+    scene = Scene(*racks(n1="r1", n2="r2"), levels=[RACK])
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    assert scene.nominated() == {"a": "n1"}
+    assert scene.levels["a"][0] == "anywhere"
+
+
+def test_what_is_known_of_preferences_that_nobody_has_any_more_is_forgotten():
+    scene = Scene(node("n1"), node("n2", labels={"disk": "ssd"}), policy=WAITS)
+    for number in range(50):
+        prefers = ((number + 1, (Requirement("disk", "In", ("ssd",)),)),)
+        scene.see(pod(f"p{number}", 10, prefers=prefers))
+        scene.step(1.0)
+        scene.bind(f"p{number}")
+        scene.end(f"p{number}")
+    assert (
+        len(scene.releaser.rounds.places._preferred) <= 2 * 1 + 10 + 1
+    )  # of one class, and the last that was asked for
+
+
+def test_long_tasks_are_counted_on_the_nodes_that_there_are():
+    policy = Policy(locality_waits=(5.0,), long_task=600.0)
+    scene = Scene(node("n0"), node("n1"), node("n2"), policy=policy)
+    scene.see(pod("runs", 100, node="n1", gates=(), duration=1000.0), pod("w", 5000, duration=1000.0))
+    scene.step()
+    scene.apply(NodeGone("n0"))
+    scene.see(reader("a", "n1", "n2", cpu=500, duration=1000.0))
+    scene.step(1.0)
+    assert scene.nominated()["a"] == "n2"
+
+
+def test_what_runs_is_of_the_nodes_that_there_are_when_a_task_has_waited_too_long():
+    policy = Policy(starved_after=10.0, reservable=1.0)
+    scene = Scene(node("n0"), node("n1"), node("n2"), policy=policy)
+    scene.see(full("n2"), full("n0"), full("n1"), pod("w", 1000, created=1.0))
+    scene.step()
+    scene.apply(NodeGone("n0"))
+    scene.remove("full-n0")
+    scene.step(1.0)
+    (kept,) = scene.releaser.planner.carried.reserved.values()
+    assert kept in ("n1", "n2")
+
+
+def test_a_pod_that_lost_its_gate_is_woken_when_its_wait_is_over():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS, by_filter=True)
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    scene.change("a", gates=(), unschedulable=True)
+    scene.step(0.1)
+    scene.step(5.0)
+    assert scene.told_to("wake") == [("wake", "a")]
+
+
+def test_a_held_pod_has_a_reason_though_pods_of_its_class_without_a_gate_are_placed():
+    scene = Scene(node("n1"), policy=WAITS, by_filter=True)
+    scene.see(reader("u", "n1", job="scan", gates=()), reader("h", "n1", job="scan"))
+    assert "h" in scene.why()

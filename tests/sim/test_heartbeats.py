@@ -2,7 +2,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.planner import Planner, Policy
+from extender.planner import Assignments, Plan, Planner, Policy
 from extender.sim.any_source import AnySource
 from extender.sim.engine import Settings, run
 from extender.sim.heartbeats import Heartbeats
@@ -49,6 +49,36 @@ def test_between_reports_nothing_is_planned_but_the_next_report_of_room_is_asked
     assert sees.seen == [(plan.again_at, [3])]
 
 
+def test_who_is_passed_over_waits_until_the_next_report_of_any_machine_and_not_until_the_same_reports_again():
+    # Four machines, a report each second; only one has room, and it is far from the block. It takes the task after two
+    # seconds of waiting, of which each of its reports, four seconds apart, counts one: at its third.
+    planner = Planner(Policy(locality_waits=(2.0,)))
+    beats = Heartbeats(planner, seconds=4.0, seed=1)
+    snapshot = cluster(*[machine(1, 1)] * 4, allocated=[row()] + [machine(1, 1)] * 3)
+    waits = waiting(Class(1, row(cpu=1), inputs=blocks(4, [3])))
+    first = beats.plan(snapshot, waits, 0.5).again_at
+    now, starts = first, []
+    while not starts:
+        plan = beats.plan(snapshot, waits, now)
+        starts = where(plan, 0)
+        assert starts or plan.again_at > now
+        begun, now = now, plan.again_at
+    assert starts == [0]
+    assert begun == first + 8.0
+
+
+def test_a_report_that_ends_a_wait_is_asked_for_though_something_happens_before_it():
+    planner = Planner(Policy(locality_waits=(9.0,)))
+    beats = Heartbeats(planner, seconds=4.0, seed=1)
+    snapshot = cluster(*[machine(1, 1)] * 4, allocated=[row()] + [machine(1, 1)] * 3)
+    waits = waiting(Class(1, row(cpu=1), inputs=blocks(4, [3])))
+    reports = beats.plan(snapshot, waits, 0.5).again_at
+    assert beats.plan(snapshot, waits, reports).again_at == reports + 1.0
+    assert beats.plan(snapshot, waits, reports + 0.5).again_at == reports + 1.0
+    assert beats.plan(snapshot, waits, reports + 1.0).again_at == reports + 4.0
+    assert planner.carried.locality["job0"].seconds == 1.0
+
+
 def test_in_one_line_the_first_job_goes_first_and_a_later_one_takes_what_it_cannot_use():
     ordered = InOrder(Planner(Policy()))
     waits = waiting(Class(1, row(cpu=2), job=0), Class(2, row(cpu=1), job=1))
@@ -65,6 +95,58 @@ def test_who_reads_from_elsewhere_reads_from_a_copy_in_its_rack():
     plan = AnySource(Planner(Policy()), seed=3).plan(snapshot, near, 0.0)
     assert where(plan, 0) == [2]
     assert plan.assignments.source.tolist() == [3]
+
+
+def room_on(count, *nodes):
+    """Return a cluster of so many machines, of which these have a CPU free."""
+    full = [machine(1, 1)[:2].tolist() + [0] * 4] * count
+    for node in nodes:
+        full[node] = [0.0] * 6
+    return cluster(*[machine(1, 1)] * count, allocated=full)
+
+
+def test_who_reads_from_elsewhere_reads_the_first_block_that_waits():
+    # nothing is near m3; m0 is the first machine with a block, but of the last one
+    waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [1, 2], [0, 1])))
+    plan = AnySource(Planner(Policy()), seed=3).plan(room_on(4, 3), waits, 0.0)
+    assert plan.assignments.task.tolist() == [0]
+    assert plan.assignments.source[0] in (1, 2)
+
+
+def test_who_reads_from_elsewhere_leaves_what_starts_beside_its_block():
+    # m3 has the first block itself: what starts on m2 reads the second
+    waits = waiting(Class(3, row(cpu=1), inputs=blocks(4, [3, 1], [1, -1], [0, -1])))
+    chosen = AnySource(Planner(Policy()), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
+    found = {node: (task, source) for node, task, source in zip(chosen.node, chosen.task, chosen.source, strict=True)}
+    assert found == {3: (0, 3), 2: (1, 1)}
+
+
+def test_who_starts_on_the_rack_of_a_block_reads_one_of_that_rack():
+    # the first block is on no machine of m3's rack; who may not go beyond the rack reads the second from m2
+    waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [0, 1], [1, 2])))
+    waits = replace(waits, topology=np.array([[0, 0, 1, 1]]))
+    chosen = AnySource(Planner(Policy(locality_waits=(0.0, 9.0))), seed=3).plan(room_on(4, 3), waits, 0.0).assignments
+    assert (chosen.task.tolist(), chosen.source.tolist()) == ([1], [2])
+
+
+@dataclass
+class Fixed:
+    """Plans one thing."""
+
+    assignments: Assignments
+
+    def plan(self, snapshot, waits, now):
+        return Plan(self.assignments)
+
+
+def test_no_block_is_read_twice_where_two_racks_want_the_same_one():
+    # m2 was to read the second block, and reads the first; m3 was to, which has no other on its rack
+    waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [0, 1], [0, -1])))
+    waits = replace(waits, topology=np.array([[0, 1, 0, 1]]))
+    planned = Assignments(*(np.array(column) for column in ([0, 0], [2, 3], [1, 0], [0, 1])))
+    chosen = AnySource(Fixed(planned), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
+    assert chosen.task.tolist() == [0, 1]
+    assert chosen.source.tolist() == [0, 0]
 
 
 def scan(name, copies, seconds=10.0, arrives=0.0):
