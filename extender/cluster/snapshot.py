@@ -49,7 +49,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Nominations:
-    """Waiting pods that somebody nominated to a node: they count there against pods of equal or lower priority."""
+    """Waiting pods that somebody nominated to a node: they count there against pods of equal or lower priority.
+
+    One that will read its input from other nodes has a row for each.
+    """
 
     uids: tuple[str, ...]
     rows: Rows
@@ -60,7 +63,7 @@ class Nominations:
         """Return what nominated pods take from a pod of this priority [N, R]; None where there are none."""
         counts = self.priorities >= priority
         if uid in self.uids:
-            counts[self.uids.index(uid)] = False
+            counts[[place for place, other in enumerate(self.uids) if other == uid]] = False
         if not counts.any():
             return None
         load = np.zeros(shape)

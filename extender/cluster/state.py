@@ -366,14 +366,19 @@ class Ledger:
             self._copies.pop(name, None)
 
     def _nominate_all(self) -> Nominations:
+        layout = self._layout
         waiting = [pod for pod in self._nominated.values() if pod.uid not in self._flights]
-        there = [pod for pod in waiting if pod.nominated in self._layout.rows]
-        demand = [self._layout.vector(pod.demand) for pod in there]
+        taking = [
+            (pod, layout.rows[name], layout.vector(amounts))
+            for pod in waiting
+            if pod.nominated in layout.rows
+            for name, amounts in taken(pod, pod.nominated or "", layout.rows).items()
+        ]
         return Nominations(
-            uids=tuple(pod.uid for pod in there),
-            rows=read_only(np.array([self._layout.rows[pod.nominated or ""] for pod in there], dtype=np.intp)),
-            priorities=read_only(np.array([pod.priority for pod in there], dtype=np.int64)),
-            demand=read_only(np.array(demand).reshape(len(there), len(self._layout.axis))),
+            uids=tuple(pod.uid for pod, _, _ in taking),
+            rows=read_only(np.array([row for _, row, _ in taking], dtype=np.intp)),
+            priorities=read_only(np.array([pod.priority for pod, _, _ in taking], dtype=np.int64)),
+            demand=read_only(np.array([demand for _, _, demand in taking]).reshape(len(taking), len(layout.axis))),
         )
 
 

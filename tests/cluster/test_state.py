@@ -578,6 +578,15 @@ def test_a_pod_in_flight_to_one_node_counts_where_it_will_read():
     assert snapshot.in_flight[:, snapshot.layout.columns["network-out"]].tolist() == [90.0, 0.0, 0.0]
 
 
+def test_a_nominated_pod_counts_where_it_will_read_but_not_against_itself():
+    filled = ledger(NodesListed([node(name) for name in NODES]), PodSeen(reads("p", "a", "b", nominated="c")))
+    snapshot = filled.snapshot(0)
+    load = snapshot.nominations.load(snapshot.allocated.shape, priority=0, uid="other")
+    assert load[:, snapshot.layout.columns["disk-read"]].tolist() == [45.0, 45.0, 0.0]
+    assert load[:, snapshot.layout.columns["network-in"]].tolist() == [0.0, 0.0, 90.0]
+    assert snapshot.nominations.load(snapshot.allocated.shape, priority=0, uid="p") is None
+
+
 NODE_CHANGES = st.lists(st.tuples(st.sampled_from(NODES), st.booleans(), st.booleans()), max_size=8)
 
 
