@@ -47,7 +47,10 @@ class Requirement:
 
     def met(self, name: str, labels: Mapping[str, str]) -> bool:
         """Say whether a node of this name with these labels meets it; an operator that is unknown is never met."""
-        value = (name if self.key == "metadata.name" else None) if self.field else labels.get(self.key)
+        return self.accepts((name if self.key == "metadata.name" else None) if self.field else labels.get(self.key))
+
+    def accepts(self, value: str | None) -> bool:
+        """Say whether a node with this value of its key meets it; None for one that has none."""
         match self.operator:
             case "In":
                 return value is not None and value in self.values
@@ -89,14 +92,18 @@ class Constraints:
 
     def allow(self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         """Say whether a pod with these may go to the node."""
-        hard = [taint for taint in taints if taint.effect in _HARD]
-        if unschedulable:
-            hard.append(Taint(UNSCHEDULABLE_TAINT, "", "NoSchedule"))
-        if not all(any(it.tolerates(taint) for it in self.tolerations) for taint in hard):
+        if not self.tolerates(taints, unschedulable=unschedulable):
             return False
         if not all(labels.get(key) == value for key, value in self.selector):
             return False
         return (self.terms is None or _met(self.terms, name, labels)) and self.volumes_allow(labels)
+
+    def tolerates(self, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
+        """Say whether a pod with these puts up with all hard taints, and with the cordon of a node."""
+        hard = [taint for taint in taints if taint.effect in _HARD]
+        if unschedulable:
+            hard.append(Taint(UNSCHEDULABLE_TAINT, "", "NoSchedule"))
+        return all(any(it.tolerates(taint) for it in self.tolerations) for taint in hard)
 
     def volumes_allow(self, labels: Mapping[str, str]) -> bool:
         """Say whether all volumes can be used on a node with these labels; like kube-scheduler, by nothing else."""

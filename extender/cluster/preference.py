@@ -1,6 +1,6 @@
 """Where a pod would rather run: the nodes that hold its input, else those that its own affinity prefers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -43,16 +43,6 @@ def holders(inputs: Inputs) -> Sequence[str]:
     """Return the nodes that count as having the input: those with at least half as much of it as any."""
     most = max((amount for _, amount in inputs), default=0.0)
     return [node for node, amount in inputs if amount >= _HOLDS_ENOUGH * most]
-
-
-def weight(preferences: Preferences, node: str, labels: Mapping[str, str]) -> int:
-    """Return by how much an affinity prefers a node: the sum of the weights of the terms that it meets."""
-    return sum(much for much, term in preferences if term and all(it.met(node, labels) for it in term))
-
-
-def most_preferred(weights: Collection[int]) -> int | None:
-    """Return the weight that makes a node a preferred one: the greatest; None where all are alike."""
-    return max(weights) if len(set(weights)) > 1 else None
 
 
 def _bytes(node: str, quantity: object) -> float:

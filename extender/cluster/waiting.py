@@ -4,7 +4,7 @@ Cost follows classes, not tasks: a stage of ten thousand equal tasks is one row.
 the simulator from its workload.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -126,7 +126,8 @@ class Waiting:
     all its classes, or none: what of its minimum does not run yet. `preferred` [C, N] says how far each node is from
     what the class reads or prefers: 0 for the nodes themselves, then level by level; alike where it prefers none. It
     counts for classes without `Blocks`. `waits_as` [C] is the name under which a class waits for locality (None: its
-    job's; to be given where a row of `jobs` is a queue).
+    job's; to be given where a row of `jobs` is a queue), `jobs_there` the names of all jobs that are there, whether or
+    not they have something waiting: their waits are kept (None: those of `jobs`).
     """
 
     names: Sequence[str]
@@ -150,3 +151,4 @@ class Waiting:
     level_names: Sequence[str] = ("node", "rack", "zone")
     preferred: Counts | None = None
     waits_as: Sequence[str] | None = None
+    jobs_there: Collection[str] | None = None

@@ -131,10 +131,12 @@ def case_of(found: View, pod: Pod) -> Case:
     """Return a pod's case, with what the order knows of its volumes."""
     pod = found.backlog.pod(pod.uid) or pod
     of = _class_of(found, pod)
-    row = next((row for row, it in enumerate(found.made.classes) if it is of), -1)
+    row = found.made.row(of, pod.uid) if of is not None else None
     layout = found.snapshot.layout
     allowed = found.rounds.allowed(pod, layout)
-    return Case(found, pod, of, row, allowed, room_for(found.snapshot, pod), layout.vector(pod.demand))
+    return Case(
+        found, pod, of, -1 if row is None else row, allowed, room_for(found.snapshot, pod), layout.vector(pod.demand)
+    )
 
 
 def state_of(pod: Pod, *, ours: bool) -> str:

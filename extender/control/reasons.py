@@ -49,8 +49,9 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
     for of, line in lines:
         going = set(placed.get(of, ()))
         found.update((uid, IS_PACED) for uid in line if uid in going)
-        if not going.issuperset(line) and (reason := classes.reason(of, gangs)) is not None:
-            found.update((uid, reason) for uid in line if uid not in going)
+        for uid in line:
+            if uid not in going and (reason := classes.reason(of, uid, gangs)) is not None:
+                found[uid] = reason
     return found
 
 
@@ -72,19 +73,28 @@ class _Classes:
 
     def __init__(self, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> None:
         self._rounds, self._snapshot, self._made, self._plan = rounds, snapshot, made, plan
-        self._row = {id(of): row for row, of in enumerate(made.classes)}
+        self._row = {id(of): row for row, of in enumerate(made.classes) if made.pods[row] is None}
+        self._row_of = {pod.uid: row for row, pods in enumerate(made.pods) for pod in pods or ()}
+        self._said: dict[int, Reason | None] = {}
         self._short = {id(of) for of in made.short}
         self._room: dict[tuple[object, ...], bool] = {}
         self._shares = shares_of(made, snapshot)
         rows = sorted(set(plan.assignments.task_class.tolist()))
         self._going = [made.classes[row] for row in rows]
 
-    def reason(self, of: TaskClass, gangs: Mapping[str, Reason]) -> Reason | None:
-        """Return why those of a class wait that the plan does not place; None where it knew nothing of them yet."""
+    def reason(self, of: TaskClass, uid: str, gangs: Mapping[str, Reason]) -> Reason | None:
+        """Return why a pod of a class waits that the plan does not place; None where it knew nothing of it yet."""
         if id(of) in self._short:
             return gangs[of.like.identity.group]
-        row = self._row.get(id(of))
-        said = None if row is None else self._plan.held.get(row)
+        row = self._row_of.get(uid, self._row.get(id(of)))
+        if row is None:
+            return None
+        if row not in self._said:
+            self._said[row] = self._of_row(of, row)
+        return self._said[row]
+
+    def _of_row(self, of: TaskClass, row: int) -> Reason | None:
+        said = self._plan.held.get(row)
         if said is None:
             return None
         if self._going and said.kind in _WOULD_FIT_OTHERWISE and self._had_room(of):

@@ -127,11 +127,8 @@ class Releaser:
         self._wake(asked, snapshot, now, named)
         taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
-        left = [
-            it
-            for it, row in zip(made.classes, gang.tolist(), strict=True)
-            if row < 0 and id(it) not in taken and it.pods[Stage.READY]
-        ]
+        without = dict.fromkeys(it for it, row in zip(made.classes, gang.tolist(), strict=True) if row < 0)
+        left = [it for it in without if id(it) not in taken and it.pods[Stage.READY]]
         for of in self._outlets.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
         if self.pace.scale_up_after > 0:

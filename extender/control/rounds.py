@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.reading import reading
@@ -19,6 +18,7 @@ from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.control.backlog import Backlog, Job, Stage, TaskClass
 from extender.control.gangs import Gang, gangs_of, group_of
+from extender.control.nodes import Nodes
 from extender.control.places import Places, Read
 from extender.control.tree import QueueTree
 from extender.planner import Plan
@@ -36,7 +36,9 @@ _RUNNING_KEPT_SECONDS = 5.0
 class Round:
     """What one plan is made of; `classes` are the rows of `waiting`, `short` those of gangs that are not all there.
 
-    `pods` are the tasks of each row whose inputs are known, None for the others: there any pod will do.
+    `pods` are those of each row of a class whose pods declare inputs: the planner's tasks where `waiting` has blocks
+    for the row, else they go in their order; None for other classes: there any pod will do. A class whose pods declare
+    inputs has a second row for those of whose nodes none can be used.
     """
 
     waiting: Waiting
@@ -44,10 +46,15 @@ class Round:
     short: Sequence[TaskClass]
     pods: Sequence[Sequence[Pod] | None]
 
-    def task(self, row: int, task: int) -> Pod | None:
-        """Return which pod of a class the planner's task is; None where any will do."""
+    def row(self, of: TaskClass, uid: str) -> int | None:
+        """Return the row of a pod of a class; None where it has none."""
+        rows = (row for row, it in enumerate(self.classes) if it is of)
+        return next((row for row in rows if self.holds(row, uid)), None)
+
+    def holds(self, row: int, uid: str) -> bool:
+        """Say whether a row of its class is also that of this pod."""
         pods = self.pods[row]
-        return None if pods is None or task < 0 else pods[task]
+        return pods is None or any(pod.uid == uid for pod in pods)
 
     def chooses(self, row: int) -> bool:
         """Say whether it makes a difference to a class where it starts."""
@@ -58,7 +65,12 @@ class Round:
 def pods_of(made: Round, plan: Plan) -> list[tuple[int, Pod | None]]:
     """Return the class's row of each assignment in order, and which pod it is for; None where any of the class."""
     rows, tasks = plan.assignments.task_class.tolist(), plan.assignments.task.tolist()
-    return [(row, made.task(row, task)) for row, task in zip(rows, tasks, strict=True)]
+    in_order = {row: iter(pods) for row, pods in enumerate(made.pods) if pods is not None}
+    found: list[tuple[int, Pod | None]] = []
+    for row, task in zip(rows, tasks, strict=True):
+        pods = made.pods[row]
+        found.append((row, None if pods is None else pods[task] if task >= 0 else next(in_order[row])))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +107,12 @@ class Rounds:
     ) -> None:
         """Take which labels of nodes make levels of locality, and whether the planner asks where long tasks run."""
         self.tree = QueueTree(queues)
-        self.places = Places(backlog, levels)
+        self.nodes = Nodes(backlog)
+        self.places = Places(backlog, self.nodes, levels)
         self._long_tasks = long_tasks
         self._backlog = backlog
         self._starved_after = starved_after
         self._open: _Open | None = None
-        self._allowed: dict[Constraints, Mask] = {}
-        self._allowed_for: tuple[Layout, int] | None = None
         self._running: tuple[float, Layout, Running] | None = None
 
     def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
@@ -115,21 +126,22 @@ class Rounds:
             opened = sorted(
                 ((it, count) for it, count in ready if count and id(it) not in left_out), key=lambda pair: pair[0].name
             )
-            classes = [it for it, _ in opened]
+            reads = self._reads(opened, layout)
+            classes = [it for it, _, _ in reads]
             jobs, rows, behind = self._jobs(found, layout)
-            self.places.settle(layout)
             kept = self._kept(classes, layout)
-            reads = self._reads(classes, layout)
             begun = {name for name, gang in gangs.items() if gang.begun}
             since = np.array([self._since(it, begun, now) for it in classes])
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
-                names=[it.name for it in classes],
+                names=[
+                    it.name if read is None or read.blocks is not None else f"{it.name}|away" for it, _, read in reads
+                ],
                 job=np.array([rows[it.job.queue, it.job.name] for it in classes], dtype=np.intp),
-                count=np.array([count for _, count in opened], dtype=np.int64),
+                count=np.array([count for _, count, _ in reads], dtype=np.int64),
                 demand=kept.demand,
                 reading=kept.reading,
-                inputs=[None if it is None else it.blocks for it in reads],
+                inputs=[None if read is None else read.blocks for _, _, read in reads],
                 duration=kept.duration,
                 since=since,
                 finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
@@ -144,18 +156,24 @@ class Rounds:
                 barred=kept.barred,
                 gang=row,
                 gang_least=least,
-                topology=self.places.topology,
+                topology=self.places.topology(layout),
                 level_names=self.places.level_names,
                 preferred=kept.preferred,
                 waits_as=kept.waits_as,
+                jobs_there=[f"{queue}|{name}" for queue, name in self._backlog.jobs],
             )
-            return Round(
-                waiting, classes, short, [None if it is None or it.blocks is None else it.pods for it in reads]
-            )
+            return Round(waiting, classes, short, [None if read is None else read.pods for _, _, read in reads])
 
-    def _reads(self, classes: Sequence[TaskClass], layout: Layout) -> list[Read | None]:
-        self.places.forget_but(classes)
-        return [self.places.read(it, layout) for it in classes]
+    def _reads(
+        self, opened: Sequence[tuple[TaskClass, int]], layout: Layout
+    ) -> list[tuple[TaskClass, int, Read | None]]:
+        """Return the rows: each class and how many of it wait; those that declare inputs by what is known of these."""
+        found: list[tuple[TaskClass, int, Read | None]] = []
+        for of, count in opened:
+            reads = self.places.reads(of, layout)
+            found += [(of, count, None)] if reads is None else [(of, read.waiting, read) for read in reads]
+        self.places.forget_but({of for of, _ in opened})
+        return found
 
     def _of_active_queues(self, classes: Sequence[TaskClass]) -> list[TaskClass]:
         """Leave out queues of which nothing runs and nothing can be released: they take no part of anything."""
@@ -206,15 +224,7 @@ class Rounds:
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
-        key = (layout, self._backlog.nodes_version)
-        if self._allowed_for is None or self._allowed_for[0] is not key[0] or self._allowed_for[1] != key[1]:
-            self._allowed, self._allowed_for = {}, key
-        found = self._allowed.get(pod.constraints)
-        if found is None:
-            nodes = (self._backlog.nodes.get(name) for name in layout.names)
-            found = np.array([node is not None and node.allows(pod.constraints) for node in nodes], dtype=np.bool_)
-            self._allowed[pod.constraints] = found
-        return found
+        return self.nodes.allowed(pod, layout)
 
     def _finished(self, of: TaskClass) -> float:
         """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""

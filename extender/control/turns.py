@@ -8,17 +8,17 @@ refused sleeps until the next event, so an old "no" could be one too many.
 import math
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod, PodGone, PodSeen
-from extender.cluster.snapshot import Layout, Snapshot
+from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.classes import Stage, TaskClass
+from extender.control.plan_places import Place, PlanPlaces
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.unused import Unused
 from extender.planner import Plan, Planner
@@ -44,62 +44,7 @@ _MOST_AT_FIRST, _MOST_AT_LEAST = 1_000, 50
 _AS_TODAY = Standing()
 
 
-class Place(NamedTuple):
-    """A row of a node, and the UID of the pod that it is for, None where any of the class may have it.
-
-    How near to its input that is (empty: no difference), and for how long its job was passed over for that.
-    """
-
-    node: int
-    uid: str | None
-    level: str
-    passed_over: float
-
-
-Key = tuple[int, int, int]
 Mask = NDArray[np.bool_]
-
-
-_ANYWHERE = Place(-1, None, "", 0.0)
-
-
-@dataclass(slots=True)
-class _Places:
-    """What is left of one plan: by class the places, and which pods got which node (-1: any).
-
-    `without` are the names of the classes that it left out, `gangs` those that cannot start whole, `near` those that
-    wait for room near their input; at `again_at`, in seconds since the epoch, such a wait ends.
-    """
-
-    key: Key
-    layout: Layout
-    made_at: float
-    cost: float
-    nodes: dict[TaskClass, list["Place"]]
-    gangs: Collection[TaskClass]
-    without: Collection[str]
-    near: Collection[TaskClass] = ()
-    again_at: float = math.inf
-    given: dict[str, Place] = field(default_factory=dict)
-
-    def give(self, uid: str, of: TaskClass, fits: Mask, *, anywhere: bool) -> Place | None:
-        """Return the place of one pod of a class, where it `fits` [N]; None where there is none.
-
-        With `anywhere`, `_ANYWHERE` where it has a turn, but on nodes that are not among these.
-        """
-        if uid in self.given:
-            place = self.given[uid]
-            return place if place.node < 0 or fits[place.node] else (_ANYWHERE if anywhere else None)
-        left = self.nodes.get(of, [])
-        mine = [place for place in left if place.uid in (None, uid)]
-        found = next((place for place in mine if fits[place.node]), None)
-        if found is not None:
-            left.remove(found)
-            self.given[uid] = found
-        elif mine and anywhere:
-            left.remove(mine[0])
-            self.given[uid] = _ANYWHERE
-        return self.given.get(uid)
 
 
 class Turns:
@@ -123,7 +68,7 @@ class Turns:
         self._plan_seconds, self._flight_time = plan_seconds, flight_time
         self._clock, self._now, self._planned, self._placed = clock, now, planned, placed
         self._lock = threading.Lock()
-        self._places: _Places | None = None
+        self._places: PlanPlaces | None = None
         self._most = _MOST_AT_FIRST
         self._unused = Unused(refused_seconds=2.0, untried_seconds=20.0)
         self._turns: Mapping[str, bool] = {}
@@ -146,24 +91,25 @@ class Turns:
 
     def _answer(self, pod: Pod, of: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         places = self._places
+        levels = partial(self._rounds.places.of_pod, pod, snapshot.layout)
         if places is not None and self._is_young(places, snapshot, of):
-            place = places.give(pod.uid, of, fits, anywhere=False)
+            place = places.give(pod.uid, of, fits, levels, anywhere=False)
             if place is None and self._will_be_woken(places, snapshot):
                 return self._refusal(places, of)
         else:
             place = None
         if place is None:
             places = self._places = self._current(places, snapshot, of)
-            place = places.give(pod.uid, of, fits, anywhere=True)
+            place = places.give(pod.uid, of, fits, levels, anywhere=True)
             if place is None:
                 return self._refusal(places, of)
-        if place.level and pod.uid not in self._passed:
-            self._placed(place.level, place.passed_over)
+        if place.level >= 0 and pod.uid not in self._passed:
+            self._placed(self._rounds.places.level_name(place.level), place.passed_over)
         self._passed.add(pod.uid)
         of.released_at = max(of.released_at, self._now())
         return Standing(node=snapshot.layout.names[place.node]) if place.node >= 0 else _AS_TODAY
 
-    def _refusal(self, places: _Places, of: TaskClass) -> Standing:
+    def _refusal(self, places: PlanPlaces, of: TaskClass) -> Standing:
         if of in places.gangs:
             return Standing(waits=GANG_WAITS)
         return Standing(waits=LOCALITY_WAITS if of in places.near else OTHERS_FIRST)
@@ -192,19 +138,19 @@ class Turns:
 
     # -- the plan
 
-    def _is_young(self, places: _Places, snapshot: Snapshot, of: TaskClass) -> bool:
+    def _is_young(self, places: PlanPlaces, snapshot: Snapshot, of: TaskClass) -> bool:
         """Say whether a plan answers for a class at all, and is not too old to."""
         about = places.layout is snapshot.layout and of.name not in places.without
         age = self._clock() - places.made_at
         young = age <= max(self._plan_seconds, places.cost / _PLANNING_PART)
         return about and young and self._now() < places.again_at
 
-    def _will_be_woken(self, places: _Places, snapshot: Snapshot) -> bool:
+    def _will_be_woken(self, places: PlanPlaces, snapshot: Snapshot) -> bool:
         """Say whether an old plan's no does no harm: plans take long, and a binding that is under way wakes all."""
         long = places.cost > _PLANNING_PART * self._plan_seconds
         return long and snapshot.flights > 0 and self._clock() - places.made_at <= places.cost / _PLANNING_PART
 
-    def _current(self, places: _Places | None, snapshot: Snapshot, of: TaskClass) -> _Places:
+    def _current(self, places: PlanPlaces | None, snapshot: Snapshot, of: TaskClass) -> PlanPlaces:
         key = (snapshot.version, self._backlog.changes, self._backlog.nodes_version)
         if places is not None and places.key == key and self._is_young(places, snapshot, of):
             return places
@@ -221,7 +167,7 @@ class Turns:
         self._pace(took, len(plan.assignments) if plan is not None else 0)
         self._planned(took)
         near, again_at = (_waiting_near(made, plan), plan.again_at) if plan is not None else ((), math.inf)
-        return _Places(
+        return PlanPlaces(
             key, snapshot.layout, begun, took, nodes, _gangs_that_wait(made, nodes), out, near=near, again_at=again_at
         )
 
@@ -236,8 +182,8 @@ class Turns:
         if plan is not None and plan.terms is not None:
             terms = (plan.assignments.node.tolist(), plan.terms.level.tolist(), plan.terms.passed_over.tolist())
             for (row, pod), node, level, passed in zip(pods_of(made, plan), *terms, strict=True):
-                name = self._rounds.places.level_name(level) if made.chooses(row) else ""
-                place = Place(node, pod.uid if pod is not None else None, name, passed)
+                uid = pod.uid if pod is not None else None
+                place = Place(node, uid, level if made.chooses(row) else -1, passed)
                 nodes.setdefault(made.classes[row], []).append(place)
         return nodes
 

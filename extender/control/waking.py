@@ -34,12 +34,14 @@ class Calls:
 
     Events of the cluster wake pods by themselves: for `grace_seconds` after the last one nobody is called, but who has
     waited for `patience_seconds`. A call that brings nothing is repeated after `again_seconds`, doubled each time:
-    filter may have planned otherwise at that moment.
+    filter may have planned otherwise at that moment. The first time after `soon_seconds` where the pod has an input:
+    filter has counted its wait from a moment later.
     """
 
     grace_seconds: float = 0.25
     patience_seconds: float = 1.0
     again_seconds: float = 1.0
+    soon_seconds: float = 0.2
     per_second: float = 50.0
 
 
@@ -95,8 +97,7 @@ class Waker:
                 turn.due = min(quiet, turn.since + self._calls.patience_seconds)
             if turn.due <= now and self._may(now):
                 turn.calls += 1
-                pause = self._calls.again_seconds * 2.0 ** min(turn.calls - 1, 10)
-                turn.due = now + min(pause, _LONGEST_PAUSE_SECONDS)
+                turn.due = now + self._pause(turn.calls, soon=pod.uid in named)
                 self._wake(pod)
 
     def next_due(self) -> float:
@@ -110,6 +111,11 @@ class Waker:
         self._started = {of.name: of.released_at for of in turns}
         untried = {of.name: any(not pod.unschedulable for pod in of.pods[Stage.UNGATED].values()) for of in turns}
         self._unused.note(untried, now)
+
+    def _pause(self, calls: int, *, soon: bool) -> float:
+        if soon and calls == 1:
+            return self._calls.soon_seconds
+        return min(self._calls.again_seconds * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
 
     def _may(self, now: float) -> bool:
         calls = self._calls.per_second

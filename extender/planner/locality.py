@@ -79,10 +79,10 @@ class Locality:
             self.waits.skip(visit.rows[visit.passed], stays=False)
 
     def keep_near(self, task_class: int, nodes: Rows, near: Mask, far: Mask) -> tuple[Mask, Mask]:
-        """Return where one class fits [1, nodes] and may start; if it fits but may not, it is passed over."""
+        """Return where a starved class fits [1, nodes] and may start; if it fits but may not, it is passed over."""
         able = self.nearness.levels(np.array([task_class]), nodes, near) <= self.waits.may[task_class]
         if (near | far).any() and not ((near | far) & able).any():
-            self.waits.skip(np.array([task_class]), stays=False)
+            self.waits.skip(np.array([task_class]), stays=False, starved=True)
         return near & able, far & able
 
     def within(self, task_class: int, node: int) -> Sequence[Mask]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.waiting import Waiting
+from extender.cluster.waiting import Blocks, Inputs, Waiting
 from extender.planner.prepared import Prepared
 
 Counts = NDArray[np.int64]
@@ -125,10 +125,15 @@ class Nearness:
         nearest[rows] = np.where(least < 2**31, least, 0)
         return nearest
 
-    def preferred_nodes(self, task_class: int, level: int) -> int:
-        """Return how many nodes are at most at this level for the class."""
-        row, nodes = np.array([task_class]), np.arange(self._classes.capacity.shape[1])
-        return int((self.levels(row, nodes, self._local[row] > 0) <= level).sum())
+    def preferred_nodes(self, task_class: int, level: int, inputs: Inputs) -> Mask:
+        """Return which nodes are at most at this level [N]: for a class that reads blocks, for the first that waits."""
+        if not isinstance(inputs, Blocks):
+            return np.asarray(self._preferred[task_class] <= level)
+        copies = inputs.copies[inputs.waiting.argmax()]
+        near = np.zeros(self._topology.shape[1], dtype=np.bool_)
+        near[copies[copies >= 0]] = True
+        there = [near, *((group >= 0) & np.isin(group, group[near]) for group in self._topology[:level])]
+        return np.asarray(np.any(there, axis=0))
 
 
 def level_between(topology: Rows | None, node: int, source: int) -> int:

@@ -12,6 +12,7 @@ from extender.planner.prepared import Prepared, prepared
 from extender.planner.priorities import levels
 from extender.planner.reasons import held
 from extender.planner.tuning import DEFICIT, Policy
+from extender.planner.waits import waits_without
 
 
 class Planner:
@@ -70,7 +71,10 @@ def _plan(
         else:
             fill(board, waited, level)
     deficits = dict(zip(waiting.jobs.names, board.turns.deficit.tolist(), strict=True))
-    waits, again_at = board.locality.outcome(now, np.array(board.left) > 0) if board.locality else ({}, np.inf)
+    if board.locality is not None:
+        waits, again_at = board.locality.outcome(now, np.array(board.left) > 0)
+    else:
+        waits, again_at = waits_without((), waiting, carried, now), np.inf
     return Plan(
         assignments=board.taken.assignments(),
         terms=board.taken.terms(),

@@ -70,7 +70,8 @@ def _locality(board: Board, locality: Locality, index: int) -> str:
     """Return what it waits for, and for how long at most: nothing that changes while it waits at one level."""
     waits, nearness, names = locality.waits, locality.nearness, board.waiting.level_names
     level = int(waits.may[index])
-    nodes = nearness.preferred_nodes(index, level)
+    near = nearness.preferred_nodes(index, level, board.waiting.inputs[index])
+    nodes = int((near & board.allowed(np.array([index]), np.arange(len(near)))[0]).sum())
     own = f"{_level_name(names, level)}-local"
     after = waits.until_beyond(index)
     beyond = "anywhere" if level + 1 >= nearness.anywhere else f"{_level_name(names, level + 1)} level"

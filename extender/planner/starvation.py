@@ -18,7 +18,7 @@ def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
 
     Starved are those of `may` [C] that have `waited` [C] for long. None of them leaves disks to shuffles: else each
     could wait for the other for ever. One that has room, but farther from its input than it may start yet, is passed
-    over like any other: nothing is reserved for what could start.
+    over like any other, but from then on its waits pass by the clock: nothing is reserved for what could start.
     """
     board.sources.keeping = False
     empty: Sources | None = None

@@ -28,8 +28,9 @@ class Policy:
     part `small` of all work; infinite prefers none.
     `locality_waits`: for how many seconds a job may be passed over until it starts on the rack of its input, beyond
     that, ... and in the end anywhere (Delay Scheduling); () for no waiting. Being passed over for others counts for at
-    most `pass_counts` seconds; where room stays empty, all time counts. Tasks of at least `long_task` seconds, or of
-    unknown duration, stay away from nodes that run more than the mean number of such; infinite: nobody does.
+    most `pass_counts` seconds (infinite: until the next plan); where room stays empty, all time counts. Tasks of at
+    least `long_task` seconds, or of unknown duration, stay away from nodes that run more than the mean number of such;
+    infinite: nobody does.
     `starved_after` seconds without a start a class gets its next task first, or a node reserved; at most
     `reservable` of all nodes at once.
     """

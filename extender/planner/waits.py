@@ -1,11 +1,11 @@
 """Who waits for a start near its input while a plan is made: Delay Scheduling's algorithm 3, under any order of jobs.
 
 A job's wait grows from plan to plan while it was passed over: room that it could have used in its turn stays empty, or
-others took it; then for a moment only, as it has no such room any more. One that was held back for fairness, or fitted
-nowhere, was not passed over.
+others took it; then for some seconds only, whatever plans come meanwhile: that is one chance. One that was held back
+for fairness, or fitted nowhere, was not passed over.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,12 @@ class Waits:
         self._waits, self._chooses, self._nearest = policy.locality_waits, chooses, nearest
         before = [carried.locality.get(name, LocalityWait()) for name in self.names]
         since = max(0.0, now - carried.planned_at) if carried.locality else 0.0
+        self._others = waits_without(self.names, waiting, carried, now)
         last = len(self._waits)
         self.level: Counts = np.array([min(it.level, last) for it in before], dtype=np.int64)
         self.waited: Floats = np.array([it.seconds + min(since, it.counts) for it in before], dtype=np.float64)
         self.counts: Floats = np.zeros(len(self.names))
+        self._credit: Floats = np.array([_credit(it.counts, since) for it in before], dtype=np.float64)
         self._at_most = policy.pass_counts
         self._whole = np.full(len(names), -1) if waiting.gang is None else waiting.gang
         self._later: dict[int, int] = {}
@@ -48,10 +50,10 @@ class Waits:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that starts from now on; who was passed over has been."""
-        level, waited, later = self.level.copy(), self.waited.copy(), self._later.copy()
+        level, waited, credit, later = self.level.copy(), self.waited.copy(), self._credit.copy(), self._later.copy()
 
         def undo() -> None:
-            self.level[:], self.waited[:], self._later = level, waited, later.copy()
+            self.level[:], self.waited[:], self._credit[:], self._later = level, waited, credit, later.copy()
             self._settle()
 
         return undo
@@ -66,14 +68,21 @@ class Waits:
             return
         if self._whole[task_class] >= 0:
             self._later[name] = min(level, self._later.get(name, level))
-        elif self.level[name] != level or self.waited[name] != 0.0:
+            return
+        self._credit[name] = 0.0
+        if self.level[name] != level or self.waited[name] != 0.0:
             self.level[name], self.waited[name] = level, 0.0
             self._settle()
 
-    def skip(self, classes: Rows, *, stays: bool) -> None:
-        """Take note that these classes were passed over at room that they could have used, and if it `stays` empty."""
-        names = self.of[classes]
-        self.counts[names] = np.maximum(self.counts[names], np.inf if stays else self._at_most)
+    def skip(self, classes: Rows, *, stays: bool, starved: bool = False) -> None:
+        """Take note that these classes were passed over at room that they could have used, and if it `stays` empty.
+
+        If they have `starved`, their waits pass from now on, whether or not another chance comes.
+        """
+        names, seconds = self.of[classes], np.inf if stays else self._at_most
+        if starved and np.isfinite(seconds):
+            seconds = max(seconds, sum(self._waits))
+        self.counts[names] = np.maximum(self.counts[names], seconds)
 
     def again_at(self, now: float, left: Mask) -> float:
         """Return when the first wait ends for which room stays empty, of those with tasks `left` [C]; else infinite."""
@@ -86,10 +95,10 @@ class Waits:
     def carried(self, left: Mask) -> Mapping[str, LocalityWait]:
         """Return what the next plan goes on with; who stands at the beginning is left out."""
         for name, level in self._later.items():
-            self.level[name], self.waited[name] = level, 0.0
-        columns = (self.level.tolist(), self.waited.tolist(), self._still(left).tolist())
+            self.level[name], self.waited[name], self._credit[name] = level, 0.0, 0.0
+        columns = (self.level.tolist(), self.waited.tolist(), np.maximum(self._still(left), self._credit).tolist())
         waits = {name: LocalityWait(*row) for name, *row in zip(self.names, *columns, strict=True)}
-        return {name: wait for name, wait in waits.items() if wait != LocalityWait()}
+        return {**self._others, **{name: wait for name, wait in waits.items() if wait != LocalityWait()}}
 
     def passed_over(self, task_class: int) -> bool:
         """Whether the class waits for locality after this plan."""
@@ -118,6 +127,21 @@ class Waits:
         now = self._now()
         may = np.where(now >= len(self._waits), _ANYWHERE, now)[self.of]
         self.may: Counts = np.where(self._chooses, np.maximum(may, self._nearest), _ANYWHERE)
+
+
+def waits_without(names: Collection[str], waiting: Waiting, carried: Carried, now: float) -> Mapping[str, LocalityWait]:
+    """Return what is carried of jobs that are there, but have nothing in this plan that waits under these names."""
+    if not carried.locality:
+        return {}
+    since = max(0.0, now - carried.planned_at)
+    there = set(waiting.jobs.names if waiting.jobs_there is None else waiting.jobs_there).difference(names)
+    kept = {name: wait for name, wait in carried.locality.items() if name in there}
+    return {name: LocalityWait(it.level, it.seconds + min(since, it.counts)) for name, it in kept.items()}
+
+
+def _credit(counts: float, since: float) -> float:
+    """Return for how long an earlier chance still counts. Where room stays empty, only until the next plan sees it."""
+    return max(counts - since, 0.0) if counts < np.inf else 0.0
 
 
 def _known(names: Sequence[str]) -> tuple[list[str], Rows]:

@@ -1,11 +1,7 @@
 import pytest
 
-from extender.cluster.eligibility import Requirement
-from extender.cluster.preference import declared_input, holders, most_preferred, weight
+from extender.cluster.preference import declared_input, holders
 from extender.errors import BadAnnotation
-
-IN_A = (Requirement("zone", "In", ("a",)),)
-SSD = (Requirement("disk", "Exists"),)
 
 
 def test_an_input_names_nodes_with_bytes_and_those_that_hold_nothing_are_left_out():
@@ -45,16 +41,3 @@ def test_an_input_on_more_nodes_than_are_accepted_is_refused():
 def test_nodes_with_at_least_half_as_much_as_any_count_as_having_the_input():
     assert holders((("a", 100.0), ("b", 50.0), ("c", 49.0))) == ["a", "b"]
     assert holders(()) == []
-
-
-def test_the_weights_of_the_terms_that_a_node_meets_add_up():
-    preferences = ((10, IN_A), (5, SSD), (100, ()))
-    assert weight(preferences, "n", {"zone": "a", "disk": "ssd"}) == 15
-    assert weight(preferences, "n", {"zone": "b", "disk": "ssd"}) == 5
-    assert weight(preferences, "n", {}) == 0
-
-
-def test_where_all_nodes_weigh_alike_none_is_preferred():
-    assert most_preferred([0, 0]) is None
-    assert most_preferred([]) is None
-    assert most_preferred([0, 15, 5]) == 15

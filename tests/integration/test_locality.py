@@ -115,7 +115,7 @@ def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over
         assert "waits for room near its input" in refusal(client, "waits")
         node, took = bound_within(client, "waits", 25)
         assert node == "far"
-        assert sum(WAITS) - 2.0 <= took
+        assert sum(WAITS) - 2.0 <= took <= sum(WAITS) + 4.0
         assert extender.metric("dovetail_placements_total", level="anywhere") == 1
 
 

@@ -1,0 +1,103 @@
+"""Which of many nodes meet what pods ask of them: looked up by the values of labels, not node by node."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.eligibility import Constraints, Requirement, Term, Terms
+from extender.cluster.model import Node
+from extender.cluster.preference import Preferences
+
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_NOBODY: Rows = np.empty(0, dtype=np.intp)
+
+
+class NodeLabels:
+    """Answers about the nodes [N] of one moment; None stands for one of which nothing is known, and allows nobody."""
+
+    def __init__(self, nodes: Sequence[Node | None]) -> None:
+        self._nodes = nodes
+        self._known = np.array([node is not None for node in nodes], dtype=np.bool_)
+        names = ((row, node.name) for row, node in enumerate(nodes) if node is not None)
+        self._rows: Mapping[str | None, Rows] = {name: np.array([row]) for row, name in names}
+        self._by_key: dict[str, Mapping[str | None, Rows]] = {}
+        by_taints = defaultdict(list)
+        for row, node in enumerate(nodes):
+            if node is not None and (node.taints or node.unschedulable):
+                by_taints[node.taints, node.unschedulable].append(row)
+        self._by_taints = {taints: np.array(rows) for taints, rows in by_taints.items()}
+
+    def allow(self, constraints: Constraints) -> Mask:
+        """Return on which nodes a pod with these constraints may go [N] (as `Constraints.allow` says of one)."""
+        found = self._known.copy()
+        for (taints, unschedulable), rows in self._by_taints.items():
+            found[rows] &= constraints.tolerates(taints, unschedulable=unschedulable)
+        for key, value in constraints.selector:
+            found &= self._meets(Requirement(key, "In", (value,)))
+        if constraints.terms is not None:
+            found &= self._meets_one(constraints.terms)
+        return found & self.hold(constraints)
+
+    def hold(self, constraints: Constraints) -> Mask:
+        """Return on which nodes all volumes can be used [N]: by labels alone, as for kube-scheduler."""
+        found = self._known.copy()
+        for terms in constraints.volumes:
+            found &= self._meets_one(terms, by_name=False)
+        return found
+
+    def weights(self, preferences: Preferences) -> Counts:
+        """Return by how much an affinity prefers each node [N]: the weights of the terms that it meets added up."""
+        found = np.zeros(len(self._nodes), dtype=np.int64)
+        for much, term in preferences:
+            if term:
+                found += much * self._meets_all(term)
+        return found
+
+    def _meets_one(self, terms: Terms, *, by_name: bool = True) -> Mask:
+        found = np.zeros(len(self._nodes), dtype=np.bool_)
+        for term in terms:
+            if term:
+                found |= self._meets_all(term, by_name=by_name)
+        return found
+
+    def _meets_all(self, term: Term, *, by_name: bool = True) -> Mask:
+        found = self._known.copy()
+        for requirement in term:
+            found &= self._meets(requirement, by_name=by_name)
+        return found
+
+    def _meets(self, requirement: Requirement, *, by_name: bool = True) -> Mask:
+        if requirement.field and not by_name:
+            return np.full(len(self._nodes), requirement.met("", {}))
+        values = self._values(requirement)
+        asked = requirement.values if requirement.operator == "In" else tuple(values)
+        found = np.zeros(len(self._nodes), dtype=np.bool_)
+        for value in asked:
+            if requirement.accepts(value):
+                found[values.get(value, _NOBODY)] = True
+        return found
+
+    def _values(self, requirement: Requirement) -> Mapping[str | None, Rows]:
+        """Return which nodes have which value; None for none."""
+        if requirement.field:
+            return self._rows if requirement.key == "metadata.name" else {None: self._known.nonzero()[0]}
+        if requirement.key not in self._by_key:
+            rows: dict[str | None, list[int]] = defaultdict(list)
+            for row, node in enumerate(self._nodes):
+                if node is not None:
+                    rows[node.labels.get(requirement.key)].append(row)
+            self._by_key[requirement.key] = {value: np.array(of) for value, of in rows.items()}
+        return self._by_key[requirement.key]
+
+    def groups(self, key: str) -> Rows:
+        """Return in which group by the value of this label each node is [N], -1 for those without it."""
+        found = np.full(len(self._nodes), -1, dtype=np.intp)
+        values = self._values(Requirement(key, "Exists"))
+        for group, value in enumerate(value for value in values if value is not None):
+            found[values[value]] = group
+        return found
