@@ -19,8 +19,8 @@ from extender.cluster.model import Event, NodesListed, Pod, PodSeen
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.cluster.waiting import Waiting
-from extender.control.backlog import Backlog
-from extender.control.rounds import Round
+from extender.control.backlog import Backlog, TaskClass
+from extender.control.rounds import pods_of
 from extender.experiments.cluster_course import source_of
 from extender.experiments.cluster_pods import DOVETAIL, Pods, node_manifests, node_names
 from extender.planner import Assignments, Plan, Planner
@@ -60,9 +60,10 @@ class AsTold:
         seen = self._ledger.snapshot(now)
         made = self._rounds.next(seen.layout, now)
         plan = self._planner.plan(seen, made.waiting, now)
-        chosen = plan.assignments
-        rows = zip(chosen.task_class.tolist(), chosen.node.tolist(), chosen.task.tolist(), strict=True)
-        started = [self._start(world, self._taken(made, row, task, now), node, now) for row, node, task in rows]
+        going = zip(pods_of(made, plan), plan.assignments.node.tolist(), strict=True)
+        started = [
+            self._start(world, self._taken(made.classes[row], pod, now), node, now) for (row, pod), node in going
+        ]
         return Plan(Assignments(*np.array(started, dtype=np.intp).reshape(-1, 4).T), again_at=plan.again_at)
 
     def _there(self) -> World:
@@ -90,12 +91,11 @@ class AsTold:
             pod = self._running.pop(task)
             self._apply(PodSeen(replace(pod, finished=True, resource_version=pod.resource_version + 1)), now)
 
-    def _taken(self, made: Round, row: int, task: int, now: float) -> Pod:
+    def _taken(self, of: TaskClass, named: Pod | None, now: float) -> Pod:
         """Return the pod that goes, as the release loop takes it."""
-        named = made.task(row, task)
-        pod = self._backlog.take(made.classes[row], now, _NEVER, named.uid if named is not None else None)
+        pod = self._backlog.take(of, now, _NEVER, named.uid if named is not None else None)
         if pod is None:
-            raise RuntimeError(f"{made.classes[row].name}: the plan starts a pod that does not wait")
+            raise RuntimeError(f"{of.name}: the plan starts a pod that does not wait")
         return pod
 
     def _start(self, world: World, pod: Pod, node: int, now: float) -> Sequence[int]:
