@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
-from extender.cluster.reading import away, sources
+from extender.cluster.reading import away, sources, taken
 from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot, read_only
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
@@ -100,7 +100,8 @@ def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snaps
     layout, allocated = snapshot.layout, snapshot.allocated.copy()
     for name in victims.keys() & layout.rows.keys():
         for pod in {pod.uid: pod for pod in victims[name] if pod.holds == name}.values():
-            allocated[layout.rows[name]] -= layout.vector(pod.demand)
+            for node, amounts in taken(pod, name, layout.rows).items():
+                allocated[layout.rows[node]] -= layout.vector(amounts)
     return replace(snapshot, allocated=read_only(allocated))
 
 

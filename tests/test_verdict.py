@@ -316,3 +316,15 @@ def test_a_pod_needs_the_disk_where_its_input_is_and_the_network_elsewhere():
     assert found.passed.tolist() == [True, True, False]
     assert found.reasons()[found.short[2]] == "insufficient network-in"
     assert judge(view(nodes), asking(disk_read=50)).passed.tolist() == [True, False, False]
+
+
+def test_a_victim_that_reads_from_another_node_frees_the_network_here_and_the_disk_there():
+    rates = {"disk_read": 100.0, "network_in": 100.0, "network_out": 100.0}
+    reader = replace(held("r", "b", cpu=100, disk_read=80), inputs=(("a", 1.0),), priority=-1)
+    filled = ledger([node("a", **rates), node("b", **rates)], [reader])
+    snapshot = filled.snapshot(0)
+    assert fits_once_gone(snapshot, asking(network_in=50), b=[]) == {"a"}  # b receives 80 of 100
+    assert fits_once_gone(snapshot, asking(network_in=50), b=[reader]) == {"a", "b"}
+    assert fits_once_gone(snapshot, asking(disk_read=50), b=[]) == {"b"}  # a is read at 80 of 100
+    assert fits_once_gone(snapshot, asking(disk_read=50), b=[reader]) == {"a", "b"}
+    assert filled.below(0).tolist() == snapshot.allocated.tolist()

@@ -168,10 +168,9 @@ class Ledger:
                 self._lay_out()
             held = np.zeros(self._layout.capacity.shape)
             for node, uids in self._held.items():
-                row = self._layout.rows.get(node)
-                for uid in uids if row is not None else ():
-                    if self._pods[uid].priority < priority:
-                        held[row] += self._layout.vector(self._pods[uid].demand)
+                for pod in (self._pods[uid] for uid in uids):
+                    if pod.priority < priority:
+                        self._add(held, pod, node, 1.0)
             return held
 
     def preempting(self) -> int:

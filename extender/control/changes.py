@@ -97,11 +97,11 @@ def _more(name: str, value: float) -> str:
 def _too_large(case: Case) -> list[str]:
     """Return what no node that allows it offers, and the most that one does."""
     layout = case.view.snapshot.layout
-    offered = layout.capacity[case.allowed].max(axis=0, initial=0.0)
+    offered, demand = layout.capacity[case.allowed].max(axis=0, initial=0.0), layout.vector(case.pod.demand)
     found = [
-        f"a node with {name} {amount(name, case.demand[d])} must be added (the most is {amount(name, offered[d])} now)"
+        f"a node with {name} {amount(name, demand[d])} must be added (the most is {amount(name, offered[d])} now)"
         for d, name in enumerate(layout.axis)
-        if case.demand[d] > offered[d]
+        if demand[d] > offered[d]
     ]
     return found or ["a node that is large enough in all dimensions at once must be added"]
 

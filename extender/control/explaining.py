@@ -18,7 +18,7 @@ from extender.control.queue_shares import shares_of
 from extender.control.reasons import Reason, line_of, places
 from extender.control.view import View
 from extender.planner import Carried, Plan, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
-from extender.verdict import room_for
+from extender.verdict import demand_on, room_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -135,7 +135,7 @@ def case_of(found: View, pod: Pod) -> Case:
     layout = found.snapshot.layout
     allowed = found.rounds.allowed(pod, layout)
     return Case(
-        found, pod, of, -1 if row is None else row, allowed, room_for(found.snapshot, pod), layout.vector(pod.demand)
+        found, pod, of, -1 if row is None else row, allowed, room_for(found.snapshot, pod), demand_on(layout, pod)
     )
 
 

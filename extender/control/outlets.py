@@ -11,7 +11,7 @@ from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.rounds import Rounds
 from extender.policy.shares import dominant_shares
-from extender.verdict import judge
+from extender.verdict import demand_on, judge
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -68,11 +68,11 @@ class Outlets:
         nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=pod.priority, uid=pod.uid)
         if nominated is not None:
             free = free - nominated
-        return _somewhere(free, layout.vector(pod.demand), allowed)
+        return _somewhere(free, demand_on(layout, pod), allowed)
 
     def _fits_empty(self, snapshot: Snapshot, pod: Pod) -> bool:
         allowed = self._rounds.allowed(pod, snapshot.layout)
-        return _somewhere(snapshot.layout.capacity, snapshot.layout.vector(pod.demand), allowed)
+        return _somewhere(snapshot.layout.capacity, demand_on(snapshot.layout, pod), allowed)
 
     def _within_share(self, snapshot: Snapshot, of: TaskClass) -> bool:
         """Say whether the queue of a class, with one more of it, is at most at its fair share.

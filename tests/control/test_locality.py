@@ -5,7 +5,7 @@ import math
 import pytest
 
 from extender.cluster.eligibility import Requirement
-from extender.cluster.model import NodeGone, NodeSeen
+from extender.cluster.model import Node, NodeGone, NodeSeen
 from extender.cluster.queues import Queue
 from extender.control.changes import changes_for
 from extender.control.explaining import case_of, explain
@@ -240,6 +240,14 @@ def test_explain_says_how_near_to_its_input_a_pod_runs():
     scene.see(reader("a", "n2", node="n1", gates=()))
     found = explain(scene.view(), scene.pods["a"], WAITS, [])
     assert (found.level, found.preferred) == ("anywhere", ["n2"])
+
+
+def test_explain_compares_a_reader_with_what_it_takes_of_each_node():
+    rates = {"cpu": 1000.0, "disk-read": 100.0, "network-in": 50.0, "network-out": 100.0}
+    scene = Scene(Node("n1", rates), Node("n2", rates))
+    scene.see(pod("a", {"cpu": 100.0, "disk-read": 80.0}, inputs=on("n2")))
+    found = explain(scene.view(), scene.pods["a"], Policy(), [])
+    assert {it.name: dict(it.short) for it in found.nodes} == {"n1": {"network-in": 30.0}, "n2": {}}  # 80 of 50
 
 
 class TestByFilter:
