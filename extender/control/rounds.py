@@ -15,14 +15,14 @@ from extender.cluster.queues import Queue
 from extender.cluster.reading import reading
 from extender.cluster.resources import DISK_READ, Amounts
 from extender.cluster.snapshot import Layout
-from extender.cluster.waiting import Jobs, Running, Waiting
-from extender.control.backlog import Backlog, Job, Stage, TaskClass
+from extender.cluster.waiting import Running, Waiting
+from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.gangs import Gang, gangs_of, group_of
+from extender.control.job_rows import JobsOf
 from extender.control.nodes import Nodes
 from extender.control.places import Places, Read
 from extender.control.tree import QueueTree
 from extender.planner import Plan
-from extender.policy.remaining import remaining_work, work_per_task
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -108,6 +108,7 @@ class Rounds:
         """Take which labels of nodes make levels of locality, and whether the planner asks where long tasks run."""
         self.tree = QueueTree(queues)
         self.nodes = Nodes(backlog)
+        self._jobs = JobsOf(backlog, self.tree)
         self.places = Places(backlog, self.nodes, levels)
         self._long_tasks = long_tasks
         self._backlog = backlog
@@ -128,7 +129,7 @@ class Rounds:
             )
             reads = self._reads(opened, layout)
             classes = [it for it, _, _ in reads]
-            jobs, rows, behind = self._jobs(found, layout)
+            jobs = self._jobs.next(found, layout)
             kept = self._kept(classes, layout)
             begun = {name for name, gang in gangs.items() if gang.begun}
             since = np.array([self._since(it, begun, now) for it in classes])
@@ -137,7 +138,7 @@ class Rounds:
                 names=[
                     it.name if read is None or read.blocks is not None else f"{it.name}|away" for it, _, read in reads
                 ],
-                job=np.array([rows[it.job.queue, it.job.name] for it in classes], dtype=np.intp),
+                job=jobs.rows_of(classes),
                 count=np.array([count for _, count, _ in reads], dtype=np.int64),
                 demand=kept.demand,
                 reading=kept.reading,
@@ -145,14 +146,12 @@ class Rounds:
                 duration=kept.duration,
                 since=since,
                 finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
-                jobs=jobs,
+                jobs=jobs.jobs,
                 running=self._all_running(layout, now)
                 if self._long_tasks or (now - since > self._starved_after).any()
                 else None,
                 priority=kept.priority,
-                behind=np.array([behind[it.job.queue, it.job.name] for it in classes], dtype=np.int64)
-                if any(behind.values())
-                else None,
+                behind=jobs.behind_of(classes),
                 barred=kept.barred,
                 gang=row,
                 gang_least=least,
@@ -233,85 +232,6 @@ class Rounds:
         owner = self._backlog.owners.get(of.like.owner)
         return 1.0 - owner.left / owner.total if owner is not None and owner.total else 0.0
 
-    # -- jobs
-
-    def _jobs(
-        self, classes: Sequence[TaskClass], layout: Layout
-    ) -> tuple[Jobs, Mapping[tuple[str, str], int], Mapping[tuple[str, str], int]]:
-        """Return the jobs, the row of each, and how many of its FIFO queue come before it. A FIFO queue is one row."""
-        jobs = sorted({(it.job.queue, it.job.name): it.job for it in classes}.items(), key=lambda pair: pair[0])
-        rows: dict[tuple[str, str], int] = {}
-        names: list[str] = []
-        queue_of: list[str] = []
-        fifo_row: dict[str, int] = {}
-        for key, job in jobs:
-            if self.tree.is_fifo(job.queue):
-                if job.queue not in fifo_row:
-                    fifo_row[job.queue] = len(names)
-                    names.append(f"{job.queue}|")
-                    queue_of.append(job.queue)
-                rows[key] = fifo_row[job.queue]
-            else:
-                rows[key] = len(names)
-                names.append(f"{job.queue}|{job.name}")
-                queue_of.append(job.queue)
-        row = np.array([rows[it.job.queue, it.job.name] for it in classes], dtype=np.intp)
-        demand = np.array([layout.vector(it.like.demand) for it in classes]).reshape(len(classes), len(layout.axis))
-        queue_names, queue, queue_weight = self.tree.shares(queue_of)
-        found = Jobs(
-            names=names,
-            queue=queue,
-            weight=np.ones(len(names)),
-            allocated=self._allocated(classes, row, demand, len(names)),
-            work=self._work(classes, row, demand, layout, len(names)),
-            queue_names=queue_names,
-            queue_weight=queue_weight,
-        )
-        return found, rows, self._behind([job for _, job in jobs])
-
-    def _allocated(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, jobs: int) -> Floats:
-        """Return what jobs hold [J, R], or will once what is released is bound."""
-        counts = np.array([self._backlog.held(it) for it in classes], dtype=np.float64)
-        held = np.zeros((jobs, demand.shape[1]))
-        np.add.at(held, row, demand * counts[:, np.newaxis])
-        return held
-
-    def _work(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, layout: Layout, jobs: int) -> Floats:
-        """Return what each job has left [J]: its pods that have not ended, and those that its owner has yet to make."""
-        usual = self._backlog.usual_seconds()
-        duration = np.array([it.seconds(usual) for it in classes])
-        left = np.array([it.unfinished for it in classes], dtype=np.int64)
-        left += self._not_made_yet(classes)
-        return remaining_work(work_per_task(demand, duration, layout.total), left, row, jobs)
-
-    def _not_made_yet(self, classes: Sequence[TaskClass]) -> Counts:
-        """Return how many pods owners have yet to make [C], counted to the class of theirs that has most pods."""
-        by_owner: dict[str, list[int]] = {}
-        for index, it in enumerate(classes):
-            if it.like.owner in self._backlog.owners:
-                by_owner.setdefault(it.like.owner, []).append(index)
-        missing = np.zeros(len(classes), dtype=np.int64)
-        for uid, indices in by_owner.items():
-            there = sum(classes[index].unfinished for index in indices)
-            most = max(indices, key=lambda index: classes[index].unfinished)
-            missing[most] = max(self._backlog.owners[uid].left - there, 0)
-        return missing
-
-    def _behind(self, jobs: Sequence[Job]) -> Mapping[tuple[str, str], int]:
-        """Return how many jobs of the same FIFO queue are older, by job."""
-        places: dict[tuple[str, str], int] = {(job.queue, job.name): 0 for job in jobs}
-        counts: dict[str, int] = {}
-        for job in sorted(jobs, key=lambda job: (self._arrived(job), job.name)):
-            if self.tree.is_fifo(job.queue) and any(_waits(it) for it in job.classes.values()):
-                places[job.queue, job.name] = counts.get(job.queue, 0)
-                counts[job.queue] = places[job.queue, job.name] + 1
-        return places
-
-    def _arrived(self, job: Job) -> float:
-        """Return when a job came: by its owner, if that is known, as its first pods may be gone."""
-        owners = (self._backlog.owners[uid] for uid in job.owners if uid in self._backlog.owners)
-        return min([job.arrived, *(owner.created for owner in owners if owner.created > 0)])
-
     # -- what runs
 
     def _all_running(self, layout: Layout, now: float) -> Running:
@@ -354,7 +274,3 @@ def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, Gang]) -> tuple
     rows = {name: row for row, name in enumerate(names)}
     row = np.array([rows.get(group_of(it), -1) for it in classes], dtype=np.intp)
     return row, np.array([gangs[name].least for name in names], dtype=np.int64)
-
-
-def _waits(of: TaskClass) -> bool:
-    return bool(of.pods[Stage.READY] or of.pods[Stage.UNGATED])
