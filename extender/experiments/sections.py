@@ -37,7 +37,10 @@ class Figure:
     def row(self) -> Row:
         """Return it as programs read it: the mean of the seeds, their range in the note."""
         digits = _DIGITS.get(self.unit, 2)
-        spread = f"{self.ours.low:.{digits}f} to {self.ours.high:.{digits}f} over {len(self.ours.values)} seeds"
+        seeds = len(self.ours.values)
+        spread = (
+            f"{self.ours.low:.{digits}f} to {self.ours.high:.{digits}f} over {seeds} seeds" if seeds > 1 else "one seed"
+        )
         return Row(
             self.id,
             round(self.ours.mean, max(digits, 2)),
