@@ -11,18 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
+from extender.cluster.preference import holders
 from extender.cluster.reading import away, sources, taken
 from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot, read_only
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
+from extender.policy.locality import penalised, remote_factor
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How nodes are ranked for a pod."""
+    """How nodes are ranked for a pod. `remote_penalty`: the part of its score that a node without its input loses."""
 
     rule: str = "cosine"
     shape_step: float = 0.05
+    remote_penalty: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +122,17 @@ class Ranker:
     def score(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> tuple[Floats, Floats]:
         """Return the rule's score and the fullness of each of these nodes [K].
 
-        What is in flight is left out: it is on one node of many, and would only blur which one is full. All nodes are
-        scored, as picking out scores is cheaper than picking out nodes.
+        A node that does not hold the pod's input loses a part of its score (Tetris, 3.2). What is in flight is left
+        out: it is on one node of many, and would only blur which one is full. All nodes are scored, as picking out
+        scores is cheaper than picking out nodes.
         """
         nodes = self._offered(snapshot.layout)
         free = room(_load(snapshot, pod), nodes)
         scores = RULES[self.placement.rule](snapshot.layout.vector(pod.demand), free, nodes)
+        if there := [snapshot.layout.rows[name] for name in holders(pod.inputs) if name in snapshot.layout.rows]:
+            remote = np.ones(len(scores), dtype=np.bool_)
+            remote[there] = False
+            scores = penalised(scores, remote_factor(remote, penalty=self.placement.remote_penalty))
         return scores[rows], fullness(free, nodes)[rows]
 
     def _offered(self, layout: Layout) -> Offered:

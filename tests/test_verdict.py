@@ -134,6 +134,16 @@ def test_judging_changes_nothing():
     assert (snapshot.allocated.tolist(), snapshot.in_flight.tolist(), snapshot.layout.capacity.tolist()) == before
 
 
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_node_that_holds_the_pods_input_ranks_before_one_that_is_like_it(rule):
+    snapshot = view([node(name, cpu=1000, memory=1000) for name in ("a", "b", "c")])
+    reads = replace(asking(cpu=300, memory=100), inputs=(("b", 100.0), ("c", 10.0), ("gone", 100.0)))
+    scores, _ = Ranker(Placement(rule)).score(snapshot, reads, np.arange(3))
+    assert scores[1] > scores[0] == scores[2]  # c holds less than half of what b does
+    alike, _ = Ranker(Placement(rule, remote_penalty=0.0)).score(snapshot, reads, np.arange(3))
+    assert alike[0] == alike[1] == alike[2]
+
+
 # -- judge, once pods are gone
 
 

@@ -52,7 +52,7 @@ class Service:
             create_app(
                 Verbs(
                     ledger=self._ledger,
-                    ranker=Ranker(Placement(settings.placement.rule, settings.placement.shape_step)),
+                    ranker=Ranker(_placement(settings)),
                     rules=rules,
                     readiness=self._caches,
                     warner=self._recorder,
@@ -149,6 +149,11 @@ class Service:
             cache_age_seconds=self._caches.ages(),
             ready=self._caches.problem() is None,
         )
+
+
+def _placement(settings: Settings) -> Placement:
+    told = settings.placement
+    return Placement(told.rule, told.shape_step, settings.locality.remote_penalty)
 
 
 def serve(settings: Settings, kubeconfig: Path | None) -> None:

@@ -19,7 +19,7 @@ from extender.planner.turns import Turns
 from extender.planner.visit import Visit
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
-from extender.policy.locality import remote_factor
+from extender.policy.locality import penalised, remote_factor
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -268,7 +268,7 @@ class Board:
         aligned = self._rule(visit.takes, np.maximum(free * visit.per_unit, 0.0))
         if visit.factor is None:
             return aligned
-        return np.where(aligned >= 0, aligned * visit.factor, aligned / visit.factor)
+        return penalised(aligned, visit.factor)
 
     def _scores(self, visit: Visit, aligned: Floats) -> Floats:
         """Return alignment - eps x remaining work, eps = m x mean(alignment) / mean(work) (Tetris, 3.3.2).

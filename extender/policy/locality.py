@@ -23,6 +23,11 @@ def remote_factor(remote: NDArray[np.bool_], *, penalty: float) -> Floats:
     return np.where(remote, 1.0 - penalty, 1.0)
 
 
+def penalised(scores: Floats, factor: Floats) -> Floats:
+    """Return scores with the factor of `remote_factor` applied [C]: those below 0 get lower by it, too."""
+    return np.where(scores >= 0, scores * factor, scores / factor)
+
+
 def level_now(level: Counts, waited: Floats, waits: Sequence[float]) -> Counts:
     """Return the farthest level at which each job may start now [J], in 0 .. K (algorithm 3).
 

@@ -130,3 +130,14 @@ def test_without_control_a_wait_ends_at_the_next_event_of_the_cluster(control_pl
         request(client, "PATCH", "/api/v1/nodes/far", labels, content="application/merge-patch+json")
         node, _ = bound_within(client, "waits", 10)
         assert node == "far"
+
+
+def test_a_pod_that_nobody_holds_is_ranked_to_the_node_of_its_input(control_plane, client):
+    names = [f"reads-{number}" for number in range(6)]
+    with dovetail_on(control_plane):
+        for number, name in enumerate(names):
+            pod = reader(name, ("near", "beside", "far")[number % 3], gates=())
+            pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
+            workload.create_pods(client, [pod])
+            bound_within(client, name, 15)
+    assert workload.bound_pods(client) == dict(zip(names, ("near", "beside", "far") * 2, strict=True))
