@@ -135,7 +135,7 @@ def cluster(
     """Run one workload of jobs with stages on a real control plane, stock and with Dovetail, and in the simulator.
 
     Nodes are simulated (KWOK); pods take as long as the simulator says, by where they run and what runs beside them.
-    Takes about twelve minutes a round.
+    Takes about fifteen minutes a round.
     """
     MissingExtra.unless_installed("rich", "trustme", *(("matplotlib",) if report else ()))
     from extender.app.logs import configure_logs
