@@ -21,7 +21,7 @@ def test_the_quick_demo_ends_every_pod_and_dovetail_over_allocates_nothing(pytes
     for group in ("disk", "network"):
         assert rows[f"over_percent.{group}.dovetail"] == 0
         assert rows[f"over_worst.{group}.dovetail"] <= 1
-        assert rows[f"over_worst.{group}.stock"] > 1
+    assert rows["over_worst.network.stock"] > 1  # its 27 network-heavy pods land by chance; the 14 that scan may fit
     assert rows["slowdown_mean.dovetail"] < 1.05
     assert report.read_text().count("<svg") == 5
     assert picture.stat().st_size > 10_000
