@@ -31,9 +31,14 @@ def taken(pod: Pod, node: str, nodes: Collection[str]) -> Mapping[str, Amounts]:
     return {node: away(pod), **_read_from(there, reading(pod))}
 
 
+def besides_reading(pod: Pod) -> Amounts:
+    """Return what the pod takes of its node besides what it reads of its input."""
+    return {name: amount for name, amount in pod.demand.items() if not (name == DISK_READ and pod.inputs)}
+
+
 def away(pod: Pod) -> Amounts:
     """Return what the pod takes of its node when it reads its input from another."""
-    rest = {name: amount for name, amount in pod.demand.items() if name != DISK_READ}
+    rest = besides_reading(pod)
     return {**rest, NETWORK_IN: rest.get(NETWORK_IN, 0.0) + reading(pod)}
 
 

@@ -2,11 +2,12 @@
 
 A pod's preferred places are the nodes of its `dovetail.dev/input`, else those that its node affinity prefers most, else
 the one node of its local volumes. A class whose pods name their inputs is one row for the planner, whatever each of
-them reads (`Blocks`), and another for those of whose nodes none is there.
+them reads (`Blocks`), and others for those that may use none of their nodes: they read from these over the network, or,
+where none is there, who knows where.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +33,19 @@ _KEPT_BESIDES = 10
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Waiting pods of a class: the tasks of `blocks`, in their order; None where nobody's node is there."""
+    """Waiting pods of a class: the tasks of `blocks`, in their order; None where they may use nobody's node.
+
+    Without blocks they read over the network where `afar`, from nodes that are there but not for them to run on.
+    """
 
     pods: Sequence[Pod]
     blocks: Blocks | None
+    afar: bool = False
 
     def only(self, uids: Collection[str]) -> "Read":
         """Return the same with only these pods waiting."""
         if self.blocks is None:
-            return Read([pod for pod in self.pods if pod.uid in uids], None)
+            return replace(self, pods=[pod for pod in self.pods if pod.uid in uids])
         gone = [task for task, pod in enumerate(self.pods) if pod.uid not in uids]
         return Read(self.pods, self.blocks.without(np.array(gone, dtype=np.intp))) if gone else self
 
@@ -48,6 +53,11 @@ class Read:
     def waiting(self) -> int:
         """How many of them wait."""
         return len(self.pods) if self.blocks is None else int(self.blocks.waiting.sum())
+
+    @property
+    def suffix(self) -> str:
+        """What sets their row's name apart from those of the same class that read otherwise."""
+        return "" if self.blocks is not None else "|afar" if self.afar else "|nowhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +144,16 @@ class Places:
     def _read(self, of: TaskClass, pods: Sequence[Pod], layout: Layout) -> Sequence[Read]:
         """Return what pods read; a node where they may not run, or that is too small for them, does not count."""
         usable = self._nodes.usable(of.like, layout)
-        rows = [[layout.rows[name] for name in holders(pod.inputs) if name in layout.rows] for pod in pods]
-        rows = [[row for row in there if usable[row]] for there in rows]
-        near = [task for task, there in enumerate(rows) if there]
+        there = [[layout.rows[name] for name in holders(pod.inputs) if name in layout.rows] for pod in pods]
+        rows = [[row for row in known if usable[row]] for known in there]
+        near = [task for task, found in enumerate(rows) if found]
         copies = np.full((len(near), max((len(rows[task]) for task in near), default=0)), -1, dtype=np.intp)
         for place, task in enumerate(near):
             copies[place, : len(rows[task])] = rows[task]
         blocks = Blocks(copies, np.ones(len(near), dtype=np.bool_), len(layout.names)) if near else None
-        elsewhere = [pod for pod, there in zip(pods, rows, strict=True) if not there]
-        return [Read([pods[task] for task in near], blocks), Read(elsewhere, None)]
+        afar = [pod for pod, known, found in zip(pods, there, rows, strict=True) if known and not found]
+        nowhere = [pod for pod, known in zip(pods, there, strict=True) if not known]
+        return [Read([pods[task] for task in near], blocks), Read(afar, None, afar=True), Read(nowhere, None)]
 
     def _most_preferred(self, pod: Pod, layout: Layout) -> Mask:
         """Return the nodes that a pod prefers most of those that it may use; none where these are all alike."""

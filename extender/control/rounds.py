@@ -6,14 +6,15 @@ nodes there are stay the same objects from round to round: the planner knows by 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
-from extender.cluster.reading import reading
-from extender.cluster.resources import DISK_READ, Amounts
+from extender.cluster.reading import away, besides_reading, reading
+from extender.cluster.resources import Amounts
 from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Running, Waiting
 from extender.control.backlog import Backlog, Stage, TaskClass
@@ -38,7 +39,7 @@ class Round:
 
     `pods` are those of each row of a class whose pods declare inputs: the planner's tasks where `waiting` has blocks
     for the row, else they go in their order; None for other classes: there any pod will do. A class whose pods declare
-    inputs has a second row for those of whose nodes none can be used.
+    inputs has other rows for those that may use none of their nodes (`places.Read`).
     """
 
     waiting: Waiting
@@ -78,6 +79,7 @@ class _Open:
     """What stays as it is while the same classes are open on the same nodes."""
 
     classes: Sequence[TaskClass]
+    names: Sequence[str]
     layout: Layout
     nodes_version: int
     demand: Floats
@@ -88,9 +90,37 @@ class _Open:
     preferred: Counts | None
     waits_as: Sequence[str]
 
-    def suits(self, classes: Sequence[TaskClass], layout: Layout, nodes_version: int) -> bool:
-        same = self.layout is layout and self.nodes_version == nodes_version and len(classes) == len(self.classes)
-        return same and all(ours is theirs for ours, theirs in zip(self.classes, classes, strict=True))
+    def suits(self, rows: Sequence["_Row"], layout: Layout, nodes_version: int) -> bool:
+        same = self.layout is layout and self.nodes_version == nodes_version and len(rows) == len(self.classes)
+        ours = zip(self.classes, self.names, strict=True)
+        return same and all(of is row.of and name == row.name for (of, name), row in zip(ours, rows, strict=False))
+
+
+class _Row(NamedTuple):
+    """A row of the planner's: a class, or those of its pods that `read` alike, and how many of them wait."""
+
+    of: TaskClass
+    waiting: int
+    read: Read | None
+
+    @property
+    def name(self) -> str:
+        return self.of.name if self.read is None else self.of.name + self.read.suffix
+
+    @property
+    def demand(self) -> Amounts:
+        """What a pod takes of its node besides reading its blocks."""
+        pod = self.of.like
+        if self.read is None:
+            return pod.demand
+        if self.read.blocks is not None:
+            return besides_reading(pod)
+        return away(pod) if self.read.afar else pod.demand
+
+    @property
+    def reading(self) -> float:
+        """How fast a pod reads its block, in bytes per second."""
+        return reading(self.of.like) if self.read is not None and self.read.blocks is not None else 0.0
 
 
 class Rounds:
@@ -127,22 +157,20 @@ class Rounds:
             opened = sorted(
                 ((it, count) for it, count in ready if count and id(it) not in left_out), key=lambda pair: pair[0].name
             )
-            reads = self._reads(opened, layout)
-            classes = [it for it, _, _ in reads]
+            rows = self._rows(opened, layout)
+            classes = [it.of for it in rows]
             jobs = self._jobs.next(found, layout)
-            kept = self._kept(classes, layout)
+            kept = self._kept(rows, layout)
             begun = {name for name, gang in gangs.items() if gang.begun}
             since = np.array([self._since(it, begun, now) for it in classes])
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
-                names=[
-                    it.name if read is None or read.blocks is not None else f"{it.name}|away" for it, _, read in reads
-                ],
+                names=kept.names,
                 job=jobs.rows_of(classes),
-                count=np.array([count for _, count, _ in reads], dtype=np.int64),
+                count=np.array([it.waiting for it in rows], dtype=np.int64),
                 demand=kept.demand,
                 reading=kept.reading,
-                inputs=[None if read is None else read.blocks for _, _, read in reads],
+                inputs=[None if it.read is None else it.read.blocks for it in rows],
                 duration=kept.duration,
                 since=since,
                 finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
@@ -161,16 +189,14 @@ class Rounds:
                 waits_as=kept.waits_as,
                 jobs_there=[f"{queue}|{name}" for queue, name in self._backlog.jobs],
             )
-            return Round(waiting, classes, short, [None if read is None else read.pods for _, _, read in reads])
+            return Round(waiting, classes, short, [None if it.read is None else it.read.pods for it in rows])
 
-    def _reads(
-        self, opened: Sequence[tuple[TaskClass, int]], layout: Layout
-    ) -> list[tuple[TaskClass, int, Read | None]]:
+    def _rows(self, opened: Sequence[tuple[TaskClass, int]], layout: Layout) -> list[_Row]:
         """Return the rows: each class and how many of it wait; those that declare inputs by what is known of these."""
-        found: list[tuple[TaskClass, int, Read | None]] = []
+        found: list[_Row] = []
         for of, count in opened:
             reads = self.places.reads(of, layout)
-            found += [(of, count, None)] if reads is None else [(of, read.waiting, read) for read in reads]
+            found += [_Row(of, count, None)] if reads is None else [_Row(of, it.waiting, it) for it in reads]
         self.places.forget_but({of for of, _ in opened})
         return found
 
@@ -187,18 +213,19 @@ class Rounds:
 
     # -- classes
 
-    def _kept(self, classes: Sequence[TaskClass], layout: Layout) -> _Open:
+    def _kept(self, rows: Sequence[_Row], layout: Layout) -> _Open:
         version = self._backlog.nodes_version
-        if self._open is None or not self._open.suits(classes, layout, version):
-            usual = self._backlog.usual_seconds()
+        if self._open is None or not self._open.suits(rows, layout, version):
+            classes, usual = [it.of for it in rows], self._backlog.usual_seconds()
             shape = (len(classes), len(layout.axis))
             priority = np.array([it.like.priority for it in classes], dtype=np.int64)
             self._open = _Open(
                 classes=classes,
+                names=[it.name for it in rows],
                 layout=layout,
                 nodes_version=version,
-                demand=np.array([layout.vector(_besides_reading(it.like)) for it in classes]).reshape(shape),
-                reading=np.array([reading(it.like) for it in classes], dtype=np.float64),
+                demand=np.array([layout.vector(it.demand) for it in rows]).reshape(shape),
+                reading=np.array([it.reading for it in rows], dtype=np.float64),
                 duration=np.array([it.seconds(usual) for it in classes]),
                 priority=priority if len(set(priority.tolist())) > 1 else None,
                 barred=self._barred(classes, layout),
@@ -260,11 +287,6 @@ class Rounds:
         )
         self._running = (now, layout, found)
         return found
-
-
-def _besides_reading(pod: Pod) -> Amounts:
-    """Return what a pod takes of its node besides what it reads of its input."""
-    return {name: amount for name, amount in pod.demand.items() if not (name == DISK_READ and pod.inputs)}
 
 
 def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, Gang]) -> tuple[Rows | None, Counts | None]:

@@ -1,5 +1,6 @@
 """Delay Scheduling on a cluster: whose pods wait for room near their input, for how long, and what they are told."""
 
+import dataclasses
 import math
 
 import pytest
@@ -331,6 +332,32 @@ def test_a_pod_far_from_its_input_does_not_take_its_own_nodes_disk():
     scene.see(pod("scan", rates(cpu=100, disk_read=100)))
     scene.step()
     assert scene.nominated()["scan"] == "n2"
+
+
+def test_a_pod_that_may_not_use_the_node_of_its_input_needs_network_and_no_disk_elsewhere():
+    scene = Scene(dataclasses.replace(disks("n1"), unschedulable=True), disks("n2", link=50), disks("n3", disk=20))
+    scene.see(pod("reads", rates(cpu=100, disk_read=60), inputs=on("n1")))
+    scene.step()
+    assert scene.nominated() == {"reads": "n3"}  # 60 over the network: n2 has 50; n3's disk of 20 does not matter
+
+
+def test_a_pod_whose_inputs_node_is_gone_needs_the_disk_that_it_declares():
+    scene = Scene(disks("n2", link=50), disks("n3", disk=20))
+    scene.see(pod("reads", rates(cpu=100, disk_read=60), inputs=on("n1")))
+    scene.step()
+    assert scene.nominated() == {"reads": "n2"}
+
+
+def test_each_pod_of_a_class_needs_what_its_own_input_takes():
+    scene = Scene(dataclasses.replace(disks("n1"), unschedulable=True), disks("n2", link=50))
+    scan = rates(cpu=100, disk_read=60)
+    scene.see(pod("afar", scan, job="scan", inputs=on("n1")))
+    scene.step()
+    assert scene.released() == []
+    scene.see(pod("nowhere", scan, job="scan", inputs=on("gone")))
+    scene.remove("afar")
+    scene.step()
+    assert scene.nominated() == {"nowhere": "n2"}
 
 
 def test_without_waits_a_start_beyond_the_rack_is_not_called_rack_local():
