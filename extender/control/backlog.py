@@ -5,24 +5,15 @@ server after a restart, but for learned durations and how far stages without an 
 """
 
 import threading
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from extender.cluster.model import (
     Event,
-    Group,
-    GroupGone,
-    GroupSeen,
-    GroupsListed,
     Node,
     NodeGone,
     NodeSeen,
     NodesListed,
-    Owner,
-    OwnerGone,
-    OwnerSeen,
-    OwnersListed,
     Pod,
     PodGone,
     PodSeen,
@@ -31,13 +22,10 @@ from extender.cluster.model import (
 )
 from extender.control.classes import Job, Key, Stage, TaskClass, key_of, name_of, stage_by_filter, stage_of
 from extender.control.volumes import Volumes
+from extender.control.workloads import Workloads
+from extender.control.writes import Writes
 
 __all__ = ["Backlog", "Job", "Key", "Stage", "TaskClass", "key_of", "name_of", "stage_of"]
-
-LONGEST_REST_SECONDS = 60.0
-"""A pod that cannot be written to is tried again after 1, 2, 4 ... at most so many seconds."""
-
-LONGEST_CLAIM_SECONDS = 1_800.0
 
 DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or its like."""
@@ -58,15 +46,11 @@ class Backlog:
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False) -> None:
         self.lock = threading.RLock()
         self.jobs: dict[tuple[str, str], Job] = {}
-        self.owners: dict[str, Owner] = {}
-        self.groups: dict[str, Group] = {}
+        self.workloads = Workloads()
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self._volumes = Volumes()
-        self.releasing: dict[str, float] = {}
-        self.resting: dict[str, float] = {}
-        self._failed: Counter[str] = Counter()
-        self._ended: dict[str, set[str]] = {}
+        self.writes = Writes(self.lock)
         self.changes = 0
         self.left = 0
         self._schedulers = frozenset(schedulers)
@@ -85,7 +69,7 @@ class Backlog:
                     self._see(pod, now)
                 case PodGone(uid):
                     self._lose(uid)
-                    self._forget_ended({uid})
+                    self.workloads.lose(uid)
                 case PodsListed(pods):
                     self._list(pods, now)
                 case NodeSeen(node):
@@ -99,7 +83,7 @@ class Backlog:
                 case event if isinstance(event, VolumeEvent):
                     self._place_again(self._volumes.apply(event), now)
                 case _:
-                    self._take_owner_or_group(event)
+                    self.workloads.apply(event)
                     self.changes += 1
 
     def classes(self) -> list[TaskClass]:
@@ -125,9 +109,9 @@ class Backlog:
         with self.lock:
             ready = of.pods[Stage.READY]
             among = ready if uid is None else [uid] if uid in ready else []
-            pod = next((ready[uid] for uid in among if not self.busy(uid)), None)
+            pod = next((ready[uid] for uid in among if not self.writes.busy(uid)), None)
             if pod is not None:
-                self.releasing[pod.uid] = until
+                self.writes.claimed[pod.uid] = until
                 of.released_at = max(of.released_at, now)
             return pod
 
@@ -135,42 +119,18 @@ class Backlog:
         """Note that a pod is being written to, or was in vain; it is left alone until then, or until news of it."""
         with self.lock:
             if uid in self._known:
-                self.releasing[uid] = until
+                self.writes.claimed[uid] = until
 
     def rest(self, uid: str, now: float) -> None:
-        """Leave a pod alone for a while that could not be written to, longer each time; it is not on its way."""
+        """Leave a pod alone for a while that could not be written to, if it is still there (`Writes.rest`)."""
         with self.lock:
-            self.releasing.pop(uid, None)
             if uid in self._known:
-                self._failed[uid] += 1
-                self.resting[uid] = now + min(2.0 ** (self._failed[uid] - 1), LONGEST_REST_SECONDS)
-
-    def failures(self, uid: str) -> int:
-        """Return how often in a row a pod could not be written to."""
-        return self._failed.get(uid, 0)
-
-    def busy(self, uid: str) -> bool:
-        """Say whether a pod is being written to, or rests."""
-        return uid in self.releasing or uid in self.resting
-
-    def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
-        """Let go of what was taken or claimed until now: no news of it has come.
-
-        So too of what was claimed for `longest` seconds and more from now: the clock was set back.
-        """
-        with self.lock:
-            for of in (self.releasing, self.resting):
-                for uid in [uid for uid, until in of.items() if not now < until <= now + longest]:
-                    del of[uid]
+                self.writes.rest(uid, now)
 
     def is_idle(self, uid: str) -> bool:
         """Say whether a pod waits for its turn and nothing is being done about it."""
         where = self._where.get(uid)
-        return where is not None and where[1] is Stage.READY and not self.busy(uid)
-
-    def ended(self, group: str) -> int:
-        """Return how many pods of a group have ended well and are still there."""
-        return len(self._ended.get(group, ()))
+        return where is not None and where[1] is Stage.READY and not self.writes.busy(uid)
 
     def ready(self, of: TaskClass) -> int:
         """Return how many pods of a class wait for their turn alone."""
@@ -183,19 +143,19 @@ class Backlog:
             waiting = of.pods[stage]
             if not waiting:
                 return 0
-            return len(waiting) - sum(len(waiting.keys() & of.keys()) for of in (self.releasing, self.resting))
+            return len(waiting) - self.writes.count(waiting.keys())
 
     def waiting_pods(self, of: TaskClass) -> list[Pod]:
         """Return the pods of a class that wait for their turn alone, those without a gate first."""
         with self.lock:
             there = (*of.pods[Stage.UNGATED].values(), *of.pods[Stage.READY].values())
-            return [pod for pod in there if not self.busy(pod.uid)]
+            return [pod for pod in there if not self.writes.busy(pod.uid)]
 
     def held(self, of: TaskClass) -> int:
         """Return how many pods of a class have a node, or will as things stand."""
         with self.lock:
             under_way = (Stage.READY, Stage.UNGATED)
-            taken = sum(len(of.pods[stage].keys() & self.releasing.keys()) for stage in under_way)
+            taken = sum(len(of.pods[stage].keys() & self.writes.claimed.keys()) for stage in under_way)
             stuck = sum(pod.unschedulable and pod.nominated is None for pod in of.pods[Stage.PENDING].values())
             return taken - stuck + sum(len(of.pods[stage]) for stage in _HELD)
 
@@ -213,7 +173,7 @@ class Backlog:
     def set_out(self, uids: Collection[str]) -> None:
         """Note that exactly these pods are on their way to a node (for who asks before each plan)."""
         with self.lock:
-            self.releasing = dict.fromkeys(uids, float("inf"))
+            self.writes.claimed = dict.fromkeys(uids, float("inf"))
 
     def schedulable_nodes(self) -> int:
         """Return how many nodes are not cordoned."""
@@ -230,14 +190,8 @@ class Backlog:
 
     # -- pods
 
-    def _forget_ended(self, uids: Collection[str]) -> None:
-        for group, ended in list(self._ended.items()):
-            ended.difference_update(uids)
-            if not ended:
-                del self._ended[group]
-
     def _list(self, pods: Sequence[Pod], now: float) -> None:
-        self._ended.clear()
+        self.workloads.forget_ends()
         for uid in self._known.keys() - {pod.uid for pod in pods}:
             self._lose(uid)
         for pod in sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name)):
@@ -257,11 +211,10 @@ class Backlog:
         if pod.claims:
             pod = self._with_volumes(pod, known)
         if known is not None and (known.gates, known.node) != (pod.gates, pod.node):
-            self._forget_writes(pod.uid)
+            self.writes.forget(pod.uid)
         elif known is not None and known.promised is not None and pod.promised is None:
-            self.releasing.pop(pod.uid, None)
-        if pod.identity.group and pod.finished and not pod.failed:
-            self._ended.setdefault(pod.identity.group, set()).add(pod.uid)
+            self.writes.claimed.pop(pod.uid, None)
+        self.workloads.note_end(pod)
         before = self._where.get(pod.uid)
         if pod.finished or (pod.leaving and pod.node is None):
             if before is not None and pod.finished:
@@ -318,16 +271,11 @@ class Backlog:
             of.ran_seconds, of.timed = of.ran_seconds + seconds, of.timed + 1
             self._ran_seconds, self._timed = self._ran_seconds + seconds, self._timed + 1
 
-    def _forget_writes(self, uid: str) -> None:
-        self.releasing.pop(uid, None)
-        self.resting.pop(uid, None)
-        self._failed.pop(uid, None)
-
     def _lose(self, uid: str) -> None:
         known = self._known.pop(uid, None)
         if known is not None and known.claims:
             self._volumes.leave(known)
-        self._forget_writes(uid)
+        self.writes.forget(uid)
         where = self._where.pop(uid, None)
         if where is not None:
             self.changes += 1
@@ -349,22 +297,3 @@ class Backlog:
         if self.nodes.get(node.name) != node:
             self.nodes[node.name] = node
             self.nodes_version += 1
-
-    def _take_owner_or_group(self, event: Event) -> None:
-        match event:
-            case OwnerSeen(owner):
-                self.owners[owner.uid] = owner
-            case OwnerGone(uid):
-                self.owners.pop(uid, None)
-            case OwnersListed(owners):
-                self.owners = {owner.uid: owner for owner in owners}
-            case GroupSeen(group):
-                self.groups[group.name] = group
-            case GroupGone(group):
-                self.groups.pop(group.name, None)
-            case GroupsListed(source, groups):
-                self._list_groups(source, groups)
-
-    def _list_groups(self, source: str, groups: Iterable[Group]) -> None:
-        others = {name: group for name, group in self.groups.items() if group.source != source}
-        self.groups = {**others, **{group.name: group for group in groups}}

@@ -60,10 +60,10 @@ def _started(
         name = group_of(it)
         if not name:
             continue
-        known = backlog.groups.get(name)
-        least, started = found.get(name, (0, backlog.ended(name)))
+        known = backlog.workloads.groups.get(name)
+        least, started = found.get(name, (0, backlog.workloads.ended(name)))
         started += sum(not pod.leaving for stage in (Stage.RUNNING, Stage.PENDING) for pod in it.pods[stage].values())
-        started += sum(uid in backlog.releasing for uid in it.pods[Stage.READY])
+        started += sum(uid in backlog.writes.claimed for uid in it.pods[Stage.READY])
         started += len(it.pods[Stage.NOMINATED]) if nominated else 0
         found[name] = (max(least, known.least if known is not None else it.like.identity.least), started)
     return found

@@ -93,13 +93,13 @@ class JobsOf:
         """Return how many pods owners have yet to make [C], counted to the class of theirs that has most pods."""
         by_owner: dict[str, list[int]] = {}
         for index, it in enumerate(classes):
-            if it.like.owner in self._backlog.owners:
+            if it.like.owner in self._backlog.workloads.owners:
                 by_owner.setdefault(it.like.owner, []).append(index)
         missing = np.zeros(len(classes), dtype=np.int64)
         for uid, indices in by_owner.items():
             there = sum(classes[index].unfinished for index in indices)
             most = max(indices, key=lambda index: classes[index].unfinished)
-            missing[most] = max(self._backlog.owners[uid].left - there, 0)
+            missing[most] = max(self._backlog.workloads.owners[uid].left - there, 0)
         return missing
 
     def _behind(self, jobs: Sequence[Job]) -> Mapping[tuple[str, str], int]:
@@ -114,7 +114,7 @@ class JobsOf:
 
     def _arrived(self, job: Job) -> float:
         """Return when a job came: by its owner, if that is known, as its first pods may be gone."""
-        owners = (self._backlog.owners[uid] for uid in job.owners if uid in self._backlog.owners)
+        owners = (self._backlog.workloads.owners[uid] for uid in job.owners if uid in self._backlog.workloads.owners)
         return min([job.arrived, *(owner.created for owner in owners if owner.created > 0)])
 
 

@@ -27,9 +27,13 @@ def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> Leftov
     A held pod goes where its node still has room. Not so one that could not be released again and again, even while it
     rests, nor members of a gang that would start in part.
     """
-    nominated = [pod for pod in backlog.at(Stage.NOMINATED) if pod.uid not in backlog.releasing]
-    hopeless = [pod for pod in nominated if backlog.failures(pod.uid) >= _MOST_FAILURES]
-    tried = [pod for pod in nominated if backlog.failures(pod.uid) < _MOST_FAILURES and not backlog.busy(pod.uid)]
+    nominated = [pod for pod in backlog.at(Stage.NOMINATED) if pod.uid not in backlog.writes.claimed]
+    hopeless = [pod for pod in nominated if backlog.writes.failures(pod.uid) >= _MOST_FAILURES]
+    tried = [
+        pod
+        for pod in nominated
+        if backlog.writes.failures(pod.uid) < _MOST_FAILURES and not backlog.writes.busy(pod.uid)
+    ]
     able = [pod for pod in tried if pod.nominated == pod.promised and _fits(backlog, snapshot, pod)]
     partial = partial_gangs(backlog, able)
     complete = [pod for pod in able if pod.identity.group not in partial]
@@ -44,7 +48,7 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> list[Pod]
     And those that kube-scheduler refused: it does not clear them for pods that may not preempt, and the room would be
     kept for ever.
     """
-    pending = (pod for pod in backlog.at(Stage.PENDING) if not backlog.busy(pod.uid) and pod.uid not in flights)
+    pending = (pod for pod in backlog.at(Stage.PENDING) if not backlog.writes.busy(pod.uid) and pod.uid not in flights)
     ours = [pod for pod in pending if pod.promised is not None and pod.nominated == pod.promised]
     return [pod for pod in ours if pod.unschedulable or not _fits(backlog, snapshot, pod)]
 

@@ -103,5 +103,5 @@ def _tasks(backlog: Backlog, of: TaskClass) -> int:
     """Return how many tasks a class has: by what its pods or their owner say, else those seen so far."""
     if of.like.tasks is not None:
         return of.like.tasks
-    owner = backlog.owners.get(of.like.owner)
+    owner = backlog.workloads.owners.get(of.like.owner)
     return owner.total if owner is not None and owner.total else of.unfinished + of.finished

@@ -41,7 +41,7 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
     with backlog.lock:  # held no longer than copying takes: the watches and the release loop want it
         found = {pod.uid: _gated(pod) for pod in backlog.at(Stage.GATED)}
         found.update((pod.uid, IS_RELEASING) for pod in backlog.at(Stage.NOMINATED))
-        claimed = (backlog.pod(uid) for uid in backlog.releasing)
+        claimed = (backlog.pod(uid) for uid in backlog.writes.claimed)
         found.update((pod.uid, IS_RELEASING) for pod in claimed if pod is not None and pod.held)
         lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
         placed = places(backlog, made, plan)
@@ -122,13 +122,13 @@ class _Classes:
 
 def line_of(backlog: Backlog, of: TaskClass) -> list[str]:
     """Return the pods of a class that may be released, in the order in which they will be."""
-    return [uid for uid in of.pods[Stage.READY] if uid not in backlog.releasing]
+    return [uid for uid in of.pods[Stage.READY] if uid not in backlog.writes.claimed]
 
 
 def group_size(backlog: Backlog, group: str) -> tuple[int, int]:
     """Return how many pods a pod group has that have not ended badly, and how many it must start together."""
     members = [it for it in backlog.classes() if it.like.identity.group == group]
-    known = backlog.groups.get(group)
+    known = backlog.workloads.groups.get(group)
     least = known.least if known is not None else max((it.like.identity.least for it in members), default=0)
     return sum(it.unfinished + it.finished for it in members), least
 

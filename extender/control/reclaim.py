@@ -95,7 +95,7 @@ class Reclaimer:
             return 0
         self._allowance.refill(now)
         self._allowance.left += self.moves.tend(now)
-        self.releaser.backlog.expire(now)
+        self.releaser.backlog.writes.expire(now)
         if now < self._look_at:
             return 0
         asked = self._look(now)

@@ -2,7 +2,7 @@
 
 Every step starts from what the watches say, so that it does not matter where the last one, of this process or of its
 predecessor, ended: between nomination and release, before either, or after both. What was written and is not seen yet
-is in flight (`cluster.state`) and claimed (`backlog.releasing`).
+is in flight (`cluster.state`) and claimed (`backlog.writes.claimed`).
 """
 
 import math
@@ -16,11 +16,12 @@ from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control import outlets
-from extender.control.backlog import LONGEST_CLAIM_SECONDS, Backlog, Stage, TaskClass
+from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.leftovers import leftovers
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
+from extender.control.writes import LONGEST_CLAIM_SECONDS
 from extender.planner import Plan, Planner
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
@@ -76,7 +77,7 @@ class Releaser:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
         if not self.leads():
             return 0
-        self.backlog.expire(now, max(2 * self.pace.assume_seconds, LONGEST_CLAIM_SECONDS))
+        self.backlog.writes.expire(now, max(2 * self.pace.assume_seconds, LONGEST_CLAIM_SECONDS))
         for uid in self.ledger.in_flight(self.flight_time()) - self.kept:
             if self.backlog.is_idle(uid):
                 self.ledger.forget(uid)
@@ -85,7 +86,7 @@ class Releaser:
         left_behind = self._tidy_up(snapshot, flights, now)
         for turn in left_behind:
             self._sender.send(turn, now)
-        on_their_way = (flights | self.backlog.releasing.keys()) - self.kept - self.backlog.resting.keys()
+        on_their_way = (flights | self.backlog.writes.claimed.keys()) - self.kept - self.backlog.writes.resting.keys()
         slots = self.pace.unbound_pods - len(on_their_way)
         if slots <= 0 or not self._is_time_to_plan(slots, now):
             return len(left_behind)

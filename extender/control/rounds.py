@@ -256,7 +256,7 @@ class Rounds:
         """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""
         if of.like.tasks is not None:
             return min(of.finished / of.like.tasks, 1.0)
-        owner = self._backlog.owners.get(of.like.owner)
+        owner = self._backlog.workloads.owners.get(of.like.owner)
         return 1.0 - owner.left / owner.total if owner is not None and owner.total else 0.0
 
     # -- what runs

@@ -152,7 +152,7 @@ def fits(free: Floats, demand: Floats) -> Mask:
 def is_gang(backlog: Backlog, of: TaskClass) -> bool:
     """Say whether these pods start together or not at all."""
     identity = of.like.identity
-    known = backlog.groups.get(identity.group)
+    known = backlog.workloads.groups.get(identity.group)
     return bool(identity.group) and (known.least if known is not None else identity.least) > 1
 
 

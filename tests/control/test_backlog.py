@@ -92,9 +92,9 @@ def test_a_taken_pod_is_not_ready_again_until_its_time_is_over_or_there_is_news(
     assert backlog.take(only, 100.0, until=115.0).name == "a"
     assert backlog.take(only, 100.0, until=115.0) is None
     assert backlog.ready(only) == 0
-    backlog.expire(114.9)
+    backlog.writes.expire(114.9)
     assert backlog.ready(only) == 0
-    backlog.expire(115.0)
+    backlog.writes.expire(115.0)
     assert backlog.ready(only) == 1
 
 
@@ -104,9 +104,9 @@ def test_our_own_nomination_coming_back_is_no_news_but_the_gate_going_is(backlog
     backlog.take(*backlog.classes(), 100.0, until=115.0)
     nominated = later(a, nominated="n1", promised="n1")
     see(backlog, nominated)
-    assert "uid-a" in backlog.releasing
+    assert "uid-a" in backlog.writes.claimed
     see(backlog, later(nominated, gates=()))
-    assert backlog.releasing == {}
+    assert backlog.writes.claimed == {}
 
 
 def test_how_long_tasks_run_is_learned_from_their_like_and_else_from_all(backlog):
@@ -129,6 +129,6 @@ def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backl
     backlog.apply(GroupSeen(Group("ns/a", 2, "x")), 0.0)
     backlog.apply(GroupSeen(Group("ns/b", 3, "y")), 0.0)
     backlog.apply(GroupsListed("x", [Group("ns/c", 4, "x")]), 0.0)
-    assert sorted(backlog.groups) == ["ns/b", "ns/c"]
+    assert sorted(backlog.workloads.groups) == ["ns/b", "ns/c"]
     backlog.apply(GroupGone(Group("ns/b", 3, "y")), 0.0)
-    assert sorted(backlog.groups) == ["ns/c"]
+    assert sorted(backlog.workloads.groups) == ["ns/c"]

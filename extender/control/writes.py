@@ -1,0 +1,56 @@
+"""Which pods are being written to, and which rest after a write that failed: both are left alone for a while."""
+
+import threading
+from collections import Counter
+from collections.abc import KeysView
+
+LONGEST_REST_SECONDS = 60.0
+"""A pod that cannot be written to is tried again after 1, 2, 4 ... at most so many seconds."""
+
+LONGEST_CLAIM_SECONDS = 1_800.0
+
+
+class Writes:
+    """`claimed` and `resting` say until when, by UID, in seconds since the epoch. They share the backlog's `lock`."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self.claimed: dict[str, float] = {}
+        self.resting: dict[str, float] = {}
+        self._failed: Counter[str] = Counter()
+        self._lock = lock
+
+    def rest(self, uid: str, now: float) -> None:
+        """Leave a pod alone for a while that could not be written to, longer each time; it is not on its way."""
+        with self._lock:
+            self.claimed.pop(uid, None)
+            self._failed[uid] += 1
+            self.resting[uid] = now + min(2.0 ** (self._failed[uid] - 1), LONGEST_REST_SECONDS)
+
+    def failures(self, uid: str) -> int:
+        """Return how often in a row a pod could not be written to."""
+        return self._failed.get(uid, 0)
+
+    def busy(self, uid: str) -> bool:
+        """Say whether a pod is being written to, or rests."""
+        return uid in self.claimed or uid in self.resting
+
+    def count(self, uids: KeysView[str]) -> int:
+        """Return how many of these pods are busy; none is both written to and at rest."""
+        with self._lock:
+            return len(uids & self.claimed.keys()) + len(uids & self.resting.keys())
+
+    def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
+        """Let go of what was claimed until now: no news of it has come.
+
+        So too of what was claimed for `longest` seconds and more from now: the clock was set back.
+        """
+        with self._lock:
+            for of in (self.claimed, self.resting):
+                for uid in [uid for uid, until in of.items() if not now < until <= now + longest]:
+                    del of[uid]
+
+    def forget(self, uid: str) -> None:
+        """Forget all of a pod: there is news of it, or it is gone."""
+        self.claimed.pop(uid, None)
+        self.resting.pop(uid, None)
+        self._failed.pop(uid, None)
