@@ -3,14 +3,15 @@
 N nodes, sorted by name; R dimensions: the six, then extended resources by name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.model import Node
+from extender.cluster.model import Node, Pod
+from extender.cluster.reading import taken
 from extender.cluster.resources import DIMENSIONS, Amounts
 
 Floats = NDArray[np.float64]
@@ -129,3 +130,19 @@ def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
     """Return what nodes offer [N, R]: what a node does not declare is unlimited."""
     rows = [[node.allocatable.get(name, np.inf) for name in axis] for node in nodes]
     return np.array(rows).reshape(len(nodes), len(axis))
+
+
+def nominations_of(pods: Iterable[Pod], layout: Layout) -> Nominations:
+    """Return what nominated pods take of the nodes that they wait for, and of those that they will read from."""
+    taking = [
+        (pod, layout.rows[name], layout.vector(amounts))
+        for pod in pods
+        if pod.nominated in layout.rows
+        for name, amounts in taken(pod, pod.nominated or "", layout.rows).items()
+    ]
+    return Nominations(
+        uids=tuple(pod.uid for pod, _, _ in taking),
+        rows=read_only(np.array([row for _, row, _ in taking], dtype=np.intp)),
+        priorities=read_only(np.array([pod.priority for pod, _, _ in taking], dtype=np.int64)),
+        demand=read_only(np.array([demand for _, _, demand in taking]).reshape(len(taking), len(layout.axis))),
+    )

@@ -7,42 +7,14 @@ that preempts, until the watch shows its nomination.
 """
 
 import threading
-from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.cluster.model import (
-    Event,
-    Node,
-    NodeGone,
-    NodeSeen,
-    NodesListed,
-    Pod,
-    PodGone,
-    PodSeen,
-    PodsListed,
-)
-from extender.cluster.reading import reading, taken
-from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, read_only
-
-Candidates = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got.
-
-    Where its node is known there are no candidates: it is promised `node`, or none (empty).
-    """
-
-    pod: Pod
-    candidates: Candidates | None
-    since: float
-    preempts: bool = False
-    node: str = ""
+from extender.cluster.flights import Candidates, Flight, Flights, charge
+from extender.cluster.held import Held
+from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
 
 
 class Ledger:
@@ -53,14 +25,11 @@ class Ledger:
         self._changed = threading.Condition()
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
-        self._held: defaultdict[str, set[str]] = defaultdict(set)
-        self._readers: set[str] = set()
-        self._priorities: Counter[int] = Counter()
+        self._held = Held()
         self._nominated: dict[str, Pod] = {}
-        self._flights: dict[str, Flight] = {}
         self._layout: Layout = layout_of({})
+        self._flights = Flights(self._layout)
         self._allocated = np.zeros((0, len(self._layout.axis)))
-        self._in_flight = self._allocated.copy()
         self._layout_is_old = False
         self._version = 0
         self._assumed = 0
@@ -101,14 +70,15 @@ class Ledger:
             if self._layout_is_old:
                 self._lay_out()
             if self._nominations is None:
-                self._nominations = self._nominate_all()
+                waiting = (pod for pod in self._nominated.values() if pod.uid not in self._flights)
+                self._nominations = nominations_of(waiting, self._layout)
             return Snapshot(
                 version=self._version,
                 assumed=self._assumed,
                 heard=self._heard,
                 layout=self._layout,
                 allocated=self._copy("allocated", self._allocated),
-                in_flight=self._copy("in_flight", self._in_flight),
+                in_flight=self._copy("in_flight", self._flights.total),
                 nominations=self._nominations,
                 flights=len(self._flights),
             )
@@ -121,7 +91,7 @@ class Ledger:
     def leaving(self, node: str, *, below: int) -> list[Pod]:
         """Return the pods of a priority below this that hold this node and are being deleted."""
         with self._changed:
-            there = [self._pods[uid] for uid in self._held.get(node, ())]
+            there = [self._pods[uid] for uid in self._held.on(node)]
             return [pod for pod in there if pod.leaving and pod.priority < below]
 
     def assume(
@@ -139,9 +109,7 @@ class Ledger:
                 return False
             self._land(pod.uid)
             if candidates.any() and not self._has_arrived(pod.uid):
-                self._assumed += 1
-                self._flights[pod.uid] = Flight(pod, candidates, now, preempts)
-                self._charge_flight(self._flights[pod.uid], 1.0)
+                self._take_off(Flight(pod, candidates, now, preempts))
             return True
 
     def promise(self, pod: Pod, node: str | None, now: float, *, preempts: bool = False) -> None:
@@ -151,15 +119,13 @@ class Ledger:
                 self._lay_out()
             self._land(pod.uid)
             if not self._has_arrived(pod.uid):
-                self._assumed += 1
-                self._flights[pod.uid] = Flight(pod, None, now, preempts, node or "")
-                self._charge_flight(self._flights[pod.uid], 1.0)
+                self._take_off(Flight(pod, None, now, preempts, node or ""))
 
     def in_flight(self, now: float) -> set[str]:
         """Return the pods in flight; those that have been for too long are dropped first."""
         with self._changed:
             self._expire(now)
-            return set(self._flights)
+            return self._flights.uids()
 
     def below(self, priority: int) -> Floats:
         """Return what pods of a lower priority hold, by the rows of the current layout [N, R]."""
@@ -167,21 +133,21 @@ class Ledger:
             if self._layout_is_old:
                 self._lay_out()
             held = np.zeros(self._layout.capacity.shape)
-            for node, uids in self._held.items():
+            for node, uids in self._held.by_node():
                 for pod in (self._pods[uid] for uid in uids):
                     if pod.priority < priority:
-                        self._add(held, pod, node, 1.0)
+                        charge(held, self._layout, pod, node, 1.0)
             return held
 
     def preempting(self) -> int:
         """Return how many pods in flight preempt."""
         with self._changed:
-            return sum(flight.preempts for flight in self._flights.values())
+            return sum(flight.preempts for flight in self._flights)
 
     def least_priority(self) -> int | None:
         """Return the lowest priority of all pods that hold a node; None where none does."""
         with self._changed:
-            return min(self._priorities, default=None)
+            return self._held.least_priority()
 
     def forget(self, uid: str) -> None:
         """Take a pod out of flight: it is being asked about anew, or will not arrive."""
@@ -211,12 +177,12 @@ class Ledger:
     def newest_flight_since(self) -> float | None:
         """Return when the youngest pod in flight took off; None if none is in flight."""
         with self._changed:
-            return max((flight.since for flight in self._flights.values()), default=None)
+            return max((flight.since for flight in self._flights), default=None)
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many pods hold a node, how many do not (waiting or finished), and how many are in flight."""
         with self._changed:
-            holding = sum(map(len, self._held.values()))
+            holding = len(self._held)
             return holding, len(self._pods) - holding, len(self._flights)
 
     # -- nodes
@@ -234,11 +200,11 @@ class Ledger:
 
     def _lay_out(self) -> None:
         """Rebuild rows and columns; what nodes that stay have allocated is carried over, not counted again."""
-        for uid in self._readers:  # what they read where depends on which nodes there are
+        for uid in self._held.readers:  # what they read where depends on which nodes there are
             self._charge(self._pods[uid], -1.0)
         old, self._layout, self._layout_is_old = self._layout, layout_of(self._nodes), False
         shape = self._layout.capacity.shape
-        allocated, self._allocated, self._in_flight = self._allocated, np.zeros(shape), np.zeros(shape)
+        allocated, self._allocated = self._allocated, np.zeros(shape)
         self._copies.clear()
         self._nominations = None
         stayed = [name for name in self._layout.names if name in old.rows]
@@ -248,16 +214,11 @@ class Ledger:
         if same_axis:
             self._allocated[after] = allocated[before]
         for name in set(self._layout.names).difference(stayed if same_axis else ()):
-            for uid in self._held.get(name, set()) - self._readers:
+            for uid in set(self._held.on(name)) - self._held.readers:
                 self._charge(self._pods[uid], 1.0)
-        for uid in self._readers:
+        for uid in self._held.readers:
             self._charge(self._pods[uid], 1.0)
-        for uid, flight in self._flights.items():
-            if flight.candidates is not None:
-                candidates = np.zeros(len(self._layout.names), dtype=np.bool_)
-                candidates[after] = flight.candidates[before]
-                self._flights[uid] = replace(flight, candidates=candidates)
-            self._charge_flight(self._flights[uid], 1.0)
+        self._flights.lay_out(self._layout, before, after)
 
     # -- pods
 
@@ -274,8 +235,8 @@ class Ledger:
             self._release(known)
             self._hold(pod)
         self._nominate(pod)
-        flight = self._flights.get(pod.uid)
-        if flight is not None and _has_landed(flight, pod):
+        flight = self._flights.find(pod.uid)
+        if flight is not None and flight.lands_by(pod):
             self._land(pod.uid)
 
     def _lose_pod(self, uid: str) -> None:
@@ -287,32 +248,17 @@ class Ledger:
 
     def _hold(self, pod: Pod) -> None:
         if pod.holds is not None:
-            self._held[pod.holds].add(pod.uid)
-            if reading(pod):
-                self._readers.add(pod.uid)
-            self._priorities[pod.priority] += 1
+            self._held.add(pod, pod.holds)
             self._charge(pod, 1.0)
 
     def _release(self, pod: Pod | None) -> None:
         if pod is not None and pod.holds is not None:
             self._charge(pod, -1.0)
-            self._held[pod.holds].discard(pod.uid)
-            self._readers.discard(pod.uid)
-            self._priorities[pod.priority] -= 1
-            if not self._priorities[pod.priority]:
-                del self._priorities[pod.priority]
-            if not self._held[pod.holds]:
-                del self._held[pod.holds]
+            self._held.remove(pod, pod.holds)
 
     def _charge(self, pod: Pod, sign: float) -> None:
-        self._add(self._allocated, pod, pod.holds or "", sign)
+        charge(self._allocated, self._layout, pod, pod.holds or "", sign)
         self._change("allocated")
-
-    def _add(self, total: Floats, pod: Pod, node: str, sign: float) -> None:
-        """Add what a pod on a node takes of all nodes, or take it off."""
-        layout = self._layout
-        for name, amounts in taken(pod, node, layout.rows).items() if node in layout.rows else ():
-            total[layout.rows[name]] += sign * layout.vector(amounts)
 
     def _nominate(self, pod: Pod) -> None:
         waits = pod.nominated is not None and pod.node is None and not pod.finished
@@ -325,21 +271,19 @@ class Ledger:
 
     # -- flights
 
-    def _land(self, uid: str) -> None:
-        flight = self._flights.pop(uid, None)
-        if flight is not None:
-            self._charge_flight(flight, -1.0)
+    def _take_off(self, flight: Flight) -> None:
+        self._assumed += 1
+        self._flights.take_off(flight)
+        self._change_flights(flight.pod.uid)
 
-    def _charge_flight(self, flight: Flight, sign: float) -> None:
+    def _land(self, uid: str) -> None:
+        if self._flights.land(uid):
+            self._change_flights(uid)
+
+    def _change_flights(self, uid: str) -> None:
         self._change("in_flight")
-        if flight.pod.uid in self._nominated:
+        if uid in self._nominated:
             self._nominations = None
-        if not self._layout_is_old:  # else everything in flight is charged anew when the layout is rebuilt
-            if flight.candidates is None:
-                self._add(self._in_flight, flight.pod, flight.node, sign)
-            else:
-                demand = sign * self._layout.vector(flight.pod.demand)
-                self._in_flight += demand if flight.candidates.all() else flight.candidates[:, None] * demand
 
     def _has_arrived(self, uid: str) -> bool:
         """Say whether the watch was faster than the verb: kube-scheduler goes on without us after its timeout."""
@@ -347,8 +291,7 @@ class Ledger:
         return known is not None and (known.node is not None or known.finished)
 
     def _expire(self, now: float) -> None:
-        late = [uid for uid, flight in self._flights.items() if now - flight.since > self._in_flight_seconds]
-        for uid in late:
+        for uid in self._flights.late(now - self._in_flight_seconds):
             self._land(uid)
 
     # -- snapshots
@@ -363,27 +306,3 @@ class Ledger:
         self._version += 1
         if name is not None:
             self._copies.pop(name, None)
-
-    def _nominate_all(self) -> Nominations:
-        layout = self._layout
-        waiting = [pod for pod in self._nominated.values() if pod.uid not in self._flights]
-        taking = [
-            (pod, layout.rows[name], layout.vector(amounts))
-            for pod in waiting
-            if pod.nominated in layout.rows
-            for name, amounts in taken(pod, pod.nominated or "", layout.rows).items()
-        ]
-        return Nominations(
-            uids=tuple(pod.uid for pod, _, _ in taking),
-            rows=read_only(np.array([row for _, row, _ in taking], dtype=np.intp)),
-            priorities=read_only(np.array([pod.priority for pod, _, _ in taking], dtype=np.int64)),
-            demand=read_only(np.array([demand for _, _, demand in taking]).reshape(len(taking), len(layout.axis))),
-        )
-
-
-def _has_landed(flight: Flight, pod: Pod) -> bool:
-    """Say whether this news ends the flight: bound, finished, or, after we were asked, refused or nominated."""
-    refused = pod.unschedulable and not flight.pod.unschedulable
-    nominated = flight.preempts and pod.nominated is not None
-    later = pod.resource_version > flight.pod.resource_version
-    return pod.node is not None or pod.finished or (later and (refused or nominated))
