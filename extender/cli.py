@@ -1,5 +1,6 @@
 """The command `dovetail`."""
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -157,19 +158,30 @@ def validate_config(file: Path) -> None:
     click.echo(f"{file}: valid ({found.api_version} {found.kind}, rule {found.placement.rule})")
 
 
-_AMOUNT = click.FloatRange(0, min_open=True)
+_MOST = 1_000_000
+
+
+class _Finite(click.FloatRange):
+    """A number in a range; what is none is in no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's signature
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return found
+
+
+_AMOUNT = _Finite(1 / _MOST, _MOST)
 
 
 @cli.command()
-@click.option(
-    "--target", type=click.FloatRange(0, 1, max_open=True), help="The part of tasks to start near their input."
-)
-@click.option("--wait", type=click.FloatRange(0), help="Instead: what so many seconds of waiting come to.")
+@click.option("--target", type=_Finite(0, 1, max_open=True), help="The part of tasks to start near their input.")
+@click.option("--wait", type=_Finite(0, _MOST), help="Instead: what so many seconds of waiting come to.")
 @click.option("--from-cluster", is_flag=True, help="Ask the cluster's `dovetail control`. Follows from --kubeconfig.")
 @click.option("--metrics", default="", metavar="URL", help="Instead: read the /metrics of one.")
-@click.option("--tasks", type=click.IntRange(1), help="Tasks of a job.  [default: measured, else 20]")
-@click.option("--nodes", type=click.IntRange(1), help="Nodes of the cluster.  [default: measured, else 100]")
-@click.option("--replicas", type=click.IntRange(1), help="Copies of each input.  [default: measured, else 3]")
+@click.option("--tasks", type=click.IntRange(1, _MOST), help="Tasks of a job.  [default: measured, else 20]")
+@click.option("--nodes", type=click.IntRange(1, _MOST), help="Nodes of the cluster.  [default: measured, else 100]")
+@click.option("--replicas", type=click.IntRange(1, _MOST), help="Copies of each input.  [default: measured, else 3]")
 @click.option("--slots", type=_AMOUNT, help="Tasks per node, where nothing is measured.  [default: 8]")
 @click.option("--task-seconds", type=_AMOUNT, help="Length of a task, where nothing is measured.  [default: 20]")
 @click.option(

@@ -40,6 +40,29 @@ def test_people_read_d_the_wait_and_the_expected_locality():
     assert "W1, the wait         0.578 s" in text
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--target", "nan"),
+        ("--wait", "inf"),
+        ("--wait", "1", "--rate", "nan"),
+        ("--wait", "1", "--rate", "1e-320"),
+        ("--target", "0.9", "--slots", "inf"),
+        ("--target", "0.9", "--tasks", "99999999999"),
+    ],
+)
+def test_what_is_no_number_or_no_clusters_is_refused(arguments):
+    found = asked(*arguments)
+    assert found.exit_code == 2
+    assert arguments[-2] in found.output
+
+
+def test_no_target_needs_no_wait_and_one_task_is_called_so():
+    text = asked("--target", "0", "--tasks", "1").stdout
+    assert "a job of 1 task, 100 nodes, 3 copies" in text
+    assert "W1, the wait         0 s" in text
+
+
 @pytest.mark.parametrize("arguments", [(), ("--target", "0.9", "--wait", "1"), ("--target", "1")])
 def test_one_of_target_and_wait_is_needed_and_all_is_no_target(arguments):
     assert asked(*arguments).exit_code == 2

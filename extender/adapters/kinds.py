@@ -162,12 +162,17 @@ def _requirements(expressions: Sequence[Expression] | None, *, field: bool = Fal
 
 
 def _read(read: Callable[[str | None], _Value], annotation: str | None, problems: list[str]) -> _Value | None:
-    """Return what an annotation says; None, and a problem more, where it cannot be understood."""
+    """Return what an annotation says; None, and a problem more, where it cannot be understood.
+
+    Whatever goes wrong in reading it: one pod's annotation must not end the watch of all.
+    """
     try:
         return read(annotation)
     except BadAnnotation as error:
         problems.append(str(error))
-        return None
+    except Exception as error:
+        problems.append(f"an annotation cannot be read: {error}")
+    return None
 
 
 def _epoch(moment: datetime | None) -> float | None:

@@ -84,7 +84,8 @@ def answer(asked: Question) -> Answer:
 def words(asked: Question, found: Answer, measured: Measured | None) -> str:
     """Return an answer for people."""
     lines = (
-        f"a job of {asked.tasks} tasks, {asked.nodes} nodes, {asked.replicas} copies of each input:",
+        f"a job of {_many(asked.tasks, 'task')}, {_many(asked.nodes, 'node')}, "
+        f"{_many(asked.replicas, 'copy', 'copies')} of each input:",
         f"  room frees up        {found.rate:.4g} times per second under load",
         f"  D, chances to pass   {found.skips:.1f}",
         f"  W1, the wait         {found.wait_seconds:.3g} s",
@@ -97,6 +98,10 @@ def as_json(asked: Question, found: Answer, measured: Measured | None) -> str:
     """Return an answer for programs."""
     sizes = {"tasks": asked.tasks, "nodes": asked.nodes, "replicas": asked.replicas, "told_by": dict(asked.told_by)}
     return json.dumps({**asdict(found), **sizes, "measured": asdict(measured) if measured else None})
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 def _first(given: int | None, measured: int | None, otherwise: int) -> tuple[int, str]:

@@ -16,6 +16,7 @@ TASKS_ANNOTATION = "dovetail.dev/tasks"
 
 _LONGEST_SECONDS = 1e9
 _MOST_TASKS = 10**9
+_MOST_DIGITS = len(str(_MOST_TASKS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def counted(annotation: str | None, name: str = TASKS_ANNOTATION) -> int | None:
     if annotation is None:
         return None
     text = annotation.strip()
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= _MOST_TASKS):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and 1 <= int(text) <= _MOST_TASKS):
         raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: a whole number, such as "200"')
     return int(text)
 

@@ -7,7 +7,7 @@ that preempts, until the watch shows its nomination.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Set
 
 import numpy as np
 
@@ -200,25 +200,32 @@ class Ledger:
 
     def _lay_out(self) -> None:
         """Rebuild rows and columns; what nodes that stay have allocated is carried over, not counted again."""
-        for uid in self._held.readers:  # what they read where depends on which nodes there are
+        old, new = self._layout, layout_of(self._nodes)
+        same_axis = old.axis == new.axis
+        readers = self._readers_of(old.rows.keys() ^ new.rows.keys()) if same_axis else self._held.readers
+        for uid in readers:
             self._charge(self._pods[uid], -1.0)
-        old, self._layout, self._layout_is_old = self._layout, layout_of(self._nodes), False
-        shape = self._layout.capacity.shape
+        self._layout, self._layout_is_old = new, False
+        shape = new.capacity.shape
         allocated, self._allocated = self._allocated, np.zeros(shape)
         self._copies.clear()
         self._nominations = None
-        stayed = [name for name in self._layout.names if name in old.rows]
+        stayed = [name for name in new.names if name in old.rows]
         before = np.array([old.rows[name] for name in stayed], dtype=np.intp)
-        after = np.array([self._layout.rows[name] for name in stayed], dtype=np.intp)
-        same_axis = old.axis == self._layout.axis
+        after = np.array([new.rows[name] for name in stayed], dtype=np.intp)
         if same_axis:
             self._allocated[after] = allocated[before]
-        for name in set(self._layout.names).difference(stayed if same_axis else ()):
+        for name in set(new.names).difference(stayed if same_axis else ()):
             for uid in set(self._held.on(name)) - self._held.readers:
                 self._charge(self._pods[uid], 1.0)
-        for uid in self._held.readers:
+        for uid in readers:
             self._charge(self._pods[uid], 1.0)
-        self._flights.lay_out(self._layout, before, after)
+        self._flights.lay_out(new, before, after)
+
+    def _readers_of(self, nodes: Set[str]) -> Collection[str]:
+        """Return the pods that run on one of these nodes or may read from one: what they take depends on them."""
+        of = ((uid, self._pods[uid]) for uid in self._held.readers) if nodes else ()
+        return [uid for uid, pod in of if pod.holds in nodes or any(name in nodes for name, _ in pod.inputs)]
 
     # -- pods
 

@@ -8,6 +8,7 @@ import click
 
 from extender.controlplane import pins
 from extender.errors import MissingExtra
+from extender.report.files import ReportFile
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from extender.demo.comparison import Comparison
     from extender.demo.workload import Size
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = ReportFile()
 _PICTURES = (".png", ".svg")
 _WIDTH = 100
 

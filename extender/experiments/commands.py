@@ -9,13 +9,14 @@ import click
 
 from extender.controlplane import pins
 from extender.errors import DovetailError, MissingExtra
+from extender.report.files import ReportFile
 from extender.sim.commands import TRACES
 
 if TYPE_CHECKING:
     from extender.experiments.running import Skipped
     from extender.experiments.sections import Part, Section
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = ReportFile()
 _PLAIN_WIDTH = 120
 
 
@@ -180,13 +181,12 @@ def _tell(told: _Told, *, as_json: bool, report: Path | None) -> None:
     """Print what an experiment came to, write its report, and end with an error if something failed that should not."""
     for it in told.skipped:
         click.echo(f"{it.part}: skipped: {it.reason}" + (f"\n{it.trace}" if it.trace else ""), err=True)
+    _print_json(told.sections) if as_json else _print_tables(told.about, told.sections)
     if report:
         from extender.experiments import page
 
         lines = [f"{it.part}: skipped: {it.reason}" for it in told.skipped]
         page.write(report, told.title, told.about, told.sections, lines)
-    _print_json(told.sections) if as_json else _print_tables(told.about, told.sections)
-    if report:
         click.echo(f"report: {report.resolve()}", err=as_json)
     if not told.sections or any(it.trace for it in told.skipped):
         raise DovetailError("not everything could be run")

@@ -63,7 +63,9 @@ def least_locality(skips: float, *, tasks: int, nodes: int, replicas: int) -> fl
 
 
 def skips_for(target: float, *, tasks: int, nodes: int, replicas: int) -> float:
-    """Return the chances D that a job must let pass to reach a target locality in [0, 1) (equation 2)."""
+    """Return the chances D that a job must let pass to reach a target locality in [0, 1) (equation 2); none for 0."""
+    if target <= 0.0:
+        return 0.0
     missed = (1.0 - target) * tasks
     return -nodes / replicas * math.log(missed / (1.0 + missed))
 

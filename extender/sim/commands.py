@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from extender.errors import MissingExtra
+from extender.report.files import ReportFile
 
 if TYPE_CHECKING:
     from extender.sim.outcome import Outcome
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 TRACES = Path("../shared/traces")
 """Where the workload traces are, if nobody says."""
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = ReportFile()
 _PLAIN_WIDTH = 120
 
 

@@ -237,6 +237,13 @@ def test_a_broken_duration_or_count_is_a_problem_and_nothing_else(name, value, a
     assert (pod.duration, pod.tasks, pod.demand) == (None, None, {"cpu": 1000})
 
 
+@pytest.mark.parametrize("value", ["0" * 12 + "1", "000000000001" + "9" * 400, "000000000001" + "9" * 4400])
+def test_a_count_of_any_length_ends_in_a_problem_of_that_pod_alone(value):
+    pod = read_pod(pod_document(annotations={KEY + "tasks": value}))
+    assert pod.tasks is None
+    assert pod.problem.startswith("annotation dovetail.dev/tasks: ")
+
+
 def test_a_job_has_left_what_has_not_succeeded():
     job = {"metadata": {"uid": "j"}, "spec": {"completions": 10, "parallelism": 2}, "status": {"succeeded": 3}}
     assert owner_from(msgspec.convert(job, JobObject)) == Owner("j", left=7, total=10)

@@ -1,0 +1,25 @@
+"""Where a report goes: whether it can be written there is found out before anything is measured."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class ReportFile(click.Path):
+    """A file to be written; makes the folder that it is to be in."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's signature
+        """Return the path. Fails with one line where nothing can be written there."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.fail(f"{path}: {error.strerror}", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path}: it cannot be written there", param, ctx)
+        return path
