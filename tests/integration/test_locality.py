@@ -1,6 +1,7 @@
 """Waiting a little for room near the input, on a real kube-scheduler: with gates, and with `order: filter`."""
 
 import json
+import re
 import time
 
 import pytest
@@ -16,7 +17,8 @@ from tests.integration.test_seeing import asked, configured, dovetail, events, m
 RACK = "topology.example/rack"
 WAITS = (5, 4)
 LOCALITY = {"levels": [RACK], "waitSeconds": list(WAITS)}
-WAITING = "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
+LONG = (12, 6)
+WAITING = "waits for node-local room: 1 preferred node, full; rack level from 12 s on"
 
 
 @pytest.fixture
@@ -57,7 +59,8 @@ def bound_within(client, name, seconds):
 
 def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(control_plane, client):
     # Nothing ends here, so that no rate is known, and the stated waits hold.
-    told = {"locality": {**LOCALITY, "target": 0.95}, "control": {"heldEventSeconds": 1}}
+    told = {"locality": {**LOCALITY, "waitSeconds": LONG, "target": 0.95}, "control": {"heldEventSeconds": 1}}
+    explained = ("explain", "pod", "default/waits")
     with dovetail_on(control_plane) as extender:
         maps = {
             "dovetail": {
@@ -69,15 +72,16 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
         }
         fill(client, "near", "beside")
         with control_on(control_plane, **told) as url, configured(client, maps):
+            created = time.monotonic()
             workload.create_pods(client, [reader("waits", "near")])
             begun = time.monotonic()
             workload.wait_until(lambda: metric(url, "dovetail_held_pods", reason="locality") == 1, 5, "it to wait")
-            text = dovetail(control_plane, "explain", "pod", "default/waits")
-            print(text)
-            assert f"{WAITING} (locality)" in " ".join(text.split())
-            found = asked(control_plane, "explain", "pod", "default/waits")
+            seen = time.monotonic()
+            found = asked(control_plane, *explained)
             assert found["reason"] == {"kind": "locality", "text": WAITING}
             assert found["preferred"] == ["near"]
+            assert found["wait"] is None
+            assert "only control knows (no pod of it runs" in found["change"][-2]
             assert "computed by control for locality.target" in found["change"][-1]
             assert {it["name"]: it["level"] for it in found["nodes"]} == {
                 "near": "node",
@@ -85,10 +89,32 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
                 "far": "anywhere",
             }
 
+            asked_at = time.monotonic()
+            text = dovetail(control_plane, *explained, f"--control={url}")
+            answered = time.monotonic()
+            print(text)
+            assert f"{WAITING} (locality)" in " ".join(text.split())
+            assert "only control knows" not in text
+            said = re.search(
+                r"Its wait +rack level in (\d+) s \(its job has been passed over for (\d+) of 12 s\)", text
+            )
+            left, passed = map(int, said.groups())
+            assert abs(left + passed - LONG[0]) <= 1  # each is rounded
+            assert asked_at - seen - 0.5 <= passed <= answered - created + 0.5
+
+            time.sleep(max(begun + LONG[0] + 0.3 - time.monotonic(), 0))
+            found = asked(control_plane, *explained, f"--control={url}")
+            assert (
+                found["reason"]["text"]
+                == "waits for rack-local room: 2 preferred nodes, all full; anywhere from 18 s on"
+            )
+            assert (found["wait"]["beyond"], found["wait"]["stays"]) == ("anywhere", True)
+            assert LONG[0] <= found["wait"]["passed"] <= sum(LONG)
+
             node, _ = bound_within(client, "waits", 25)
             took = time.monotonic() - begun
             assert node == "far"
-            assert took >= sum(WAITS) - 1.0  # it was created before `begun`, by less than that
+            assert took >= sum(LONG) - 1.0  # it was created before `begun`, by less than that
             workload.wait_until(lambda: len(events(client, "waits")) == 2, 10, "its events")
             (held, told_held), (released, told_released) = sorted(events(client, "waits"))
             assert (held, told_held) == ("Held", WAITING)
