@@ -188,6 +188,41 @@ def test_a_restart_lets_a_job_wait_once_more_and_no_longer():
     assert scene.nominated() == {"a": "n1"}
 
 
+class TestNominatedByAPredecessor:
+    """It nominated a to a node and died before it removed the gate."""
+
+    def level(self, pod, *nodes, **options):
+        scene = Scene(*nodes, policy=Policy(locality_waits=(0.0, 0.0)), levels=[RACK], **options)
+        scene.refuse.add(("release", "a"))
+        scene.see(full("n2"), pod)
+        scene.step()
+        scene.refuse.clear()
+        scene.restart()
+        assert scene.step(1) == 1
+        assert scene.told[-1][:2] == ("a", "completed")
+        return scene.levels["a"]
+
+    @pytest.mark.parametrize(
+        ("inputs", "level"), [(("n1",), "node"), (("n2",), "rack"), (("n3", "n2"), "node"), (("n1", "n2"), "node")]
+    )
+    def test_its_level_is_counted_but_not_how_long_it_waited(self, inputs, level):
+        assert self.level(reader("a", *inputs), *racks(n1="r1", n2="r1", n3="r2")) == (level, None)
+
+    def test_so_is_anywhere(self):
+        assert self.level(reader("a", "n2"), *racks(n1="r1", n2="r2")) == ("anywhere", None)
+
+    def test_so_is_a_preferred_node(self):
+        prefers = ((10, (Requirement("disk", "In", ("ssd",)),)),)
+        nodes = [node("n1"), node("n2"), node("n3", labels={"disk": "ssd"})]
+        assert self.level(pod("a", 1000, prefers=prefers), *nodes) == ("node", None)
+
+    def test_where_it_is_all_the_same_it_has_none(self):
+        assert self.level(pod("a", 1000), node("n1"), node("n2")) == ("", None)
+        # Its input is on a node that is too small for it: a plan counts that as none.
+        small = [node("n1"), node("n2"), node("n3", 500)]
+        assert self.level(reader("a", "n3"), *small) == ("", None)
+
+
 def test_jobs_of_a_fifo_queue_wait_each_for_itself():
     scene = Scene(node("n1"), node("n2"), node("n3"), policy=WAITS, queues=[Queue("q", fifo=True)])
     scene.see(full("n2"), reader("a", "n2", created=1.0), reader("b", "n3", created=2.0))

@@ -3,10 +3,12 @@
 import json
 import re
 import time
+import urllib.request
 
 import pytest
 import yaml
 
+from extender.cluster.model import PROMISED_ANNOTATION
 from extender.controlplane import builders, workload
 from extender.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
@@ -132,6 +134,25 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
             text = dovetail(control_plane, "explain", "pod", "default/later")
             print(text)
             assert "on near; it runs node-local" in text
+
+
+def test_a_release_that_a_new_leader_completes_is_counted_by_how_near_its_node_is(control_plane, client):
+    with dovetail_on(control_plane):
+        workload.create_pods(client, [reader("left", "near")])
+        # As a leader leaves it that died between its two writes.
+        promise = {
+            "metadata": {"annotations": {PROMISED_ANNOTATION: "beside"}},
+            "status": {"nominatedNodeName": "beside"},
+        }
+        path = "/api/v1/namespaces/default/pods/left/status"
+        request(client, "PATCH", path, promise, content="application/merge-patch+json")
+        with control_on(control_plane, locality=LOCALITY) as url:
+            assert bound_within(client, "left", 25)[0] == "beside"
+            workload.wait_until(lambda: metric(url, "dovetail_placements_total", level="rack") == 1, 5, "it to count")
+            assert metric(url, "dovetail_releases_total", how="completed") == 1
+            assert metric(url, "dovetail_placements_total") == 1
+            with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+                assert "dovetail_locality_wait_seconds_count 0.0" in answer.read().decode()
 
 
 def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client):
