@@ -87,16 +87,18 @@ def explain() -> None:
 
 @explain.command("pod")
 @click.argument("name", metavar="NAMESPACE/NAME")
+@click.option("--control", default="", metavar="URL", help="Address of `dovetail control`. Default: through its pods.")
 @_asking
-def explain_pod(name: str, kubeconfig: Path | None, config: Path | None, as_json: bool) -> None:
+def explain_pod(name: str, kubeconfig: Path | None, config: Path | None, as_json: bool, control: str) -> None:
     """Explain why a pod waits, or why it went where it went.
 
     Reads the cluster and makes the plan that `dovetail control` would make now: queue and shares, position, how the
-    best nodes suit it, and what would have to change.
+    best nodes suit it, and what would have to change. Where pods wait for room near their input, `control` is asked for
+    how long they have.
     """
     from extender.app import seeing
 
-    click.echo(seeing.explain_pod(seeing.Asked(kubeconfig, config, as_json), name))
+    click.echo(seeing.explain_pod(seeing.Asked(kubeconfig, config, as_json, control), name))
 
 
 @cli.command()

@@ -15,6 +15,7 @@ from extender.control.findings import Called, Deadline, Finding, Told
 from extender.control.queue_states import QueueState
 from extender.control.reasons import Reason
 from extender.errors import ClusterError, SettingsError
+from extender.planner import WaitLeft
 from extender.settings import Settings
 
 SETTINGS = "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\nqueues: [{name: a}]\n"
@@ -249,6 +250,24 @@ class TestTables:
         told = [Finding("minimum shares", "warning", "x y " * 60, "z " * 90)]
         for text in (tables.explanation(found), tables.queues(rows), tables.findings(told)):
             assert max(map(len, text.splitlines())) <= 100, text
+
+    @pytest.mark.parametrize(
+        ("wait", "said"),
+        [
+            (
+                WaitLeft("rack level", 5.0, 1.2, stays=True),
+                "rack level in 4 s (its job has been passed over for 1 of 5 s)",
+            ),
+            (
+                WaitLeft("anywhere", 2.5, 2.0, stays=False),
+                "anywhere in 0.5 s, if it is passed over all that time (its job has been passed over for 2 of 2.5 s)",
+            ),
+        ],
+    )
+    def test_what_is_left_of_a_wait_is_said_in_seconds(self, wait, said):
+        found = Explanation("d/a", "held", 3.0, {}, 0, "s", wait=wait)
+        text = " ".join(tables.explanation(found).split())
+        assert f"Its wait {said} Priority 0" in text
 
     def test_problems_come_first_and_all_are_counted(self):
         told = [Finding("b", "ok", "fine"), Finding("a", "problem", "bad", "do this")]

@@ -118,6 +118,8 @@ def test_what_control_exports_is_what_is_read():
 class Server:
     """Answers for the pods of control by their names, and for one of serve: text, or the status of a refusal."""
 
+    path = "metrics"
+
     def __init__(self, serve=ELSEWHERE, **metrics):
         self.metrics = {"serve": serve, **metrics}
 
@@ -126,7 +128,7 @@ class Server:
         return {"items": [pod(name, "extender" if name == "serve" else "control") for name in self.metrics]}
 
     def get(self, path, params=(), *, seconds=30.0):
-        (name,) = re.fullmatch(r"/api/v1/namespaces/ours/pods/(.*):8888/proxy/metrics", path).groups()
+        (name,) = re.fullmatch(rf"/api/v1/namespaces/ours/pods/(.*):8888/proxy/{self.path}", path).groups()
         if isinstance(self.metrics[name], int):
             raise Refused(f"GET {path}: {json.dumps({'kind': 'Status'})}", self.metrics[name])
         return SimpleNamespace(data=self.metrics[name].encode())

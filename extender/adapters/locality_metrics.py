@@ -17,12 +17,13 @@ class LocalityMetrics:
         )
         self._waited = Histogram(
             "dovetail_locality_wait_seconds",
-            "Time for which a pod's job had been passed over for locality when the pod got a node.",
+            "Time for which a pod's job had been passed over for locality when the pod got a node, if that is known.",
             buckets=_BUCKETS,
             registry=registry,
         )
 
-    def count(self, level: str, passed_over: float) -> None:
-        """Count a pod that got a node at this level, after its job was passed over for so many seconds."""
+    def count(self, level: str, passed_over: float | None) -> None:
+        """Count a pod that got a node at this level; its job was passed over for so many seconds, None: unknown."""
         self._placements.labels(level).inc()
-        self._waited.observe(passed_over)
+        if passed_over is not None:
+            self._waited.observe(passed_over)

@@ -1,4 +1,4 @@
-"""What our processes say of themselves, read by others: their metrics, by their address or through the API server."""
+"""What our processes say of themselves, read by others: by their address, or through the API server's proxy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -48,14 +48,7 @@ def scraped(source: str, text: str) -> Scrape:
 
 def by_address(url: str) -> Scrape:
     """Return the metrics of the service at an address, with or without /metrics. Raises ClusterError."""
-    url = url.rstrip("/").removesuffix("/metrics")
-    try:
-        reply = urllib3.request("GET", f"{url}/metrics", timeout=_SECONDS, retries=False)
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise ClusterError(f"{url}: {error}") from None
-    if reply.status != 200:
-        raise ClusterError(f"{url}/metrics: {reply.status}")
-    return scraped(url, reply.data.decode(errors="replace"))
+    return scraped(*said_at(url, "metrics"))
 
 
 def of_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str = EXTENDER_PORT) -> list[Scrape]:
@@ -63,14 +56,31 @@ def of_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str = EXTENDER_
 
     Raises ClusterError where one cannot be asked.
     """
+    return [scraped(source, text) for source, text in said_by_pods(api, pods, port_name, "metrics")]
+
+
+def said_at(url: str, path: str) -> tuple[str, str]:
+    """Return the address of a service, named with or without the path, and what it says there. Raises ClusterError."""
+    url = url.rstrip("/").removesuffix(f"/{path}")
+    try:
+        reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False)
+    except (urllib3.exceptions.HTTPError, ValueError) as error:
+        raise ClusterError(f"{url}: {error}") from None
+    if reply.status != 200:
+        raise ClusterError(f"{url}/{path}: {reply.status}")
+    return url, reply.data.decode(errors="replace")
+
+
+def said_by_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str, path: str) -> list[tuple[str, str]]:
+    """Return who says what at a path, of the pods (as JSON) that run and have the port. Raises ClusterError."""
     found = []
     for pod in pods:
         port = _port(pod, port_name)
         if port and pod.get("status", {}).get("phase") == "Running":
             meta = pod["metadata"]
             name = f"{meta['namespace']}/{meta['name']}"
-            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/metrics"
-            found.append(scraped(f"pod {name}", api.get(path, seconds=_SECONDS).data.decode(errors="replace")))
+            at = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/{path}"
+            found.append((f"pod {name}", api.get(at, seconds=_SECONDS).data.decode(errors="replace")))
     return found
 
 

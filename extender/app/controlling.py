@@ -19,6 +19,7 @@ from extender.adapters.kube import Api, UnsupportedVersion, connect
 from extender.adapters.leases import ApiLease
 from extender.adapters.recorder import Recorder
 from extender.adapters.server import Server
+from extender.adapters.waits_told import WaitsTold, written
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, wait_for
@@ -108,7 +109,7 @@ class Control:
         for warning in self._releaser.rounds.tree.warnings():
             log.warning("settings", problem=warning)
         self._metrics.observe(self._gauges)
-        self._server = Server(create_health_app(self._caches.problem, self._metrics.text), settings.server)
+        self._server = Server(create_health_app(self._caches.problem, self._metrics.text, self._waits), settings.server)
         self._stopped = threading.Event()
         self._failure: ClusterError | None = None
 
@@ -243,6 +244,12 @@ class Control:
     def _plan_by(self, policy: Policy) -> None:
         """Have the release loop plan by another policy from its next plan on."""
         self._releaser.planner.policy = policy
+
+    def _waits(self) -> bytes:
+        """Return how long jobs have waited for locality by the last plan, as JSON for who explains a pod."""
+        carried = self._releaser.planner.carried
+        age = max(time.time() - carried.planned_at, 0.0)
+        return written(WaitsTold(self._leader.leads(), self._observer.waits.in_force, carried.locality, age))
 
     def _gauges(self) -> ControlGauges:
         seen, load, leads = self._observer.seen, self._observer.load, self._leader.leads()

@@ -1,11 +1,11 @@
-"""The cluster read once, for somebody who asks: the order by the functions of `control`, without talking to it.
+"""The cluster read once, for somebody who asks: the order by the functions of `control`, without its memory.
 
 Whatever may not be read is noted in `unread`: who needs it says so, the others go on without.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from extender import settings as files
 from extender.adapters.kube import Api, Refused
 from extender.adapters.scrapes import NAME_LABEL
 from extender.adapters.volumes import claims, volumes
+from extender.adapters.waits_told import WaitsTold
 from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups, pods
 from extender.app.ordering import POD_GROUPS, policy_of, rounds_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
@@ -22,7 +23,7 @@ from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.view import View, view
 from extender.errors import ClusterError
-from extender.planner import Planner
+from extender.planner import Carried, Planner, Policy
 from extender.settings import Settings
 
 SETTINGS_KEY = "dovetail.yaml"
@@ -82,8 +83,11 @@ class Look:
         return self.view
 
 
-def look(reader: Reader, told: Settings, told_by: str) -> Look:
-    """Read the cluster and plan once. Raises ClusterError where the API server cannot be reached."""
+def look(reader: Reader, told: Settings, told_by: str, waits: WaitsTold | None = None) -> Look:
+    """Read the cluster and plan once; `waits` are as `control` has told them, None: as if nobody had waited yet.
+
+    Raises ClusterError where the API server cannot be reached.
+    """
     now = time.time()
     seen_nodes = reader.event(nodes(told.capacity_rules()))
     seen_pods = reader.event(pods())
@@ -92,7 +96,9 @@ def look(reader: Reader, told: Settings, told_by: str) -> Look:
     return Look(
         settings=told,
         told_by=told_by,
-        view=None if seen_nodes is None or seen_pods is None else _view(told, [seen_nodes, seen_pods, *others], now),
+        view=None
+        if seen_nodes is None or seen_pods is None
+        else _view(told, [seen_nodes, seen_pods, *others], now, waits),
         pods=seen_pods.pods if isinstance(seen_pods, PodsListed) else (),
         nodes=seen_nodes.nodes if isinstance(seen_nodes, NodesListed) else (),
     )
@@ -115,7 +121,13 @@ def in_short(refusal: Refused) -> str:
     return {401: "who you are is not accepted (401)", 403: "you may not (403)"}.get(refusal.status or 0, str(refusal))
 
 
-def _view(told: Settings, events: Sequence[Event | None], now: float) -> View:
+def policy_in_force(told: Settings, waits: WaitsTold | None) -> Policy:
+    """Return the planner's tuning, with the waits for locality that `control` has told, else those of settings."""
+    policy = policy_of(told)
+    return policy if waits is None else replace(policy, locality_waits=waits.in_force)
+
+
+def _view(told: Settings, events: Sequence[Event | None], now: float, waits: WaitsTold | None) -> View:
     ledger = Ledger(in_flight_seconds=told.control.assume_seconds)
     backlog = Backlog(told.control.schedulers)
     for event in events:
@@ -123,4 +135,7 @@ def _view(told: Settings, events: Sequence[Event | None], now: float) -> View:
             backlog.apply(event, now)
             ledger.apply(event)
     rounds = rounds_of(told, backlog)
-    return view(backlog, rounds, Planner(policy_of(told), explain=True), ledger.snapshot(0.0), now)
+    planner = Planner(policy_in_force(told, waits), explain=True)
+    if waits is not None:
+        planner.carried = Carried(locality=waits.jobs, planned_at=now - waits.age_seconds)
+    return view(backlog, rounds, planner, ledger.snapshot(0.0), now)

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from extender.adapters.kube import Refused, connect
+from extender.adapters.waits_told import WaitsTold
 from extender.app import tables
 from extender.app.diagnosing import Diagnosis
-from extender.app.looking import Look, NotAllowed, Reader, in_short, look, settings_of
-from extender.app.ordering import policy_of
+from extender.app.looking import Look, NotAllowed, Reader, in_short, look, policy_in_force, settings_of
+from extender.app.remembering import waits_of
 from extender.cluster.model import Pod
 from extender.control.changes import changes_for
 from extender.control.explaining import HELD, case_of, explain, state_of
@@ -32,6 +33,8 @@ class Asked:
     kubeconfig: Path | None
     config: Path | None
     json: bool
+    control: str = ""
+    """The address of `dovetail control`; empty: through its pods."""
 
 
 def explain_pod(asked: Asked, name: str) -> str:
@@ -45,13 +48,16 @@ def explain_pod(asked: Asked, name: str) -> str:
         if refusal.status == 404:
             raise NoSuchPod(f"there is no pod {name}; accepted: NAMESPACE/NAME of one that exists") from None
         raise NotAllowed(f"pod {name} cannot be read: {in_short(refusal)}") from None
-    seen = look(reader, told, by)
+    waits = waits_of(reader.api, asked.control) if told.locality.wait_seconds else None
+    known = waits if isinstance(waits, WaitsTold) else None
+    seen = look(reader, told, by, known)
     found = seen.require(reader)
     pod = next((it for it in seen.pods if it.uid == raw["metadata"]["uid"]), None)
     if pod is None:
         raise NoSuchPod(f"pod {name} went away while it was looked at")
-    change = _changes(found, pod, told)
-    answer = explain(found, pod, policy_of(told), change, _refusal(raw))
+    change = _changes(found, pod, told, waits if isinstance(waits, str) else "")
+    policy = policy_in_force(told, known)
+    answer = explain(found, pod, policy, change, _refusal(raw), waits_known=known is not None)
     return (
         _json({**msgspec.to_builtins(answer), **_sources(reader, seen)})
         if asked.json
@@ -93,10 +99,10 @@ def _split(name: str) -> tuple[str, str]:
     return namespace, pod
 
 
-def _changes(found: View, pod: Pod, told: Settings) -> list[str]:
+def _changes(found: View, pod: Pod, told: Settings, unknown: str) -> list[str]:
     if state_of(pod, ours=found.backlog.has_place(pod)) != HELD:
         return []
-    return changes_for(case_of(found, pod), found.why.get(pod.uid), by_target=told.locality.target > 0)
+    return changes_for(case_of(found, pod), found.why.get(pod.uid), unknown=unknown, by_target=told.locality.target > 0)
 
 
 def _refusal(raw: dict[str, Any]) -> str:

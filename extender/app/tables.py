@@ -17,6 +17,7 @@ from extender.control.explaining import (
 from extender.control.findings import Finding
 from extender.control.places import words_of
 from extender.control.queue_states import QueueState
+from extender.planner import WaitLeft
 
 WIDTH = 100
 _LABEL = 14
@@ -117,6 +118,7 @@ def _facts(of: Explanation) -> list[tuple[str, str]]:
     """Return the labelled lines; those without text are left out."""
     found = [
         ("Why it waits", f"{of.reason.text} ({of.reason.kind})" if of.reason else of.refusal),
+        ("Its wait", _wait(of.wait) if of.wait else ""),
         ("Position", _position(of.position) if of.position else ""),
         ("Would go to", f"node {of.node}{_near(of)}" if of.state == HELD and of.node else ""),
         ("Near input", _preferred(of)),
@@ -128,6 +130,18 @@ def _facts(of: Explanation) -> list[tuple[str, str]]:
         ("Broken", of.problem or ""),
     ]
     return [(label, text) for label, text in found if text]
+
+
+def _wait(of: WaitLeft) -> str:
+    passed = f"its job has been passed over for {_whole(of.passed)} of {of.seconds:g} s"
+    if of.stays:
+        return f"{of.beyond} in {_whole(of.left)} s ({passed})"
+    return f"{of.beyond} in {_whole(of.left)} s, if it is passed over all that time ({passed})"
+
+
+def _whole(seconds: float) -> str:
+    """Return seconds, without a part where there are several."""
+    return f"{seconds:.0f}" if seconds >= 1 else f"{seconds:.1f}"
 
 
 def _position(of: Position) -> str:

@@ -17,15 +17,24 @@ _COMPUTED = (
 )
 
 
-def changes_for(case: Case, reason: Reason | None, *, by_target: bool = False) -> list[str]:
+def changes_for(case: Case, reason: Reason | None, *, unknown: str = "", by_target: bool = False) -> list[str]:
     """Return what would have to be otherwise for a held pod with this reason.
 
-    `by_target`: `control` may have computed another wait for locality than settings state.
+    `unknown` is why `control` could not tell how far waits for locality have got, empty where it did; `by_target`: it
+    may have computed another wait than settings state.
     """
     if reason is None:
         return ["the next plan must look at it: it has just come"]
     found = _BY_KIND.get(reason.kind, _nothing)(case)
-    return [*found, _COMPUTED] if by_target and reason.kind == LOCALITY else found
+    return [*found, *_not_told(unknown, by_target=by_target)] if reason.kind == LOCALITY else found
+
+
+def _not_told(unknown: str, *, by_target: bool) -> list[str]:
+    """Return what only `control` knows of a wait, where it did not say so."""
+    if not unknown:
+        return []
+    passed = f"it may be at a farther level by now: for how long its job has waited only control knows ({unknown})"
+    return [passed, *([_COMPUTED] if by_target else [])]
 
 
 def _nothing(_case: Case) -> list[str]:

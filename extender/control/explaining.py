@@ -17,7 +17,7 @@ from extender.control.places import NODE
 from extender.control.queue_shares import shares_of
 from extender.control.reasons import Reason, line_of, places
 from extender.control.view import View
-from extender.planner import Carried, Plan, Policy, Rating, alignments, owed_to_jobs, plan_once, ratings
+from extender.planner import Carried, Plan, Policy, Rating, WaitLeft, alignments, owed_to_jobs, plan_once, ratings
 from extender.verdict import demand_on, room_for
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ class Explanation:
 
     `work` is what its job has left, in seconds of the whole cluster; `owed` how far the job is below its fair share
     (1: it has nothing). `preferred` are the nodes that have its input, or that it prefers most, at most `MOST_NODES`
-    of them, and `level` how near to those its node is.
+    of them, and `level` how near to those its node is. `wait` is how far its wait for them has got, None: not known.
     """
 
     pod: str
@@ -100,6 +100,7 @@ class Explanation:
     problem: str | None = None
     preferred: Sequence[str] = ()
     level: str = ""
+    wait: WaitLeft | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +214,12 @@ def use_of(found: View, node: str) -> dict[str, Use]:
     }
 
 
-def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusal: str = "") -> Explanation:
+def explain(
+    found: View, pod: Pod, policy: Policy, change: Sequence[str], refusal: str = "", *, waits_known: bool = True
+) -> Explanation:
     """Return all that there is to say of a pod; `change` (`changes.changes_for`) says what would have to be otherwise.
 
-    `refusal` is what kube-scheduler said of it last.
+    `refusal` is what kube-scheduler said of it last; not `waits_known`: the plan knew of no job how long it had waited.
     """
     case = case_of(found, pod)
     state = state_of(pod, ours=found.backlog.has_place(pod))
@@ -255,7 +258,14 @@ def explain(found: View, pod: Pod, policy: Policy, change: Sequence[str], refusa
             :MOST_NODES
         ],
         level=level[row] if (row := found.snapshot.layout.rows.get(node or "")) is not None else "",
+        wait=_wait_left(case) if state == HELD and waits_known else None,
     )
+
+
+def _wait_left(case: Case) -> WaitLeft | None:
+    """Return how far a pod's wait for room near its input has got; None where it waits for something else."""
+    reason, held = case.view.why.get(case.pod.uid), case.view.plan.held.get(case.row)
+    return held.wait if held is not None and reason is not None and reason.kind == held.kind else None
 
 
 def _levels(case: Case) -> list[str]:

@@ -127,9 +127,16 @@ class Places:
         if not pod.inputs:
             return self.levels(pod, layout)
         self._settle(layout)
-        near = np.zeros(len(layout.names), dtype=np.bool_)
-        near[[layout.rows[name] for name in holders(pod.inputs) if name in layout.rows]] = True
-        return self._distance(near)
+        return self._distance(_holding(pod, layout))
+
+    def level_on(self, pod: Pod, layout: Layout, node: int) -> str:
+        """Return what the level of a start on a node is called, as a plan would; empty where it is all the same."""
+        if pod.inputs:
+            self._settle(layout)
+            levels = self._distance(_holding(pod, layout) & self._nodes.usable(pod, layout))
+        else:
+            levels = self.levels(pod, layout)
+        return "" if levels is None else self.level_name(int(levels[node]))
 
     def _settle(self, layout: Layout) -> None:
         """Take the nodes as they are now; what is kept of others is forgotten."""
@@ -176,6 +183,13 @@ class Places:
             found[(groups[level] >= 0) & np.isin(groups[level], groups[level][near])] = level + 1
         found[near] = 0
         return found
+
+
+def _holding(pod: Pod, layout: Layout) -> Mask:
+    """Return which nodes hold a pod's input [N]."""
+    found = np.zeros(len(layout.names), dtype=np.bool_)
+    found[[layout.rows[name] for name in holders(pod.inputs) if name in layout.rows]] = True
+    return found
 
 
 def words_of(level: str) -> str:

@@ -103,7 +103,8 @@ class Releaser:
 
     def send(self, pod: Pod, node: str, now: float) -> None:
         """Release a pod that has been claimed to the node that was kept for it."""
-        self._sender.send(Turn(pod, node, NOMINATED), now)
+        snapshot = self.ledger.snapshot(self.flight_time())
+        self._sender.send(Turn(pod, node, NOMINATED, level=self._level(pod, node, snapshot), passed_over=None), now)
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
@@ -112,7 +113,15 @@ class Releaser:
             self._sender.clear(pod, now)
         for pod in found.to_complete:
             self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
-        return [Turn(pod, None, COMPLETED) for pod in found.to_complete]
+        return [
+            Turn(pod, None, COMPLETED, level=self._level(pod, pod.promised, snapshot), passed_over=None)
+            for pod in found.to_complete
+        ]
+
+    def _level(self, pod: Pod, node: str | None, snapshot: Snapshot) -> str:
+        """Return how near to its input a pod starts that this plan did not place; empty where that is all the same."""
+        row = snapshot.layout.rows.get(node or "")
+        return "" if row is None else self.rounds.places.level_on(pod, snapshot.layout, row)
 
     # -- the plan
 

@@ -24,7 +24,7 @@ class Turn:
     """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way.
 
     `level` is how near to its input that node is, empty where it makes no difference; `passed_over` for how many
-    seconds its job was passed over for that.
+    seconds its job was passed over for that, None where that is not known any more.
     """
 
     pod: Pod
@@ -32,7 +32,7 @@ class Turn:
     how: str
     score: float = 0.0
     level: str = ""
-    passed_over: float = 0.0
+    passed_over: float | None = 0.0
 
 
 class Writer(Protocol):
@@ -117,7 +117,7 @@ class Sender:
             how=turn.how,
             score=round(turn.score, 4),
             waited_seconds=round(waited, 3),
-            **({"level": turn.level, "passed_over_seconds": round(turn.passed_over, 3)} if turn.level else {}),
+            **_near(turn),
         )
 
     def clear(self, pod: Pod, now: float) -> None:
@@ -137,3 +137,11 @@ class Sender:
     def _require_lead(self) -> None:
         if not self.leads():
             raise ClusterError("the Lease is no longer ours")
+
+
+def _near(turn: Turn) -> dict[str, str | float]:
+    """Return what is logged of how near to its input a pod is sent."""
+    if not turn.level:
+        return {}
+    passed = {} if turn.passed_over is None else {"passed_over_seconds": round(turn.passed_over, 3)}
+    return {"level": turn.level, **passed}

@@ -3,7 +3,18 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.plan import HELD_KINDS, Assignments, Carried, Held, HeldKind, LocalityWait, Plan, Scheduler, Terms
+from extender.planner.plan import (
+    HELD_KINDS,
+    Assignments,
+    Carried,
+    Held,
+    HeldKind,
+    LocalityWait,
+    Plan,
+    Scheduler,
+    Terms,
+    WaitLeft,
+)
 from extender.planner.planning import Planner, plan_once
 from extender.planner.scoring import Rating, alignments, owed_to_jobs, ratings
 from extender.planner.tuning import Policy
@@ -21,6 +32,7 @@ __all__ = [
     "Rating",
     "Scheduler",
     "Terms",
+    "WaitLeft",
     "alignments",
     "owed_to_jobs",
     "plan_once",

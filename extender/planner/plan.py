@@ -90,11 +90,33 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitLeft:
+    """How far a class's wait for locality has got: `passed` of the `seconds` after which it may start `beyond` a level.
+
+    Where room that it could use stays empty (`stays`) it goes on by itself, else only while others take such room.
+    """
+
+    beyond: str
+    seconds: float
+    passed: float
+    stays: bool
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left of it."""
+        return max(self.seconds - self.passed, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
-    """Why tasks of a class still wait: one of few kinds, and words that a user understands."""
+    """Why tasks of a class still wait: one of few kinds, and words that a user understands.
+
+    `wait` is of those that wait for locality.
+    """
 
     kind: HeldKind
     text: str
+    wait: WaitLeft | None = None
 
 
 @dataclass(frozen=True, slots=True)

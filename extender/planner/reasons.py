@@ -7,7 +7,7 @@ import numpy as np
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
 from extender.planner.locality import Locality
-from extender.planner.plan import Floats, Held, Mask
+from extender.planner.plan import Floats, Held, Mask, WaitLeft
 
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 
@@ -34,7 +34,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> Held:
     if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
         return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
     if board.locality is not None and board.locality.waits.passed_over(index):
-        return Held("locality", _locality(board, board.locality, index))
+        return _locality(board, board.locality, index)
     short = _short(board.free.T, demand)
     if short[allowed].any(axis=1).all():
         return Held("no-room", _no_room(board, short, allowed))
@@ -66,8 +66,8 @@ def _gang(least: int, waits: int) -> str:
     return f"its gang of {least} does not fit in one plan"
 
 
-def _locality(board: Board, locality: Locality, index: int) -> str:
-    """Return what it waits for, and for how long at most: nothing that changes while it waits at one level."""
+def _locality(board: Board, locality: Locality, index: int) -> Held:
+    """Return what it waits for, and how far that has got; nothing in the words changes while it waits at one level."""
     waits, nearness, names = locality.waits, locality.nearness, board.waiting.level_names
     level = int(waits.may[index])
     near = nearness.preferred_nodes(index, level, board.waiting.inputs[index])
@@ -76,7 +76,8 @@ def _locality(board: Board, locality: Locality, index: int) -> str:
     after = waits.until_beyond(index)
     beyond = "anywhere" if level + 1 >= nearness.anywhere else f"{_level_name(names, level + 1)} level"
     preferred = f"{nodes} preferred node{'' if nodes == 1 else 's'}, {'' if nodes == 1 else 'all '}full"
-    return f"waits for {own} room: {preferred}; {beyond} from {after:g} s on"
+    wait = WaitLeft(beyond, after, locality.passed_over(index), stays=waits.stays(index))
+    return Held("locality", f"waits for {own} room: {preferred}; {beyond} from {after:g} s on", wait)
 
 
 def _level_name(names: Sequence[str], level: int) -> str:

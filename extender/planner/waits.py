@@ -106,6 +106,10 @@ class Waits:
             self._chooses[task_class] and self.counts[self.of[task_class]] > 0 and self.may[task_class] < _ANYWHERE
         )
 
+    def stays(self, task_class: int) -> bool:
+        """Whether room that the class could use, but for its wait, stays empty after this plan."""
+        return bool(self.counts[self.of[task_class]] == np.inf)
+
     def seconds(self, task_class: int) -> float:
         """Return for how many seconds the job of a class that chooses has been passed over since its last start."""
         return self.waited.item(self.of[task_class]) if self._chooses[task_class] else 0.0

@@ -121,12 +121,12 @@ class Scene:
         self.now += seconds
         return self.releaser.step(self.now)
 
-    def view(self, seconds=0.0):
-        """Return the order as it is, by a whole plan."""
+    def view(self, seconds=0.0, carried=None):
+        """Return the order as it is, by a whole plan that goes on from what is `carried`."""
         self.now += seconds
-        return view(
-            self.backlog, self.rounds(), Planner(self.policy, explain=True), self.ledger.snapshot(self.now), self.now
-        )
+        planner = Planner(self.policy, explain=True)
+        planner.carried = carried or planner.carried
+        return view(self.backlog, self.rounds(), planner, self.ledger.snapshot(self.now), self.now)
 
     def why(self):
         """Return the reason of each held pod, by name."""

@@ -11,7 +11,7 @@ from extender.cluster.queues import Queue
 from extender.control.changes import changes_for
 from extender.control.explaining import case_of, explain
 from extender.control.turns import LOCALITY_WAITS, OTHERS_FIRST
-from extender.planner import Policy
+from extender.planner import Policy, WaitLeft
 from tests.control.asked import Asked
 from tests.control.scene import Scene, node, pod
 
@@ -189,6 +189,41 @@ def test_a_restart_lets_a_job_wait_once_more_and_no_longer():
     assert scene.nominated() == {"a": "n1"}
 
 
+class TestNominatedByAPredecessor:
+    """It nominated a to a node and died before it removed the gate."""
+
+    def level(self, pod, *nodes, **options):
+        scene = Scene(*nodes, policy=Policy(locality_waits=(0.0, 0.0)), levels=[RACK], **options)
+        scene.refuse.add(("release", "a"))
+        scene.see(full("n2"), pod)
+        scene.step()
+        scene.refuse.clear()
+        scene.restart()
+        assert scene.step(1) == 1
+        assert scene.told[-1][:2] == ("a", "completed")
+        return scene.levels["a"]
+
+    @pytest.mark.parametrize(
+        ("inputs", "level"), [(("n1",), "node"), (("n2",), "rack"), (("n3", "n2"), "node"), (("n1", "n2"), "node")]
+    )
+    def test_its_level_is_counted_but_not_how_long_it_waited(self, inputs, level):
+        assert self.level(reader("a", *inputs), *racks(n1="r1", n2="r1", n3="r2")) == (level, None)
+
+    def test_so_is_anywhere(self):
+        assert self.level(reader("a", "n2"), *racks(n1="r1", n2="r2")) == ("anywhere", None)
+
+    def test_so_is_a_preferred_node(self):
+        prefers = ((10, (Requirement("disk", "In", ("ssd",)),)),)
+        nodes = [node("n1"), node("n2"), node("n3", labels={"disk": "ssd"})]
+        assert self.level(pod("a", 1000, prefers=prefers), *nodes) == ("node", None)
+
+    def test_where_it_is_all_the_same_it_has_none(self):
+        assert self.level(pod("a", 1000), node("n1"), node("n2")) == ("", None)
+        # Its input is on a node that is too small for it: a plan counts that as none.
+        small = [node("n1"), node("n2"), node("n3", 500)]
+        assert self.level(reader("a", "n3"), *small) == ("", None)
+
+
 def test_jobs_of_a_fifo_queue_wait_each_for_itself():
     scene = Scene(node("n1"), node("n2"), node("n3"), policy=WAITS, queues=[Queue("q", fifo=True)])
     scene.see(full("n2"), reader("a", "n2", created=1.0), reader("b", "n3", created=2.0))
@@ -226,14 +261,74 @@ def test_explain_says_that_control_may_have_computed_another_wait_where_there_is
     scene.see(full("n2"), reader("a", "n2"), pod("large", 1001))
     found = scene.view()
     case, why = case_of(found, scene.pods["a"]), found.why
-    *others, last = changes_for(case, why["uid-a"], by_target=True)
-    assert others == changes_for(case, why["uid-a"])
+    *others, passed, last = changes_for(case, why["uid-a"], unknown="nobody leads", by_target=True)
+    assert others == changes_for(case, why["uid-a"], by_target=True)  # control has told which wait is in force
+    assert [*others, passed] == changes_for(case, why["uid-a"], unknown="nobody leads")
+    assert passed == (
+        "it may be at a farther level by now: for how long its job has waited only control knows (nobody leads)"
+    )
     assert last == (
         "its first wait may be another by now, computed by control for locality.target: "
         "dovetail_locality_wait_in_force_seconds"
     )
     large = case_of(found, scene.pods["large"])
-    assert changes_for(large, why["uid-large"], by_target=True) == changes_for(large, why["uid-large"])
+    told = changes_for(large, why["uid-large"], unknown="nobody leads", by_target=True)
+    assert told == changes_for(large, why["uid-large"])
+
+
+class TestExplainWithWhatControlKnows:
+    """n2 has the input and is full, n3 is in its rack and full, n1 is free."""
+
+    def scene(self, *more, **options):
+        policy = Policy(locality_waits=(5.0, 3.0))
+        scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK], **options)
+        scene.see(full("n2"), full("n3"), reader("a", "n2"), *more)
+        return scene
+
+    def explained(self, scene, seconds, **more):
+        found = scene.view(seconds, scene.releaser.planner.carried)
+        return explain(found, scene.pods["a"], scene.policy, [], **more)
+
+    def test_it_says_what_is_left_of_the_wait(self):
+        scene = self.scene()
+        scene.step()
+        found = self.explained(scene, 1.5)
+        assert found.wait == WaitLeft("rack level", 5.0, pytest.approx(1.5), stays=True)
+        assert found.wait.left == pytest.approx(3.5)
+        assert found.reason.text.endswith("rack level from 5 s on")  # as its event says
+
+    def test_it_says_at_which_level_its_job_is_by_now(self):
+        scene = self.scene()
+        scene.step()
+        scene.step(4.0)
+        found = self.explained(scene, 2.0)
+        # At 6 s it may start in its rack, from 5 + 3 on anywhere.
+        assert found.reason.text == "waits for rack-local room: 2 preferred nodes, all full; anywhere from 8 s on"
+        assert found.wait == WaitLeft("anywhere", 8.0, pytest.approx(6.0), stays=True)
+
+    def test_a_chance_that_others_took_counts_for_some_seconds_only(self):
+        # n1 is free for one: a is first in line, b has it, and a has been passed over, which counts for 3 s.
+        scene = self.scene(pod("b", 1000, created=1.0), queues=[Queue("q", fifo=True)])
+        scene.step()
+        assert scene.nominated() == {"b": "n1"}
+        scene.bind("b")
+        found = self.explained(scene, 2.0)
+        assert (found.reason.kind, found.wait) == ("no-room", None)  # now nothing is free that it could pass over
+        scene.end("b")
+        found = self.explained(scene, 2.0)
+        assert found.wait == WaitLeft("rack level", 5.0, pytest.approx(3.0), stays=True)
+
+    def test_where_control_did_not_tell_it_says_nothing_of_it(self):
+        scene = self.scene()
+        scene.step()
+        assert self.explained(scene, 1.0, waits_known=False).wait is None
+
+    def test_it_is_only_of_who_waits_for_locality(self):
+        scene = Scene(node("n1"), policy=WAITS)
+        scene.see(full("n1"), reader("a", "n1"))
+        scene.step()
+        found = self.explained(scene, 1.0)
+        assert (found.reason.kind, found.wait) == ("no-room", None)
 
 
 def test_explain_says_how_near_to_its_input_a_pod_runs():

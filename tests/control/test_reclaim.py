@@ -205,6 +205,15 @@ def test_while_a_victim_takes_its_time_no_other_is_asked_for_the_same_room_and_n
     assert scene.nominated() == {"b0": "n1"}
 
 
+def test_how_near_to_its_input_a_pod_gets_its_room_is_known_but_not_for_how_long_it_waited():
+    scene = full(node("n1"), node("n2", cpu=0), queues=(Queue("a"), Queue("b", minimum=0.1)))
+    for number in range(4):
+        scene.change(f"b{number}", inputs=(("n1", 1000.0),))
+    scene.run(100)
+    assert scene.released() == ["b0"]
+    assert scene.levels["b0"] == ("node", None)
+
+
 def test_pods_that_leave_anyhow_are_waited_for():
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
     scene.change("a0", leaving=True)

@@ -1,11 +1,14 @@
 """Waiting a little for room near the input, on a real kube-scheduler: with gates, and with `order: filter`."""
 
 import json
+import re
 import time
+import urllib.request
 
 import pytest
 import yaml
 
+from extender.cluster.model import PROMISED_ANNOTATION
 from extender.controlplane import builders, workload
 from extender.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
@@ -16,7 +19,8 @@ from tests.integration.test_seeing import asked, configured, dovetail, events, m
 RACK = "topology.example/rack"
 WAITS = (5, 4)
 LOCALITY = {"levels": [RACK], "waitSeconds": list(WAITS)}
-WAITING = "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
+LONG = (12, 6)
+WAITING = "waits for node-local room: 1 preferred node, full; rack level from 12 s on"
 
 
 @pytest.fixture
@@ -57,7 +61,8 @@ def bound_within(client, name, seconds):
 
 def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(control_plane, client):
     # Nothing ends here, so that no rate is known, and the stated waits hold.
-    told = {"locality": {**LOCALITY, "target": 0.95}, "control": {"heldEventSeconds": 1}}
+    told = {"locality": {**LOCALITY, "waitSeconds": LONG, "target": 0.95}, "control": {"heldEventSeconds": 1}}
+    explained = ("explain", "pod", "default/waits")
     with dovetail_on(control_plane) as extender:
         maps = {
             "dovetail": {
@@ -69,15 +74,16 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
         }
         fill(client, "near", "beside")
         with control_on(control_plane, **told) as url, configured(client, maps):
+            created = time.monotonic()
             workload.create_pods(client, [reader("waits", "near")])
             begun = time.monotonic()
             workload.wait_until(lambda: metric(url, "dovetail_held_pods", reason="locality") == 1, 5, "it to wait")
-            text = dovetail(control_plane, "explain", "pod", "default/waits")
-            print(text)
-            assert f"{WAITING} (locality)" in " ".join(text.split())
-            found = asked(control_plane, "explain", "pod", "default/waits")
+            seen = time.monotonic()
+            found = asked(control_plane, *explained)
             assert found["reason"] == {"kind": "locality", "text": WAITING}
             assert found["preferred"] == ["near"]
+            assert found["wait"] is None
+            assert "only control knows (no pod of it runs" in found["change"][-2]
             assert "computed by control for locality.target" in found["change"][-1]
             assert {it["name"]: it["level"] for it in found["nodes"]} == {
                 "near": "node",
@@ -85,10 +91,32 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
                 "far": "anywhere",
             }
 
+            asked_at = time.monotonic()
+            text = dovetail(control_plane, *explained, f"--control={url}")
+            answered = time.monotonic()
+            print(text)
+            assert f"{WAITING} (locality)" in " ".join(text.split())
+            assert "only control knows" not in text
+            said = re.search(
+                r"Its wait +rack level in (\d+) s \(its job has been passed over for (\d+) of 12 s\)", text
+            )
+            left, passed = map(int, said.groups())
+            assert abs(left + passed - LONG[0]) <= 1  # each is rounded
+            assert asked_at - seen - 0.5 <= passed <= answered - created + 0.5
+
+            time.sleep(max(begun + LONG[0] + 0.3 - time.monotonic(), 0))
+            found = asked(control_plane, *explained, f"--control={url}")
+            assert (
+                found["reason"]["text"]
+                == "waits for rack-local room: 2 preferred nodes, all full; anywhere from 18 s on"
+            )
+            assert (found["wait"]["beyond"], found["wait"]["stays"]) == ("anywhere", True)
+            assert LONG[0] <= found["wait"]["passed"] <= sum(LONG)
+
             node, _ = bound_within(client, "waits", 25)
             took = time.monotonic() - begun
             assert node == "far"
-            assert took >= sum(WAITS) - 1.0  # it was created before `begun`, by less than that
+            assert took >= sum(LONG) - 1.0  # it was created before `begun`, by less than that
             workload.wait_until(lambda: len(events(client, "waits")) == 2, 10, "its events")
             (held, told_held), (released, told_released) = sorted(events(client, "waits"))
             assert (held, told_held) == ("Held", WAITING)
@@ -106,6 +134,25 @@ def test_a_held_pod_waits_by_level_is_explained_and_then_takes_what_there_is(con
             text = dovetail(control_plane, "explain", "pod", "default/later")
             print(text)
             assert "on near; it runs node-local" in text
+
+
+def test_a_release_that_a_new_leader_completes_is_counted_by_how_near_its_node_is(control_plane, client):
+    with dovetail_on(control_plane):
+        workload.create_pods(client, [reader("left", "near")])
+        # As a leader leaves it that died between its two writes.
+        promise = {
+            "metadata": {"annotations": {PROMISED_ANNOTATION: "beside"}},
+            "status": {"nominatedNodeName": "beside"},
+        }
+        path = "/api/v1/namespaces/default/pods/left/status"
+        request(client, "PATCH", path, promise, content="application/merge-patch+json")
+        with control_on(control_plane, locality=LOCALITY) as url:
+            assert bound_within(client, "left", 25)[0] == "beside"
+            workload.wait_until(lambda: metric(url, "dovetail_placements_total", level="rack") == 1, 5, "it to count")
+            assert metric(url, "dovetail_releases_total", how="completed") == 1
+            assert metric(url, "dovetail_placements_total") == 1
+            with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+                assert "dovetail_locality_wait_seconds_count 0.0" in answer.read().decode()
 
 
 def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from extender.adapters import waits_told
+from extender.adapters.scrapes import said_at
 from extender.controlplane import builders, workload
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes
 from tests.integration.test_seeing import metric
@@ -74,11 +76,17 @@ def test_control_comes_to_wait_as_long_as_a_target_takes(control_plane):
             workload.wait_until(lambda: waits(url) == 600, 20, "control to lead")
             workload.wait_until(lambda: waits(url) != 600, 30, "the rate to be known")
             in_force = waits(url)
+            assert by_address(url).in_force == (pytest.approx(in_force),), "it is what explain goes by"
             workload.wait_until(lambda: ended(client) == JOBS * TASKS, 60, "all tasks to end")
             far = metric(url, "dovetail_placements_total", level="anywhere")
     # D = -20 / 2 x ln(0.1 x 6 / (1 + 0.1 x 6)) = 9.8 chances, at no more than 26.7 per second (above).
     assert 9.8 / (2 * 2 * NODES / SECONDS) < in_force <= 1
     assert far > 0, "nobody waits 600 s for a node whose tasks take 3 s: some went elsewhere, by the computed wait"
+
+
+def by_address(url):
+    """Return what control tells of waits to `dovetail explain`."""
+    return waits_told.read(*said_at(url, waits_told.PATH))
 
 
 def waits(url):
