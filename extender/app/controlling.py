@@ -192,7 +192,7 @@ class Control:
                 self._step()
             else:
                 led = False
-                self._reclaimer.rest(time.time())
+                self._rest()
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
             if led:
@@ -204,7 +204,7 @@ class Control:
 
     def _step(self) -> None:
         if self._caches.problem() is not None:
-            self._reclaimer.rest(time.time())
+            self._rest()
             return
         begun = time.perf_counter()
         try:
@@ -214,6 +214,10 @@ class Control:
             self._metrics.failures.inc()
             log.exception("step failed")
         self._metrics.plan_seconds.observe(time.perf_counter() - begun)
+
+    def _rest(self) -> None:
+        self._reclaimer.rest(time.time())
+        self._releaser.rest(time.time())
 
     def _observe_until_stopped(self) -> None:
         """Look at the order now and then while we lead: reasons, events, what is measured."""

@@ -96,6 +96,10 @@ class Releaser:
             self._sender.send(turn, now)
         return len(left_behind) + len(turns)
 
+    def rest(self, now: float) -> None:
+        """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
+        self.planner.rest(now)
+
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether a plan is worth its cost, which is the same for few as for many."""
         waited = now - self._planned_at

@@ -31,7 +31,8 @@ class Locality:
         """Take how many of each class's tasks can read on each node, `local` [C, N], as it changes."""
         self.nearness = Nearness(waiting, classes, local, long_task=policy.long_task)
         near = self.nearness
-        self.waits = Waits(policy, waiting, carried, now, chooses=near.chooses, nearest=near.nearest_ever())
+        existing = near.existing(len(policy.locality_waits))
+        self.waits = Waits(policy, waiting, carried, now, chooses=near.chooses, existing=existing)
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that starts from now on; who was passed over has been."""

@@ -16,6 +16,8 @@ Counts = NDArray[np.int64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+_NOWHERE = 2**31
+
 
 class Nearness:
     """The levels of classes [C] on nodes [N]; `local` [C, N] is that of `sources.Sources`, as it changes.
@@ -109,21 +111,17 @@ class Nearness:
     def _crowded(self) -> Mask:
         return np.asarray(self._long_tasks > self._long_tasks.mean())
 
-    def nearest_ever(self) -> Counts:
-        """Return the level of the nearest node on which each class could start if all were empty [C].
-
-        Where there is none, 0: it has other reasons to wait.
-        """
+    def existing(self, levels: int) -> Mask:
+        """Return at which of the first levels each class has a node that would have room if all were empty [C, K]."""
         rows, nodes = self.chooses.nonzero()[0], np.arange(self._classes.capacity.shape[1])
         fits = (self._classes.demand_needs[:, rows, np.newaxis] <= self._classes.capacity[:, np.newaxis, :]).all(axis=0)
         if self._barred is not None:
             fits &= ~self._barred[rows]
-        holds = self._local[rows] > 0
-        at = np.where(fits, self.levels(rows, nodes, holds), 2**31)
-        nearest = np.zeros(len(self.chooses), dtype=np.int64)
-        least = at.min(axis=1, initial=2**31)
-        nearest[rows] = np.where(least < 2**31, least, 0)
-        return nearest
+        at = np.where(fits, self.levels(rows, nodes, self._local[rows] > 0), _NOWHERE)
+        existing = np.zeros((len(self.chooses), levels), dtype=np.bool_)
+        for level in range(levels):
+            existing[rows, level] = (at == level).any(axis=1)
+        return existing
 
     def preferred_nodes(self, task_class: int, level: int, inputs: Inputs) -> Mask:
         """Return which nodes are at most at this level [N]: for a class that reads blocks, for the first that waits."""

@@ -1,5 +1,7 @@
 """One plan from beginning to end, and a planner that carries what one plan hands to the next."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from extender.cluster.snapshot import Snapshot
@@ -37,6 +39,10 @@ class Planner:
         )
         self.carried = plan.carried
         return plan
+
+    def rest(self, now: float) -> None:
+        """Take note that nobody plans: the time until `now` passes over nobody."""
+        self.carried = replace(self.carried, planned_at=now)
 
 
 def plan_once(

@@ -73,8 +73,8 @@ def _locality(board: Board, locality: Locality, index: int) -> Held:
     near = nearness.preferred_nodes(index, level, board.waiting.inputs[index])
     nodes = int((near & board.allowed(np.array([index]), np.arange(len(near)))[0]).sum())
     own = f"{_level_name(names, level)}-local"
-    after = waits.until_beyond(index)
-    beyond = "anywhere" if level + 1 >= nearness.anywhere else f"{_level_name(names, level + 1)} level"
+    after, farther = waits.until_beyond(index)
+    beyond = "anywhere" if farther >= nearness.anywhere else f"{_level_name(names, farther)} level"
     preferred = f"{nodes} preferred node{'' if nodes == 1 else 's'}, {'' if nodes == 1 else 'all '}full"
     wait = WaitLeft(beyond, after, locality.passed_over(index), stays=waits.stays(index))
     return Held("locality", f"waits for {own} room: {preferred}; {beyond} from {after:g} s on", wait)

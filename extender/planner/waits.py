@@ -26,15 +26,16 @@ _ANYWHERE = 2**31
 class Waits:
     """The waits of names [W]; `of` [C] is each class's name, `may` [C] the farthest level at which it may start now.
 
-    `nearest` [C] is the least level that the cluster has for a class: it waits for nothing that does not exist.
+    `existing` [C, K] are the levels at which the cluster has a node for a class: it does not wait for the others.
     """
 
     def __init__(
-        self, policy: Policy, waiting: Waiting, carried: Carried, now: float, *, chooses: Mask, nearest: Counts
+        self, policy: Policy, waiting: Waiting, carried: Carried, now: float, *, chooses: Mask, existing: Mask
     ) -> None:
         names = waiting.waits_as or [waiting.jobs.names[job] for job in waiting.job.tolist()]
         self.names, self.of = _known(names)
-        self._waits, self._chooses, self._nearest = policy.locality_waits, chooses, nearest
+        self._waits, self._chooses = policy.locality_waits, chooses
+        self._of_class = np.where(existing, np.array(self._waits, dtype=np.float64), 0.0)
         before = [carried.locality.get(name, LocalityWait()) for name in self.names]
         since = max(0.0, now - carried.planned_at) if carried.locality else 0.0
         self._others = waits_without(self.names, waiting, carried, now)
@@ -86,11 +87,11 @@ class Waits:
 
     def again_at(self, now: float, left: Mask) -> float:
         """Return when the first wait ends for which room stays empty, of those with tasks `left` [C]; else infinite."""
-        waits = self._still(left) == np.inf
-        if not waits.any():
-            return np.inf
-        ends = seconds_to_next(self.level[waits], self.waited[waits], self._waits)
-        return float(now + ends.min())
+        waits = (left & self._chooses & (self.counts[self.of] == np.inf)).nonzero()[0]
+        names = self.of[waits]
+        return float(
+            now + seconds_to_next(self.level[names], self.waited[names], self._of_class[waits]).min(initial=np.inf)
+        )
 
     def carried(self, left: Mask) -> Mapping[str, LocalityWait]:
         """Return what the next plan goes on with; who stands at the beginning is left out."""
@@ -114,23 +115,22 @@ class Waits:
         """Return for how many seconds the job of a class that chooses has been passed over since its last start."""
         return self.waited.item(self.of[task_class]) if self._chooses[task_class] else 0.0
 
-    def until_beyond(self, task_class: int) -> float:
-        """Return for how many seconds the class has to be passed over in all to start farther away than now."""
-        level = int(self.level[self.of[task_class]])
-        return float(sum(self._waits[level : int(self.may[task_class]) + 1]))
+    def until_beyond(self, task_class: int) -> tuple[float, int]:
+        """Return for how many seconds in all the class has to be passed over to start farther away, and how far."""
+        waits, level = self._of_class[task_class], int(self.level[self.of[task_class]])
+        upto = int(self.may[task_class]) + 1
+        farther = waits[upto:] > 0
+        beyond = upto + int(farther.argmax()) if farther.any() else _ANYWHERE
+        return float(waits[level:upto].sum()), beyond
 
     def _still(self, left: Mask) -> Floats:
         has = np.zeros(len(self.names), dtype=np.bool_)
         has[self.of[left]] = True
         return np.where(has, self.counts, 0.0)
 
-    def _now(self) -> Counts:
-        return level_now(self.level, self.waited, self._waits)
-
     def _settle(self) -> None:
-        now = self._now()
-        may = np.where(now >= len(self._waits), _ANYWHERE, now)[self.of]
-        self.may: Counts = np.where(self._chooses, np.maximum(may, self._nearest), _ANYWHERE)
+        now = level_now(self.level[self.of], self.waited[self.of], self._of_class)
+        self.may: Counts = np.where(self._chooses & (now < len(self._waits)), now, _ANYWHERE)
 
 
 def waits_without(names: Collection[str], waiting: Waiting, carried: Carried, now: float) -> Mapping[str, LocalityWait]:

@@ -6,7 +6,6 @@ each block, D how often a job is passed over at room without its input before it
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +27,22 @@ def penalised(scores: Floats, factor: Floats) -> Floats:
     return np.where(scores >= 0, scores * factor, scores / factor)
 
 
-def level_now(level: Counts, waited: Floats, waits: Sequence[float]) -> Counts:
+def level_now(level: Counts, waited: Floats, waits: Floats) -> Counts:
     """Return the farthest level at which each job may start now [J], in 0 .. K (algorithm 3).
 
-    `level` [J] is the level of its last start (0 at first), `waited` [J] for how long it was passed over since.
+    `level` [J] is the level of its last start (0 at first), `waited` [J] for how long it was passed over since,
+    `waits` [J, K] its waits, 0 where it has nothing to wait for.
     """
     ends = _ends(waits)
-    over = ends[level] + waited + _SAME_SECONDS
-    return np.asarray(np.searchsorted(ends, over, side="right") - 1)
+    over = ends[np.arange(len(level)), level] + waited + _SAME_SECONDS
+    return np.asarray((ends <= over[:, np.newaxis]).sum(axis=1) - 1)
 
 
-def seconds_to_next(level: Counts, waited: Floats, waits: Sequence[float]) -> Floats:
-    """Return for how long each job must still be passed over to get to the next level [J]; infinite at the last."""
-    ends = np.append(_ends(waits), np.inf)
-    return np.asarray(ends[level_now(level, waited, waits) + 1] - ends[level] - waited)
+def seconds_to_next(level: Counts, waited: Floats, waits: Floats) -> Floats:
+    """Return for how long each job must still be passed over to get farther [J]; infinite at the last level."""
+    ends = np.append(_ends(waits), np.full((len(level), 1), np.inf), axis=1)
+    of = np.arange(len(level))
+    return np.asarray(ends[of, level_now(level, waited, waits) + 1] - ends[of, level] - waited)
 
 
 def expected_locality(skips: float, *, tasks: int, nodes: int, replicas: int) -> float:
@@ -95,6 +96,6 @@ def skips_in(wait: float, rate: float) -> float:
     return wait * rate
 
 
-def _ends(waits: Sequence[float]) -> Floats:
-    """Return after how many seconds from level 0 each level is reached [K + 1]."""
-    return np.concatenate(([0.0], np.cumsum(np.asarray(waits, dtype=np.float64))))
+def _ends(waits: Floats) -> Floats:
+    """Return after how many seconds from level 0 each level is reached [J, K + 1]."""
+    return np.append(np.zeros((len(waits), 1)), np.cumsum(waits, axis=1), axis=1)

@@ -16,6 +16,7 @@ from tests.control.asked import Asked
 from tests.control.scene import Scene, node, pod
 
 WAITS = Policy(locality_waits=(5.0,))
+TWO_WAITS = Policy(locality_waits=(5.0, 3.0))
 RACK = "topology.example/rack"
 
 
@@ -91,8 +92,7 @@ def test_a_pod_that_waits_does_not_block_others():
 
 
 def test_levels_follow_the_labels_of_nodes():
-    policy = Policy(locality_waits=(5.0, 3.0))
-    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK])
+    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=TWO_WAITS, levels=[RACK])
     scene.see(full("n2"), full("n3"), reader("a", "n2"))
     scene.step()
     assert scene.why()["a"].text == "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
@@ -105,8 +105,7 @@ def test_levels_follow_the_labels_of_nodes():
 
 
 def test_after_the_last_level_it_goes_anywhere():
-    policy = Policy(locality_waits=(5.0, 3.0))
-    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK])
+    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=TWO_WAITS, levels=[RACK])
     scene.see(full("n2"), full("n3"), reader("a", "n2"))
     for _ in range(3):
         scene.step(4.0)
@@ -114,14 +113,12 @@ def test_after_the_last_level_it_goes_anywhere():
 
 
 def test_nodes_without_the_label_are_in_no_rack():
-    policy = Policy(locality_waits=(5.0, 3.0))
-    scene = Scene(node("n1"), node("n2"), policy=policy, levels=[RACK])
+    scene = Scene(node("n1"), node("n2"), policy=TWO_WAITS, levels=[RACK])
     scene.see(full("n2"), reader("a", "n2"))
     scene.step()
     scene.step(5.0)
-    assert scene.released() == []
-    scene.step(3.0)
     assert scene.nominated() == {"a": "n1"}
+    assert scene.levels["a"] == ("anywhere", 5.0)
 
 
 def test_the_nodes_that_a_pods_affinity_prefers_most_are_its_places():
@@ -224,6 +221,19 @@ class TestNominatedByAPredecessor:
         assert self.level(reader("a", "n3"), *small) == ("", None)
 
 
+def test_time_in_which_nobody_plans_passes_over_nobody():
+    scene = Scene(node("n1"), node("n2"), policy=WAITS)
+    scene.see(full("n2"), reader("a", "n2"))
+    scene.step()
+    scene.step(3.0)
+    scene.now += 600  # without the Lease, or with caches that are too old to plan by
+    scene.releaser.rest(scene.now)
+    scene.step(1.9)
+    assert scene.released() == []
+    scene.step(0.1)
+    assert scene.nominated() == {"a": "n1"}
+
+
 def test_jobs_of_a_fifo_queue_wait_each_for_itself():
     scene = Scene(node("n1"), node("n2"), node("n3"), policy=WAITS, queues=[Queue("q", fifo=True)])
     scene.see(full("n2"), reader("a", "n2", created=1.0), reader("b", "n3", created=2.0))
@@ -234,8 +244,7 @@ def test_jobs_of_a_fifo_queue_wait_each_for_itself():
 
 
 def test_explain_says_what_it_waits_for_and_how_near_each_node_is():
-    policy = Policy(locality_waits=(5.0, 3.0))
-    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=policy, levels=[RACK])
+    scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=TWO_WAITS, levels=[RACK])
     scene.see(full("n2"), full("n3"), reader("a", "n2"))
     found = explain(scene.view(), scene.pods["a"], policy, [])
     assert found.reason.kind == "locality"
@@ -453,6 +462,37 @@ def test_each_pod_of_a_class_needs_what_its_own_input_takes():
     scene.remove("afar")
     scene.step()
     assert scene.nominated() == {"nowhere": "n2"}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("n1"), node("n2")],
+        racks(n1="r1", n2="r2"),
+        [node("n1"), node("n3", 500, labels={RACK: "r2"}), *racks(n2="r2")],
+    ],
+    ids=["no racks", "alone in its rack", "its rack is too small"],
+)
+def test_nobody_waits_for_a_level_at_which_there_is_no_node(nodes):
+    scene = Scene(*nodes, policy=TWO_WAITS, levels=[RACK])
+    scene.see(full("n2"), reader("a", "n2", cpu=1000))
+    scene.step()
+    assert scene.why()["a"].text.endswith("anywhere from 5 s on")
+    scene.step(4.9)
+    assert scene.released() == []
+    scene.step(0.1)
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_where_the_preferred_nodes_are_too_small_the_wait_begins_with_the_racks():
+    ssd = ((10, (Requirement("disk", "In", ("ssd",)),)),)
+    small = node("n2", 500, labels={RACK: "r2", "disk": "ssd"})
+    scene = Scene(small, *racks(n1="r1", n3="r2"), policy=TWO_WAITS, levels=[RACK])
+    scene.see(full("n3"), pod("a", 1000, prefers=ssd))
+    scene.step()
+    assert scene.why()["a"].text.endswith("anywhere from 3 s on")
+    scene.step(3.0)
+    assert scene.nominated() == {"a": "n1"}
 
 
 def test_without_waits_a_start_beyond_the_rack_is_not_called_rack_local():

@@ -11,11 +11,11 @@ WAITS = (10.0, 5.0)
 
 
 def now(level, waited, waits=WAITS):
-    return locality.level_now(np.array([level]), np.array([float(waited)]), waits).item()
+    return locality.level_now(np.array([level]), np.array([float(waited)]), np.array([waits], dtype=float)).item()
 
 
 def to_next(level, waited, waits=WAITS):
-    return locality.seconds_to_next(np.array([level]), np.array([float(waited)]), waits).item()
+    return locality.seconds_to_next(np.array([level]), np.array([float(waited)]), np.array([waits], dtype=float)).item()
 
 
 @pytest.mark.parametrize(
