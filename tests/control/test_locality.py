@@ -246,7 +246,7 @@ def test_jobs_of_a_fifo_queue_wait_each_for_itself():
 def test_explain_says_what_it_waits_for_and_how_near_each_node_is():
     scene = Scene(*racks(n1="r1", n2="r2", n3="r2"), policy=TWO_WAITS, levels=[RACK])
     scene.see(full("n2"), full("n3"), reader("a", "n2"))
-    found = explain(scene.view(), scene.pods["a"], policy, [])
+    found = explain(scene.view(), scene.pods["a"], TWO_WAITS, [])
     assert found.reason.kind == "locality"
     assert found.reason.text == "waits for node-local room: 1 preferred node, full; rack level from 5 s on"
     assert found.preferred == ["n2"]
