@@ -282,6 +282,10 @@ def test_a_queue_needs_a_name(settings_file):
             "locality.waitSeconds: [soon]: accepted: a list, each a number, 0 to 86400",
         ),
         ("{waitSeconds: [-1]}", "locality.waitSeconds: [-1]: accepted: a list, each a number, 0 to 86400"),
+        (
+            "{levels: [' rack ']}",
+            "locality.levels: ' rack ' cannot be a label; accepted: such as topology.kubernetes.io/zone",
+        ),
         ("{levels: ['']}", "locality.levels: ['']: accepted: a list, each a string that is not empty"),
         ("{levels: rack}", "locality.levels: rack: accepted: a list, each a string that is not empty"),
         ("{remotePenalty: 1}", "locality.remotePenalty: 1: accepted: a number, 0 to below 1"),

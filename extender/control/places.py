@@ -62,9 +62,10 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is kept of a class, and of which pods: what each reads, and whether it is held."""
+    """What is kept of a class, and of which pods: what each reads, whether it is held, the rows of its holders."""
 
     of: Mapping[str, tuple[Inputs, bool]]
+    holders: Mapping[str, Sequence[int]]
     reads: Sequence[Read]
 
 
@@ -97,7 +98,8 @@ class Places:
         kept = self._kept.get(of)
         now = {pod.uid: (pod.inputs, pod.held) for pod in waiting}
         if kept is None or any(kept.of.get(uid) != it for uid, it in now.items()):
-            kept = self._kept[of] = _Kept(now, self._read(of, waiting, layout))
+            there = {uid: self._holders(uid, it, kept, layout) for uid, it in now.items()}
+            kept = self._kept[of] = _Kept(now, there, self._read(of, waiting, there, layout))
         found = (it.only(now.keys()) for it in kept.reads)
         return [it for it in found if it.waiting]
 
@@ -148,10 +150,18 @@ class Places:
             groups = [labels.groups(label) for label in self._level_labels]
             self._topology = np.array(groups) if groups else None
 
-    def _read(self, of: TaskClass, pods: Sequence[Pod], layout: Layout) -> Sequence[Read]:
+    def _holders(self, uid: str, now: tuple[Inputs, bool], kept: _Kept | None, layout: Layout) -> Sequence[int]:
+        """Return the rows of the nodes that hold a pod's input: as they are kept, if it is still the same input."""
+        if kept is not None and kept.of.get(uid) == now:
+            return kept.holders[uid]
+        return [layout.rows[name] for name in holders(now[0]) if name in layout.rows]
+
+    def _read(
+        self, of: TaskClass, pods: Sequence[Pod], holding: Mapping[str, Sequence[int]], layout: Layout
+    ) -> Sequence[Read]:
         """Return what pods read; a node where they may not run, or that is too small for them, does not count."""
-        usable = self._nodes.usable(of.like, layout)
-        there = [[layout.rows[name] for name in holders(pod.inputs) if name in layout.rows] for pod in pods]
+        usable = self._nodes.usable(of.like, layout).tolist()
+        there = [holding[pod.uid] for pod in pods]
         rows = [[row for row in known if usable[row]] for known in there]
         near = [task for task, found in enumerate(rows) if found]
         copies = np.full((len(near), max((len(rows[task]) for task in near), default=0)), -1, dtype=np.intp)

@@ -1,6 +1,7 @@
 """What is wrong in a settings document: key by key, value by value, each with what is accepted."""
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -13,6 +14,9 @@ from extender.errors import BadQuantity
 from extender.settings.sections import Rates, Settings
 
 _ACCEPTED = "accepted: "
+
+_LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+"""A key of a label: perhaps a domain, then a name."""
 
 
 def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterator[str]:
@@ -121,6 +125,9 @@ def contradictions(found: Settings) -> Iterator[str]:
             f"locality.waitSeconds: {len(near.wait_seconds)} waits; accepted: one for the node and one for each of "
             f"locality.levels, so at most {len(near.levels) + 1}"
         )
+    for label in near.levels:
+        if not _LABEL.fullmatch(label):
+            yield f"locality.levels: {label!r} cannot be a label; accepted: such as topology.kubernetes.io/zone"
     if doubled := sorted({level for level in near.levels if near.levels.count(level) > 1}):
         yield f"locality.levels: {doubled[0]!r} stands twice; accepted: each label once, the smallest groups first"
     if near.target and not near.wait_seconds:
