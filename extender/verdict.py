@@ -57,12 +57,14 @@ class Judgement:
 class Standing:
     """How a pod stands in the order: `waits` is why it has to wait, None where its turn has come.
 
-    `node` is the one that was chosen for it, None where any will do. The text of a wait is one of few, and stays the
-    same while nothing changes: a changed text wakes the pod at once.
+    `node` is the one that was chosen for it, None where any of `among` the snapshot's [N] will do, or, where that is
+    None as well, any at all. The text of a wait is one of few, and stays the same while nothing changes: a changed text
+    wakes the pod at once.
     """
 
     waits: str | None = None
     node: str | None = None
+    among: NDArray[np.bool_] | None = None
 
 
 def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:

@@ -144,13 +144,12 @@ class Verbs:
                 return judged
 
     def _in_order(self, order: Order, pod: Pod, base: Snapshot, judged: Judged) -> Judged:
-        """Refuse a pod whose turn it is not everywhere; let another pass where the plan wants it, if it was asked."""
+        """Refuse a pod whose turn it is not everywhere; let another pass where the plan wants it, if that was asked."""
         rows, passed = judged.rows, judged.passed
         standing = order.standing(pod, base, candidates(base, rows[passed]))
         if standing.waits is not None:
             return replace(judged, passed=np.zeros_like(passed), waits=standing.waits)
-        row = base.layout.rows.get(standing.node or "", -1)
-        there = passed & (rows == row) if row >= 0 else np.zeros_like(passed)
+        there = passed & _chosen(standing, base.layout, rows)
         return replace(judged, passed=there, elsewhere=True) if there.any() else judged
 
     def _view(self, base: Snapshot, asked: wire.Asked) -> tuple[Snapshot, Rows]:
@@ -174,6 +173,14 @@ class Verbs:
         leaving = self.ledger.leaving(name, below=pod.priority)
         curable = leaving and judge(once_gone(snapshot, {name: leaving}), pod).passed[snapshot.layout.rows[name]]
         return {name: refused[name]} if curable else {}
+
+
+def _chosen(standing: Standing, layout: Layout, rows: Rows) -> NDArray[np.bool_]:
+    """Say which of these rows were chosen for a pod, none where any will do."""
+    if standing.among is not None:
+        return np.asarray(np.isin(rows, standing.among.nonzero()[0]))
+    row = layout.rows.get(standing.node or "", -1)
+    return (rows == row) if row >= 0 else np.zeros(len(rows), dtype=np.bool_)
 
 
 def _reply(

@@ -10,15 +10,13 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from extender.cluster.model import Pod, PodGone, PodSeen
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.snapshot import Layout, Snapshot
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
 from extender.control.classes import Stage, TaskClass
-from extender.control.plan_places import Place, PlanPlaces
+from extender.control.missed import Missed, Offer
+from extender.control.plan_places import Mask, Place, PlanPlaces
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.unused import Unused
 from extender.planner import Plan, Planner
@@ -42,9 +40,6 @@ _MOST_AT_FIRST, _MOST_AT_LEAST = 1_000, 50
 """A plan ends after so many pods: kube-scheduler waits for it. More where it is fast, fewer where it takes too long."""
 
 _AS_TODAY = Standing()
-
-
-Mask = NDArray[np.bool_]
 
 
 class Turns:
@@ -74,6 +69,7 @@ class Turns:
         self._turns: Mapping[str, bool] = {}
         self._started: Mapping[TaskClass, float] = {}
         self._passed: set[str] = set()
+        self._missed = Missed(planner.policy)
         self._early: dict[str, float] = {}
         self._asked_at, self._asking = clock(), 0.0
 
@@ -91,28 +87,39 @@ class Turns:
 
     def _answer(self, pod: Pod, of: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         places = self._places
-        levels = partial(self._rounds.places.of_pod, pod, snapshot.layout)
+        layout = snapshot.layout
+        levels = partial(self._rounds.places.of_pod, pod, layout)
         if places is not None and self._is_young(places, snapshot, of):
-            place = places.give(pod.uid, of, fits, levels, anywhere=False)
+            place = places.give(pod.uid, of, fits, levels)
             if place is None and self._will_be_woken(places, snapshot):
-                return self._refusal(places, of)
+                return self._refusal(places, pod, of)
         else:
             place = None
         if place is None:
             places = self._places = self._current(places, snapshot, of)
-            place = places.give(pod.uid, of, fits, levels, anywhere=True)
+            place = places.give(pod.uid, of, fits, levels, lambda it: self._elsewhere(it, pod, of, layout, fits))
             if place is None:
-                return self._refusal(places, of)
-        if place.level >= 0 and pod.uid not in self._passed:
-            self._placed(self._rounds.places.level_name(place.level), place.passed_over)
+                return self._refusal(places, pod, of)
+        if place.level >= 0:
+            self._missed.start(place, of.job)
+            if pod.uid not in self._passed:
+                self._placed(self._rounds.places.level_name(place.level), place.passed_over)
         self._passed.add(pod.uid)
         of.released_at = max(of.released_at, self._now())
-        return Standing(node=snapshot.layout.names[place.node]) if place.node >= 0 else _AS_TODAY
+        if place.node >= 0:
+            return Standing(node=layout.names[place.node])
+        return _AS_TODAY if place.nodes is None else Standing(among=place.nodes)
 
-    def _refusal(self, places: PlanPlaces, of: TaskClass) -> Standing:
+    def _elsewhere(self, place: Place, pod: Pod, of: TaskClass, layout: Layout, fits: Mask) -> Place | None:
+        """Return a turn whose node was not asked about on others; None where the pod waits for nearer ones."""
+        far, usable = self._rounds.places.of_pod(pod, layout), self._rounds.nodes.usable(pod, layout)
+        return self._missed.elsewhere(place, Offer(pod.uid, of.job, fits, far, usable), self._clock())
+
+    def _refusal(self, places: PlanPlaces, pod: Pod, of: TaskClass) -> Standing:
         if of in places.gangs:
             return Standing(waits=GANG_WAITS)
-        return Standing(waits=LOCALITY_WAITS if of in places.near else OTHERS_FIRST)
+        near = of in places.near or places.waits_nearby(pod.uid, of)
+        return Standing(waits=LOCALITY_WAITS if near else OTHERS_FIRST)
 
     # -- who asks
 
@@ -203,7 +210,13 @@ class Turns:
             self._started = {of: of.released_at for of in nodes}
         self._turns = turns
         self._unused.note(turns, self._asking)
-        self._passed = {uid for uid in self._passed if (self._backlog.find(uid) or (0, 0))[1] is Stage.UNGATED}
+        self._passed = {uid for uid in self._passed if self._waits(uid)}
+        self._missed.forget_but(self._waits, self._backlog.jobs.keys())
+
+    def _waits(self, uid: str) -> bool:
+        """Say whether a pod without a gate is there and has no node yet."""
+        found = self._backlog.find(uid)
+        return found is not None and found[1] is Stage.UNGATED
 
     def _lose_early(self) -> None:
         """Forget pods that only kube-scheduler has told us of: they were deleted before it heard."""

@@ -3,6 +3,7 @@
 import json
 import threading
 
+import numpy as np
 import pytest
 
 from extender.verdict import Standing
@@ -54,6 +55,15 @@ def test_a_pod_whose_turn_it_is_passes_on_the_chosen_node_alone_and_is_in_flight
 def test_where_the_chosen_node_was_not_asked_about_all_that_fit_pass(chosen):
     extender = ordered(Standing(node=chosen), nodes=("a", "b", "c"))
     assert extender.filter(pod(), "a", "c")["NodeNames"] == ["a", "c"]
+
+
+def test_a_pod_passes_on_those_of_several_chosen_nodes_that_were_asked_about():
+    among = np.array([True, True, False])  # a, b
+    extender = ordered(Standing(among=among), nodes=("a", "b", "c"))
+    reply = extender.filter(pod(network=60), "c", "b")
+    assert reply["NodeNames"] == ["b"]
+    assert reply["FailedAndUnresolvableNodes"] == {"c": "another node was chosen"}
+    assert extender.ledger.snapshot(100.0).in_flight.sum(axis=1).tolist() == [0.0, 1000.0 + 60.0, 0.0]
 
 
 def test_the_order_is_told_on_which_nodes_the_pod_fits_of_those_asked_about():

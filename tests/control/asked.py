@@ -20,23 +20,24 @@ def free(name, cpu=100, **more):
 
 
 class Asked:
-    """`plans` counts the plans that were made; a plan costs `cost` seconds."""
+    """`plans` counts the plans that were made; a plan costs `cost` seconds. `placed`: at which levels pods passed."""
 
-    def __init__(self, *nodes, queues=(), policy=None, plan_seconds=0.05):
-        self.now, self.cost, self.plans, self.pods = 100.0, 0.0, 0, {}
+    def __init__(self, *nodes, queues=(), policy=None, plan_seconds=0.05, levels=()):
+        self.now, self.cost, self.plans, self.pods, self.placed = 100.0, 0.0, 0, {}, []
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.backlog = Backlog([OURS], by_filter=True)
         policy = policy or Policy(srtf=0.0)
         self.turns = Turns(
             self.ledger,
             self.backlog,
-            Rounds(self.backlog, queues, starved_after=policy.starved_after),
+            Rounds(self.backlog, queues, starved_after=policy.starved_after, levels=levels),
             Planner(policy),
             plan_seconds=plan_seconds,
             flight_time=lambda: self.now,
             clock=lambda: self.now,
             now=self._read_clock,
             planned=self._count,
+            placed=lambda level, _seconds: self.placed.append(level),
         )
         self.apply(NodesListed(list(nodes)))
 
@@ -54,7 +55,10 @@ class Asked:
         self.see(dataclasses.replace(before, resource_version=before.resource_version + 1, **changes))
 
     def ask(self, name, nodes=None):
-        """Do as filter does; return why the pod has to wait, or the node that was chosen for it (None: any)."""
+        """Do as filter does, asked about these nodes (None: all).
+
+        Return why the pod has to wait, or the node that was chosen for it; the names of several; None for any.
+        """
         it = self.pods[name]
         self.ledger.forget(it.uid)
         snapshot = self.ledger.snapshot(self.now)
@@ -66,8 +70,12 @@ class Asked:
         found = self.turns.standing(it, snapshot, fits)
         if found.waits is None:
             row = snapshot.layout.rows.get(found.node, -1)
-            there = fits if row < 0 else np.arange(len(fits)) == row
+            there = fits if found.among is None else found.among
+            there = there if row < 0 else np.arange(len(fits)) == row
             assert self.ledger.assume(it, there, snapshot, self.now)
+            if found.among is not None:
+                assert not (found.among & ~fits).any()
+                return np.array(snapshot.layout.names)[found.among].tolist()
         return found.waits or found.node
 
     def bind(self, name, node):

@@ -386,6 +386,110 @@ class TestByFilter:
         assert scene.told_to("wake") == [("wake", "a")]
 
 
+class TestAskedAboutASample:
+    """Nodes n1 and n2 are in rack r1, n3 and n4 in r2, all free; the input is on n1, which the plan chooses."""
+
+    POLICY = Policy(locality_waits=(5.0, 3.0))
+
+    def asked(self, *pods, policy=POLICY):
+        nodes = racks(n1="r1", n2="r1", n3="r2", n4="r2")
+        asked = Asked(*nodes, policy=policy, levels=[RACK])
+        asked.see(*pods or [reader("a", "n1", gates=())])
+        return asked
+
+    def test_a_pod_waits_for_a_sample_with_its_node(self):
+        asked = self.asked()
+        assert asked.ask("a", nodes=["n2", "n3"]) == LOCALITY_WAITS
+        assert asked.ask("a", nodes=["n4", "n1"]) == "n1"
+        assert asked.placed == ["node"]
+
+    def test_another_node_of_its_input_does_as_well(self):
+        asked = self.asked(reader("a", "n1", "n3", "n4", gates=()))
+        chosen = asked.ask("a")
+        asked.ledger.forget("uid-a")
+        others = {"n1", "n3", "n4"} - {chosen}
+        assert set(asked.ask("a", nodes=[*others, "n2"])) == others
+
+    def test_after_its_waits_it_takes_the_nearest_there_is_level_by_level(self):
+        asked = self.asked()
+        assert asked.ask("a", nodes=["n2", "n3"]) == LOCALITY_WAITS
+        asked.now += 4.9
+        assert asked.ask("a", nodes=["n2", "n3"]) == LOCALITY_WAITS
+        asked.now += 0.1
+        assert asked.ask("a", nodes=["n3", "n4"]) == LOCALITY_WAITS
+        assert asked.ask("a", nodes=["n2", "n3"]) == ["n2"]
+        assert asked.placed == ["rack"]
+
+    def test_after_all_of_them_it_goes_anywhere(self):
+        asked = self.asked()
+        assert asked.ask("a", nodes=["n3", "n4"]) == LOCALITY_WAITS
+        asked.now += 7.9
+        assert asked.ask("a", nodes=["n3", "n4"]) == LOCALITY_WAITS
+        asked.now += 0.1
+        assert asked.ask("a", nodes=["n3", "n4"]) == ["n3", "n4"]
+        assert asked.placed == ["anywhere"]
+
+    def test_it_does_not_wait_at_a_level_at_which_there_is_no_node(self):
+        # n1 is alone in its rack but for n2, which is too small: after 5 s it goes anywhere.
+        asked = Asked(*racks(n1="r1", n3="r2"), node("n2", 500, labels={RACK: "r1"}), policy=self.POLICY, levels=[RACK])
+        asked.see(reader("b", "n1", cpu=800, gates=()))
+        assert asked.ask("b", nodes=["n3"]) == LOCALITY_WAITS
+        asked.now += 4.9
+        assert asked.ask("b", nodes=["n3"]) == LOCALITY_WAITS
+        asked.now += 0.1
+        assert asked.ask("b", nodes=["n3"]) == ["n3"]
+
+    def test_its_own_node_is_still_the_best_answer(self):
+        asked = self.asked()
+        asked.ask("a", nodes=["n3"])
+        asked.now += 8.0
+        assert asked.ask("a", nodes=["n3", "n1"]) == "n1"
+
+    def test_those_of_its_job_that_follow_do_not_wait_anew(self):
+        pods = [reader(name, "n1", cpu=400, job="scan", gates=()) for name in ("a", "b")]
+        asked = self.asked(*pods)
+        assert asked.ask("a", nodes=["n3"]) == LOCALITY_WAITS
+        asked.now += 8.0
+        assert asked.ask("a", nodes=["n3"]) == ["n3"]
+        assert asked.ask("b", nodes=["n3"]) == ["n3"]
+
+    def test_but_they_do_once_one_has_started_nearer(self):
+        pods = [reader(name, "n1", cpu=300, job="scan", gates=()) for name in ("a", "b", "c")]
+        asked = self.asked(*pods)
+        assert asked.ask("a", nodes=["n3"]) == LOCALITY_WAITS
+        asked.now += 8.0
+        assert asked.ask("a", nodes=["n3"]) == ["n3"]
+        assert asked.ask("b", nodes=["n1"]) == "n1"
+        assert asked.ask("c", nodes=["n3"]) == LOCALITY_WAITS
+
+    def test_each_pod_has_its_bound_whatever_others_of_its_job_do(self):
+        pods = [reader(name, "n1", cpu=300, job="scan", gates=()) for name in ("a", "b")]
+        asked = self.asked(*pods)
+        assert asked.ask("a", nodes=["n3"]) == LOCALITY_WAITS
+        asked.now += 7.9
+        assert asked.ask("b", nodes=["n1"]) == "n1"
+        asked.now += 0.1
+        assert asked.ask("a", nodes=["n3"]) == ["n3"]
+
+    def test_without_waits_it_goes_at_once_to_the_nearest_there_is(self):
+        asked = self.asked(policy=Policy())
+        assert asked.ask("a", nodes=["n2", "n3"]) == ["n2"]
+        asked.ledger.forget("uid-a")
+        assert asked.ask("a", nodes=["n3", "n4"]) == ["n3", "n4"]
+
+    def test_while_it_waits_its_turn_goes_to_another_of_its_class_that_is_as_near_there(self):
+        pods = [reader("a", "n1", job="scan", gates=()), reader("b", "n1", "n2", job="scan", gates=())]
+        asked = self.asked(*pods)
+        assert asked.ask("a", nodes=["n3"]) == LOCALITY_WAITS
+        assert asked.ask("b", nodes=["n1"]) == "n1"
+
+    def test_a_pod_without_an_input_goes_where_there_is_room(self):
+        asked = self.asked(pod("a", 1000, gates=()))
+        chosen = asked.ask("a")
+        asked.ledger.forget("uid-a")
+        assert asked.ask("a", nodes=sorted({"n1", "n2", "n3", "n4"} - {chosen})) is None
+
+
 def test_a_long_task_keeps_off_a_node_that_runs_more_long_tasks_than_the_mean():
     long = {"duration": 1000.0}
     runs = [pod("runs", 100, node="n1", gates=(), **long), pod("short", 200, node="n2", gates=(), duration=30.0)]

@@ -179,6 +179,45 @@ def test_without_control_a_wait_ends_at_the_next_event_of_the_cluster(control_pl
         assert node == "far"
 
 
+@pytest.mark.parametrize("wait", [20, None], ids=["waits", "no waits"])
+def test_a_pod_goes_to_its_node_though_kube_scheduler_asks_about_a_sample_if_it_may_wait(control_plane, tell, wait):
+    # Of 250 nodes kube-scheduler asks about 100, its least, and begins each time where it stopped.
+    client, count = control_plane.client(), 15
+    workload.create_nodes(client, [builders.node(f"node-{n:03}", cpu=16, memory="64Gi") for n in range(250)])
+    locality = {"waitSeconds": [wait]} if wait else {}
+    with ordered(control_plane, percentage=5, locality=locality) as extender:
+        names = {f"reads-{n:02}": f"node-{n * 16:03}" for n in range(count)}
+        begun = time.monotonic()
+        workload.create_pods(client, [reader(name, node, gates=()) for name, node in names.items()])
+        workload.wait_until(lambda: len(workload.bound_pods(client)) == count, 60, "all to be bound")
+        took = time.monotonic() - begun
+        bound = workload.bound_pods(client)
+        near = sum(bound[name] == node for name, node in names.items())
+        calls = extender.metric("dovetail_filter_nodes_count")
+        asked_about = extender.metric("dovetail_filter_nodes_sum") / calls
+        told = "waits of 20 s" if wait else "no waits"
+        tell(f"{told}: {near} of {count} at their nodes after {took:.1f} s, {calls / count:.1f} calls a pod")
+        assert asked_about <= 100
+        assert extender.metric("dovetail_placements_total", level="node") == near
+        far = extender.metric("dovetail_placements_total", level="anywhere")
+        assert (near, far) == (count, 0) if wait else near + far == count
+
+
+def test_a_pod_whose_node_kube_scheduler_never_offers_goes_elsewhere_after_its_waits(control_plane, client, tell):
+    # `guards` wants no readers beside it, which the plan knows nothing of: it has room for one there.
+    apart = {"labelSelector": {"matchLabels": {"app": "reads"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    spec = {"nodeName": "near", "affinity": affinity}
+    workload.create_pods(client, [builders.pod("guards", cpu=0, memory="1Mi", spec=spec)])
+    with ordered(control_plane, locality={"levels": [RACK], "waitSeconds": [2, 2]}):
+        workload.create_pods(client, [reader("waits", "near", gates=(), labels={"app": "reads"})])
+        assert "waits for room near its input" in refusal(client, "waits")
+        node, took = bound_within(client, "waits", 25)
+        tell(f"bound {took:.1f} s after its first refusal, by waits of 2 and 2 s")
+        assert node == "beside"  # in its rack
+        assert 1.0 <= took <= 20.0
+
+
 def test_a_pod_that_nobody_holds_is_ranked_to_the_node_of_its_input(control_plane, client):
     names = [f"reads-{number}" for number in range(6)]
     with dovetail_on(control_plane):

@@ -23,12 +23,15 @@ def client(control_plane):
 
 
 @contextmanager
-def ordered(control_plane, *, control=True, order="filter", **settings):
-    """Run Dovetail, scheduler and extender, with these settings; with or without `dovetail control`."""
+def ordered(control_plane, *, control=True, order="filter", percentage=100, **settings):
+    """Run Dovetail, scheduler and extender, with these settings; with or without `dovetail control`.
+
+    kube-scheduler asks about a `percentage` of the nodes.
+    """
     told = {"order": order, **settings}
     with (
         may_read_jobs(control_plane),
-        dovetail_on(control_plane, settings=told) as dovetail,
+        dovetail_on(control_plane, settings=told, percentage=percentage) as dovetail,
         control_on(control_plane, **told) if control else nullcontext(),
     ):
         yield dovetail
