@@ -1,0 +1,47 @@
+"""Where classes fit on the nodes that a plan goes over: as it was when it began to, less who is out by now."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+class Fitting:
+    """The classes `rows` [k] on `nodes` [n]. What others took of a node since is for a closer look."""
+
+    def __init__(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> None:
+        """Take where they fit reading there, and where reading from elsewhere, [rows, nodes] each."""
+        self._rows, self._nodes = rows, nodes
+        self._place = {row: place for place, row in enumerate(rows.tolist())}
+        self._column = {node: column for column, node in enumerate(nodes.tolist())}
+        self._near, self._far = np.ascontiguousarray(near.T), np.ascontiguousarray(far.T)
+        self._fits = self._near | self._far
+        self._candidates = self._fits.sum(axis=1)
+
+    def in_order(self, room: Floats) -> Iterator[int]:
+        """Yield the nodes on which anybody fits when it is their turn, those with the most `room` [n] first."""
+        order = np.argsort(-room, kind="stable")
+        for column in order[self._candidates[order] > 0].tolist():
+            if self._candidates[column]:
+                yield self._nodes.item(column)
+
+    def at(self, node: int, alive: Mask) -> tuple[Rows, Mask, Mask]:
+        """Return who of the `alive` [C] fits on a node, and which of them reading there, and from elsewhere."""
+        column = self._column[node]
+        places: Rows = (self._fits[column] & alive[self._rows]).nonzero()[0]
+        return self._rows[places], self._near[column][places], self._far[column][places]
+
+    def leave_out(self, task_class: int) -> None:
+        """Leave a class out everywhere."""
+        if (place := self._place.get(task_class)) is not None:
+            self._candidates -= self._fits[:, place]
+
+    def leave_out_on(self, node: int, task_class: int) -> None:
+        """Leave a class out on one node."""
+        column = self._column[node]
+        self._fits[column, self._place[task_class]] = False
+        self._candidates[column] -= 1
