@@ -162,19 +162,20 @@ class Board:
 
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
-        free, sources, classes = self.free[:, nodes], self.sources, self.classes
+        free, sources, classes = self.free.take(nodes, axis=1), self.sources, self.classes
+        demand = classes.demand_needs.take(rows, axis=1)[:, :, np.newaxis]
         fits = self.allowed(rows, nodes)
         for resource in classes.asked:
-            fits &= free[resource] >= classes.demand_needs[resource, rows, np.newaxis]
+            fits &= free[resource] >= demand[resource]
         disk = free[DISK_READ] - sources.kept[nodes] if sources.keeping else free[DISK_READ]
-        near = fits & (disk >= classes.here_needs[rows, DISK_READ, np.newaxis])
+        near = fits & (disk >= classes.here_needs[:, DISK_READ][rows, np.newaxis])
         near &= sources.local[rows[:, np.newaxis], nodes] > 0
         far = np.zeros_like(near)
         others = (~classes.own[rows]).nonzero()[0]
         if len(others):
             of = rows[others]
-            far[others] = fits[others] & (free[NETWORK_IN] >= classes.away_needs[of, NETWORK_IN, np.newaxis])
-            far[others] &= sources.able(of, nodes)
+            can_read = sources.able(of, nodes) & (free[NETWORK_IN] >= classes.away_needs[:, NETWORK_IN][of, np.newaxis])
+            far[others] = can_read & fits[others]
         return near, far
 
     def allowed(self, rows: Rows, nodes: Rows) -> Mask:
@@ -186,9 +187,9 @@ class Board:
         """Return the open nodes that have at least what the least of these classes demands of each resource."""
         if not len(rows):
             return rows
-        has = ~self.closed
+        has, least = ~self.closed, self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
         for resource in self.classes.asked:
-            has &= self.free[resource] >= self.classes.demand_needs[resource, rows].min()
+            has &= self.free[resource] >= least[resource]
         return np.asarray(has.nonzero()[0])
 
     # One node
@@ -200,20 +201,18 @@ class Board:
         unless something was placed there.
         """
         classes, limit = self.classes, self._limit(node)
+        able = _within if node in self._used or self._links_demanded else _within_disk
         rows, near, far = self._fitting.at(node, self.alive)
-        needs = classes.here_needs.take(rows, axis=0)
-        changed = node in self._used or self._links_demanded
-        near &= (needs <= limit).all(axis=1) if changed else needs[:, DISK_READ] <= limit[DISK_READ]
+        near &= able(classes.here_needs, rows, limit)
         near &= self.sources.local[:, node][rows] > 0
         factor = None
         if np.count_nonzero(near) < len(rows):
-            away = classes.away_needs.take(rows, axis=0)
-            far &= (away <= limit).all(axis=1) if changed else away[:, DISK_READ] <= limit[DISK_READ]
-            fits = near | far
-            needs = np.where(near[:, np.newaxis], needs, away)[fits]
+            fits = near | (far & able(classes.away_needs, rows, limit))
             rows, near = rows[fits], near[fits]
-            if np.count_nonzero(near) < len(rows):
-                factor = remote_factor(~near, penalty=self.policy.remote_penalty)
+        needs = classes.here_needs.take(rows, axis=0)
+        if np.count_nonzero(near) < len(rows):
+            needs = np.where(near[:, np.newaxis], needs, classes.away_needs.take(rows, axis=0))
+            factor = remote_factor(~near, penalty=self.policy.remote_penalty)
         visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
         if self.locality is not None and (remote := self.locality.look(visit)).any():
             visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
@@ -302,3 +301,13 @@ class Board:
         """Leave a class out from now on."""
         self.alive[task_class] = False
         self._fitting.leave_out(task_class)
+
+
+def _within(needs: Floats, rows: Rows, limit: Floats) -> Mask:
+    """Return who of these rows needs no more than the limit [R]; `needs` [C, R]."""
+    return np.asarray((needs.take(rows, axis=0) <= limit).all(axis=1))
+
+
+def _within_disk(needs: Floats, rows: Rows, limit: Floats) -> Mask:
+    """Return the same where only the disk read is in doubt."""
+    return np.asarray(needs[:, DISK_READ][rows] <= limit.item(DISK_READ))

@@ -79,8 +79,8 @@ class Sources:
         blocks = classes.blocks[rows].nonzero()[0]
         if len(blocks):
             of = rows[blocks]
-            lent = np.where(self.local[of] > 0, self.lending(), -np.inf).max(axis=1, initial=-np.inf)
-            able[blocks] = (lent >= np.take(classes.reading, of))[:, np.newaxis]
+            lend = self.lending() >= classes.waiting.reading[of, np.newaxis]
+            able[blocks] = ((self.local.take(of, axis=0) > 0) & lend).any(axis=1)[:, np.newaxis]
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
             needs = classes.rate_needs[np.take(classes.rates_row, rows[shuffles])]
@@ -158,7 +158,7 @@ class Sources:
         received = self._classes.reading[task_class] - here
         blocked = free[NETWORK_OUT] < needs
         blocked[node] = False
-        if free[NETWORK_IN, node] < received or (free[DISK_READ] < needs).any() or blocked.any():
+        if free[NETWORK_IN, node] < received or np.count_nonzero(free[DISK_READ] < needs) or np.count_nonzero(blocked):
             return False
         free[DISK_READ] -= rates
         free[NETWORK_OUT] -= rates
