@@ -62,7 +62,7 @@ class Board:
         self.closed = np.zeros(self.free.shape[1], dtype=np.bool_)
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
-        self._remote_factor = float(remote_factor(np.ones(1, dtype=np.bool_), penalty=policy.remote_penalty)[0])
+        self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
         self._links_demanded = NETWORK_OUT in classes.asked
         nobody, nowhere = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.bool_)
         self._fitting = Fitting(nobody, nobody, nowhere, nowhere)
@@ -202,7 +202,7 @@ class Board:
         """
         classes, limit = self.classes, self._limit(node)
         able = _within if node in self._used or self._links_demanded else _within_disk
-        rows, near, far = self._fitting.at(node, self.alive)
+        rows, near, far = self._fitting.at(node)
         near &= able(classes.here_needs, rows, limit)
         near &= self.sources.local[:, node][rows] > 0
         factor = None
@@ -212,7 +212,7 @@ class Board:
         needs = classes.here_needs.take(rows, axis=0)
         if np.count_nonzero(near) < len(rows):
             needs = np.where(near[:, np.newaxis], needs, classes.away_needs.take(rows, axis=0))
-            factor = remote_factor(~near, penalty=self.policy.remote_penalty)
+            factor = self._factors.take(near)
         visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
         if self.locality is not None and (remote := self.locality.look(visit)).any():
             visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
@@ -275,9 +275,10 @@ class Board:
                 self._fitting.leave_out_on(node, task_class)
             return False
         task, source = found
-        self.free[:, node] -= (self.classes.here if near else self.classes.away)[task_class]
+        free = self.free[:, node]
+        free -= (self.classes.here if near else self.classes.away)[task_class]
         if source < 0 and not near:  # a shuffle: its links were taken with its sources
-            self.free[NETWORK_IN, node] += self.classes.reading[task_class]
+            free[NETWORK_IN] += self.classes.reading[task_class]
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
@@ -287,7 +288,7 @@ class Board:
             level = locality.start(task_class, node, source, near=near)
         else:
             level = 0 if near or source < 0 else level_between(self.waiting.topology, node, source)
-        factor = self._remote_factor if level > 0 or not near else 1.0
+        factor = self._factors.item(0) if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
         work, last = self.scores.work.item(task_class), self.scores.last.item(task_class)
         owed = self.turns.owed_to(task_class)

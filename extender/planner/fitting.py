@@ -16,7 +16,6 @@ class Fitting:
     def __init__(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> None:
         """Take where they fit reading there, and where reading from elsewhere, [rows, nodes] each."""
         self._rows, self._nodes = rows, nodes
-        self._place = {row: place for place, row in enumerate(rows.tolist())}
         self._column = {node: column for column, node in enumerate(nodes.tolist())}
         self._near, self._far = np.ascontiguousarray(near.T), np.ascontiguousarray(far.T)
         self._fits = self._near | self._far
@@ -29,19 +28,20 @@ class Fitting:
             if self._candidates[column]:
                 yield self._nodes.item(column)
 
-    def at(self, node: int, alive: Mask) -> tuple[Rows, Mask, Mask]:
-        """Return who of the `alive` [C] fits on a node, and which of them reading there, and from elsewhere."""
+    def at(self, node: int) -> tuple[Rows, Mask, Mask]:
+        """Return the classes that fit on a node, and which of them reading there, and from elsewhere."""
         column = self._column[node]
-        places: Rows = (self._fits[column] & alive[self._rows]).nonzero()[0]
+        places: Rows = self._fits[column].nonzero()[0]
         return self._rows[places], self._near[column][places], self._far[column][places]
 
     def leave_out(self, task_class: int) -> None:
         """Leave a class out everywhere."""
-        if (place := self._place.get(task_class)) is not None:
-            self._candidates -= self._fits[:, place]
+        mine = self._rows == task_class
+        self._candidates -= self._fits[:, mine].sum(axis=1)
+        self._fits[:, mine] = False
 
     def leave_out_on(self, node: int, task_class: int) -> None:
         """Leave a class out on one node."""
         column = self._column[node]
-        self._fits[column, self._place[task_class]] = False
         self._candidates[column] -= 1
+        self._fits[column, self._rows == task_class] = False
