@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
-from extender.planner.fitting import Fitting
+from extender.planner.fitting import Fitting, within, within_disk
 from extender.planner.locality import Locality
 from extender.planner.nearness import level_between
 from extender.planner.plan import Carried
@@ -201,7 +201,7 @@ class Board:
         unless something was placed there.
         """
         classes, limit = self.classes, self._limit(node)
-        able = _within if node in self._used or self._links_demanded else _within_disk
+        able = within if node in self._used or self._links_demanded else within_disk
         rows, near, far = self._fitting.at(node)
         near &= able(classes.here_needs, rows, limit)
         near &= self.sources.local[:, node][rows] > 0
@@ -228,20 +228,13 @@ class Board:
         if visit.turned != self.turns.changes:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
         scores, aligned = self.scores.of(visit)
-        picked = self._next(visit, scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
+        picked = visit.best(scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
         visit.picked = picked
         if picked < 0:
             return -np.inf
         score = scores.item(picked)
         self._latest = score - self.scores.before.item(visit.rows[picked]), aligned.item(picked)
         return float(score)
-
-    def _next(self, visit: Visit, scores: Floats) -> int:
-        fits = visit.heads(visit.fits)
-        able: Rows = (fits & visit.turn).nonzero()[0]
-        if not len(able):  # no room stays empty for those who do not fit there
-            able = fits.nonzero()[0]
-        return int(able[scores[able].argmax()])
 
     def _limit(self, node: int) -> Floats:
         """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
@@ -302,13 +295,3 @@ class Board:
         """Leave a class out from now on."""
         self.alive[task_class] = False
         self._fitting.leave_out(task_class)
-
-
-def _within(needs: Floats, rows: Rows, limit: Floats) -> Mask:
-    """Return who of these rows needs no more than the limit [R]; `needs` [C, R]."""
-    return np.asarray((needs.take(rows, axis=0) <= limit).all(axis=1))
-
-
-def _within_disk(needs: Floats, rows: Rows, limit: Floats) -> Mask:
-    """Return the same where only the disk read is in doubt."""
-    return np.asarray(needs[:, DISK_READ][rows] <= limit.item(DISK_READ))

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.planner.prepared import DISK_READ
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -45,3 +47,13 @@ class Fitting:
         column = self._column[node]
         self._candidates[column] -= 1
         self._fits[column, self._rows == task_class] = False
+
+
+def within(needs: Floats, rows: Rows, limit: Floats) -> Mask:
+    """Return who of these rows needs no more than the limit [R]; `needs` [C, R]."""
+    return np.asarray((needs.take(rows, axis=0) <= limit).all(axis=1))
+
+
+def within_disk(needs: Floats, rows: Rows, limit: Floats) -> Mask:
+    """Return the same where only the disk read is in doubt."""
+    return np.asarray(needs[:, DISK_READ][rows] <= limit.item(DISK_READ))
