@@ -7,19 +7,18 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
+from extender.planner.fitting import Fitting, within, within_disk
 from extender.planner.locality import Locality
 from extender.planner.nearness import level_between
 from extender.planner.plan import Carried
-from extender.planner.precedence import before_others
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
+from extender.planner.scores import Scores
 from extender.planner.sources import Sources
 from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.turns import Turns
 from extender.planner.visit import Visit
-from extender.policy.alignment import TASK_RULES
-from extender.policy.barrier import last_before_barrier
-from extender.policy.locality import penalised, remote_factor
+from extender.policy.locality import remote_factor
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -52,7 +51,6 @@ class Board:
             self.free -= nominated.T
         self.left = waiting.count.tolist()
         self.alive = waiting.count > 0
-        self.work = waiting.jobs.work[waiting.job]
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
@@ -60,19 +58,15 @@ class Board:
         self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
             self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
-        self.last = last_before_barrier(waiting.finished, barrier=policy.barrier)
-        self.before = before_others(policy, waiting, self.last)
-        self._some_before = bool(np.count_nonzero(self.before))
+        self.scores = Scores(policy, waiting, classes, self.free)
         self.closed = np.zeros(self.free.shape[1], dtype=np.bool_)
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
-        self._rule = TASK_RULES[policy.rule]
-        self._remote_factor = float(remote_factor(np.ones(1, dtype=np.bool_), penalty=policy.remote_penalty)[0])
+        self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
         self._links_demanded = NETWORK_OUT in classes.asked
-        self._column: dict[int, int] = {}
-        self._near = self._far = self._fits = np.zeros((len(self.left), 0), dtype=np.bool_)
+        nobody, nowhere = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.bool_)
+        self._fitting = Fitting(nobody, nobody, nowhere, nowhere)
         self._used: set[int] = set()
-        self._candidates = np.zeros(0, dtype=np.int64)
         self._visit: Visit | None = None
         self._latest = (0.0, 0.0)
 
@@ -103,17 +97,9 @@ class Board:
         elif self.patient:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
-        self._column = {node: column for column, node in enumerate(nodes.tolist())}
-        self._near = np.zeros((len(self.left), len(nodes)), dtype=np.bool_)
-        self._far = np.zeros_like(self._near)
-        self._near[rows], self._far[rows] = near, far
-        self._fits = self._near | self._far
+        self._fitting = Fitting(rows, nodes, near, far)
         self._used.clear()
-        self._candidates = self._fits.sum(axis=0)
-        order = np.argsort(-self.room(nodes), kind="stable")
-        for column in order[self._candidates[order] > 0].tolist():
-            if self._candidates[column]:
-                yield int(nodes[column])
+        yield from self._fitting.in_order(self.room(nodes))
 
     def offer_all(self) -> None:
         """Let `nodes` yield also those farther from somebody's input than others where it fits."""
@@ -137,8 +123,8 @@ class Board:
         places = (visit.rows == task_class).nonzero()[0].tolist()
         if not places:
             return None
-        aligned = self._aligned(visit)
-        score = self._scores(visit, aligned)[places[0]] - self.before.item(task_class)
+        scores, aligned = self.scores.of(visit)
+        score = scores[places[0]] - self.scores.before.item(task_class)
         return (
             float(score),
             float(aligned[places[0]]),
@@ -176,19 +162,20 @@ class Board:
 
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
-        free, sources, classes = self.free[:, nodes], self.sources, self.classes
+        free, sources, classes = self.free.take(nodes, axis=1), self.sources, self.classes
+        demand = classes.demand_needs.take(rows, axis=1)[:, :, np.newaxis]
         fits = self.allowed(rows, nodes)
         for resource in classes.asked:
-            fits &= free[resource] >= classes.demand_needs[resource, rows, np.newaxis]
+            fits &= free[resource] >= demand[resource]
         disk = free[DISK_READ] - sources.kept[nodes] if sources.keeping else free[DISK_READ]
-        near = fits & (disk >= classes.here_needs[rows, DISK_READ, np.newaxis])
+        near = fits & (disk >= classes.here_needs[:, DISK_READ][rows, np.newaxis])
         near &= sources.local[rows[:, np.newaxis], nodes] > 0
         far = np.zeros_like(near)
         others = (~classes.own[rows]).nonzero()[0]
         if len(others):
             of = rows[others]
-            far[others] = fits[others] & (free[NETWORK_IN] >= classes.away_needs[of, NETWORK_IN, np.newaxis])
-            far[others] &= sources.able(of, nodes)
+            can_read = sources.able(of, nodes) & (free[NETWORK_IN] >= classes.away_needs[:, NETWORK_IN][of, np.newaxis])
+            far[others] = can_read & fits[others]
         return near, far
 
     def allowed(self, rows: Rows, nodes: Rows) -> Mask:
@@ -200,9 +187,9 @@ class Board:
         """Return the open nodes that have at least what the least of these classes demands of each resource."""
         if not len(rows):
             return rows
-        has = ~self.closed
+        has, least = ~self.closed, self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
         for resource in self.classes.asked:
-            has &= self.free[resource] >= self.classes.demand_needs[resource, rows].min()
+            has &= self.free[resource] >= least[resource]
         return np.asarray(has.nonzero()[0])
 
     # One node
@@ -213,23 +200,19 @@ class Board:
         What others took since `nodes` looked at all of them can only be of its disk and link, or its last blocks,
         unless something was placed there.
         """
-        column, classes = self._column[node], self.classes
-        rows: Rows = (self._fits[:, column] & self.alive).nonzero()[0]
-        limit = self._limit(node)
-        needs = classes.here_needs[rows]
-        near = self._near[rows, column]
-        changed = node in self._used or self._links_demanded
-        near &= (needs <= limit).all(axis=1) if changed else needs[:, DISK_READ] <= limit[DISK_READ]
-        near &= self.sources.local[rows, node] > 0
+        classes, limit = self.classes, self._limit(node)
+        able = within if node in self._used or self._links_demanded else within_disk
+        rows, near, far = self._fitting.at(node)
+        near &= able(classes.here_needs, rows, limit)
+        near &= self.sources.local[:, node][rows] > 0
         factor = None
         if np.count_nonzero(near) < len(rows):
-            away = classes.away_needs[rows]
-            far = self._far[rows, column] & ~near
-            far &= (away <= limit).all(axis=1) if changed else away[:, DISK_READ] <= limit[DISK_READ]
-            fits = near | far
-            rows, near, needs = rows[fits], near[fits], np.where(near[:, np.newaxis], needs, away)[fits]
-            if np.count_nonzero(near) < len(rows):
-                factor = remote_factor(~near, penalty=self.policy.remote_penalty)
+            fits = near | (far & able(classes.away_needs, rows, limit))
+            rows, near = rows[fits], near[fits]
+        needs = classes.here_needs.take(rows, axis=0)
+        if np.count_nonzero(near) < len(rows):
+            needs = np.where(near[:, np.newaxis], needs, classes.away_needs.take(rows, axis=0))
+            factor = self._factors.take(near)
         visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
         if self.locality is not None and (remote := self.locality.look(visit)).any():
             visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
@@ -244,56 +227,14 @@ class Board:
             return -np.inf
         if visit.turned != self.turns.changes:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
-        aligned = self._aligned(visit)
-        scores = self._scores(visit, aligned)
-        picked = self._next(visit, scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
+        scores, aligned = self.scores.of(visit)
+        picked = visit.best(scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
         visit.picked = picked
         if picked < 0:
             return -np.inf
         score = scores.item(picked)
-        self._latest = score - self.before.item(visit.rows[picked]), aligned.item(picked)
+        self._latest = score - self.scores.before.item(visit.rows[picked]), aligned.item(picked)
         return float(score)
-
-    def _next(self, visit: Visit, scores: Floats) -> int:
-        fits = visit.heads(visit.fits)
-        picked = int(np.where(fits & visit.turn, scores, -np.inf).argmax())
-        if not (fits[picked] and visit.turn[picked]):  # no room stays empty for those who do not fit there
-            picked = int(np.where(fits, scores, -np.inf).argmax())
-        return picked
-
-    def _aligned(self, visit: Visit) -> Floats:
-        free = self.free[:, visit.node]
-        if self.classes.unlimited:
-            free = np.where(visit.per_unit > 0, free, 0.0)
-        aligned = self._rule(visit.takes, np.maximum(free * visit.per_unit, 0.0))
-        if visit.factor is None:
-            return aligned
-        return penalised(aligned, visit.factor)
-
-    def _scores(self, visit: Visit, aligned: Floats) -> Floats:
-        """Return alignment - eps x remaining work, eps = m x mean(alignment) / mean(work) (Tetris, 3.3.2).
-
-        The means are over the classes that fitted when the node was looked at.
-        """
-        if visit.pull is None:
-            visit.pull = self._pull(visit, aligned)
-        return aligned - visit.pull if self.policy.packing else -visit.pull
-
-    def _pull(self, visit: Visit, aligned: Floats) -> Floats:
-        """Return what is taken off the alignment: eps x remaining work, and what puts some before others.
-
-        Without packing it is the part of all remaining work, which is all that counts then.
-        """
-        policy, rows = self.policy, visit.rows
-        work = self.work[rows]
-        whole = float(work.sum())
-        weight = policy.srtf * float(np.abs(aligned).sum()) if policy.packing else 1.0
-        pull = (weight / whole if whole > 0 else 0.0) * work
-        if self._some_before:
-            if policy.packing:
-                pull[self.last[rows]] = 0.0
-            pull = pull - self.before[rows]
-        return pull
 
     def _limit(self, node: int) -> Floats:
         """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
@@ -324,14 +265,13 @@ class Board:
                 self.sources.dead.add(task_class)
                 self._out(task_class)
             elif not starved:
-                column = self._column[node]
-                self._fits[task_class, column] = False
-                self._candidates[column] -= 1
+                self._fitting.leave_out_on(node, task_class)
             return False
         task, source = found
-        self.free[:, node] -= (self.classes.here if near else self.classes.away)[task_class]
+        free = self.free[:, node]
+        free -= (self.classes.here if near else self.classes.away)[task_class]
         if source < 0 and not near:  # a shuffle: its links were taken with its sources
-            self.free[NETWORK_IN, node] += self.classes.reading[task_class]
+            free[NETWORK_IN] += self.classes.reading[task_class]
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
@@ -341,11 +281,11 @@ class Board:
             level = locality.start(task_class, node, source, near=near)
         else:
             level = 0 if near or source < 0 else level_between(self.waiting.topology, node, source)
-        factor = self._remote_factor if level > 0 or not near else 1.0
+        factor = self._factors.item(0) if level > 0 or not near else 1.0
         score, alignment = (0.0, 0.0) if starved else self._latest
-        last = bool(self.last[task_class])
+        work, last = self.scores.work.item(task_class), self.scores.last.item(task_class)
         owed = self.turns.owed_to(task_class)
-        terms = (score, alignment, factor, self.work.item(task_class), owed, last, starved, level, passed_over)
+        terms = (score, alignment, factor, work, owed, last, starved, level, passed_over)
         self.taken.add((task_class, node, task, source), terms)
         self._used.add(node)
         self.turns.count(task_class)
@@ -354,4 +294,4 @@ class Board:
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""
         self.alive[task_class] = False
-        self._candidates -= self._fits[task_class]
+        self._fitting.leave_out(task_class)

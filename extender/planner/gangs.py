@@ -19,6 +19,8 @@ from extender.planner.plan import Floats, Mask
 Rows = NDArray[np.intp]
 
 _ROUNDING = 1e-6
+_NOBODY: Rows = np.empty(0, dtype=np.intp)
+_NOBODY.setflags(write=False)
 
 
 class Gangs:
@@ -37,7 +39,7 @@ class Gangs:
 
     def rows(self, classes: Mask) -> Rows:
         """Return the gangs that have tasks waiting among these classes [C]."""
-        return np.unique(self.of[classes & (self.of >= 0) & (self._count > 0)])
+        return np.unique(self.of[classes & (self.of >= 0) & (self._count > 0)]) if len(self.least) else _NOBODY
 
     def members(self, gangs: Rows) -> Mask:
         """Return the classes [C] of these gangs."""

@@ -28,7 +28,8 @@ class QueueTurns:
         self.several = int(there.sum()) > 1
         self._fair = np.where(there, jobs.queue_weight, 0.0)
         self._used = np.zeros((queues, used.shape[1]))
-        np.add.at(self._used, jobs.queue, used)
+        if self.several:
+            np.add.at(self._used, jobs.queue, used)
         self.part = np.full(queues, np.inf)
 
     def jobs(self, wanting: Mask) -> Mask:

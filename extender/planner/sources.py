@@ -79,8 +79,8 @@ class Sources:
         blocks = classes.blocks[rows].nonzero()[0]
         if len(blocks):
             of = rows[blocks]
-            lent = np.where(self.local[of] > 0, self.lending(), -np.inf).max(axis=1, initial=-np.inf)
-            able[blocks] = (lent >= np.take(classes.reading, of))[:, np.newaxis]
+            lend = self.lending() >= classes.waiting.reading[of, np.newaxis]
+            able[blocks] = ((self.local.take(of, axis=0) > 0) & lend).any(axis=1, keepdims=True)
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
             needs = classes.rate_needs[np.take(classes.rates_row, rows[shuffles])]
@@ -150,20 +150,21 @@ class Sources:
 
     def _take_spread(self, task_class: int, node: int) -> bool:
         """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
-        free, row = self._free, self._classes.rates_row[task_class]
-        rates, needs = self._classes.rates[row], self._classes.rate_needs[row]
-        here = rates[node]
-        if free[DISK_READ, node] < here + self._classes.away[task_class, DISK_READ]:
+        classes, row = self._classes, self._classes.rates_row[task_class]
+        disk, link, received = self._free[DISK_READ], self._free[NETWORK_OUT], self._free[NETWORK_IN]
+        rates, needs = classes.rates[row], classes.rate_needs[row]
+        here = rates.item(node)
+        elsewhere = classes.reading[task_class] - here
+        if disk[node] < here + classes.away[task_class, DISK_READ] or received[node] < elsewhere:
             return False
-        received = self._classes.reading[task_class] - here
-        blocked = free[NETWORK_OUT] < needs
+        blocked = link < needs
         blocked[node] = False
-        if free[NETWORK_IN, node] < received or (free[DISK_READ] < needs).any() or blocked.any():
+        if np.count_nonzero(disk < needs) or np.count_nonzero(blocked):
             return False
-        free[DISK_READ] -= rates
-        free[NETWORK_OUT] -= rates
-        free[NETWORK_OUT, node] += here
-        free[NETWORK_IN, node] -= received
+        disk -= rates
+        link -= rates
+        link[node] += here
+        received[node] -= elsewhere
         self._kept -= rates
         np.maximum(self._kept, 0.0, out=self._kept)
         return True

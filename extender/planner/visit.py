@@ -82,6 +82,17 @@ class Visit:
         """Return those of the `able` [k] that have nobody able of their line before them."""
         return able if self.behind is None else at_the_head(self.job, self.behind, able)
 
+    def best(self, scores: Floats) -> int:
+        """Return the place of the highest score of those whose turn it is.
+
+        If none of them fits, of all: no room stays empty for those who do not fit there.
+        """
+        fits = self.heads(self.fits)
+        able: Rows = (fits & self.turn).nonzero()[0]
+        if not len(able):
+            able = fits.nonzero()[0]
+        return int(able[scores[able].argmax()])
+
     def follow(self, limit: Floats) -> None:
         """Keep only those that still fit into `limit` [R]."""
         self.fits &= (self.needs <= limit).all(axis=1)

@@ -141,7 +141,7 @@ class TaskRule(Protocol):
 
 def task_dot(demand: Floats, free: Floats) -> Floats:
     """Return the sum of demand x free (Tetris, 3.2): large tasks, and those that want what is plentiful."""
-    return np.asarray(demand @ free)
+    return np.asarray(demand.dot(free))
 
 
 def task_cosine(demand: Floats, free: Floats) -> Floats:

@@ -24,7 +24,11 @@ def remote_factor(remote: NDArray[np.bool_], *, penalty: float) -> Floats:
 
 def penalised(scores: Floats, factor: Floats) -> Floats:
     """Return scores with the factor of `remote_factor` applied [C]: those below 0 get lower by it, too."""
-    return np.where(scores >= 0, scores * factor, scores / factor)
+    lower: Floats = scores * factor
+    negative = scores < 0
+    if np.count_nonzero(negative):
+        lower[negative] = scores[negative] / factor[negative]
+    return lower
 
 
 def level_now(level: Counts, waited: Floats, waits: Floats) -> Counts:

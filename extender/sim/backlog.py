@@ -3,8 +3,6 @@
 Arrays over all jobs [J], stages [S] and tasks [T] of a table; what the scheduler sees are the open ones.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +14,7 @@ from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
 from extender.sim.assigned import Chosen, Offer, checked
 from extender.sim.inputs import LiveBlocks, Pool, copies_of, shuffle
+from extender.sim.opened import Opened, opened_of
 from extender.sim.running import DONE_SECONDS, Ends, Starts
 from extender.sim.stages import SOURCES, Table
 from extender.sim.workload import BLOCKS, SHUFFLE, Machines
@@ -30,26 +29,6 @@ _READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
 _NOT_OPEN = -1
 
 Number = TypeVar("Number", np.bool_, np.intp)
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """What stays as it is until a job arrives or ends, or a stage opens; rows are those of the table."""
-
-    classes: Rows
-    jobs: Rows
-    names: Sequence[str]
-    job: Rows
-    demand: Floats
-    reading: Floats
-    inputs: Sequence[Inputs]
-    expected: Floats
-    tasks: Counts
-    reads: Mask
-    job_names: Sequence[str]
-    queue: Rows
-    queue_names: Sequence[str]
-    queue_weight: Floats
 
 
 class Backlog:
@@ -86,7 +65,7 @@ class Backlog:
         self._stages_left = table.job_stages.copy()
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
         self._arrived = self._over_jobs = 0
-        self._open: _Open | None = None
+        self._open: Opened | None = None
 
     @property
     def next_arrival(self) -> float:
@@ -204,34 +183,11 @@ class Backlog:
         )
 
     @property
-    def _now_open(self) -> _Open:
+    def _now_open(self) -> Opened:
         if self._open is None:
-            self._open = self._opened()
+            classes, jobs = np.flatnonzero(self._count), np.flatnonzero(self._active)
+            self._open = opened_of(self.table, classes, jobs, self._inputs)
         return self._open
-
-    def _opened(self) -> _Open:
-        table = self.table
-        classes, jobs = np.flatnonzero(self._count), np.flatnonzero(self._active)
-        queues = np.flatnonzero(np.bincount(table.job_queue[jobs]))
-        opened = _Open(
-            classes=classes,
-            jobs=jobs,
-            names=[table.names[stage] for stage in classes.tolist()],
-            job=np.searchsorted(jobs, table.job[classes]),
-            demand=table.demand[classes],
-            reading=table.reading[classes],
-            inputs=[self._inputs[stage] for stage in classes.tolist()],
-            expected=table.expected[classes],
-            tasks=table.tasks[classes],
-            reads=table.source[classes] == _BLOCKS,
-            job_names=[table.job_names[job] for job in jobs.tolist()],
-            queue=np.searchsorted(queues, table.job_queue[jobs]),
-            queue_names=[table.queue_names[queue] for queue in queues.tolist()],
-            queue_weight=table.queue_weight[queues],
-        )
-        for array in (opened.job, opened.demand, opened.reading, opened.expected, opened.queue, opened.queue_weight):
-            array.setflags(write=False)
-        return opened
 
     def _begin(self, stage: int, now: float) -> None:
         """Open a stage: all its tasks wait from now on, and it is known where they read."""
@@ -287,7 +243,7 @@ class Backlog:
             self._work[job] = 0.0
             self._open = None
 
-    def _offer(self, opened: _Open) -> Offer:
+    def _offer(self, opened: Opened) -> Offer:
         table, classes = self.table, opened.classes
         return Offer(
             names=opened.names,
