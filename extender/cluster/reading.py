@@ -6,7 +6,7 @@ it is read; of which holder nobody tells us, so it counts evenly on all that the
 pods without an input, everything that is declared counts on the pod's node.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from extender.cluster.model import Pod
 from extender.cluster.preference import holders
@@ -28,7 +28,17 @@ def taken(pod: Pod, node: str, nodes: Collection[str]) -> Mapping[str, Amounts]:
     there = sources(pod, nodes)
     if not there or node in there:
         return {node: pod.demand}
-    return {node: away(pod), **_read_from(there, reading(pod))}
+    return {node: away(pod), **lent(pod, there)}
+
+
+def lent(pod: Pod, there: Sequence[str]) -> Mapping[str, Amounts]:
+    """Return what the pod takes of each of its `sources` when it runs elsewhere: evenly, in whole bytes.
+
+    So sums stay exact.
+    """
+    least, more = divmod(int(reading(pod)), max(len(there), 1))
+    parts = (float(least + (place < more)) for place in range(len(there)))
+    return {name: {DISK_READ: part, NETWORK_OUT: part} for name, part in zip(there, parts, strict=True)}
 
 
 def besides_reading(pod: Pod) -> Amounts:
@@ -40,10 +50,3 @@ def away(pod: Pod) -> Amounts:
     """Return what the pod takes of its node when it reads its input from another."""
     rest = besides_reading(pod)
     return {**rest, NETWORK_IN: rest.get(NETWORK_IN, 0.0) + reading(pod)}
-
-
-def _read_from(there: list[str], rate: float) -> dict[str, Amounts]:
-    """Return what is read from each, evenly but in whole bytes, so that sums stay exact."""
-    least, more = divmod(int(rate), len(there))
-    parts = (float(least + (place < more)) for place in range(len(there)))
-    return {name: {DISK_READ: part, NETWORK_OUT: part} for name, part in zip(there, parts, strict=True)}

@@ -98,7 +98,8 @@ class Jobs:
 class Running:
     """What runs, for reservations [T]: on which node, until when it is expected to, what it holds there [T, R].
 
-    `seconds` [T]: what it is expected to take from its start to its end (None: not known of any).
+    `seconds` [T]: what it is expected to take from its start to its end (None: not known of any). A task that reads
+    from other nodes may be there for each of them as well, with what it holds of it and 0 seconds.
     """
 
     node: Rows

@@ -94,3 +94,8 @@ def stage_by_filter(pod: Pod) -> Stage:
     if pod.gates:
         return Stage.GATED
     return Stage.UNGATED if pod.nominated is None else Stage.PENDING
+
+
+def waits_as(queue: str, job: str) -> str:
+    """Return the name under which a job waits for locality."""
+    return f"{queue}|{job}"

@@ -12,10 +12,15 @@ from typing import Protocol
 
 import structlog
 
+from extender.cluster.flights import charge
 from extender.cluster.model import Pod
+from extender.cluster.reading import taken
+from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Stage, stage_of
+from extender.control.needs import need_of
 from extender.control.release import Releaser
 from extender.control.standings import MINIMUM_SHARE
+from extender.control.victims import Choice
 from extender.errors import ClusterError
 from extender.verdict import judge, room_for
 
@@ -23,6 +28,7 @@ PATIENCE_SECONDS = 300.0
 """A node is kept for a pod for so long; victims that take longer to end give their room to whom the plan chooses."""
 _REFUSED_SECONDS = 30.0
 """A pod whose PodDisruptionBudget forbids its eviction, or whose eviction failed, is left alone for so long."""
+_ANY_PRIORITY = 2**31
 
 log = structlog.get_logger()
 
@@ -46,12 +52,16 @@ class Listener(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Move:
-    """A waiting pod, the node that it gets, and who goes there. `promised` is the flight time of the last promise."""
+    """A waiting pod, the node that it gets, and who goes there. `promised` is the flight time of the last promise.
+
+    `level` is how far from its input that is, None where it is all the same.
+    """
 
     pod: Pod
     queue: str
     why: str
     node: str
+    level: int | None
     victims: Sequence[Pod]
     since: float
     promised: float
@@ -69,13 +79,14 @@ class Moves:
     _spared: dict[str, float] = field(default_factory=dict)
     _outcomes: deque[tuple[Move, Sequence[Pod]]] = field(default_factory=deque)
 
-    def begin(self, pod: Pod, queue: str, why: str, node: str, victims: Sequence[Pod], now: float) -> None:
+    def begin(self, pod: Pod, queue: str, why: str, choice: Choice, now: float) -> None:
         """Promise the node to the pod, which is claimed already, and ask for the evictions."""
-        move = Move(pod, queue, why, node, victims, now, self.releaser.flight_time())
+        victims = [it.pod for it in choice.victims]
+        move = Move(pod, queue, why, choice.node, choice.level, victims, now, self.releaser.flight_time())
         self._moves.append(move)
         self._asked |= {it.uid: now for it in victims}
         self.releaser.kept.add(pod.uid)
-        self.releaser.ledger.promise(pod, node, move.promised)
+        self.releaser.ledger.promise(pod, move.node, move.promised)
         self.releaser.run_soon(lambda: self._evict(move))
 
     def tend(self, now: float) -> int:
@@ -166,7 +177,7 @@ class Moves:
             pod = self.releaser.backlog.pod(move.pod.uid)
             if pod is None or stage_of(pod) is not Stage.READY:
                 self.releaser.kept.discard(move.pod.uid)
-            elif not any(self._still_there(move)) or self._is_free(pod, move.node):
+            elif self._is_free(pod, move.node) or not (any(self._still_there(move)) or self._frees_more(move.node)):
                 self._complete(move, pod, now)
             elif now - move.since > PATIENCE_SECONDS or not all(map(self.goes, self._still_there(move))):
                 self._let_go(move, now)
@@ -176,6 +187,13 @@ class Moves:
     def _still_there(self, move: Move) -> Iterator[Pod]:
         known = (self.releaser.backlog.pod(victim.uid) for victim in move.victims)
         return (pod for pod in known if pod is not None)
+
+    def _frees_more(self, node: str) -> bool:
+        """Say whether others are still to go there, or that read from there: the room kept for a pod may be theirs."""
+        nodes = self._snapshot().layout.rows
+        asked = (pod for uid in self._asked if (pod := self.releaser.backlog.pod(uid)) is not None)
+        leaving = self.releaser.ledger.leaving(node, below=_ANY_PRIORITY)
+        return bool(leaving) or any(node in taken(pod, pod.node or "", nodes) for pod in asked)
 
     def _keep(self, move: Move, pod: Pod) -> None:
         """Promise the node anew in time, before the promise runs out."""
@@ -190,24 +208,28 @@ class Moves:
         self._let_go(move, now)
         if self._has_room(pod, move.node):
             self.releaser.backlog.claim(pod.uid, now + self.releaser.pace.assume_seconds)
-            self.releaser.send(pod, move.node, now)
+            self.releaser.send(pod, move.node, now, move.level)
 
     def _is_free(self, pod: Pod, node: str) -> bool:
-        """Say whether the node has room for all that is promised there: something else has ended meanwhile."""
-        time = self.releaser.flight_time()
-        snapshot = self.releaser.ledger.snapshot(time)
+        """Say whether there is room for all that is promised, there and to read from: something else has ended."""
+        snapshot = self._snapshot()
         row = snapshot.layout.rows.get(node)
-        if row is None or pod.uid not in self.releaser.ledger.in_flight(time):
+        if row is None or pod.uid not in self.releaser.ledger.in_flight(self.releaser.flight_time()):
             return False
-        left = room_for(snapshot, pod)[row]
-        return bool(((left >= 0) | (snapshot.layout.vector(pod.demand) <= 0)).all())
+        free = room_for(snapshot, pod)
+        charge(free, snapshot.layout, pod, node, 1.0)  # it is in flight itself
+        return bool(need_of(pod, snapshot.layout, self.releaser.rounds.nodes).nodes(free)[row])
 
     def _has_room(self, pod: Pod, node: str) -> bool:
-        snapshot = self.releaser.ledger.snapshot(self.releaser.flight_time())
+        """Say whether the pod may run there and has room; what was made for it to read from is taken as there."""
+        snapshot = self._snapshot()
         row = snapshot.layout.rows.get(node)
         if row is None or not self.releaser.rounds.allowed(pod, snapshot.layout)[row]:
             return False
         return bool(judge(snapshot, pod).passed[row])
+
+    def _snapshot(self) -> Snapshot:
+        return self.releaser.ledger.snapshot(self.releaser.flight_time())
 
     def _let_go(self, move: Move, now: float) -> None:
         self.releaser.kept.discard(move.pod.uid)
@@ -215,11 +237,11 @@ class Moves:
         self.releaser.backlog.claim(move.pod.uid, now)
 
     def _expire(self, now: float) -> None:
-        """Forget refusals that are old, and evictions that the watch has shown or should have by now."""
+        """Forget refusals that are old, and evictions that are over or that the watch should have shown by now."""
         self._spared = {uid: until for uid, until in self._spared.items() if until > now}
         shown = self.releaser.pace.assume_seconds
         self._asked = {
             uid: since
             for uid, since in self._asked.items()
-            if self.releaser.backlog.pod(uid) is not None and now - since <= shown
+            if (pod := self.releaser.backlog.pod(uid)) is not None and (pod.leaving or now - since <= shown)
         }

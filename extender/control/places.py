@@ -131,13 +131,16 @@ class Places:
         self._settle(layout)
         return self._distance(_holding(pod, layout))
 
+    def as_planned(self, pod: Pod, layout: Layout) -> Counts | None:
+        """Return the same as a plan has it: nodes with its input that one pod cannot use do not count."""
+        if not pod.inputs:
+            return self.levels(pod, layout)
+        self._settle(layout)
+        return self._distance(_holding(pod, layout) & self._nodes.usable(pod, layout))
+
     def level_on(self, pod: Pod, layout: Layout, node: int) -> str:
         """Return what the level of a start on a node is called, as a plan would; empty where it is all the same."""
-        if pod.inputs:
-            self._settle(layout)
-            levels = self._distance(_holding(pod, layout) & self._nodes.usable(pod, layout))
-        else:
-            levels = self.levels(pod, layout)
+        levels = self.as_planned(pod, layout)
         return "" if levels is None else self.level_name(int(levels[node]))
 
     def _settle(self, layout: Layout) -> None:

@@ -4,18 +4,21 @@ Acts under the same Lease, in the same thread as the release loop, and before it
 share is kept in memory: after a restart, or when another replica leads, its time starts again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Stage, TaskClass
+from extender.control.classes import waits_as
 from extender.control.moves import PATIENCE_SECONDS, Moves
 from extender.control.release import Releaser
 from extender.control.standings import FAIR_SHARE, MINIMUM_SHARE, Standings, standings_of
-from extender.control.victims import Search, is_gang
+from extender.control.victims import Choice, Search, is_gang
+from extender.planner import farthest, pass_over, wait_now
 
 Mask = NDArray[np.bool_]
 
@@ -24,7 +27,7 @@ WHYS = (MINIMUM_SHARE, FAIR_SHARE)
 _LOOK_SECONDS = 1.0
 _FRUITLESS_SECONDS = 5.0
 _BURST_SECONDS = 1.0
-_CLASSES_TRIED = 20
+_CLASSES_TRIED, _INPUTS_TRIED = 20, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class Reclaimer:
     _below_since: dict[tuple[str, str], float] = field(default_factory=dict)
     _allowance: Allowance = field(init=False)
     _look_at: float = -np.inf
+    _passed: set[str] = field(default_factory=set)
+    """Who waits for locality while room could be made farther away: that is a chance, until the next look."""
 
     def __post_init__(self) -> None:
         self._allowance = Allowance(self.timeouts.per_minute)
@@ -98,8 +103,11 @@ class Reclaimer:
         self.releaser.backlog.writes.expire(now)
         if now < self._look_at:
             return 0
+        self._passed.clear()
         asked = self._look(now)
-        self._look_at = now + (_LOOK_SECONDS if asked or not self._below_since else self._pause(now))
+        pause = _LOOK_SECONDS if asked or not self._below_since else self._pause(now)
+        self._look_at, planner = now + pause, self.releaser.planner
+        planner.carried = pass_over(planner.carried, self._passed, now, pause)
         return asked
 
     def rest(self, now: float) -> None:
@@ -161,17 +169,38 @@ class Reclaimer:
         return asked
 
     def _move(self, search: Search, queue: str, why: str, now: float) -> int:
-        """Make one move for a queue, if there is one; return how many evictions it takes."""
+        """Make one move for a queue, if there is one; return how many evictions it takes.
+
+        A pod that could be helped only farther from its input than its job may start yet is passed over.
+        """
         for of in self._waiting(queue)[:_CLASSES_TRIED]:
-            choice = search.room_for(of)
-            if choice is not None and self._allowance.allows(len(choice.victims)):
-                pod = self.releaser.backlog.take(of, now, now + PATIENCE_SECONDS)
-                if pod is not None:
-                    search.take(choice, of)
-                    self.moves.begin(pod, queue, why, choice.node, [it.pod for it in choice.victims], now)
-                    self._allowance.left -= len(choice.victims)
-                    return len(choice.victims)
+            choice = search.room_for(self._pods(of))
+            if choice is None or not self._allowance.allows(len(choice.victims)):
+                continue
+            if choice.level is not None and choice.level > self._farthest(of, choice, now):
+                self._passed.add(waits_as(of.job.queue, of.job.name))
+                continue
+            pod = self.releaser.backlog.take(of, now, now + PATIENCE_SECONDS, choice.pod.uid)
+            if pod is not None:
+                search.take(choice)
+                self.moves.begin(pod, queue, why, choice, now)
+                self._allowance.left -= len(choice.victims)
+                return len(choice.victims)
         return 0
+
+    def _pods(self, of: TaskClass) -> Collection[Pod]:
+        """Return the oldest ready pod of each input, of the first few inputs of a class."""
+        found: dict[object, Pod] = {}
+        ready = (pod for uid, pod in of.pods[Stage.READY].items() if not self.releaser.backlog.writes.busy(uid))
+        for pod in ready:
+            found.setdefault(pod.inputs, pod)
+            if len(found) == (_INPUTS_TRIED if of.like.inputs else 1):
+                break
+        return found.values()
+
+    def _farthest(self, of: TaskClass, choice: Choice, now: float) -> int:
+        planner, name = self.releaser.planner, waits_as(of.job.queue, of.job.name)
+        return farthest(planner.policy, wait_now(planner.carried, name, now), choice.existing)
 
     def _waiting(self, queue: str) -> Sequence[TaskClass]:
         """Return what waits in a queue, highest priority first, then the oldest job."""

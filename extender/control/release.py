@@ -8,7 +8,7 @@ is in flight (`cluster.state`) and claimed (`backlog.writes.claimed`).
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.control import outlets
 from extender.control.backlog import Backlog, Stage, TaskClass
+from extender.control.classes import waits_as
 from extender.control.leftovers import leftovers
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
 from extender.control.writes import LONGEST_CLAIM_SECONDS
-from extender.planner import Plan, Planner
+from extender.planner import Plan, Planner, start, wait_now
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """While more than three quarters of those who may be on their way are, a plan waits for so long."""
@@ -105,10 +106,18 @@ class Releaser:
         waited = now - self._planned_at
         return slots * _SLOTS_PART >= self.pace.unbound_pods or not 0 <= waited < _PLAN_ANYWAY_SECONDS
 
-    def send(self, pod: Pod, node: str, now: float) -> None:
-        """Release a pod that has been claimed to the node that was kept for it."""
-        snapshot = self.ledger.snapshot(self.flight_time())
-        self._sender.send(Turn(pod, node, NOMINATED, level=self._level(pod, node, snapshot), passed_over=None), now)
+    def send(self, pod: Pod, node: str, now: float, level: int | None) -> None:
+        """Release a pod that has been claimed to the node that was kept for it.
+
+        `level` is how far from its input that is, None where it is all the same.
+        """
+        turn = Turn(pod, node, NOMINATED)
+        if level is not None:
+            planner, name = self.planner, waits_as(pod.identity.queue, pod.identity.job)
+            waited = wait_now(planner.carried, name, now).seconds
+            turn = replace(turn, level=self.rounds.places.level_name(level), passed_over=waited)
+            planner.carried = start(planner.policy, planner.carried, name, level)
+        self._sender.send(turn, now)
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""

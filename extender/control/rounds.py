@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
-from extender.cluster.reading import away, besides_reading, reading
+from extender.cluster.reading import away, besides_reading, reading, taken
 from extender.cluster.resources import Amounts
 from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Running, Waiting
 from extender.control.backlog import Backlog, Stage, TaskClass
+from extender.control.classes import waits_as
 from extender.control.gangs import Gang, gangs_of, group_of
 from extender.control.job_rows import JobsOf
 from extender.control.nodes import Nodes
@@ -187,7 +188,7 @@ class Rounds:
                 level_names=self.places.level_names,
                 preferred=kept.preferred,
                 waits_as=kept.waits_as,
-                jobs_there=[f"{queue}|{name}" for queue, name in self._backlog.jobs],
+                jobs_there=[waits_as(queue, name) for queue, name in self._backlog.jobs],
             )
             return Round(waiting, classes, short, [None if it.read is None else it.read.pods for it in rows])
 
@@ -230,7 +231,7 @@ class Rounds:
                 priority=priority if len(set(priority.tolist())) > 1 else None,
                 barred=self._barred(classes, layout),
                 preferred=self._preferred(classes, layout),
-                waits_as=[f"{it.job.queue}|{it.job.name}" for it in classes],
+                waits_as=[waits_as(it.job.queue, it.job.name) for it in classes],
             )
         return self._open
 
@@ -270,14 +271,15 @@ class Rounds:
         usual = self._backlog.usual_seconds()
         there = [
             (
-                layout.rows[node],
+                layout.rows[name],
                 max((pod.started or now) + it.seconds(usual), now),
-                layout.vector(pod.demand),
-                it.seconds(usual),
+                layout.vector(amounts),
+                it.seconds(usual) if name == node else 0.0,  # what it only reads there is no task of that node
             )
             for it in self._backlog.classes()
             for pod in it.pods[Stage.RUNNING].values()
             if (node := pod.node or "") in layout.rows
+            for name, amounts in taken(pod, node, layout.rows).items()
         ]
         found = Running(
             node=np.array([node for node, *_ in there], dtype=np.intp),

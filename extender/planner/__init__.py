@@ -3,6 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
+from extender.planner.between import farthest, pass_over, start, wait_now
 from extender.planner.plan import (
     HELD_KINDS,
     Assignments,
@@ -34,7 +35,11 @@ __all__ = [
     "Terms",
     "WaitLeft",
     "alignments",
+    "farthest",
     "owed_to_jobs",
+    "pass_over",
     "plan_once",
     "ratings",
+    "start",
+    "wait_now",
 ]

@@ -1,7 +1,7 @@
 """Waits of locality that outlast plans: jobs without ready pods, refusals, nodes that cannot be used, starvation."""
 
 from extender.cluster.eligibility import Constraints, Requirement
-from extender.cluster.model import Group, GroupSeen
+from extender.cluster.model import Group, GroupSeen, Node
 from extender.control.turns import LOCALITY_WAITS
 from extender.planner import Policy
 from tests.control.asked import Asked, free
@@ -200,3 +200,26 @@ class TestByFilter:
                 asked.change("a", unschedulable=True)
             asked.now += 1.0
         assert answers[:2] == [LOCALITY_WAITS, "n1"]  # asked again after 10 s; its wait was over after 5
+
+
+def test_who_reads_from_another_node_leaves_its_disk_to_a_reservation_when_it_ends():
+    """`v` runs on n2 for 10 s and reads from n1 at 60 of 100; n2's own disk is held at 60 for longer. `w` needs 60."""
+    disks = [Node(name, {"cpu": 1000.0, "disk-read": 100.0, "network-in": 100.0}) for name in ("n1", "n2")]
+    scene = Scene(*disks, policy=Policy(starved_after=10.0, reservable=1.0))
+    reads = {"cpu": 100.0, "disk-read": 60.0}
+    scene.see(pod("v", reads, node="n2", gates=(), started=100.0, duration=10.0, inputs=(("n1", 1.0),)))
+    scene.see(pod("holder", reads, node="n2", gates=(), started=100.0, duration=1000.0))
+    scene.see(pod("w", reads, created=1.0))
+    scene.step()
+    assert list(scene.releaser.planner.carried.reserved.values()) == ["n1"]
+
+
+def test_a_long_task_counts_where_it_runs_and_not_where_it_reads():
+    policy = Policy(locality_waits=(5.0,), long_task=600.0)
+    scene = Scene(node("n1"), node("n2"), node("n3"), policy=policy)
+    reads = {"cpu": 100.0, "disk-read": 10.0}
+    scene.see(pod("v", reads, node="n3", gates=(), started=100.0, duration=1000.0, inputs=(("n1", 1.0),)))
+    scene.see(reader("a", "n1", duration=1000.0))
+    scene.step()
+    assert scene.nominated() == {"a": "n1"}
+    assert scene.levels["a"][0] == "node"

@@ -205,13 +205,26 @@ def test_while_a_victim_takes_its_time_no_other_is_asked_for_the_same_room_and_n
     assert scene.nominated() == {"b0": "n1"}
 
 
-def test_how_near_to_its_input_a_pod_gets_its_room_is_known_but_not_for_how_long_it_waited():
+def test_how_near_to_its_input_a_pod_gets_its_room_is_known_and_for_how_long_its_job_was_passed_over():
     scene = full(node("n1"), node("n2", cpu=0), queues=(Queue("a"), Queue("b", minimum=0.1)))
     for number in range(4):
         scene.change(f"b{number}", inputs=(("n1", 1000.0),))
     scene.run(100)
     assert scene.released() == ["b0"]
-    assert scene.levels["b0"] == ("node", None)
+    assert scene.levels["b0"] == ("node", 0.0)
+
+
+def test_of_several_that_get_room_on_a_node_none_loses_it_because_his_victims_end_first():
+    # Until all three have gone their room counts for three: what a8 leaves is kept, and not for `another`.
+    scene = full()
+    scene.slow = True
+    scene.run(40)
+    scene.see(*(waits(f"another{n}", queue="a", job="short", duration=1.0) for n in range(3)))
+    for victim in ("a8", "a9", "a7"):
+        scene.remove(victim)
+        scene.run(3)
+    assert scene.evicted == ["a9", "a8", "a7"]
+    assert scene.running("b") == ["b0", "b1", "b2"]
 
 
 def test_pods_that_leave_anyhow_are_waited_for():

@@ -30,15 +30,19 @@ def budgets(client):
         request(client, "DELETE", f"{BUDGETS}/{it['metadata']['name']}")
 
 
-def replica_set(client, name, replicas, *, queue, cpu=1):
+def replica_set(client, name, replicas, *, queue, cpu=1, node=None, annotations=None):
     labels = {"app": name, "dovetail.dev/queue": queue}
-    pod = builders.pod("x", cpu=cpu, scheduler_name="dovetail", spec={"schedulingGates": [{"name": HOLD}]})
+    only = {"nodeSelector": {"kubernetes.io/hostname": node}} if node else {}
+    pod = builders.pod("x", cpu=cpu, scheduler_name="dovetail", spec={"schedulingGates": [{"name": HOLD}], **only})
     made = {
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": labels}, "spec": {**pod["spec"], "restartPolicy": "Always"}},
+            "template": {
+                "metadata": {"labels": labels, "annotations": annotations or {}},
+                "spec": {**pod["spec"], "restartPolicy": "Always"},
+            },
         },
     }
     request(client, "POST", "/apis/apps/v1/namespaces/default/replicasets", made)
@@ -64,10 +68,10 @@ def allowed(client, budget):
     return request(client, "GET", f"{BUDGETS}/{budget}").get("status", {}).get("disruptionsAllowed")
 
 
-def reclaims(url):
+def reclaims(url, metric="dovetail_reclaims_total"):
     with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
-    return sum(float(it.split()[-1]) for it in lines if it.startswith("dovetail_reclaims_total"))
+    return sum(float(it.split()[-1]) for it in lines if it.startswith(metric))
 
 
 def settled(client, seconds, **counts):
@@ -116,6 +120,24 @@ def test_a_pod_disruption_budget_holds(control_plane, client, budgets):
         now = settled(client, 40, late=1, first=7)
         assert now["first"].keys() < before.keys()
         assert reclaims(url) == 1
+
+
+def test_room_is_made_where_the_input_is_though_younger_pods_run_elsewhere(control_plane, client):
+    settings = {**SETTINGS, "locality": {"levels": [], "waitSeconds": [600]}}
+    with dovetail_on(control_plane), granted_eviction(control_plane), control_on(control_plane, **settings) as url:
+        workload.create_nodes(client, [builders.node(f"n{n}", cpu=8, memory="32Gi") for n in range(2)])
+        replica_set(client, "old", 8, queue="a", node="n0")
+        settled(client, 30, old=8)
+        replica_set(client, "young", 8, queue="a", node="n1")
+        young = settled(client, 30, young=8)["young"]
+        replica_set(client, "late", 6, queue="b", annotations={"dovetail.dev/input": json.dumps({"n0": "1Gi"})})
+
+        # A quarter of 16 cores are 4 pods.
+        now = settled(client, 40, late=4, old=4, young=8)
+        assert now["young"].keys() == young.keys()
+        assert {it["spec"]["nodeName"] for it in now["late"].values()} == {"n0"}
+        assert reclaims(url) == 4
+        assert reclaims(url, 'dovetail_placements_total{level="node"}') == 4
 
 
 def test_without_a_timeout_nobody_is_evicted(control_plane, client):
