@@ -88,9 +88,9 @@ class Desk:
 
     def warn(self, pod: Pod) -> None:
         """Tell the user, and count, where the pod's annotations are broken."""
-        if pod.problem is not None:
+        if (warning := pod.warning) is not None:
             self.metrics.broken_annotations.labels("Pod").inc()
-            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, f"{pod.problem}; placed by its requests")
+            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning)
 
     def refused(self, judged: Judged, asked: wire.Asked) -> dict[str, str]:
         """Return each refused node's reason, and count them."""

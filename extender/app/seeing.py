@@ -13,8 +13,9 @@ from extender.app.diagnosing import Diagnosis
 from extender.app.looking import Look, NotAllowed, Reader, in_short, look, policy_in_force, settings_of
 from extender.app.remembering import waits_of
 from extender.cluster.model import Pod
+from extender.control.cases import case_of
 from extender.control.changes import changes_for
-from extender.control.explaining import HELD, case_of, explain, state_of
+from extender.control.explaining import HELD, explain, state_of
 from extender.control.findings import PROBLEM, findings
 from extender.control.queue_states import queue_states
 from extender.control.view import View

@@ -205,7 +205,7 @@ def _nodes(terms: Sequence[NodeTerms]) -> str:
             _term(it.alignment),
             _term(it.remote),
             _term(it.work),
-            *([it.level] if near else []),
+            *([it.level or "-"] if near else []),
             in_words(it.short) if it.short else "-",
         ]
         for it in terms

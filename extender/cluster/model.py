@@ -73,6 +73,13 @@ class Pod:
     claims: tuple[str, ...] = ()
 
     @property
+    def warning(self) -> str | None:
+        """What its user is told of annotations that cannot be understood; None where there are none."""
+        if self.problem is None:
+            return None
+        return f"{self.problem}; broken annotations are ignored: the pod's requests and its other annotations count"
+
+    @property
     def held(self) -> bool:
         """Whether our gate keeps it from kube-scheduler."""
         return HOLD_GATE in self.gates

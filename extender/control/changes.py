@@ -1,13 +1,14 @@
 """What would have to change for a pod that waits to go on, in one sentence each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
 from extender.control.amounts import amount, percent
-from extender.control.explaining import Case
+from extender.control.cases import Case
 from extender.control.queue_shares import shares_of
 from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
+from extender.planner import Near
 
 LOCALITY = "locality"
 
@@ -146,15 +147,29 @@ def _reserved(case: Case) -> list[str]:
 
 
 def _locality(case: Case) -> list[str]:
-    """Return that room must come free near its input, or that it need only wait."""
-    places, layout = case.view.rounds.places, case.view.snapshot.layout
-    levels = places.of_pod(case.pod, layout)
-    near = [] if levels is None else [layout.names[row] for row in (levels == 0).nonzero()[0].tolist()]
-    more = f", or {len(near) - 5:,} others" if len(near) > 5 else ""
-    return [
-        f"room must come free on {', '.join(near[:5])}{more}",
-        "or nothing: after its waits (locality.waitSeconds) it takes what there is",
-    ]
+    """Return where room must come free, or that it need only wait."""
+    held = case.view.plan.held.get(case.row)
+    found = _near(case, held.near) if held is not None and held.near is not None else []
+    found.append("nothing: after its waits (locality.waitSeconds) it takes what there is")
+    return [found[0], *(f"or {it}" for it in found[1:])]
+
+
+def _near(case: Case, near: Near) -> list[str]:
+    """Return what would have to happen on which of the nodes that it waits for."""
+    wanted = set(case.near(near.level).nonzero()[0].tolist())
+    reserved, crowded = wanted.intersection(near.reserved), wanted.intersection(near.crowded)
+    rows = (wanted - reserved - crowded, reserved, crowded)
+    words = (
+        "room must come free on {}",
+        "the tasks that have waited too long must start on the nodes reserved for them: {}",
+        "fewer long tasks must run on {}",
+    )
+    return [words.format(_named(case, of)) for of, words in zip(rows, words, strict=True) if of]
+
+
+def _named(case: Case, rows: Collection[int]) -> str:
+    names = [case.view.snapshot.layout.names[row] for row in sorted(rows)]
+    return f"{', '.join(names[:5])}{f', or {len(names) - 5:,} others' if len(names) > 5 else ''}"
 
 
 def _no_nodes(_case: Case) -> list[str]:

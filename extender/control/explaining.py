@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from extender.cluster.model import Pod
 from extender.cluster.resources import Amounts
 from extender.cluster.snapshot import Nominations
-from extender.control.backlog import Stage, TaskClass
+from extender.control.cases import Case, case_of
 from extender.control.places import NODE
 from extender.control.queue_shares import shares_of
 from extender.control.reasons import Reason, line_of, places
 from extender.control.view import View
 from extender.planner import Carried, Plan, Policy, Rating, WaitLeft, alignments, owed_to_jobs, plan_once, ratings
-from extender.verdict import demand_on, room_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -101,43 +100,6 @@ class Explanation:
     preferred: Sequence[str] = ()
     level: str = ""
     wait: WaitLeft | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One held or released pod beside the plan: its class, its row in the plan (-1: none), where it may go and what is
-    free for it [N, R].
-    """  # noqa: D205 - one sentence
-
-    view: View
-    pod: Pod
-    of: TaskClass | None
-    row: int
-    allowed: Mask
-    free: Floats
-    demand: Floats
-
-    @property
-    def short(self) -> Floats:
-        """How much nodes have too little of what it demands [N, R], 0 where enough."""
-        return np.where(self.demand > 0, np.maximum(self.demand - self.free, 0.0), 0.0)
-
-    @property
-    def large_enough(self) -> Mask:
-        """Which nodes would hold it if they were empty [N]."""
-        return np.asarray(((self.view.snapshot.layout.capacity >= self.demand) | (self.demand <= 0)).all(axis=1))
-
-
-def case_of(found: View, pod: Pod) -> Case:
-    """Return a pod's case, with what the order knows of its volumes."""
-    pod = found.backlog.pod(pod.uid) or pod
-    of = _class_of(found, pod)
-    row = found.made.row(of, pod.uid) if of is not None else None
-    layout = found.snapshot.layout
-    allowed = found.rounds.allowed(pod, layout)
-    return Case(
-        found, pod, of, -1 if row is None else row, allowed, room_for(found.snapshot, pod), demand_on(layout, pod)
-    )
 
 
 def state_of(pod: Pod, *, ours: bool) -> str:
@@ -269,17 +231,15 @@ def _wait_left(case: Case) -> WaitLeft | None:
 
 
 def _levels(case: Case) -> list[str]:
-    """Return how near each node is to where a pod would rather be; empty where that makes no difference."""
-    places, layout = case.view.rounds.places, case.view.snapshot.layout
-    levels = places.of_pod(case.pod, layout)
-    return [""] * len(layout.names) if levels is None else [places.level_name(level) for level in levels.tolist()]
+    """Return how near each node is to where a pod would rather be; empty where that makes no difference.
 
-
-def _class_of(found: View, pod: Pod) -> TaskClass | None:
-    for of in found.backlog.classes():
-        if of.job.queue == pod.identity.queue and any(pod.uid in of.pods[stage] for stage in Stage):
-            return of
-    return None
+    Of one that waits also on nodes that it could never use.
+    """
+    places, levels = case.view.rounds.places, case.levels
+    if levels is None:
+        return [""] * len(case.allowed)
+    counts = (case.allowed & case.large_enough) | (case.pod.node is not None)
+    return [places.level_name(level) if it else "" for level, it in zip(levels.tolist(), counts.tolist(), strict=True)]
 
 
 def _plan_if_empty(found: View, policy: Policy) -> Plan:

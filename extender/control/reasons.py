@@ -1,7 +1,7 @@
 """Why a pod waits: what the planner says of its class, and what only the loop and the API server know."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import HOLD_GATE, Pod
@@ -74,7 +74,9 @@ class _Classes:
     def __init__(self, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> None:
         self._rounds, self._snapshot, self._made, self._plan = rounds, snapshot, made, plan
         self._row = {id(of): row for row, of in enumerate(made.classes) if made.pods[row] is None}
-        self._row_of = {pod.uid: row for row, pods in enumerate(made.pods) for pod in pods or ()}
+        self._place_of = {
+            pod.uid: (row, task) for row, pods in enumerate(made.pods) for task, pod in enumerate(pods or ())
+        }
         self._said: dict[int, Reason | None] = {}
         self._short = {id(of) for of in made.short}
         self._room: dict[tuple[object, ...], bool] = {}
@@ -86,12 +88,18 @@ class _Classes:
         """Return why a pod of a class waits that the plan does not place; None where it knew nothing of it yet."""
         if id(of) in self._short:
             return gangs[of.like.identity.group]
-        row = self._row_of.get(uid, self._row.get(id(of)))
+        row, task = self._place_of.get(uid, (self._row.get(id(of)), -1))
         if row is None:
             return None
         if row not in self._said:
             self._said[row] = self._of_row(of, row)
-        return self._said[row]
+        said = self._said[row]
+        return self._of_task(said, row, task) if said is not None and said.kind == "locality" else said
+
+    def _of_task(self, said: Reason, row: int, task: int) -> Reason:
+        """Return a reason in the words of one pod of a row: each waits for nodes of its own."""
+        near = self._plan.held[row].near
+        return replace(said, text=near.texts.get(task, said.text)) if near is not None else said
 
     def _of_row(self, of: TaskClass, row: int) -> Reason | None:
         said = self._plan.held.get(row)

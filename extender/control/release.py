@@ -145,10 +145,11 @@ class Releaser:
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
         self.again_at = plan.again_at
+        rows = set(plan.assignments.task_class.tolist())
         asked, named = self._asked(made, plan)
         turns = self._turns(made, plan, snapshot, slots, now, asked)
-        self._wake(asked, snapshot, now, named)
-        taken = {id(made.classes[row]) for row in plan.assignments.task_class.tolist()}
+        self._wake(asked, snapshot, now, named, {made.classes[row] for row in rows if made.chooses(row)})
+        taken = {id(made.classes[row]) for row in rows}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
         without = dict.fromkeys(it for it, row in zip(made.classes, gang.tolist(), strict=True) if row < 0)
         left = [it for it in without if id(it) not in taken and it.pods[Stage.READY]]
@@ -174,12 +175,17 @@ class Releaser:
         return {of: count for of, count in asked.items() if count}, {uid for _, uid in named}
 
     def _wake(
-        self, asked: Mapping[TaskClass, int], snapshot: Snapshot, now: float, named: Collection[str] = ()
+        self,
+        asked: Mapping[TaskClass, int],
+        snapshot: Snapshot,
+        now: float,
+        named: Collection[str] = (),
+        choosing: Collection[TaskClass] = (),
     ) -> None:
         if self._stirred[0] != snapshot.version:
             self._stirred = (snapshot.version, now)
         if self.waker is not None:
-            self.waker.step(asked, now, self._stirred[1], named)
+            self.waker.step(asked, now, self._stirred[1], named, choosing)
 
     def _turns(
         self,

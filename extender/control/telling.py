@@ -86,8 +86,8 @@ class Teller:
 
     def _warn(self, held: list[Pod]) -> None:
         for pod in held:
-            if pod.problem is not None:
-                self._events.warn("Pod", pod.namespace, pod.name, pod.uid, f"{pod.problem}; placed by its requests")
+            if (warning := pod.warning) is not None:
+                self._events.warn("Pod", pod.namespace, pod.name, pod.uid, warning)
 
     def _knows(self, pod: Pod, reason: Reason) -> bool:
         return reason.kind in self._told.get(pod.uid, ())

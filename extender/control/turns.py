@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+import numpy as np
+
 from extender.cluster.model import Pod, PodGone, PodSeen
 from extender.cluster.snapshot import Layout, Snapshot
 from extender.cluster.state import Ledger
@@ -88,7 +90,7 @@ class Turns:
     def _answer(self, pod: Pod, of: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         places = self._places
         layout = snapshot.layout
-        levels = partial(self._rounds.places.of_pod, pod, layout)
+        levels = partial(self._rounds.places.as_planned, pod, layout)
         if places is not None and self._is_young(places, snapshot, of):
             place = places.give(pod.uid, of, fits, levels)
             if place is None and self._will_be_woken(places, snapshot):
@@ -112,7 +114,7 @@ class Turns:
 
     def _elsewhere(self, place: Place, pod: Pod, of: TaskClass, layout: Layout, fits: Mask) -> Place | None:
         """Return a turn whose node was not asked about on others; None where the pod waits for nearer ones."""
-        far, usable = self._rounds.places.of_pod(pod, layout), self._rounds.nodes.usable(pod, layout)
+        far, usable = self._rounds.places.as_planned(pod, layout), self._rounds.nodes.usable(pod, layout)
         return self._missed.elsewhere(place, Offer(pod.uid, of.job, fits, far, usable), self._clock())
 
     def _refusal(self, places: PlanPlaces, pod: Pod, of: TaskClass) -> Standing:
@@ -232,13 +234,11 @@ class Turns:
 
 
 def _waiting_near(made: Round, plan: Plan) -> Collection[TaskClass]:
-    """Return the classes whose jobs were passed over in a plan, and that it did not place."""
-    placed = set(plan.assignments.task_class.tolist())
+    """Return the classes of which a plan leaves pods whose jobs were passed over, whether or not it places others."""
+    left = made.waiting.count - np.bincount(plan.assignments.task_class, minlength=len(made.classes))
     waits = {name for name, wait in plan.carried.locality.items() if wait.counts > 0}
     names = made.waiting.waits_as or []
-    return {
-        of for row, of in enumerate(made.classes) if row not in placed and names[row] in waits and made.chooses(row)
-    }
+    return {of for row, of in enumerate(made.classes) if left[row] > 0 and names[row] in waits and made.chooses(row)}
 
 
 def _gangs_that_wait(made: Round, nodes: dict[TaskClass, list[Place]]) -> Collection[TaskClass]:

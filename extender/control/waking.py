@@ -34,8 +34,8 @@ class Calls:
 
     Events of the cluster wake pods by themselves: for `grace_seconds` after the last one nobody is called, but who has
     waited for `patience_seconds`. A call that brings nothing is repeated after `again_seconds`, doubled each time:
-    filter may have planned otherwise at that moment. The first time after `soon_seconds` where the pod has an input:
-    filter has counted its wait from a moment later.
+    filter may have planned otherwise at that moment. After `soon_seconds`, and so on, where it makes a difference to
+    the pod where it starts: filter has counted its wait for locality from a moment later.
     """
 
     grace_seconds: float = 0.25
@@ -81,23 +81,25 @@ class Waker:
         now: float,
         stirred_at: float,
         named: Collection[str] = (),
+        choosing: Collection[TaskClass] = (),
     ) -> None:
         """Wake who is due at `now`: so many pods of each class have their turn; the cluster last `stirred_at`.
 
-        Of classes whose pods have inputs it is the turn of those `named`, by UID.
+        Of classes whose pods have inputs it is the turn of those `named`, by UID. To those that are `choosing` it makes
+        a difference where they start.
         """
         with self._backlog.lock:
             self._note(turns, now)
-            asleep = [pod for of, count in turns.items() for pod in _asleep(of, count, named)]
+            asleep = [(of, pod) for of, count in turns.items() for pod in _asleep(of, count, named)]
         before, self._turns = self._turns, {}
-        for pod in asleep:
+        for of, pod in asleep:
             turn = self._turns[pod.uid] = before.get(pod.uid) or _Turn(now)
             if not turn.calls:
                 quiet = max(turn.since, stirred_at + self._calls.grace_seconds)
                 turn.due = min(quiet, turn.since + self._calls.patience_seconds)
             if turn.due <= now and self._may(now):
                 turn.calls += 1
-                turn.due = now + self._pause(turn.calls, soon=pod.uid in named)
+                turn.due = now + self._pause(turn.calls, soon=of in choosing)
                 self._wake(pod)
 
     def next_due(self) -> float:
@@ -113,9 +115,8 @@ class Waker:
         self._unused.note(untried, now)
 
     def _pause(self, calls: int, *, soon: bool) -> float:
-        if soon and calls == 1:
-            return self._calls.soon_seconds
-        return min(self._calls.again_seconds * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
+        first = self._calls.soon_seconds if soon else self._calls.again_seconds
+        return min(first * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
 
     def _may(self, now: float) -> bool:
         calls = self._calls.per_second

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.waiting import Blocks, Inputs, Waiting
+from extender.cluster.waiting import Waiting
 from extender.planner.prepared import Prepared
 
 Counts = NDArray[np.int64]
@@ -123,15 +123,25 @@ class Nearness:
             existing[rows, level] = (at == level).any(axis=1)
         return existing
 
-    def preferred_nodes(self, task_class: int, level: int, inputs: Inputs) -> Mask:
-        """Return which nodes are at most at this level [N]: for a class that reads blocks, for the first that waits."""
-        if not isinstance(inputs, Blocks):
-            return np.asarray(self._preferred[task_class] <= level)
-        copies = inputs.copies[inputs.waiting.argmax()]
-        near = np.zeros(self._topology.shape[1], dtype=np.bool_)
-        near[copies[copies >= 0]] = True
-        there = [near, *((group >= 0) & np.isin(group, group[near]) for group in self._topology[:level])]
-        return np.asarray(np.any(there, axis=0))
+    def crowded(self, task_class: int) -> Mask:
+        """Return which nodes run too many long tasks to count as near for a class [N]."""
+        return self._crowded() if self._long[task_class] else np.zeros(self._topology.shape[1], dtype=np.bool_)
+
+    def preferred_nodes(self, task_class: int, level: int) -> Mask:
+        """Return which nodes are at most at this level of those that a class without blocks prefers [N]."""
+        return np.asarray(self._preferred[task_class] <= level)
+
+    def nodes_near(self, copies: Rows, level: int) -> Mask:
+        """Return for tasks whose blocks have `copies` [T, K] which nodes are at most at this level [T, N]."""
+        nodes, task = self._topology.shape[1], np.arange(len(copies))[:, np.newaxis]
+        near = np.zeros((len(copies), nodes + 1), dtype=np.bool_)
+        near[task, copies] = True  # the last place is for what is no copy
+        for group in self._topology[:level]:
+            holds = np.zeros((len(copies), int(group.max(initial=-1)) + 2), dtype=np.bool_)
+            holds[task, np.where(copies >= 0, group[copies], -1)] = True
+            holds[:, -1] = False
+            near[:, :nodes] |= holds[:, group]
+        return near[:, :nodes]
 
 
 def level_between(topology: Rows | None, node: int, source: int) -> int:

@@ -1,7 +1,7 @@
 """What a plan says, and what one plan hands to the next."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
@@ -108,15 +108,30 @@ class WaitLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Why tasks of a class still wait: one of few kinds, and words that a user understands.
+class Near:
+    """Which nodes tasks of a class wait for: those at most at this `level`.
 
-    `wait` is of those that wait for locality.
+    Nodes (rows) with room for them are not for them: `reserved` for others, or `crowded` by long tasks. `texts` say why
+    each task of `Blocks` waits; there are none where all of the class wait for the same nodes.
+    """
+
+    level: int
+    reserved: Sequence[int] = ()
+    crowded: Sequence[int] = ()
+    texts: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Why tasks of a class still wait: one of few kinds, and words that a user understands, those of its first task.
+
+    `wait` and `near` are of those that wait for locality.
     """
 
     kind: HeldKind
     text: str
     wait: WaitLeft | None = None
+    near: Near | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import numpy as np
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
 from extender.planner.locality import Locality
-from extender.planner.plan import Floats, Held, Mask, WaitLeft
+from extender.planner.plan import Floats, Held, Mask, Near, WaitLeft
+from extender.planner.preferred import CROWDED, RESERVED, described, states
 
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 
@@ -34,7 +35,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> Held:
     if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
         return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
     if board.locality is not None and board.locality.waits.passed_over(index):
-        return _locality(board, board.locality, index)
+        return _locality(board, board.locality, index, demand)
     short = _short(board.free.T, demand)
     if short[allowed].any(axis=1).all():
         return Held("no-room", _no_room(board, short, allowed))
@@ -66,18 +67,21 @@ def _gang(least: int, waits: int) -> str:
     return f"its gang of {least} does not fit in one plan"
 
 
-def _locality(board: Board, locality: Locality, index: int) -> Held:
+def _locality(board: Board, locality: Locality, index: int, demand: Floats) -> Held:
     """Return what it waits for, and how far that has got; nothing in the words changes while it waits at one level."""
-    waits, nearness, names = locality.waits, locality.nearness, board.waiting.level_names
+    waits, names = locality.waits, board.waiting.level_names
     level = int(waits.may[index])
-    near = nearness.preferred_nodes(index, level, board.waiting.inputs[index])
-    nodes = int((near & board.allowed(np.array([index]), np.arange(len(near)))[0]).sum())
-    own = f"{_level_name(names, level)}-local"
     after, farther = waits.until_beyond(index)
-    beyond = "anywhere" if farther >= nearness.anywhere else f"{_level_name(names, farther)} level"
-    preferred = f"{nodes} preferred node{'' if nodes == 1 else 's'}, {'' if nodes == 1 else 'all '}full"
+    beyond = "anywhere" if farther >= locality.nearness.anywhere else f"{_level_name(names, farther)} level"
+    of_nodes = states(board, locality, index, demand)
+    texts = {
+        task: f"waits for {_level_name(names, level)}-local room{nodes and ': '}{nodes}; {beyond} from {after:g} s on"
+        for task, nodes in described(board, locality, index, level, of_nodes).items()
+    }
+    first = next(iter(texts.values()))
+    reserved, crowded = ((of_nodes == state).nonzero()[0].tolist() for state in (RESERVED, CROWDED))
     wait = WaitLeft(beyond, after, locality.passed_over(index), stays=waits.stays(index))
-    return Held("locality", f"waits for {own} room: {preferred}; {beyond} from {after:g} s on", wait)
+    return Held("locality", first, wait, Near(level, reserved, crowded, {} if -1 in texts else texts))
 
 
 def _level_name(names: Sequence[str], level: int) -> str:

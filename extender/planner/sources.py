@@ -61,6 +61,10 @@ class Sources:
 
         return undo
 
+    def left(self, task_class: int, inputs: Blocks) -> Mask:
+        """Return which tasks of a class that reads blocks still wait [T]."""
+        return self._waits.get(task_class, inputs.waiting)
+
     def lending(self) -> Floats:
         """Return how fast each node could still be read from elsewhere [N], leaving shuffles their part.
 

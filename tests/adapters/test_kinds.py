@@ -278,3 +278,14 @@ def test_a_broken_input_leaves_the_pod_without_one_and_says_so():
     found = read_pod(raw)
     assert found.inputs == ()
     assert "annotation dovetail.dev/input" in found.problem
+
+
+def test_who_wrote_a_broken_annotation_is_told_that_it_is_ignored_and_that_the_others_count():
+    told = {"dovetail.dev/input": '{"a": -1}', "dovetail.dev/demand": '{"disk-read": "10M"}'}
+    found = read_pod({"metadata": {"annotations": told}})
+    assert (found.inputs, found.demand["disk-read"]) == ((), 1e7)
+    assert found.warning == (
+        f"{found.problem}; broken annotations are ignored: the pod's requests and its other annotations count"
+    )
+    assert found.problem.startswith("annotation dovetail.dev/input: ")
+    assert read_pod({"metadata": {"annotations": {}}}).warning is None

@@ -6,8 +6,9 @@ from extender.cluster.eligibility import Constraints, Requirement, Taint
 from extender.cluster.model import HOLD_GATE, Group, GroupSeen
 from extender.cluster.queues import Queue
 from extender.control.amounts import amount, seconds
+from extender.control.cases import case_of
 from extender.control.changes import changes_for
-from extender.control.explaining import Position, Use, case_of, explain
+from extender.control.explaining import Position, Use, explain
 from extender.control.release import Pace
 from extender.planner import Policy
 from tests.control.scene import Scene, node, pod

@@ -8,8 +8,9 @@ import pytest
 from extender.cluster.eligibility import Requirement
 from extender.cluster.model import Node, NodeGone, NodeSeen
 from extender.cluster.queues import Queue
+from extender.control.cases import case_of
 from extender.control.changes import changes_for
-from extender.control.explaining import case_of, explain
+from extender.control.explaining import explain
 from extender.control.turns import LOCALITY_WAITS, OTHERS_FIRST
 from extender.planner import Policy, WaitLeft
 from tests.control.asked import Asked
@@ -241,6 +242,24 @@ def test_jobs_of_a_fifo_queue_wait_each_for_itself():
     assert scene.nominated() == {"b": "n3"}  # the first in line waits, the next goes
     scene.step(5.0)
     assert scene.nominated() == {"a": "n1", "b": "n3"}
+
+
+def test_the_wait_of_a_job_in_a_line_is_kept_while_nothing_of_it_waits():
+    # After 4 of its 5 s p1 is deleted, while another pod of the job runs; what the queue plans meanwhile is of others.
+    scene = Scene(node("n1"), node("n2"), policy=WAITS, queues=[Queue("q", fifo=True)])
+    scene.see(pod("runs", 1000, node="n2", gates=(), job="scan"), pod("big", 5000, created=1.0))
+    scene.see(reader("p1", "n2", job="scan"))
+    scene.step()
+    scene.step(4.0)
+    scene.remove("p1")
+    scene.step()
+    scene.step(10.0)
+    scene.see(reader("p2", "n2", job="scan", created=114.0))
+    scene.step()
+    scene.step(0.75)
+    assert scene.released() == []
+    scene.step(0.25)
+    assert scene.nominated() == {"p2": "n1"}
 
 
 def test_explain_says_what_it_waits_for_and_how_near_each_node_is():

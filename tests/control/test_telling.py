@@ -132,16 +132,16 @@ def test_a_pod_that_is_held_no_longer_is_not_told():
 def test_broken_annotations_of_held_pods_are_warned_of_in_the_words_of_serve():
     scene, paper = scene_of(pod("a", problem="broken"), pod("b", gates=(), problem="broken", node="n1"))
     Teller(paper, 1e9).tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
-    assert paper.warned == [("a", "broken; placed by its requests")]
+    assert paper.warned == [("a", scene.pods["a"].warning)]
 
 
 def observer_of(scene, paper, after=10.0, **more):
-    usual = {"rounds": Rounds(scene.backlog, scene.queues, starved_after=120.0), "policy": scene.policy}
+    rounds = Rounds(scene.backlog, scene.queues, starved_after=120.0)
+    usual = {"rounds": rounds, "policy": scene.policy, "carried": Carried}
     return Observer(
         ledger=scene.ledger,
         backlog=scene.backlog,
         teller=Teller(paper, after),
-        carried=Carried,
         flight_time=lambda: scene.now,
         **{**usual, **more},
     )
@@ -208,6 +208,21 @@ def test_a_wait_that_was_computed_is_what_the_observer_and_the_release_loop_plan
     assert observer.waits_by_level() == {"node": wait, "rack": 3.0}
     assert adopted == [observer.policy]
     assert observer.policy == Policy(locality_waits=(observer.waits.in_force[0], 3.0), srtf=0.5)
+
+
+def test_the_observer_tells_at_which_level_the_release_loop_has_a_job_by_now():
+    # Its node n2 and the other of its rack are full, n1 is free: after 6 s the rack would do, from 5 + 3 s on anywhere.
+    policy, levels = Policy(locality_waits=(5.0, 3.0)), ["example.com/rack"]
+    nodes = (node(name, labels={"example.com/rack": rack}) for name, rack in (("n1", "r1"), ("n2", "r2"), ("n3", "r2")))
+    scene, paper = Scene(*nodes, policy=policy, levels=levels), Paper()
+    scene.see(*(pod(f"runs-{name}", 1000, gates=(), node=name) for name in ("n2", "n3")))
+    scene.see(pod("a", 1000, inputs=(("n2", 1.0),), created=90.0))
+    scene.step()
+    scene.step(6.0)
+    carried = scene.releaser.planner.carried
+    observer = observer_of(scene, paper, after=0.0, rounds=scene.rounds(), carried=lambda: carried)
+    observer.look(scene.now)
+    assert paper.said == [("a", "Held", "waits for rack-local room: 2 preferred nodes, all full; anywhere from 8 s on")]
 
 
 def test_a_typical_job_is_remembered_when_it_no_longer_waits():

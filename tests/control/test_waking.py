@@ -2,6 +2,9 @@
 
 import dataclasses
 
+import pytest
+
+from extender.cluster.eligibility import Requirement
 from extender.cluster.model import PodSeen
 from extender.control.backlog import Backlog, Stage
 from extender.control.waking import Calls, Waker
@@ -86,6 +89,25 @@ def test_a_wake_up_that_brings_nothing_is_repeated_at_growing_intervals():
         if night.step(1, 0.125 if eighth else 0.0):
             at.append(eighth / 8)
     assert at == [0.125, 1.125, 3.125, 7.125]
+
+
+@pytest.mark.parametrize(
+    ("preferred", "after"),
+    [
+        ({"inputs": (("n2", 1000.0),)}, [0.2, 0.6, 1.4]),
+        ({"prefers": ((10, (Requirement("disk", "In", ("ssd",)),)),)}, [0.2, 0.6, 1.4]),
+        ({}, [1.0]),
+    ],
+)
+def test_it_is_repeated_sooner_where_filter_may_have_begun_to_count_a_wait_for_locality_later(preferred, after):
+    # 0.2, 0.4 and 0.8 s after the one before; else 1 s, and 2 s after that.
+    nodes = node("n1", 100), node("n2", 100, labels={"disk": "ssd"})
+    scene, at = Scene(*nodes, policy=Policy(locality_waits=(5.0,)), by_filter=True), []
+    scene.see(free("full", node="n2"), free("p", unschedulable=True, **preferred))
+    while not at or scene.now < at[0] + 2.0:
+        scene.step(0.01)
+        at += [scene.now] * (len(scene.told_to("wake")) - len(at))
+    assert [moment - at[0] for moment in at[1:]] == pytest.approx(after, abs=0.05)
 
 
 def test_it_says_when_somebody_is_due():

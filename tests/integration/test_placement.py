@@ -159,7 +159,7 @@ def test_broken_annotations_leave_pod_and_node_working_and_are_reported_as_event
         events = workload.wait_until(messages, 10, "both events")
         assert {it["type"] for it in events.values()} == {"Warning"}
         assert "dovetail.dev/demand" in events["broken"]["message"]
-        assert "placed by its requests" in events["broken"]["message"]
+        assert "the pod's requests and its other annotations count" in events["broken"]["message"]
         assert "'network' is not a dimension; accepted: disk-read" in events["node"]["message"]
         assert dovetail.metric("dovetail_broken_annotations_total", kind="Pod") >= 1
 

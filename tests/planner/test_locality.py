@@ -200,6 +200,18 @@ def test_preferred_nodes_go_first_even_without_waits():
     assert plan.terms.remote.tolist() == [0.9]  # the remote penalty is 10 %
 
 
+def test_a_start_that_is_not_where_a_class_prefers_scores_less_than_one_to_which_it_is_all_the_same():
+    # Node 1 has a CPU and a unit of memory free. The first class scores 1 x 1 + 0.5 x 1 = 1.5 there, and 10 % less as
+    # it prefers node 0, which is full: 1.35. The second scores 1 x 1 + 0.4 x 1 = 1.4.
+    waiting = tasks((0, 1, (1.0, 0.5)), (1, 1, (1.0, 0.4)))
+    policy = Policy(fairness=0.0, srtf=0.0)
+    assert pairs(once(nodes(2, {1}), waiting, policy)) == [(0, 1)]
+    plan = once(nodes(2, {1}), replace(waiting, preferred=np.array([[0, 1], [0, 0]])), policy)
+    assert pairs(plan) == [(1, 1)]
+    alone = once(nodes(2, {1}), replace(tasks((0, 1, (1.0, 0.5))), preferred=np.array([[0, 1]])), policy)
+    assert alone.terms.alignment.tolist() == pytest.approx([1.35])
+
+
 def test_nobody_waits_for_a_node_that_cannot_take_it():
     waiting = tasks(reader(0, [0], of=2))
     small = cluster((0.5, 1.0), (1.0, 1.0))
