@@ -29,6 +29,7 @@ from extender.sim.workload import Machines
 from extender.sim.world import World
 
 _NEVER = float("inf")
+_DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class AsTold:
@@ -82,7 +83,8 @@ class AsTold:
                 self._made.add(stage)
                 for row in self._pods.of_stage(stage):
                     manifest = self._pods.manifest(row, DOVETAIL)
-                    manifest["metadata"]["uid"] = self._pods.names[row]
+                    manifest["metadata"]["uid"] = self._pods.names[row]  # both as the API server fills them in
+                    manifest["spec"]["schedulerName"] = _DEFAULT_SCHEDULER
                     self._apply(PodSeen(replace(pod_from(_decoded(manifest, PodObject)), created=now)), now)
 
     def _end(self, world: World, now: float) -> None:

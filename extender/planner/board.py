@@ -99,7 +99,7 @@ class Board:
             far &= ~self.spared[rows, np.newaxis]
         self._fitting = Fitting(rows, nodes, near, far)
         self._used.clear()
-        yield from self._fitting.in_order(self.room(nodes))
+        yield from self._fitting.in_order(self.room(nodes), self.turns.may)
 
     def offer_all(self) -> None:
         """Let `nodes` yield also those farther from somebody's input than others where it fits."""
@@ -227,6 +227,7 @@ class Board:
             return -np.inf
         if visit.turned != self.turns.changes:
             visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
+            visit.may = self.turns.may[visit.rows]
         scores, aligned = self.scores.of(visit)
         picked = visit.best(scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
         visit.picked = picked

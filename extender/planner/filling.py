@@ -48,10 +48,21 @@ def fill(board: Board, waited: Floats, may_starve: Mask) -> None:
 
 
 def match(board: Board, table: Table) -> None:
-    """Match until nothing fits on the `table`, the board or what stands before it, or enough is taken."""
-    matching = MATCHINGS[board.policy.matching]
+    """Match until nothing fits on the `table`, the board or what stands before it, or enough is taken.
+
+    Once more where room was kept for those who have it all by then.
+    """
     if board.most is not None:
         table = AtMost(table, board.most - len(board.taken))
+    _match(board, table)
+    if board.turns.reopened():
+        board.patient = True
+        _match(board, table)
+
+
+def _match(board: Board, table: Table) -> None:
+    """Match once, and again for who may go farther."""
+    matching = MATCHINGS[board.policy.matching]
     matching(table)
     if (board.spared & board.alive).any():
         board.patient = False

@@ -57,9 +57,10 @@ class Locality:
     def pick(self, visit: Visit, scores: Floats, turns: Turns) -> int:
         """Return the place in the visit of who goes next, -1 for nobody; who waits for a nearer node is passed over.
 
-        If all whose turn it is wait, it is the turn of the first of the others (algorithm 3).
+        If all whose turn it is wait, it is the turn of the first of the others (algorithm 3); of those for whom others
+        leave room in the end, too: what somebody does not want yet is not kept.
         """
-        able, pool = visit.open_to(self.waits.may), visit.fits
+        able, pool = visit.open_to(self.waits.may), visit.fits & visit.may
         turn, passed = visit.turn, np.zeros(len(pool), dtype=np.bool_)
         while np.count_nonzero(pool):
             here = pool & turn
@@ -70,6 +71,8 @@ class Locality:
                 visit.passed = passed | visit.ahead(here & ~able, going, scores)
                 return visit.picked
             passed, pool = passed | here, pool & ~here
+            if not np.count_nonzero(pool):
+                pool = visit.fits & ~visit.may & ~passed
             turn = turns.elected(visit.rows[pool])[visit.rows]
         self.waits.skip(visit.rows[passed], stays=True)
         return -1

@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved"]
+HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved", "kept"]
 HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
 """All kinds of reasons: no nodes at all; none allows it, or is large enough; not all of its gang fits; it waits for
 room near its input; none that allows it has enough free; what it reads cannot be read fast enough; what has room is
-reserved."""
+reserved; its queue has its part, and room is kept for queues that have less."""
 
 
 @dataclass(frozen=True, slots=True)

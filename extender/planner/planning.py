@@ -13,6 +13,7 @@ from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
 from extender.planner.priorities import levels
 from extender.planner.reasons import held
+from extender.planner.starvation import keep_room, kept_seconds
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.waits import waits_without
 
@@ -69,6 +70,7 @@ def _plan(
     higher = np.zeros(len(waited), dtype=np.bool_)
     for level in order:
         higher |= level
+        keep_room(board, waited, higher & (gangs.of < 0))
         if len(order) > 1:
             board.admit(level)
             board.sources.keep_for(np.where(higher, board.left, 0))
@@ -81,6 +83,7 @@ def _plan(
         waits, again_at = board.locality.outcome(now, np.array(board.left) > 0)
     else:
         waits, again_at = waits_without((), waiting, carried, now), np.inf
+    again_at = min(again_at, now + kept_seconds(board, waited))
     return Plan(
         assignments=board.taken.assignments(),
         terms=board.taken.terms(),

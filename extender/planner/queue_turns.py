@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.waiting import Jobs
+from extender.planner.keeping import Keeping
 from extender.policy import shares
 
+Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 
 class QueueTurns:
@@ -48,6 +51,10 @@ class QueueTurns:
         used = self._used[queue]
         used += takes
         return bool(used.max() > self.part[queue])
+
+    def keeping(self, job: Rows, takes: Floats, left: Counts) -> Keeping:
+        """Return who keeps room for queues below their part; of each class its queue, what one takes, and how many."""
+        return Keeping(self._queue[job], takes, left, self._fair, self._used)
 
     def used(self) -> Floats:
         """Return a copy of what queues have."""

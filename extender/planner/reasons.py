@@ -39,11 +39,19 @@ def _reason(board: Board, gangs: Gangs, index: int) -> Held:
     short = _short(board.free.T, demand)
     if short[allowed].any(axis=1).all():
         return Held("no-room", _no_room(board, short, allowed))
+    if not board.turns.may[index] and _fits(board, index):
+        return Held("kept", "it would fit, but its queue has its share: room is kept for queues that have less")
     if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
         return Held("input", "the nodes that hold its input have no disk read or network out to spare")
     if (short.any(axis=1) | board.closed)[allowed].all():
         return Held("reserved", "nodes with room are reserved for tasks that have waited too long")
     return Held("input", "reading its input needs more disk read or network in than nodes with room have free")
+
+
+def _fits(board: Board, index: int) -> bool:
+    """Whether a task fits now on some node that is not reserved."""
+    near, far = board.fits(np.array([index]), (~board.closed).nonzero()[0])
+    return bool((near | far).any())
 
 
 def _short(amounts: Floats, demand: Floats) -> Mask:

@@ -1,6 +1,6 @@
 """Tasks that have waited too long: one starts at once where it fits, else the node that it will fit on is reserved.
 
-Tetris (3.5) leaves this to future work.
+Tetris (3.5) leaves this to future work. Until then room may be kept for their queue (`keeping`).
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ from extender.planner.plan import Floats, Mask
 from extender.planner.sources import Sources
 
 _NODES_TRIED = 16
+_ROUNDING_SECONDS = 1e-3
 
 
 def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
@@ -39,6 +40,25 @@ def serve_starved(board: Board, waited: Floats, may: Mask) -> None:
                 board.closed[node] = True
                 board.reserved[name] = layout.names[node]
     board.sources.keeping = True
+
+
+def keep_room(board: Board, waited: Floats, classes: Mask) -> None:
+    """Have room kept for the queues of these classes [C], for those that have not `waited` [C] seconds too long."""
+    worth = classes & (waited < board.policy.starved_after - _ROUNDING_SECONDS)
+    board.turns.keep_for(worth, lambda index: _could_start(board, index))
+
+
+def kept_seconds(board: Board, waited: Floats) -> float:
+    """Return for how many seconds room is kept yet, if nothing happens; infinite if none is, for others who wait."""
+    rows = board.turns.kept_for()
+    return float((board.policy.starved_after - waited[rows]).min(initial=np.inf))
+
+
+def _could_start(board: Board, index: int) -> bool:
+    """Whether some node that a task may use would have room for it if it were empty."""
+    takes = board.classes.whole[index][:, np.newaxis]
+    fits = ((takes <= board.classes.capacity) | (takes <= 0)).all(axis=0)
+    return bool((fits & board.allowed(np.array([index]), np.arange(len(fits)))[0]).any())
 
 
 def _start(board: Board, index: int, preferred: int) -> bool:

@@ -67,6 +67,24 @@ def scaled_minimums(minimum: Floats, parent: Rows) -> tuple[Floats, bool]:
     return minimum / np.where(too_much, asked, 1.0)[group], bool(too_much.any())
 
 
+def as_far_as_wanted(fair: Floats, wanted: Floats) -> Floats:
+    """Return each queue's part of the cluster [Q]: by its fair share, but nobody more than it wants (max-min).
+
+    What one does not want others divide by their fair shares. In all 1 at most; less only if all have what they want.
+    """
+    part, left = np.zeros(len(fair)), 1.0
+    wants = (fair > 0) & (wanted > 0)
+    while wants.any() and left > 0:
+        offered = np.where(wants, left / fair[wants].sum() * fair, 0.0)
+        content = wants & (wanted <= offered)
+        if not content.any():
+            return part + offered
+        part[content] = wanted[content]
+        left -= float(wanted[content].sum())
+        wants &= ~content
+    return part
+
+
 def owed(share: Floats, fair: Floats) -> Floats:
     """Return how far below its fair share each group is [J], as a part of it: 1 has nothing, 0 its share, below 0 more.
 

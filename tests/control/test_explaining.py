@@ -194,6 +194,15 @@ class TestChange:
         scene.see(pod("more", 300, queue="rich"), pod("first", 300, queue="poor"))
         assert change(scene, "more")[0] == "queue rich must fall below its fair share of 50.0 % (it has 60.0 %)"
 
+    def test_room_that_is_kept_for_others(self):
+        scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+        scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
+        scene.see(pod("more", 300, queue="rich"), pod("large", 500, queue="poor"))
+        assert change(scene, "more") == [
+            "queue rich must fall below its fair share of 50.0 % (it has 60.0 %)",
+            "or tasks of the queues that have less must have started, or have waited for policy.starvedAfterSeconds",
+        ]
+
     def test_a_pod_that_is_too_large(self):
         scene = Scene(node("n1"))
         scene.see(pod("a", 1500))

@@ -94,6 +94,18 @@ def test_a_queue_that_has_its_share_lets_others_go_first():
     assert scene.why() == {"first": reasons.IS_PACED, "more": reasons.BELOW_SHARE_FIRST}
 
 
+def test_a_queue_that_has_its_share_leaves_room_to_one_that_has_less():
+    # Of 1,000 `rich` holds 600; its share is half. 400 are free: too little for the 500 of `poor`.
+    scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+    scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
+    scene.see(pod("more", 300, queue="rich"), pod("large", 500, queue="poor"))
+    scene.step()
+    assert (scene.nominated(), scene.why()["large"].kind, scene.why()["more"].kind) == ({}, "no-room", "kept")
+    scene.end("has")
+    scene.step()
+    assert scene.nominated() == {"large": "n1", "more": "n1"}
+
+
 def test_where_nobody_goes_first_the_planner_s_own_reason_stands():
     scene = Scene(node("n1"))
     scene.see(pod("a", constraints=Constraints(selector=(("disk", "ssd"),))), pod("big", 1001), pod("goes", 600))

@@ -52,6 +52,19 @@ def test_jobs_wait_for_locality_as_settings_say():
     assert waits.tasks.started.max() == pytest.approx(4.0)
 
 
+def test_what_runs_counts_in_its_queues_share():
+    """Three machines of 4,000 millicores, tasks of 1,000: twelve places, six for each queue.
+
+    The first queue has all of them when the second comes, and eight tasks more. At 10 s eight places come free: the
+    second queue gets six. If nobody knew what ran, it would get four.
+    """
+    one = Job("a", 0.0, [stage("map", [10.0] * 8 + [20.0] * 4 + [10.0] * 8)], queue="one")
+    two = Job("b", 5.0, [stage("map", [30.0] * 12)], queue="two")
+    outcome = simulated(Workload("queues", [one, two]), told())
+    begun = outcome.tasks.started == 10.0
+    assert np.bincount(outcome.tasks.stage[begun]).tolist() == [2, 6]
+
+
 def test_a_whole_workload_runs_to_its_end_and_again_in_the_same_way():
     scene = Scene.of(QUICK, 1)
     one, again = (simulate(scene, AsTold(settings_of(scene), scene.machines), "told") for _ in range(2))

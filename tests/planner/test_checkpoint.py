@@ -4,25 +4,8 @@ from hypothesis import given, settings
 from extender.planner import Carried
 from extender.planner.board import Board
 from extender.planner.checkpoint import checkpoint
-from extender.planner.filling import fill
 from extender.planner.prepared import prepared
-from tests.planner.scenes import real_scenes
-
-
-def filled(board, waiting):
-    """Fill the board with all classes, and return what has been taken and what was left of everything."""
-    everyone = np.ones(len(waiting.count), bool)
-    board.admit(everyone)
-    fill(board, 1000.0 - waiting.since, everyone)
-    taken, terms, turns, sources = board.taken.assignments(), board.taken.terms(), board.turns, board.sources
-    return [
-        *(np.array(column) for column in (taken.task_class, taken.node, taken.task, taken.source)),
-        *(np.array(column) for column in (terms.score, terms.owed, terms.starved)),
-        *(np.array(amounts) for amounts in (board.free, board.left, board.closed, sources.local, sources.kept)),
-        *(np.array(share) for share in (turns.owed, turns.deficit, turns.classes)),
-        np.array(sorted(sources.dead)),
-        np.array(sorted(board.reserved.items())),
-    ]
+from tests.planner.scenes import filled, real_scenes
 
 
 @settings(max_examples=200, deadline=None)
