@@ -13,8 +13,7 @@ import numpy as np
 
 from extender.control.classes import Job
 from extender.control.plan_places import Counts, Mask, Place
-from extender.planner import Policy
-from extender.policy.locality import level_now
+from extender.planner import LocalityWait, Policy, farthest
 
 _Name = tuple[str, str]
 
@@ -37,7 +36,7 @@ class Missed:
     """Since when pods wait for a better sample, and how far from its input each job started last. One thread."""
 
     def __init__(self, policy: Policy) -> None:
-        self._waits = policy.locality_waits
+        self._policy = policy
         self._since: dict[str, float] = {}
         self._level: dict[_Name, int] = {}
 
@@ -66,14 +65,9 @@ class Missed:
         self._since = {uid: since for uid, since in self._since.items() if waits(uid)}
         self._level = {name: level for name, level in self._level.items() if name in jobs}
 
-    def _may(self, level: int, offer: Offer, far: Counts, now: float) -> float:
-        """Return the farthest level at which a pod may start now; infinite for anywhere.
-
-        It does not wait at a level at which there is no node for it.
-        """
+    def _may(self, level: int, offer: Offer, far: Counts, now: float) -> int:
+        """Return the farthest level at which a pod may start now; it does not wait where there is no node for it."""
         waited = now - self._since.setdefault(offer.uid, now)
-        last, job = len(self._waits), offer.job
-        begins = min(max(level, self._level.get((job.queue, job.name), 0)), last)
-        waits = np.where(np.isin(np.arange(last), far[offer.usable]), self._waits, 0.0)
-        found = int(level_now(np.array([begins]), np.array([waited]), waits[np.newaxis])[0])
-        return found if found < last else np.inf
+        last = self._level.get((offer.job.queue, offer.job.name), 0)
+        wait = LocalityWait(max(level, last), waited)
+        return farthest(self._policy, wait, np.unique(far[offer.usable]).tolist())
