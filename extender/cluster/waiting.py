@@ -75,12 +75,26 @@ Inputs = Blocks | Spread | None
 
 
 @dataclass(frozen=True, slots=True)
+class QueueGroups:
+    """The queues and those above them [G]: `weight` among siblings, `minimum` as a part of the whole cluster.
+
+    `parent` [G] is the row of the one above, -1 for none; `leaf` [Q] the row of each queue that has jobs.
+    """
+
+    weight: Floats
+    minimum: Floats
+    parent: Rows
+    leaf: Rows
+
+
+@dataclass(frozen=True, slots=True)
 class Jobs:
     """The jobs that have something waiting or running [J].
 
     `allocated` [J, R] is what their running tasks were promised, wherever; `work` [J] the remaining work
     (policy.remaining); `queue` [J] the row of its queue; `weight` [J] its weight among the jobs of that queue;
-    `queue_weight` [Q]. `path` [J] is the least seconds that it still takes, however much it is given: the longest chain
+    `queue_weight` [Q] the queue's fair share, in any unit; `groups` has weights, minimums and parents (None: the
+    weights are `queue_weight`, without minimums and parents). `path` [J] is the least seconds that it still takes, however much it is given: the longest chain
     of its stages that have not ended (None: not known).
     """
 
@@ -92,6 +106,7 @@ class Jobs:
     queue_names: Sequence[str]
     queue_weight: Floats
     path: Floats | None = None
+    groups: QueueGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,15 +75,6 @@ def _share(case: Case) -> list[str]:
     return [f"queue {queue} must fall below its fair share of {percent(fair)} (it has {percent(share)})", *_turn(case)]
 
 
-def _kept(case: Case) -> list[str]:
-    queue = case.pod.identity.queue
-    share, fair = shares_of(case.view.made, case.view.snapshot).get(queue, (0.0, 0.0))
-    return [
-        f"queue {queue} must fall below its fair share of {percent(fair)} (it has {percent(share)})",
-        "or tasks of the queues that have less must have started, or have waited for policy.starvedAfterSeconds",
-    ]
-
-
 def _room_now(case: Case) -> list[str]:
     """Say that there is room only until those before it are placed."""
     where = int((case.allowed & (case.short <= 0).all(axis=1)).sum())
@@ -151,7 +142,7 @@ def _barred(case: Case) -> list[str]:
 
 
 def _reserved(case: Case) -> list[str]:
-    nodes = sorted(set(case.view.plan.carried.reserved.values()))
+    nodes = sorted({node for of in case.view.plan.carried.reserved.values() for node in of.nodes})
     return [f"the tasks that have waited too long must start on the nodes reserved for them: {', '.join(nodes[:5])}"]
 
 
@@ -196,7 +187,6 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     "too-large": _too_large,
     "barred": _barred,
     "reserved": _reserved,
-    "kept": _kept,
     LOCALITY: _locality,
     "no-nodes": _no_nodes,
 }

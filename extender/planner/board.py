@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
+from extender.planner.fairness import Fairness
 from extender.planner.fitting import Fitting, within, within_disk
 from extender.planner.locality import Locality
 from extender.planner.nearness import level_between
@@ -16,7 +17,6 @@ from extender.planner.scores import Scores
 from extender.planner.sources import Sources
 from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
-from extender.planner.turns import Turns
 from extender.planner.visit import Visit
 from extender.policy.locality import remote_factor
 
@@ -44,22 +44,21 @@ class Board:
         self.policy, self.snapshot, self.waiting, self.classes = policy, snapshot, waiting, classes
         self.carried, self.taken = carried, Taken()
         self.most: int | None = None
-        self.reserved: dict[str, str] = {}
         self.free = classes.capacity - (snapshot.allocated + snapshot.in_flight).T
         nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=_UNLIMITED, uid="")
         if nominated is not None:
             self.free -= nominated.T
+        self.reserved: Floats = np.zeros(self.free.shape)
         self.left = waiting.count.tolist()
         self.alive = waiting.count > 0
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
             self.locality = Locality(policy, waiting, classes, carried, now, self.sources.local)
-        self.turns = Turns(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
+        self.fairness = Fairness(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
         if policy.sharing == DEFICIT:
-            self.turns.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
+            self.fairness.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
         self.scores = Scores(policy, waiting, classes, self.free)
-        self.closed = np.zeros(self.free.shape[1], dtype=np.bool_)
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
@@ -74,12 +73,12 @@ class Board:
         """Let only these classes [C] go from now on."""
         self.alive = classes & (np.array(self.left) > 0)
         self.patient = True
-        self.turns.among(np.where(self.alive, self.left, 0))
+        self.fairness.among(np.where(self.alive, self.left, 0))
 
     # What matching asks for
 
     def nodes(self) -> Iterator[int]:
-        """Yield the open nodes where something fits, those with the most room first.
+        """Yield the nodes where something fits, those with the most room first.
 
         While patient, nobody reads from elsewhere what could start beside its block, or farther from it than it could;
         afterwards it is only about them.
@@ -99,7 +98,7 @@ class Board:
             far &= ~self.spared[rows, np.newaxis]
         self._fitting = Fitting(rows, nodes, near, far)
         self._used.clear()
-        yield from self._fitting.in_order(self.room(nodes), self.turns.may)
+        yield from self._fitting.in_order(self.room(nodes))
 
     def offer_all(self) -> None:
         """Let `nodes` yield also those farther from somebody's input than others where it fits."""
@@ -136,10 +135,10 @@ class Board:
         visit = self._visit
         if visit is None or visit.node != node or visit.picked < 0 or visit.rows[visit.picked] != task_class:
             self._visit = None
-            return self._place(task_class, node, near=self._reads_there(task_class, node), starved=False)
+            return self._place(task_class, node, near=self._reads_there(task_class, node), alone=False)
         if self.locality is not None:
             self.locality.pass_over(visit)
-        taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), starved=False)
+        taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), alone=False)
         if taken:
             visit.follow(self._limit(node))
         if (
@@ -151,9 +150,9 @@ class Board:
         return taken
 
     def start(self, task_class: int, node: int) -> bool:
-        """Place one task of a class that has waited too long, where it fits, without comparing it with others."""
+        """Place one task of a class, where it fits, without comparing it with others."""
         self._visit = None
-        return self._place(task_class, node, near=self._reads_there(task_class, node), starved=True)
+        return self._place(task_class, node, near=self._reads_there(task_class, node), alone=True)
 
     def room(self, nodes: Rows) -> Floats:
         """Return how much these nodes have free, their dimensions added up as parts of their capacity."""
@@ -184,10 +183,10 @@ class Board:
         return np.ones((len(rows), len(nodes)), dtype=np.bool_) if barred is None else ~barred[np.ix_(rows, nodes)]
 
     def with_room(self, rows: Rows) -> Rows:
-        """Return the open nodes that have at least what the least of these classes demands of each resource."""
+        """Return the nodes that have at least what the least of these classes demands of each resource."""
         if not len(rows):
             return rows
-        has, least = ~self.closed, self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
+        has, least = np.ones(self.free.shape[1], dtype=np.bool_), self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
         for resource in self.classes.asked:
             has &= self.free[resource] >= least[resource]
         return np.asarray(has.nonzero()[0])
@@ -225,11 +224,12 @@ class Board:
         visit.picked = -1
         if not visit.any:
             return -np.inf
-        if visit.turned != self.turns.changes:
-            visit.turn, visit.turned = self.turns.classes[visit.rows], self.turns.changes
-            visit.may = self.turns.may[visit.rows]
         scores, aligned = self.scores.of(visit)
-        picked = visit.best(scores) if self.locality is None else self.locality.pick(visit, scores, self.turns)
+        if self.locality is None:
+            able = self.fairness.first(visit, visit.heads(visit.fits)).nonzero()[0]
+            picked = int(able[scores[able].argmax()])
+        else:
+            picked = self.locality.pick(visit, scores, self.fairness)
         visit.picked = picked
         if picked < 0:
             return -np.inf
@@ -254,7 +254,7 @@ class Board:
 
     # Accounts
 
-    def _place(self, task_class: int, node: int, *, near: bool, starved: bool) -> bool:
+    def _place(self, task_class: int, node: int, *, near: bool, alone: bool) -> bool:
         """Take a task's demand of the node, and of its sources; False, and its class is out, if they have no room."""
         locality = self.locality
         within = locality.within(task_class, node) if locality is not None and not near else ()
@@ -265,7 +265,7 @@ class Board:
             if self.sources.nobody_can(task_class):
                 self.sources.dead.add(task_class)
                 self._out(task_class)
-            elif not starved:
+            elif not alone:
                 self._fitting.leave_out_on(node, task_class)
             return False
         task, source = found
@@ -283,13 +283,13 @@ class Board:
         else:
             level = 0 if near or source < 0 else level_between(self.waiting.topology, node, source)
         factor = self._factors.item(0) if level > 0 or not near else 1.0
-        score, alignment = (0.0, 0.0) if starved else self._latest
+        score, alignment = (0.0, 0.0) if alone else self._latest
         work, last = self.scores.work.item(task_class), self.scores.last.item(task_class)
-        owed = self.turns.owed_to(task_class)
-        terms = (score, alignment, factor, work, owed, last, starved, level, passed_over)
+        owed, due = self.fairness.owed_to(task_class), self.fairness.is_due(task_class)
+        terms = (score, alignment, factor, work, owed, last, due, level, passed_over)
         self.taken.add((task_class, node, task, source), terms)
         self._used.add(node)
-        self.turns.count(task_class)
+        self.fairness.count(task_class)
         return True
 
     def _out(self, task_class: int) -> None:

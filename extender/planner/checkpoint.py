@@ -10,13 +10,12 @@ def checkpoint(board: Board) -> Callable[[], None]:
 
     It may be called again and again.
     """
-    free, left, closed, reserved = board.free.copy(), board.left.copy(), board.closed.copy(), board.reserved.copy()
-    kept = (board.sources, board.turns, board.taken, board.locality)
+    free, left, reserved = board.free.copy(), board.left.copy(), board.reserved.copy()
+    kept = (board.sources, board.fairness, board.taken, board.locality)
     parts = [part.checkpoint() for part in kept if part is not None]
 
     def undo() -> None:
-        board.free[:], board.left[:], board.closed[:] = free, left, closed
-        board.reserved = reserved.copy()
+        board.free[:], board.left[:], board.reserved[:] = free, left, reserved
         for part in parts:
             part()
 

@@ -23,14 +23,10 @@ class Fitting:
         self._fits = self._near | self._far
         self._candidates = self._fits.sum(axis=1)
 
-    def in_order(self, room: Floats, may: Mask) -> Iterator[int]:
-        """Yield the nodes on which anybody fits when it is their turn, those with the most `room` [n] first.
-
-        Not those on which nobody fits who `may` go [C]: a look at one that is kept takes as long as at any other.
-        """
-        order, mine = np.argsort(-room, kind="stable"), may[self._rows]
-        able = self._candidates > 0 if bool(mine.all()) else np.asarray(self._fits[:, mine].any(axis=1))
-        for column in order[able[order]].tolist():
+    def in_order(self, room: Floats) -> Iterator[int]:
+        """Yield the nodes on which anybody fits when it is their turn, those with the most `room` [n] first."""
+        order = np.argsort(-room, kind="stable")
+        for column in order[self._candidates[order] > 0].tolist():
             if self._candidates[column]:
                 yield self._nodes.item(column)
 

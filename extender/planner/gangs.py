@@ -1,6 +1,6 @@
 """Gangs: a plan starts at least so many tasks of one, or none.
 
-A gang that has waited too long is tried first, by itself. Then all are matched together, and again without those that
+A gang that is due is tried first, by itself. Then all are matched together, and again without those that
 got too little: what they had goes to others within the same plan. What nobody could use is offered to those left out.
 """
 
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from extender.cluster.waiting import Counts, Waiting
 from extender.planner.board import Board
 from extender.planner.checkpoint import checkpoint
-from extender.planner.fifo import at_the_head
-from extender.planner.filling import AtMost, fill, match
-from extender.planner.plan import Floats, Mask
+from extender.planner.filling import AtMost, match
+from extender.planner.plan import Mask
 
 Rows = NDArray[np.intp]
 
@@ -64,31 +63,38 @@ class Gangs:
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
 
 
-def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, waited: Floats) -> None:
-    """Plan the classes of `level` [C], no gang of them in part; they have `waited` [C] seconds."""
+def fill_by_gangs(board: Board, gangs: Gangs, level: Mask) -> None:
+    """Plan the classes of `level` [C], no gang of them in part."""
     rows = gangs.rows(level)
     out = rows[[not _could_fit(board, gangs, gang) for gang in rows.tolist()]]
-    out = np.append(out, _serve_starved_gangs(board, gangs, level & ~gangs.members(out), waited))
-    left_out = _match_together(board, gangs, level & ~gangs.members(out), waited)
+    out = np.append(out, _start_due_gangs(board, gangs, level & ~gangs.members(out)))
+    most, going = board.most, np.setdiff1d(rows, out)
+    if most is not None:  # a gang counts as one of those that a plan is asked for
+        board.most = most + int(gangs.least[going].sum())
+    left_out = _match_together(board, gangs, level & ~gangs.members(out))
     went = [
-        gang for gang in gangs.in_line(left_out) if _could_fit(board, gangs, gang) and _goes_whole(board, gangs, gang)
+        gang for gang in gangs.in_line(left_out) if _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
     ]
     if went:  # with their least: the rest of them may have what there still is
         board.admit(gangs.members(np.array(went)))
         match(board, board)
 
 
-def _match_together(board: Board, gangs: Gangs, classes: Mask, waited: Floats) -> list[int]:
+def _match_together(board: Board, gangs: Gangs, classes: Mask) -> list[int]:
     """Match these classes [C], and again without gangs until none is in part; returns those left out, the best first.
 
     The second time with those that came out whole and the better half of those in part, then with the whole ones only.
     """
-    rows, single = gangs.rows(classes), gangs.of < 0
+    rows = gangs.rows(classes)
+    if not len(rows):
+        board.admit(classes)
+        match(board, board)
+        return []
     undo = checkpoint(board)
     out: list[int] = []
     for tried in itertools.count():
         board.admit(classes & ~gangs.members(np.array(out)))
-        fill(board, waited, single)
+        match(board, board)
         missing, least = gangs.missing(board, rows), gangs.least[rows]
         partial = np.count_nonzero((missing > 0) & (missing < least))
         if not partial:
@@ -113,24 +119,36 @@ def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:
     return fits >= float(gangs.least[gang])
 
 
-def _serve_starved_gangs(board: Board, gangs: Gangs, classes: Mask, waited: Floats) -> Rows:
-    """Start the least of each starved gang of these classes [C], who waited longest first; returns who did not fit."""
-    waiting = board.waiting
-    starved = classes & (waiting.count > 0) & (waited >= board.policy.starved_after)
-    if waiting.behind is not None:
-        starved &= at_the_head(waiting.job, waiting.behind, classes & (waiting.count > 0))
-    rows = gangs.rows(starved)
-    since = [-waited[starved & (gangs.of == gang)].max() for gang in rows.tolist()]
-    order = rows[np.argsort(since, kind="stable")]
-    return order[[not _goes_whole(board, gangs, gang) for gang in order.tolist()]]
+def _start_due_gangs(board: Board, gangs: Gangs, classes: Mask) -> Rows:
+    """Start the least of each due gang of these classes [C], the earliest first; returns those that did not fit.
+
+    Only of queues that stay within their part of the cluster by it.
+    """
+    fairness = board.fairness
+    due = classes & (fairness.due < np.inf) & (np.array(board.left) > 0)
+    rows = gangs.rows(due)
+    earliest = [fairness.due[due & (gangs.of == gang)].min() for gang in rows.tolist()]
+    order = rows[np.argsort(earliest, kind="stable")].tolist()
+    return np.array([gang for gang in order if not _due_goes(board, gangs, gang)], dtype=np.intp)
 
 
-def _goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:
+def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
+    members = gangs.members(np.array([gang])).nonzero()[0]
+    fairness, missing = board.fairness, int(gangs.missing(board, np.array([gang]))[0])
+    takes, queue = np.zeros(fairness.takes.shape[1]), int(fairness.queue[members[0]])
+    for row in members.tolist():
+        tasks = min(missing, board.left[row])
+        takes, missing = takes + tasks * fairness.takes[row], missing - tasks
+    return fairness.queues.within_part(queue, takes) and goes_whole(board, gangs, gang)
+
+
+def goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:
     """Start the least of one gang, by itself; False, and nothing is taken, if it does not fit."""
-    undo = checkpoint(board)
-    only = np.array([gang])
+    undo, most = checkpoint(board), board.most
+    only, board.most = np.array([gang]), None
     board.admit(gangs.members(only))
-    match(board, AtMost(board, int(gangs.least[gang])))
+    match(board, AtMost(board, int(gangs.missing(board, only)[0])))
+    board.most = most
     if gangs.missing(board, only)[0] <= 0:
         return True
     undo()

@@ -10,7 +10,7 @@ from extender.planner.nearness import Nearness
 from extender.planner.plan import Carried, LocalityWait
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
-from extender.planner.turns import Turns
+from extender.planner.fairness import Fairness
 from extender.planner.visit import Visit
 from extender.planner.waits import Waits
 
@@ -54,26 +54,23 @@ class Locality:
         visit.levels = self.nearness.levels(visit.rows, np.array([visit.node]), visit.near[:, np.newaxis])[:, 0]
         return np.asarray(~visit.near | (visit.levels > 0))
 
-    def pick(self, visit: Visit, scores: Floats, turns: Turns) -> int:
+    def pick(self, visit: Visit, scores: Floats, fairness: Fairness) -> int:
         """Return the place in the visit of who goes next, -1 for nobody; who waits for a nearer node is passed over.
 
-        If all whose turn it is wait, it is the turn of the first of the others (algorithm 3); of those for whom others
-        leave room in the end, too: what somebody does not want yet is not kept.
+        If all whose turn it is wait, it is the turn of the first of the others (algorithm 3).
         """
-        able, pool = visit.open_to(self.waits.may), visit.fits & visit.may
-        turn, passed = visit.turn, np.zeros(len(pool), dtype=np.bool_)
+        able, pool = visit.open_to(self.waits.may), visit.fits
+        passed = np.zeros(len(pool), dtype=np.bool_)
         while np.count_nonzero(pool):
-            here = pool & turn
-            here = here if np.count_nonzero(here) else pool
-            going = visit.heads(here & able)
+            turn = fairness.first(visit, pool)
+            if np.count_nonzero(passed):
+                turn = fairness.next_in_line(visit.rows, turn)
+            going = visit.heads(turn & able)
             if np.count_nonzero(going):
                 visit.picked = int(np.where(going, scores, -np.inf).argmax())
-                visit.passed = passed | visit.ahead(here & ~able, going, scores)
+                visit.passed = passed | visit.ahead(turn & ~able, going, scores)
                 return visit.picked
-            passed, pool = passed | here, pool & ~here
-            if not np.count_nonzero(pool):
-                pool = visit.fits & ~visit.may & ~passed
-            turn = turns.elected(visit.rows[pool])[visit.rows]
+            passed, pool = passed | turn, pool & ~turn
         self.waits.skip(visit.rows[passed], stays=True)
         return -1
 
@@ -82,11 +79,14 @@ class Locality:
         if visit.passed is not None:
             self.waits.skip(visit.rows[visit.passed], stays=False)
 
-    def keep_near(self, task_class: int, nodes: Rows, near: Mask, far: Mask) -> tuple[Mask, Mask]:
-        """Return where a starved class fits [1, nodes] and may start; if it fits but may not, it is passed over."""
-        able = self.nearness.levels(np.array([task_class]), nodes, near) <= self.waits.may[task_class]
-        if (near | far).any() and not ((near | far) & able).any():
-            self.waits.skip(np.array([task_class]), stays=False, starved=True)
+    def keep_near(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> tuple[Mask, Mask]:
+        """Return where classes that are due fit [rows, nodes] and may start; who fits, but may not yet, is passed over.
+
+        Their waits pass by the clock from then on.
+        """
+        levels, fits = self.nearness.levels(rows, nodes, near), near | far
+        able = levels <= self.waits.may[rows, np.newaxis]
+        self.waits.skip(rows[fits.any(axis=1) & ~(fits & able).any(axis=1)], stays=False, starved=True)
         return near & able, far & able
 
     def within(self, task_class: int, node: int) -> Sequence[Mask]:

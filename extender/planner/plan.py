@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved", "kept"]
+HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved"]
 HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
 """All kinds of reasons: no nodes at all; none allows it, or is large enough; not all of its gang fits; it waits for
 room near its input; none that allows it has enough free; what it reads cannot be read fast enough; what has room is
-reserved; its queue has its part, and room is kept for queues that have less."""
+reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Terms:
 
     `score` = `alignment` (already times `remote`, the penalty's factor) - eps x `work` (the job's remaining work).
     `owed` is how far its job was below its fair share (1: had nothing); `barrier` says that it went first as one of the
-    last tasks of its stage, `starved` that it had waited too long.
+    last tasks of its stage, `starved` that its class was due: it had waited past its due time.
     `level` is how far from its input it starts: 0 on a node that has it, or where it is all the same; `passed_over` for
     how many seconds its job had been passed over for that.
     """
@@ -77,16 +77,52 @@ class LocalityWait:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """What one plan hands to the next. Losing it loses no task.
+class DueTime:
+    """When a class that has waited `since` then is due; a start of it ends this, and it waits anew."""
 
-    Reserved nodes by class name, deficits by job name, waits for locality by `Waiting.waits_as` and when that was.
+    since: float
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room that is kept for a class or gang: (class name, node name, tasks) each; it lapses after `until`."""
+
+    room: tuple[tuple[str, str, int], ...]
+    until: float
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes, by name."""
+        return tuple(sorted({node for _, node, _ in self.room}))
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """A reservation came to nothing: until `again_at` there is no other for the class, and `seconds` after the next."""
+
+    again_at: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one plan hands to the next. Losing it loses no task; docs/order.md says what it can cost.
+
+    By class name: when classes are `due`, what is `reserved` for them (for a gang by the name of its first class), what
+    their queues are `owed` since they save for them (parts of the cluster times seconds), and which reservations have
+    `lapsed`. `by_due` are the queues whose last start was of a class that was due. Deficits by job name, waits for
+    locality by `Waiting.waits_as`; `planned_at` is when all that was.
     """
 
-    reserved: Mapping[str, str] = field(default_factory=dict)
+    reserved: Mapping[str, Reservation] = field(default_factory=dict)
     deficits: Mapping[str, float] = field(default_factory=dict)
     locality: Mapping[str, LocalityWait] = field(default_factory=dict)
     planned_at: float = 0.0
+    due: Mapping[str, DueTime] = field(default_factory=dict)
+    by_due: frozenset[str] = frozenset()
+    owed: Mapping[str, float] = field(default_factory=dict)
+    lapsed: Mapping[str, Lapse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +175,7 @@ class Plan:
     """What to do now. `held` says why tasks of a class still wait, by its row; only where it was asked for.
 
     `again_at`: when to plan again even if nothing has happened, as somebody's wait for locality ends; infinite: never.
+    `kept_idle` is the part of the cluster, by the resource of which it is most, that has room and is reserved.
     """
 
     assignments: Assignments
@@ -146,6 +183,7 @@ class Plan:
     held: Mapping[int, Held] = field(default_factory=dict)
     carried: Carried = field(default_factory=Carried)
     again_at: float = math.inf
+    kept_idle: float = 0.0
 
 
 class Scheduler(Protocol):

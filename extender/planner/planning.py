@@ -7,13 +7,14 @@ import numpy as np
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
-from extender.planner.filling import fill
+from extender.planner.due_times import due_times
+from extender.planner.filling import match
 from extender.planner.gangs import Gangs, fill_by_gangs
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
 from extender.planner.priorities import levels
 from extender.planner.reasons import held
-from extender.planner.starvation import keep_room, kept_seconds
+from extender.planner.reservations import Reservations
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.waits import waits_without
 
@@ -30,7 +31,7 @@ class Planner:
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float, *, most: int | None = None) -> Plan:
         """Return what to start now, or, with `most`, about so many tasks that would be the first of it.
 
-        It is meant for who could not start more at once; where there are gangs it is the whole plan. Arrays that were
+        It is meant for who could not start more at once; a gang counts as one. Arrays that were
         handed over are not to be changed in place: what was made of them is used again.
         """
         if self._prepared is None or not self._prepared.suits(waiting, snapshot.layout):
@@ -64,35 +65,48 @@ def _plan(
     explain: bool,
     most: int | None = None,
 ) -> Plan:
+    # 1. What there is, who is due, and what was reserved.
     board = Board(policy, snapshot, waiting, carried, classes, now)
-    board.most = most if waiting.gang is None else None
-    gangs, waited, order = Gangs(waiting), now - waiting.since, levels(waiting)
-    higher = np.zeros(len(waited), dtype=np.bool_)
+    board.most = most
+    gangs, jobs = Gangs(waiting), waiting.jobs
+    times = due_times(policy, waiting, classes, board.fairness, carried, now)
+    board.fairness.set_due(times.due, np.array([name in carried.by_due for name in jobs.queue_names], dtype=np.bool_))
+    reservations = Reservations(board, gangs, now)
+    # 2. One priority after the other, the highest first.
+    order = levels(waiting)
+    higher = np.zeros(len(waiting.count), dtype=np.bool_)
     for level in order:
         higher |= level
-        keep_room(board, waited, higher & (gangs.of < 0))
         if len(order) > 1:
             board.admit(level)
             board.sources.keep_for(np.where(higher, board.left, 0))
+        # 3. Those for whom room was reserved, one that is due, then whose turn it is until nothing fits.
+        reservations.honour(level)
+        reservations.start_due(level)
         if len(gangs.rows(level)):
-            fill_by_gangs(board, gangs, level, waited)
+            fill_by_gangs(board, gangs, level)
         else:
-            fill(board, waited, level)
-    deficits = dict(zip(waiting.jobs.names, board.turns.deficit.tolist(), strict=True))
+            match(board, board)
+        # 4. Room is reserved for those that are entitled to what does not fit yet.
+        reservations.renew(level)
+    # 5. What the next plan goes on with.
+    deficits = dict(zip(jobs.names, board.fairness.deficit.tolist(), strict=True))
     if board.locality is not None:
         waits, again_at = board.locality.outcome(now, np.array(board.left) > 0)
     else:
         waits, again_at = waits_without((), waiting, carried, now), np.inf
-    again_at = min(again_at, now + kept_seconds(board, waited))
+    by_due = {name for name, due in zip(jobs.queue_names, board.fairness.by_due.tolist(), strict=True) if due}
     return Plan(
         assignments=board.taken.assignments(),
         terms=board.taken.terms(),
-        held=held(board, gangs) if explain else {},
-        carried=Carried(
-            board.reserved,
-            deficits if policy.sharing == DEFICIT else {},
-            waits,
-            now,
+        held=held(board, gangs, reservations.reserved) if explain else {},
+        carried=replace(
+            reservations.outcome(now),
+            deficits=deficits if policy.sharing == DEFICIT else {},
+            locality=waits,
+            due=times.promised,
+            by_due=frozenset(by_due),
         ),
-        again_at=again_at,
+        again_at=min(again_at, times.next_at),
+        kept_idle=reservations.kept_idle(),
     )

@@ -27,8 +27,8 @@ def states(board: Board, locality: Locality, index: int, demand: Floats) -> Stat
     usable = board.allowed(np.array([index]), np.arange(board.free.shape[1]))[0]
     usable = usable & _enough(board.snapshot.layout.capacity, demand)
     found = np.where(locality.nearness.crowded(index), CROWDED, OTHERWISE)
-    found[board.closed] = RESERVED
-    found[~_enough(board.free.T, demand)] = FULL
+    found[~_enough(board.free.T, demand)] = RESERVED
+    found[~_enough((board.free + board.reserved).T, demand)] = FULL
     return np.where(usable, found, 0).astype(np.uint8)
 
 

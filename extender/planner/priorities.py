@@ -1,6 +1,6 @@
-"""Levels of priority: a PriorityClass goes before fairness, barriers and starvation.
+"""Levels of priority: a PriorityClass goes before queues, barriers and due times.
 
-A level is planned to its end, and takes what it can; the next gets what is left, but for the nodes that were reserved.
+A level is planned to its end, and takes what it can; the next gets what is left, but for the room that is reserved.
 """
 
 import numpy as np

@@ -1,21 +1,35 @@
 """Why tasks still wait, in words that a user understands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
 from extender.planner.locality import Locality
-from extender.planner.plan import Floats, Held, Mask, Near, WaitLeft
+from extender.planner.plan import Floats, Held, Mask, Near, Reservation, WaitLeft
 from extender.planner.preferred import CROWDED, RESERVED, described, states
 
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 
 
-def held(board: Board, gangs: Gangs) -> dict[int, Held]:
-    """Return why tasks of a class still wait, by its row in `waiting`."""
-    return {row: _reason(board, gangs, row) for row, left in enumerate(board.left) if left}
+def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dict[int, Held]:
+    """Return why tasks of a class still wait, by its row in `waiting`; `reserved` is the room that is kept."""
+    nodes = {name: of.nodes for of in reserved.values() for name in {name for name, _, _ in of.room}}
+    return {
+        row: _with_reserved(_reason(board, gangs, row), nodes.get(board.waiting.names[row], ()))
+        for row, left in enumerate(board.left)
+        if left
+    }
+
+
+def _with_reserved(why: Held, nodes: Sequence[str]) -> Held:
+    """Say where room is reserved for it, too."""
+    if not nodes:
+        return why
+    named = ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+    return replace(why, text=f"{why.text}; room is reserved for it on {named}")
 
 
 def _reason(board: Board, gangs: Gangs, index: int) -> Held:
@@ -36,22 +50,15 @@ def _reason(board: Board, gangs: Gangs, index: int) -> Held:
         return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
     if board.locality is not None and board.locality.waits.passed_over(index):
         return _locality(board, board.locality, index, demand)
-    short = _short(board.free.T, demand)
+    free = board.free.T
+    short = _short(free + board.reserved.T, demand)
     if short[allowed].any(axis=1).all():
         return Held("no-room", _no_room(board, short, allowed))
-    if not board.turns.may[index] and _fits(board, index):
-        return Held("kept", "it would fit, but its queue has its share: room is kept for queues that have less")
     if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
         return Held("input", "the nodes that hold its input have no disk read or network out to spare")
-    if (short.any(axis=1) | board.closed)[allowed].all():
-        return Held("reserved", "nodes with room are reserved for tasks that have waited too long")
+    if _short(free, demand)[allowed].any(axis=1).all():
+        return Held("reserved", "the room that it would fit into is reserved for others")
     return Held("input", "reading its input needs more disk read or network in than nodes with room have free")
-
-
-def _fits(board: Board, index: int) -> bool:
-    """Whether a task fits now on some node that is not reserved."""
-    near, far = board.fits(np.array([index]), (~board.closed).nonzero()[0])
-    return bool((near | far).any())
 
 
 def _short(amounts: Floats, demand: Floats) -> Mask:

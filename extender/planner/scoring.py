@@ -41,7 +41,7 @@ def ratings(policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carri
 
 def owed_to_jobs(policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carried) -> Floats:
     """Return how far each job is below its fair share, as a part of it [J]: 1 has nothing, below 0 more than it."""
-    return Board(policy, snapshot, waiting, carried, prepared(waiting, snapshot.layout)).turns.owed
+    return Board(policy, snapshot, waiting, carried, prepared(waiting, snapshot.layout)).fairness.owed
 
 
 def alignments(policy: Policy, snapshot: Snapshot, demand: Floats, free: Floats) -> Floats:

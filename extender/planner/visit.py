@@ -17,8 +17,8 @@ class Visit:
     `near` [k] says who reads there. What a task takes of the node is in `needs` [k, R], minus infinity for nothing, and
     in `takes` [k, R] as parts of its capacity. `factor` [k] is the remote penalty's where anyone would read from
     elsewhere, `pull` [k] what the score takes off the alignment, once known. Where queues are FIFO, `job` and `behind`
-    [k] say in which line they stand, and where. Of those that `may` [k] go
-    those go first whose `turn` [k] it is.
+    [k] say in which line they stand, and where. `turn` [k] keeps whose jobs are in line, as of the count `turned`
+    (`Fairness.changes`).
     """
 
     __slots__ = (
@@ -28,7 +28,6 @@ class Visit:
         "fits",
         "job",
         "levels",
-        "may",
         "near",
         "needs",
         "node",
@@ -50,7 +49,7 @@ class Visit:
         self.fits: Mask = rows >= 0
         self.any = len(rows) > 0
         self.factor = factor
-        self.turn = self.may = self.fits
+        self.turn = self.fits
         self.pull: Floats | None = None
         self.picked = self.turned = -1
         self.job = rows
@@ -83,17 +82,6 @@ class Visit:
     def heads(self, able: Mask) -> Mask:
         """Return those of the `able` [k] that have nobody able of their line before them."""
         return able if self.behind is None else at_the_head(self.job, self.behind, able)
-
-    def best(self, scores: Floats) -> int:
-        """Return the place of the highest score of those whose turn it is, -1 where nobody may go.
-
-        If none of them fits, of all who may: no room stays empty for those who do not fit there, but what is kept.
-        """
-        fits = self.heads(self.fits & self.may)
-        able: Rows = (fits & self.turn).nonzero()[0]
-        if not len(able):
-            able = fits.nonzero()[0]
-        return int(able[scores[able].argmax()]) if len(able) else -1
 
     def follow(self, limit: Floats) -> None:
         """Keep only those that still fit into `limit` [R]."""

@@ -10,7 +10,7 @@ from extender.cluster.resources import DIMENSIONS
 from extender.cluster.snapshot import Nominations, Snapshot, layout_of
 from extender.cluster.waiting import Blocks, Jobs, Spread, Waiting
 from extender.planner import Carried, Policy, plan_once
-from extender.planner.filling import fill
+from extender.planner.filling import match
 
 NOBODY = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((0, 6)))
 
@@ -152,13 +152,13 @@ def filled(board, waiting):
     """Fill the board with all classes, and return what has been taken and what was left of everything."""
     everyone = np.ones(len(waiting.count), bool)
     board.admit(everyone)
-    fill(board, 1000.0 - waiting.since, everyone)
-    taken, terms, turns, sources = board.taken.assignments(), board.taken.terms(), board.turns, board.sources
+    board.fairness.set_due(np.where(waiting.since < 500, waiting.since, np.inf), np.zeros(1, bool))
+    match(board, board)
+    taken, terms, fairness, sources = board.taken.assignments(), board.taken.terms(), board.fairness, board.sources
     return [
         *(np.array(column) for column in (taken.task_class, taken.node, taken.task, taken.source)),
         *(np.array(column) for column in (terms.score, terms.owed, terms.starved)),
-        *(np.array(amounts) for amounts in (board.free, board.left, board.closed, sources.local, sources.kept)),
-        *(np.array(share) for share in (turns.owed, turns.deficit, turns.classes)),
+        *(np.array(amounts) for amounts in (board.free, board.left, board.reserved, sources.local, sources.kept)),
+        *(np.array(share) for share in (fairness.owed, fairness.deficit, fairness.in_line, fairness.due)),
         np.array(sorted(sources.dead)),
-        np.array(sorted(board.reserved.items())),
     ]

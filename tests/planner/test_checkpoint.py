@@ -19,7 +19,7 @@ def test_what_was_tried_can_be_taken_back_again_and_again(scene):
     for _ in range(2):
         undo()
         assert not len(board.taken.assignments())
-        assert not board.reserved
+        assert not board.reserved.any()
         assert not board.sources.dead
         again = filled(board, waiting)
         assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))

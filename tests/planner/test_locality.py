@@ -12,7 +12,7 @@ from extender.errors import SettingsError
 from extender.planner import Carried, LocalityWait, Planner, Policy
 from extender.planner.board import Board
 from extender.planner.checkpoint import checkpoint
-from extender.planner.filling import fill
+from extender.planner.filling import match
 from extender.planner.prepared import prepared
 from tests.planner.scenes import cluster, left_in, load_of, once, pairs, real_scenes, tasks
 

@@ -1,0 +1,98 @@
+"""Which queue is offered room next, while a plan is made: the first promise after priority (docs/order.md).
+
+Queues below their minimum come first, then the one that has least by its weight. Each start changes the order, so that
+a queue passes its share by one task at most; what the first cannot use, the next may have.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Jobs, QueueGroups
+from extender.policy.turn import ROUNDING, leaf_ranks, parts_as_wanted, sibling_keys
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class QueueOrder:
+    """The queues [Q] of jobs. Amounts [R] are parts of the cluster.
+
+    `keys` [Q]: the least is first. `part` [Q] is what each may have of the cluster, as far as it wants that much.
+    """
+
+    def __init__(self, jobs: Jobs, used: Floats, wanted: Floats) -> None:
+        """Take what queues have [Q, R] and what they want besides [Q, R]."""
+        self._groups = jobs.groups or _flat(jobs.queue_weight)
+        groups, leaf = self._groups, self._groups.leaf
+        self.several = bool(np.count_nonzero(used.any(axis=1) | wanted.any(axis=1)) > 1)
+        self._used = np.zeros((len(groups.weight), used.shape[1]))
+        self._used[leaf] = used
+        self._saved = np.zeros_like(self._used)
+        wants = np.zeros(len(groups.weight))
+        wants[leaf] = (used + wanted).max(axis=1, initial=0.0)
+        self.part: Floats = parts_as_wanted(groups.weight, groups.minimum, groups.parent, wants)[leaf]
+        self._leaves, self._above = leaf.tolist(), groups.parent.tolist()
+        self._nested = bool((groups.parent >= 0).any())
+        if self._nested:
+            self._add_up(self._used)
+        self._settle()
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is counted from now on."""
+        used, saved = self._used.copy(), self._saved.copy()
+
+        def undo() -> None:
+            self._used[:], self._saved[:] = used, saved
+            self._settle()
+
+        return undo
+
+    def share(self, queue: int) -> float:
+        """Return the dominant share of what the queue has."""
+        return float(self._used[self._leaves[queue]].max(initial=0.0))
+
+    def within_part(self, queue: int, takes: Floats) -> bool:
+        """Say whether the queue would be within its part with so much [R] more."""
+        return bool((self._used[self._leaves[queue]] + takes).max(initial=0.0) <= self.part.item(queue) + ROUNDING)
+
+    def count(self, queue: int, takes: Floats) -> None:
+        """Count what a start of the queue takes [R]."""
+        self._change(self._used, queue, takes)
+
+    def save(self, queue: int, takes: Floats) -> None:
+        """Count as the queue's what it saves for one large task or gang [R]: its others get only what nobody needs."""
+        self._change(self._saved, queue, takes)
+
+    def _change(self, amounts: Floats, queue: int, takes: Floats) -> None:
+        group = self._leaves[queue]
+        amounts[group] += takes
+        if self._nested:
+            while (group := self._above[group]) >= 0:
+                amounts[group] += takes
+            self._settle()
+        elif self.several:
+            share, row = self._used[group], slice(group, group + 1)
+            has, saves = share.max(), (share + self._saved[group]).max()
+            groups = self._groups
+            key = sibling_keys(np.array([has]), np.array([saves]), groups.weight[row], groups.minimum[row])
+            self.keys[queue] = key[0]
+
+    def _settle(self) -> None:
+        groups = self._groups
+        share, held = self._used.max(axis=1, initial=0.0), (self._used + self._saved).max(axis=1, initial=0.0)
+        keys = sibling_keys(share, held, groups.weight, groups.minimum)
+        self.keys: Floats = leaf_ranks(keys, groups.parent, groups.leaf)
+
+    def _add_up(self, amounts: Floats) -> None:
+        """Add to each group what those below it have."""
+        for group in self._leaves:
+            own, above = amounts[group].copy(), group
+            while (above := self._above[above]) >= 0:
+                amounts[above] += own
+
+
+def _flat(weight: Floats) -> QueueGroups:
+    rows = np.arange(len(weight))
+    return QueueGroups(weight, np.zeros(len(weight)), np.full(len(weight), -1, dtype=np.intp), rows)
