@@ -65,11 +65,12 @@ def parts_as_wanted(weight: Floats, minimum: Floats, parent: Rows, wanted: Float
     return part
 
 
-def _divided(weight: Floats, minimum: Floats, wanted: Floats, whole: Floats | float) -> Floats:
+def _divided(weight: Floats, minimum: Floats, wanted: Floats, whole: float) -> Floats:
     """Return the parts of siblings [k]: min(wanted, max(minimum, level x weight)), at the level that gives out all.
 
     What is given out grows with the level: by a sibling's weight from where it passes its minimum up to what it wants.
     """
+    wanted = np.minimum(wanted, whole)
     least = np.minimum(minimum, wanted)
     asked = float(least.sum())
     if asked > whole:
