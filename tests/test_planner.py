@@ -8,7 +8,8 @@ from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Blocks, Running, Spread
 from extender.errors import SettingsError
 from extender.planner import Carried, Planner, Policy
-from tests.planner.scenes import cluster, load_of, once, pairs, scenes, tasks
+from extender.planner.plan import Reservation
+from tests.planner.scenes import cluster, load_of, once, pairs, reserved_nodes, scenes, tasks
 
 
 @pytest.mark.parametrize("matching", ["machine", "pair"])
@@ -132,11 +133,11 @@ def test_a_starved_class_gets_the_node_that_is_free_for_it_soonest_reserved_and_
     running = Running(np.array([0, 1]), np.array([50.0, 20.0]), np.array([[3.0, 0, 0, 0, 0, 0]] * 2))
     waiting = tasks((0, 1, (4,)), (1, 9, (1,)), running=running)
     snapshot = cluster((4,), (4,), allocated=[[3, 0, 0, 0, 0, 0]] * 2)
-    plan = once(snapshot, waiting, Policy(starved_after=10, reservable=0.5), now=10)
-    assert dict(plan.carried.reserved) == {"class0": "n1"}
+    plan = once(snapshot, waiting, Policy(reservable=0.5), now=1000.0)
+    assert reserved_nodes(plan) == {"class0": ["n1"]}
     assert all(node == 0 for _, node in pairs(plan))  # nothing else goes to n1
     free = cluster((4,), (4,), allocated=[[4, 0, 0, 0, 0, 0], [0] * 6])
-    then = once(free, waiting, Policy(starved_after=10), now=20, carried=plan.carried)
+    then = once(free, waiting, now=1010.0, carried=plan.carried)
     assert (0, 1) in pairs(then)
     assert then.terms.starved[0]
 
@@ -154,7 +155,7 @@ def test_a_shuffle_and_a_starved_reader_of_a_whole_disk_do_not_wait_for_each_oth
     waiting = tasks((0, 1, (1,), 100), (1, 3, (1,), 8, spread))
     waiting = replace(waiting, since=np.array([0.0, 100.0]))
     planner = Planner()
-    assert (0, 0) in pairs(planner.plan(cluster((4, 4, 100, 10, 100, 100)), waiting, 130.0))
+    assert (0, 0) in pairs(planner.plan(cluster((4, 4, 100, 10, 100, 100)), waiting, 1000.0))
 
 
 @pytest.mark.parametrize(
@@ -178,8 +179,8 @@ def test_a_reservation_moves_on_from_a_node_that_has_become_too_small():
         (0, 1, (4,)), (1, 9, (1,)), running=Running(np.array([0]), np.array([50.0]), np.array([[2.0, *[0] * 5]]))
     )
     snapshot = cluster((4,), (2,), allocated=[[2, 0, 0, 0, 0, 0], [0] * 6])
-    plan = once(snapshot, waiting, Policy(starved_after=10), now=11, carried=Carried({"class0": "n1"}))
-    assert dict(plan.carried.reserved) == {"class0": "n0"}
+    plan = once(snapshot, waiting, now=1000.0, carried=Carried({"class0": Reservation((("class0", "n1", 1),), 2000.0)}))
+    assert reserved_nodes(plan) == {"class0": ["n0"]}
 
 
 def test_a_cluster_without_nodes_has_an_empty_plan():

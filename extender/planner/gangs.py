@@ -63,14 +63,26 @@ class Gangs:
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
 
 
-def fill_by_gangs(board: Board, gangs: Gangs, level: Mask) -> None:
-    """Plan the classes of `level` [C], no gang of them in part."""
-    rows = gangs.rows(level)
-    out = rows[[not _could_fit(board, gangs, gang) for gang in rows.tolist()]]
-    out = np.append(out, _start_due_gangs(board, gangs, level & ~gangs.members(out)))
-    most, going = board.most, np.setdiff1d(rows, out)
-    if most is not None:  # a gang counts as one of those that a plan is asked for
-        board.most = most + int(gangs.least[going].sum())
+def start_due_gangs(board: Board, gangs: Gangs, level: Mask) -> Rows:
+    """Start the least of each due gang of these classes [C], the earliest first; returns those that did not fit.
+
+    Only of queues that stay within their part of the cluster by it.
+    """
+    fairness = board.fairness
+    due = level & (fairness.due < np.inf) & (np.array(board.left) > 0)
+    rows = gangs.rows(due)
+    earliest = [fairness.due[due & (gangs.of == gang)].min() for gang in rows.tolist()]
+    order = rows[np.argsort(earliest, kind="stable")].tolist()
+    return np.array([gang for gang in order if not _due_goes(board, gangs, gang)], dtype=np.intp)
+
+
+def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, out: Rows) -> None:
+    """Plan the classes of `level` [C], no gang of them in part; those that are `out` do not fit."""
+    rows = np.setdiff1d(gangs.rows(level), out)
+    out = np.append(out, rows[[not _could_fit(board, gangs, gang) for gang in rows.tolist()]])
+    going = np.setdiff1d(rows, out)
+    if board.most is not None:  # a gang counts as one of those that a plan is asked for
+        board.most += int(gangs.least[going].sum())
     left_out = _match_together(board, gangs, level & ~gangs.members(out))
     went = [
         gang for gang in gangs.in_line(left_out) if _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
@@ -119,19 +131,6 @@ def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:
     return fits >= float(gangs.least[gang])
 
 
-def _start_due_gangs(board: Board, gangs: Gangs, classes: Mask) -> Rows:
-    """Start the least of each due gang of these classes [C], the earliest first; returns those that did not fit.
-
-    Only of queues that stay within their part of the cluster by it.
-    """
-    fairness = board.fairness
-    due = classes & (fairness.due < np.inf) & (np.array(board.left) > 0)
-    rows = gangs.rows(due)
-    earliest = [fairness.due[due & (gangs.of == gang)].min() for gang in rows.tolist()]
-    order = rows[np.argsort(earliest, kind="stable")].tolist()
-    return np.array([gang for gang in order if not _due_goes(board, gangs, gang)], dtype=np.intp)
-
-
 def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
     members = gangs.members(np.array([gang])).nonzero()[0]
     fairness, missing = board.fairness, int(gangs.missing(board, np.array([gang]))[0])
@@ -139,7 +138,8 @@ def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
     for row in members.tolist():
         tasks = min(missing, board.left[row])
         takes, missing = takes + tasks * fairness.takes[row], missing - tasks
-    return fairness.queues.within_part(queue, takes) and goes_whole(board, gangs, gang)
+    within = fairness.queues.within_part(queue, takes)
+    return within and _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
 
 
 def goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:

@@ -9,7 +9,7 @@ from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.due_times import due_times
 from extender.planner.filling import match
-from extender.planner.gangs import Gangs, fill_by_gangs
+from extender.planner.gangs import Gangs, fill_by_gangs, start_due_gangs
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
 from extender.planner.priorities import levels
@@ -83,12 +83,15 @@ def _plan(
         # 3. Those for whom room was reserved, one that is due, then whose turn it is until nothing fits.
         reservations.honour(level)
         reservations.start_due(level)
+        out = start_due_gangs(board, gangs, level)
+        board.admit(level)
+        reservations.reserve_for_due(level)
         if len(gangs.rows(level)):
-            fill_by_gangs(board, gangs, level)
+            fill_by_gangs(board, gangs, level, out)
         else:
             match(board, board)
-        # 4. Room is reserved for those that are entitled to what does not fit yet.
-        reservations.renew(level)
+        # 4. Room is reserved for queues below their part of which nothing fits yet.
+        reservations.reserve_for_queues(level)
     # 5. What the next plan goes on with.
     deficits = dict(zip(jobs.names, board.fairness.deficit.tolist(), strict=True))
     if board.locality is not None:

@@ -65,14 +65,14 @@ class Reservations:
 
     def honour(self, level: Mask) -> None:
         """Start whom room was reserved for, if it is there by now; what is not started keeps its room."""
-        board = self._board
+        board, rows = self._board, self._board.snapshot.layout.rows
         claims = list(self._still_valid(level))
         for _, reservation in claims:
             self._keep(reservation, 1.0)
         for name, reservation in claims:
             claimant = self._claimant_of(self._row[name])
             self._keep(reservation, -1.0)
-            if not self._starts(claimant, self._nodes(reservation)):
+            if not self._starts(claimant, [rows[node] for node in reservation.nodes]):
                 self._keep(reservation, 1.0)
                 self.reserved[name] = reservation
         board.admit(level)
@@ -93,24 +93,33 @@ class Reservations:
             if self._starts(_Claimant((row,), (1,)), ()):
                 return
 
+    def reserve_for_due(self, level: Mask) -> None:
+        """Reserve room for who is due, has none and fits nowhere now."""
+        fairness = self._board.fairness
+        due = level & (np.array(self._board.left) > 0) & (fairness.due < np.inf)
+        for queue in self._queues(due):
+            rows = (due & (fairness.queue == queue)).nonzero()[0]
+            rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
+            claimants = (self._claimant_of(row) for row in rows.tolist())
+            claimant = next((it for it in claimants if self._may_claim(it) and not self._fits_now(it)), None)
+            if claimant is not None:
+                self._claim(claimant)
+
     # -- at its end
 
-    def renew(self, level: Mask) -> None:
-        """Reserve room for the claimants of this level who have none, as far as it may be kept."""
+    def reserve_for_queues(self, level: Mask) -> None:
+        """Reserve room for queues below their part of which nothing fits anywhere."""
         board, fairness = self._board, self._board.fairness
-        waits = level & (np.array(board.left) > 0)
-        due = np.where(waits, fairness.due, np.inf)
-        if not fairness.several and not (due < np.inf).any():
+        if not fairness.several or board.waiting.running is None:
             return
-        queues = np.unique(fairness.queue[waits])
-        queues = queues[np.argsort(fairness.queues.keys[queues], kind="stable")][:_QUEUES_TRIED]
-        for queue in queues.tolist():
-            mine = waits & (fairness.queue == queue)
-            if any(mine[self._row_of(name)] for name in self.reserved):
-                continue
-            claimant = self._claimant(mine, due)
-            if claimant is not None:
-                self._claim(claimant, due)
+        waits = level & (np.array(board.left) > 0) & (self._gangs.of < 0)
+        for queue in self._queues(waits):
+            rows = (waits & (fairness.queue == queue)).nonzero()[0]
+            rows = rows[np.argsort(board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED]
+            claimants = [_Claimant((row,), (1,)) for row in rows.tolist()]
+            entitled = [it for it in claimants if self._may_claim(it) and self._is_entitled(it)]
+            if entitled and not self._any_fits(rows):
+                self._claim(entitled[0])
 
     def outcome(self, now: float) -> Carried:
         """Return what the next plan goes on with."""
@@ -132,12 +141,20 @@ class Reservations:
             if row < 0 or not level[row] or not self._board.left[row]:
                 continue
             claimant = self._claimant_of(row)
-            if not self._nodes(reservation) or not self._is_entitled(claimant):
+            if not self._still_fits(reservation) or not self._is_entitled(claimant):
                 continue
             if self._now > reservation.until:
                 self._note_lapse(name)
             else:
                 yield name, reservation
+
+    def _still_fits(self, reservation: Reservation) -> bool:
+        """Whether all its classes and nodes are there, each node large enough if it were empty."""
+        rows = self._board.snapshot.layout.rows
+        there = all(name in self._row and node in rows for name, node, _ in reservation.room)
+        return there and all(
+            bool(_on_empty_nodes(self._board, self._row[name])[1][rows[node]]) for name, node, _ in reservation.room
+        )
 
     def _claimant_of(self, row: int) -> _Claimant:
         gang = int(self._gangs.of[row])
@@ -150,23 +167,13 @@ class Reservations:
             missing -= tasks[-1]
         return _Claimant(tuple(rows), tuple(tasks), gang)
 
-    def _claimant(self, mine: Mask, due: Floats) -> _Claimant | None:
-        """Return who of a queue's classes [C] may claim room: who is due, else who waits while nothing of it fits."""
-        board = self._board
-        rows = (mine & (due < np.inf)).nonzero()[0]
-        rows = rows[np.argsort(due[rows], kind="stable")]
-        for row in rows[:_CLASSES_TRIED].tolist():
-            claimant = self._claimant_of(row)
-            if self._may_claim(claimant) and not self._fits_now(claimant):
-                return claimant
-        if len(rows) or not board.fairness.several or board.waiting.running is None:
-            return None
-        rows = (mine & (self._gangs.of < 0)).nonzero()[0]
-        rows = rows[np.argsort(board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED]
-        if self._any_fits(rows):
-            return None
-        claimants = (_Claimant((row,), (1,)) for row in rows.tolist())
-        return next((it for it in claimants if self._may_claim(it) and self._is_entitled(it)), None)
+    def _queues(self, classes: Mask) -> list[int]:
+        """Return the queues of these classes [C] that have nothing reserved, who is next first; not all of very many."""
+        fairness = self._board.fairness
+        queues = np.unique(fairness.queue[classes])
+        has = {int(fairness.queue[self._row_of(name)]) for name in self.reserved}
+        order = queues[np.argsort(fairness.queues.keys[queues], kind="stable")].tolist()
+        return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
 
     def _may_claim(self, claimant: _Claimant) -> bool:
         lapse = self.lapsed.get(self._name(claimant))
@@ -243,10 +250,10 @@ class Reservations:
             self.lapsed.pop(name, None)
         return started
 
-    def _claim(self, claimant: _Claimant, due: Floats) -> None:
+    def _claim(self, claimant: _Claimant) -> None:
         board, name = self._board, self._name(claimant)
         if not self._is_entitled(claimant):
-            if due[claimant.row] < np.inf:
+            if board.fairness.is_due(claimant.row):
                 self.owed.setdefault(name, 0.0)
             return
         kept = float((self._reserved_parts() + self._takes(claimant)).max())
@@ -275,12 +282,6 @@ class Reservations:
                 amounts = sign * tasks * _demand_on(board, row, node)
                 board.free[:, node] -= amounts
                 board.reserved[:, node] += amounts
-
-    def _nodes(self, reservation: Reservation) -> list[int]:
-        rows = self._board.snapshot.layout.rows
-        there = [rows[node] for _, node, _ in reservation.room if node in rows]
-        known = all(name in self._row for name, _, _ in reservation.room)
-        return there if known and len(there) == len(reservation.room) else []
 
     # -- where
 

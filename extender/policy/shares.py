@@ -97,14 +97,14 @@ def owed(share: Floats, fair: Floats) -> Floats:
 def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> tuple[Mask, float]:
     """Return the groups to choose among [J], furthest below their share, and what the last is owed (Tetris, 3.4).
 
-    In the paper they are the first ceil((1 - f) x |J|) of the active ones. Here the part f that has most is left out of
-    those that have something (are owed less than 1): where all have, that is the same. With many more groups than
-    can run at a time it would leave out everyone who runs, and so serve all in turn, one task each. Those that are owed
-    as much as the last of them are in. Where all are in, nothing is too little.
+    In the paper they are the first ceil((1 - f) x |J|) of the active ones. Here |J| are those that have something (are
+    owed less than 1), and the first that has nothing: where all have, that is the same. With many more groups than can
+    run at a time, a part of all groups would be everyone who runs, and all would be served in turn, one task each.
+    Those that are owed as much as the last of them are in. Where all are in, nothing is too little.
     """
     waiting = owed[active]
-    having = int(np.count_nonzero(waiting < 1.0))
-    take = max(1, len(waiting) - math.floor(fairness * having + 1e-9))
+    counted = min(int(np.count_nonzero(waiting < 1.0)) + 1, len(waiting))
+    take = max(1, len(waiting) - math.floor(fairness * counted + 1e-9))
     if take >= len(waiting):
         return active, -math.inf
     waiting.partition(len(waiting) - take)

@@ -58,6 +58,11 @@ def once(snapshot, waiting, policy=None, now=0.0, carried=None, explain=False):
     return plan_once(policy or Policy(), snapshot, waiting, now, carried or Carried(), explain=explain)
 
 
+def reserved_nodes(plan):
+    """Return the nodes on which room is reserved, by the class that it is for."""
+    return {name: list(reservation.nodes) for name, reservation in plan.carried.reserved.items()}
+
+
 def pairs(plan):
     return list(zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), strict=True))
 

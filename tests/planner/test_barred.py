@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from extender.cluster.waiting import Blocks, Running
 from extender.planner import Policy
-from tests.planner.scenes import cluster, load_of, once, pairs, real_scenes, tasks
+from tests.planner.scenes import cluster, load_of, once, pairs, real_scenes, reserved_nodes, tasks
 
 
 def with_barred(waiting, *barred):
@@ -26,7 +26,7 @@ def test_a_starved_class_goes_and_reserves_only_where_it_may():
     waiting = with_barred(tasks((0, 1, (4,)), (1, 9, (1,)), running=running), [True, False, True], [False] * 3)
     snapshot = cluster((4,), (4,), (4,), allocated=[[0] * 6, [3, *[0] * 5], [3, *[0] * 5]])
     plan = once(snapshot, waiting, now=1000.0)
-    assert dict(plan.carried.reserved) == {"class0": "n1"}
+    assert reserved_nodes(plan) == {"class0": ["n1"]}
     assert sorted(pairs(plan)) == [(1, 0)] * 4 + [(1, 2)]
     nowhere = replace(waiting, barred=np.array([[True] * 3, [False] * 3]))
     assert not once(snapshot, nowhere, now=1000.0).carried.reserved
@@ -57,5 +57,5 @@ def test_no_plan_over_allocates_or_uses_or_reserves_a_barred_node(scene):
     assert len(plan.terms.score) == len(plan.assignments)
     if waiting.barred is not None:
         assert not waiting.barred[plan.assignments.task_class, plan.assignments.node].any()
-        for name, node in plan.carried.reserved.items():
+        for name, node, _ in (room for of in plan.carried.reserved.values() for room in of.room):
             assert not waiting.barred[waiting.names.index(name), snapshot.layout.rows[node]]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from extender.cluster.waiting import Running
 from extender.planner import Policy
 from extender.planner.fifo import at_the_head
-from tests.planner.scenes import cluster, once, pairs, real_scenes, tasks
+from tests.planner.scenes import cluster, once, pairs, real_scenes, reserved_nodes, tasks
 
 
 def with_behind(waiting, *behind, **more):
@@ -65,7 +65,7 @@ def test_only_the_head_of_a_fifo_queue_can_starve():
     waiting = with_behind(tasks((0, 1, (4,)), (0, 1, (4,)), running=running), 0, 1)
     snapshot = cluster((4,), (4,), allocated=[[3, *[0] * 5]] * 2)
     plan = once(snapshot, waiting, Policy(reservable=1.0), now=1000.0)
-    assert dict(plan.carried.reserved) == {"class0": "n0"}
+    assert reserved_nodes(plan) == {"class0": ["n0"]}
 
 
 def test_a_starved_later_job_does_not_go_before_the_head():

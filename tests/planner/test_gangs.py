@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from extender.cluster.waiting import Blocks
+from extender.cluster.waiting import Blocks, Running
 from extender.planner import Carried, Planner, Policy
 from extender.planner.gangs import Gangs
-from tests.planner.scenes import cluster, left_out, load_of, once, pairs, real_scenes, tasks
+from tests.planner.scenes import cluster, left_out, load_of, once, pairs, real_scenes, reserved_nodes, tasks
 
 KEEN = Policy(fairness=0)
 
@@ -108,11 +108,20 @@ def test_a_starved_gang_does_not_go_before_its_fifo_queues_head():
     assert started(once(cluster((5,)), in_line, now=1000.0), 2) == [2, 3]
 
 
-def test_no_node_is_reserved_for_one_task_of_a_gang():
-    waiting = with_gangs(tasks((0, 2, (4,))), [0], [2])
-    plan = once(cluster((4,), (4,), allocated=[[0] * 6, [1, *[0] * 5]]), waiting, now=1000.0)
+def test_room_is_reserved_for_all_of_a_due_gang_or_for_none_of_it():
+    # One of 4 CPUs is in use on n1, by a task that ends at 1050 s, or by what never ends.
+    snapshot = cluster((4,), (4,), allocated=[[0] * 6, [1, *[0] * 5]])
+    ends = Running(np.array([1]), np.array([1050.0]), np.array([[1.0, *[0] * 5]]))
+    never = Running(np.empty(0, np.intp), np.empty(0), np.empty((0, 6)))
+    waiting = tasks((0, 2, (4,)), (1, 9, (1,)), running=ends)
+    waiting = with_gangs(waiting, [0, -1], [2], since=np.array([0.0, 999.0]))
+    plan = once(snapshot, waiting, now=1000.0)
     assert not pairs(plan)
-    assert not plan.carried.reserved
+    assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}
+    assert started(once(cluster((4,), (4,)), waiting, now=1050.0, carried=plan.carried), 2) == [2, 0]
+    hopeless = once(snapshot, replace(waiting, running=never), now=1000.0)
+    assert not hopeless.carried.reserved
+    assert started(hopeless, 2) == [0, 7]
 
 
 def test_a_gang_is_planned_with_the_lowest_of_its_priorities():

@@ -14,7 +14,7 @@ from extender.planner.board import Board
 from extender.planner.checkpoint import checkpoint
 from extender.planner.filling import match
 from extender.planner.prepared import prepared
-from tests.planner.scenes import cluster, left_in, load_of, once, pairs, real_scenes, tasks
+from tests.planner.scenes import cluster, left_in, load_of, once, pairs, real_scenes, reserved_nodes, tasks
 
 POLICY = Policy(locality_waits=(10.0,), fairness=0.0)
 RACKS = replace(POLICY, locality_waits=(10.0, 5.0))
@@ -241,7 +241,7 @@ def test_who_waits_for_locality_is_not_starved_before_its_waits_are_over():
 def test_who_has_waited_too_long_and_fits_nowhere_has_a_node_reserved_as_ever():
     waiting = tasks(reader(0, [0], of=2), since=0.0)
     plan = once(nodes(2, set()), waiting, POLICY, now=1000.0)
-    assert plan.carried.reserved == {"class0": "n0"}
+    assert reserved_nodes(plan) == {"class0": ["n0"]}
     assert waited(plan) == LocalityWait()
 
 
@@ -371,7 +371,7 @@ def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_bee
 
     def filled():
         board.admit(everyone)
-        fill(board, np.zeros(len(waiting.count)), everyone)
+        match(board, board)
         taken = board.taken.assignments()
         return (
             taken.task_class.tolist(),

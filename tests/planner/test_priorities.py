@@ -83,7 +83,7 @@ def test_no_task_has_room_that_would_let_one_of_a_higher_priority_start(scene):
     if waiting.priority is None:
         return
     plan = once(snapshot, waiting, policy, now=1000.0)
-    reserved = [snapshot.layout.rows[name] for name in plan.carried.reserved.values()]
+    reserved = [snapshot.layout.rows[node] for of in plan.carried.reserved.values() for node in of.nodes]
     waits = (left_in(waiting, plan) > 0) & ~left_out(waiting, plan) & [inputs is None for inputs in waiting.inputs]
     if waiting.gang is not None:
         waits &= waiting.gang < 0  # a gang goes with the lowest of its classes
