@@ -1,5 +1,6 @@
 """The API server: connecting, reading and writing. Every failure to reach it, and every refusal, is a ClusterError."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_CONNECT_SECONDS = 5.0
 _WRITE_SECONDS = 10.0
+_FAILURES = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
+"""What a call may raise. A token that is just being rotated is a ConfigException or makes a ValueError of a header."""
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -33,8 +37,19 @@ class _Version(msgspec.Struct, rename="camel"):
 class Api:
     """One API server. Every failure to reach it, and every refusal, is a ClusterError."""
 
-    def __init__(self, api: client.ApiClient) -> None:
+    def __init__(self, api: client.ApiClient, longest_seconds: float = math.inf) -> None:
         self._api = api
+        self._longest_seconds = longest_seconds
+
+    def apart(self, seconds: float) -> "Api":
+        """Return the same server for calls that must not wait: each waits `seconds` at most, for a connection or bytes.
+
+        Its connections are its own, and one that was silent is dropped: where a server behind a balancer has died, the
+        next call reaches another.
+        """
+        twin = client.ApiClient(self._api.configuration)
+        twin.default_headers.update(self._api.default_headers)
+        return Api(twin, seconds)
 
     def get(self, path: str, params: Sequence[tuple[str, str]] = (), *, seconds: float = 30.0) -> urllib3.HTTPResponse:
         """Return an open response, to be read or streamed; `seconds` bounds each wait for bytes."""
@@ -101,8 +116,9 @@ class Api:
                 body=body,
                 auth_settings=["BearerToken"],
             )
-            reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=(5.0, seconds)).response
-        except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
+            limits = min(_CONNECT_SECONDS, self._longest_seconds), min(seconds, self._longest_seconds)
+            reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=limits).response
+        except _FAILURES as error:
             raise ClusterError(f"{method} {path}: {error}") from None
         if reply.status >= 300:
             text = reply.data.decode(errors="replace")[:300]

@@ -37,10 +37,21 @@ class Terms:
 
 
 class Leader:
-    """Runs for the Lease until stopped. `clock` is monotonic; it goes on while the process is paused."""
+    """Runs for the Lease until stopped. `clock` is monotonic; it goes on while the process is paused.
 
-    def __init__(self, lease: Lease, identity: str, terms: Terms, clock: Callable[[], float]) -> None:
+    `moved` is called at each turn of `run`.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        identity: str,
+        terms: Terms,
+        clock: Callable[[], float],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
         self.identity = identity
+        self._moved = moved
         self._lease, self._terms, self._clock = lease, terms, clock
         self._sure_until = -1.0
         self._seen: tuple[Record | None, float] | None = None
@@ -54,6 +65,7 @@ class Leader:
     def run(self) -> None:
         """Take the Lease when it is free and renew it, until `stop`."""
         while not self._stopped.is_set():
+            self._moved()
             led = self.leads()
             try:
                 self.attempt()

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import urllib3
 from kubernetes import client
+from kubernetes.config.config_exception import ConfigException
 
 from extender.adapters import watching
 from extender.adapters.kube import Api, Refused, UnsupportedVersion, connect
@@ -302,6 +303,26 @@ def test_a_mistake_of_ours_makes_it_list_again_instead_of_going_blind():
     assert causes == ["garbled"]
 
 
+def test_a_watch_says_at_each_turn_page_and_line_that_it_moves():
+    moves, told = [], []
+    api = FakeApi(Page(9, more="t"), Page(9), Stream(bookmark(10), bookmark(11)), ClusterError("unreachable"))
+    watch = Watch(api, pods(), told.append, moved=lambda: moves.append(api.asked[-1:]), clock=lambda: 5.0)
+    api.at_end = watch.stop
+    watch.run()
+    # Three turns, two pages, a list, an open stream, two lines.
+    assert len(moves) == 3 + 2 + 1 + 1 + 2
+
+
+@pytest.mark.parametrize("first", [Page(9), ClusterError("unreachable"), Refused("conversion webhook failed", 500)])
+def test_after_its_first_list_or_failure_a_watch_has_tried(first):
+    api = FakeApi(first)
+    watch = Watch(api, pods(), lambda _: None)
+    tried = []
+    api.at_end = lambda: (tried.append(watch.tried.is_set()), watch.stop())
+    watch.run()
+    assert tried == [True]
+
+
 def test_every_stream_is_closed_and_the_watch_is_down_afterwards():
     played = Played(Page(9), Stream(bookmark(10)), Stream(b"rubbish\n"), Page(9), Stream(GONE))
     assert [stream.closed for stream in played.api.streams] == [True, True, True]
@@ -519,6 +540,45 @@ def test_a_server_that_is_not_there_is_a_cluster_error():
 def test_a_server_that_hangs_is_a_cluster_error():
     with served(lambda _: time.sleep(0.5)) as api, pytest.raises(ClusterError):
         api.get("/version", seconds=0.1)
+
+
+def test_a_token_that_is_being_rotated_is_a_cluster_error():
+    configuration = client.Configuration()
+    configuration.host, configuration.retries = "http://127.0.0.1:1", False
+    configuration.api_key = {"authorization": "bearer half\nwritten"}
+    with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="Invalid header value"):
+        Api(broken).get("/version")
+
+    def refresh(_configuration):
+        raise ConfigException("Token file exists but empty.")
+
+    configuration.refresh_api_key_hook = refresh
+    with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="Token file exists but empty"):
+        Api(broken).get("/version")
+
+
+def test_calls_that_must_not_wait_go_by_connections_of_their_own_and_say_who_we_are():
+    ports, agents = [], []
+    release = threading.Event()
+
+    def answer(handler):
+        ports.append(handler.client_address[1])
+        agents.append(handler.headers["User-Agent"])
+        if len(ports) == 2:
+            release.wait(20)  # a server that died behind its balancer
+        reply(200, b"{}")(handler)
+
+    with served(answer) as api:
+        api._api.user_agent = "dovetail"
+        api.read("/x")
+        apart = api.apart(0.1)
+        with pytest.raises(ClusterError, match=r"read timeout=0\.1"):
+            apart.read("/x")
+        release.set()
+        apart.read("/x")
+        api.read("/x")
+    assert len(set(ports[:3])) == 3, "neither of the first two connections is used again"
+    assert agents == ["dovetail"] * 4
 
 
 @pytest.mark.parametrize("text", [None, "", "a: [", "- a", "words", "clusters: 5", "apiVersion: v1\nkind: Config\n"])
