@@ -1,6 +1,7 @@
 """The API server: connecting, reading and writing. Every failure to reach it, and every refusal, is a ClusterError."""
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import KubeConfigMerger
 
 from extender.errors import ClusterError
 
@@ -139,12 +141,17 @@ class UnsupportedVersion(ClusterError):
 
 
 def connect(kubeconfig: Path | None) -> Api:
-    """Return the API server that the file names; without a file, the one whose cluster we run in."""
+    """Return the API server that the file names; without a file, the one whose cluster we run in.
+
+    Several files, separated as in $KUBECONFIG, are merged as kubectl merges them: those that are not there or empty are
+    skipped, and the first to name something wins.
+    """
     configuration = client.Configuration()
     try:
         if kubeconfig is not None:
+            files = _with_content(kubeconfig)
             config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=str(kubeconfig), client_configuration=configuration
+                config_file=files, context=_first_context(files), client_configuration=configuration
             )
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
@@ -156,6 +163,18 @@ def connect(kubeconfig: Path | None) -> Api:
         raise ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig") from None
     configuration.retries = False
     return Api(client.ApiClient(configuration))
+
+
+def _with_content(kubeconfig: Path) -> str:
+    """Return the files that say something; all of them where none does, so that an error can name them."""
+    files = [os.path.expanduser(path) for path in str(kubeconfig).split(os.pathsep)]
+    return os.pathsep.join(path for path in files if os.path.isfile(path) and os.path.getsize(path)) or str(kubeconfig)
+
+
+def _first_context(files: str) -> str | None:
+    """Return the current context of the first file that names one; the client library takes the last."""
+    found = KubeConfigMerger(files).config_files.values()  # type: ignore[no-untyped-call]
+    return next((context for it in found if (context := it.get("current-context"))), None)
 
 
 def _whole(reply: urllib3.HTTPResponse, what: str) -> bytes:

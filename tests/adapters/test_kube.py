@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -588,6 +589,51 @@ def test_a_kubeconfig_that_is_of_no_use_is_named(tmp_path, text):
         path.write_text(text)
     with pytest.raises(ClusterError, match=r"config is not a kubeconfig: .*; give another by --kubeconfig"):
         connect(path)
+
+
+def kubeconfig(folder, name, *, current=None, **servers):
+    """Write a file with a context, a cluster and a user of each name; the user's token is the file's name."""
+    told = {
+        "clusters": [{"name": it, "cluster": {"server": server}} for it, server in servers.items()],
+        "users": [{"name": it, "user": {"token": name}} for it in servers],
+        "contexts": [{"name": it, "context": {"cluster": it, "user": it}} for it in servers],
+        **({} if current is None else {"current-context": current}),
+    }
+    path = folder / name
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **told}))
+    return path
+
+
+def reached(*paths):
+    configuration = connect(Path(":".join(map(str, paths))))._api.configuration
+    return configuration.host, configuration.get_api_key_with_prefix("BearerToken")
+
+
+class TestSeveralKubeconfigs:
+    """As kubectl merges them: skip what is not there, and the first to name something wins."""
+
+    def test_the_current_context_is_that_of_the_first_file_that_names_one(self, tmp_path):
+        a = kubeconfig(tmp_path, "a", current="x", x="http://a")
+        b = kubeconfig(tmp_path, "b", current="y", y="http://b")
+        silent = kubeconfig(tmp_path, "silent", current="", z="http://c")
+        assert reached(a, b) == ("http://a", "Bearer a")
+        assert reached(b, a) == ("http://b", "Bearer b")
+        assert reached(silent, b, a) == ("http://b", "Bearer b")
+
+    def test_what_two_files_call_the_same_is_that_of_the_first(self, tmp_path):
+        a = kubeconfig(tmp_path, "a", x="http://a")
+        b = kubeconfig(tmp_path, "b", current="x", x="http://b")
+        assert reached(a, b) == ("http://a", "Bearer a")
+
+    def test_files_that_are_not_there_or_empty_are_skipped(self, tmp_path):
+        a = kubeconfig(tmp_path, "a", current="x", x="http://a")
+        empty = tmp_path / "empty"
+        empty.touch()
+        assert reached(tmp_path / "missing", empty, a, Path("/dev/null")) == ("http://a", "Bearer a")
+
+    def test_where_none_is_there_all_are_named(self, tmp_path):
+        with pytest.raises(ClusterError, match=f"{tmp_path}/a:{tmp_path}/b is not a kubeconfig"):
+            reached(tmp_path / "a", tmp_path / "b")
 
 
 def test_stop_ends_a_watch_that_waits_for_bytes_at_once():
