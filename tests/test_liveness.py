@@ -169,6 +169,23 @@ def test_a_process_that_cannot_even_start_is_not_live(kind, thread):
     assert (status, text) == (503, f"thread {thread} has died: RuntimeError('unheard of')\n")
 
 
+def test_a_write_that_fails_unforeseen_is_counted_and_ends_no_writer(clock):
+    control = made(Control, fail)
+    control.liveness.clock = clock
+    written = threading.Semaphore(0)
+    for _ in range(10):
+        control._run_soon(fail)
+        control._run_soon(written.release)
+    assert all(written.acquire(timeout=10) for _ in range(10))
+    control.stop()
+    control._run_soon(written.release)
+    control.run()
+    assert b"dovetail_control_failures_total 10.0" in control._metrics.text()
+    assert not written.acquire(blocking=False), "after the stop nothing is begun"
+    clock.now += 2 * SILENT_SECONDS
+    assert "write" not in (control.liveness.problem() or "")
+
+
 def test_steps_that_all_fail_are_no_progress(clock):
     class Broken:
         def step(self, now):

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -73,6 +73,7 @@ class Control:
             time.monotonic,
             moved=partial(self.liveness.beat, _LEASE),
         )
+        self._stopped = threading.Event()
         self._writers = ThreadPoolExecutor(told.writers, "writer")
         writer = PodWriter(api)
         self._waker = (
@@ -119,7 +120,6 @@ class Control:
             live=self.liveness.problem, ready=self._caches.problem, metrics=self._metrics.text, waits=self._waits
         )
         self._server = Server(app, settings.server)
-        self._stopped = threading.Event()
         self._failure: ClusterError | None = None
 
     @property
@@ -251,8 +251,10 @@ class Control:
         moved = partial(self.liveness.beat, name_of(resource))
         return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
 
-    def _run_soon(self, write: Callable[[], None]) -> Future[None]:
-        return self._writers.submit(self._write, write)
+    def _run_soon(self, write: Callable[[], None]) -> None:
+        """Have it written by the pool; once we stop nothing more is begun, and who leads next takes it up."""
+        if not self._stopped.is_set():
+            self._writers.submit(self._write, write)
 
     def _write(self, write: Callable[[], None]) -> None:
         """Write, in a thread of the pool, which keeps to itself what is raised there."""
