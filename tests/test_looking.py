@@ -1,9 +1,11 @@
 """What the user's commands read of a cluster, with whatever rights, and how they print it."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from extender.adapters.kube import Refused
 from extender.adapters.scrapes import by_address, of_pods, scraped
@@ -143,6 +145,16 @@ class TestRelease:
     def test_it_is_where_the_accounts_are_that_the_cluster_role_bindings_name(self):
         there = self.maps("elsewhere", "real") | {BINDINGS: items(binding("elsewhere"), binding("elsewhere"))}
         assert self.told(**there) == (["real"], "ConfigMap elsewhere/dovetail", {})
+
+    @pytest.mark.parametrize("file", ["scheduler", "existing", "drain"])
+    def test_those_of_the_chart_say_so(self, file):
+        made = yaml.safe_load_all(Path(f"manifests/{file}.yaml").read_text())
+        bindings = [it for it in made if it and it["kind"] == "ClusterRoleBinding"]
+        assert bindings
+        assert all(it["metadata"]["labels"]["app.kubernetes.io/name"] == "dovetail" for it in bindings)
+        reader = Reader(server(**{BINDINGS: items(*bindings)}))
+        reader.find_release(otherwise="not there")
+        assert reader.namespace == "dovetail-system"
 
     def test_of_two_releases_one_must_be_named(self):
         there = self.maps("a", "x") | self.maps("b", "y") | {BINDINGS: items(binding("a"), binding("b"))}

@@ -55,6 +55,7 @@ class Leader:
         self._lease, self._terms, self._clock = lease, terms, clock
         self._sure_until = -1.0
         self._seen: tuple[Record | None, float] | None = None
+        self._gave_up = False
         self._stopped = threading.Event()
         self.elected = threading.Event()
 
@@ -76,11 +77,11 @@ class Leader:
             self._stopped.wait(self._terms.retry)
 
     def attempt(self) -> None:
-        """Try once to take or renew the Lease."""
+        """Try once to take or renew the Lease, unless it was given up meanwhile."""
         asked_at = self._clock()
         try:
             found = self._lease.read()
-            if self._may_take(found, asked_at):
+            if not self._gave_up and self._may_take(found, asked_at):
                 record = self._lease.write(self.identity, found)
                 self._seen = (record, asked_at)
                 self._sure_until = asked_at + self._terms.renew
@@ -94,6 +95,7 @@ class Leader:
 
     def give_up(self) -> None:
         """Let others lead at once, if we lead."""
+        self._gave_up = True
         led, self._sure_until = self.leads(), -1.0
         if not led:
             return
