@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -322,6 +323,18 @@ def test_after_its_first_list_or_failure_a_watch_has_tried(first):
     api.at_end = lambda: (tried.append(watch.tried.is_set()), watch.stop())
     watch.run()
     assert tried == [True]
+
+
+def test_an_optional_kind_that_is_gone_was_heard_of_and_one_that_fails_was_not():
+    def heard(failure):
+        api = FakeApi(failure)
+        watch = Watch(api, replace(pods(), optional=True), lambda _: None, clock=lambda: 5.0)
+        api.at_end = watch.stop
+        watch.run()
+        return watch.heard_at
+
+    assert heard(Refused("no such kind", 404)) == 5.0
+    assert heard(Refused("conversion webhook failed", 500)) is None
 
 
 def test_every_stream_is_closed_and_the_watch_is_down_afterwards():
