@@ -69,11 +69,17 @@ _kubeconfig = click.option(
 )
 
 
+_namespace = click.option(
+    "--namespace", default="", metavar="NAME", help="Where Dovetail is. Default: where its ClusterRoleBindings say."
+)
+
+
 def _asking(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with the options of those who look at a cluster from outside."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
         click.option("--config", type=_FILE, help="Settings file. Default: the ConfigMap of the cluster's Dovetail."),
+        _namespace,
         _kubeconfig,
     ):
         command = option(command)
@@ -89,45 +95,55 @@ def explain() -> None:
 @click.argument("name", metavar="NAMESPACE/NAME")
 @click.option("--control", default="", metavar="URL", help="Address of `dovetail control`. Default: through its pods.")
 @_asking
-def explain_pod(name: str, kubeconfig: Path | None, config: Path | None, as_json: bool, control: str) -> None:
+def explain_pod(
+    name: str, kubeconfig: Path | None, namespace: str, config: Path | None, as_json: bool, control: str
+) -> None:
     """Explain why a pod waits, or why it went where it went.
 
     Reads the cluster and makes the plan that `dovetail control` would make now: queue and shares, position, how the
     best nodes suit it, and what would have to change. Where pods wait for room near their input, `control` is asked for
-    how long they have.
+    how long they have. Exits with 1 where something may not be read; the first line says what.
     """
     from extender.app import seeing
 
-    click.echo(seeing.explain_pod(seeing.Asked(kubeconfig, config, as_json, control), name))
+    text, complete = seeing.explain_pod(seeing.Asked(kubeconfig, config, as_json, namespace, control), name)
+    click.echo(text)
+    sys.exit(0 if complete else 1)
 
 
 @cli.command()
 @_asking
-def queues(kubeconfig: Path | None, config: Path | None, as_json: bool) -> None:
-    """Show each queue's share and fair share, what runs, what waits, and its oldest wait."""
+def queues(kubeconfig: Path | None, namespace: str, config: Path | None, as_json: bool) -> None:
+    """Show each queue's share and fair share, what runs, what waits, and its oldest wait.
+
+    Exits with 1 where something may not be read; the first line says what.
+    """
     from extender.app import seeing
 
-    click.echo(seeing.show_queues(seeing.Asked(kubeconfig, config, as_json)))
+    text, complete = seeing.show_queues(seeing.Asked(kubeconfig, config, as_json, namespace))
+    click.echo(text)
+    sys.exit(0 if complete else 1)
 
 
 @cli.command()
 @click.option("--extender", default="", metavar="URL", help="Address of `dovetail serve`. Default: through its pods.")
 @_asking
-def doctor(kubeconfig: Path | None, config: Path | None, as_json: bool, extender: str) -> None:
+def doctor(kubeconfig: Path | None, namespace: str, config: Path | None, as_json: bool, extender: str) -> None:
     """Say what is wrong with an installation, and what to do.
 
-    Works with whatever rights you have: what cannot be read is said. Exits with 1 where there is a problem.
+    Works with whatever rights you have; the first line says what may not be read. Exits with 1 where there is a
+    problem, or something was not read.
     """
     from extender.app import seeing
 
-    text, sick = seeing.examine(seeing.Asked(kubeconfig, config, as_json), extender)
+    text, well = seeing.examine(seeing.Asked(kubeconfig, config, as_json, namespace), extender)
     click.echo(text)
-    sys.exit(1 if sick else 0)
+    sys.exit(0 if well else 1)
 
 
 @cli.command()
 @click.option("--config", type=_FILE, help="Settings file; names our schedulers. Default: built-in settings.")
-@click.option("--kubeconfig", type=_FILE, help="How to reach the API server. Default: the cluster that we run in.")
+@_kubeconfig
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--json", "as_json", is_flag=True, help="Say it as JSON.")
@@ -192,11 +208,13 @@ _AMOUNT = _Finite(1 / _MOST, _MOST)
     help="How many places free up per second under load.  [default: measured, else nodes x slots / task-seconds]",
 )
 @_kubeconfig
+@_namespace
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def locality(
     from_cluster: bool,
     metrics: str,
     kubeconfig: Path | None,
+    namespace: str,
     as_json: bool,
     **said: Any,  # noqa: ANN401 - the options that Given takes
 ) -> None:
@@ -218,7 +236,7 @@ def locality(
         raise click.UsageError("--slots and --task-seconds are for where nothing is measured; give --rate instead")
     measured = measuring.by_metrics(metrics) if metrics else None
     if from_cluster:
-        measured = measuring.by_cluster(kubeconfig)
+        measured = measuring.by_cluster(kubeconfig, namespace)
     asked = calculating.question(given, measured)
     found = calculating.answer(asked)
     told = calculating.as_json if as_json else calculating.words

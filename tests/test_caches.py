@@ -19,9 +19,9 @@ class Clock:
 class FakeWatch:
     """Offers what Caches asks of a watch."""
 
-    def __init__(self, name, clock, heard_at=None, connected=False):
-        self.resource = SimpleNamespace(name=name, optional=False)
-        self.synced = threading.Event()
+    def __init__(self, name, clock, heard_at=None, connected=False, optional=False):
+        self.resource = SimpleNamespace(name=name, optional=optional)
+        self.synced, self.tried = threading.Event(), threading.Event()
         self.connected = connected
         self.heard_at = heard_at
         self.up = 0.0
@@ -61,6 +61,20 @@ def test_caches_are_not_ready_before_every_watch_has_listed(watches):
     assert not caches.wait(0.8)  # longer than they take to settle
     assert caches.problem() == "caches are not synced yet"
     watches[1].synced.set()
+    assert caches.wait(10)
+    thread.join()
+    assert caches.problem() is None
+
+
+def test_an_optional_kind_is_waited_for_until_it_has_tried_once(watches, clock):
+    groups = FakeWatch("podgroups", clock, optional=True)
+    for watch in watches:
+        watch.synced.set()
+    caches = Caches([*watches, groups], 60.0)
+    thread = threading.Thread(target=caches.settle)
+    thread.start()
+    assert not caches.wait(0.8)  # its first list may yet come, and with it what is a gang
+    groups.tried.set()  # and failed
     assert caches.wait(10)
     thread.join()
     assert caches.problem() is None

@@ -1,5 +1,6 @@
 """What `dovetail drain` asks and says; what it does is tested in tests/control and on a real API server."""
 
+import pytest
 from click.testing import CliRunner
 
 from extender.app.draining import told_after, told_before, was, would
@@ -61,3 +62,12 @@ def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
 
 def test_machines_are_told_what_is_left():
     assert was(drained(left={"default/a": "refused"}))["left"] == {"default/a": "refused"}
+
+
+@pytest.mark.parametrize("how", ["env", "option"])
+def test_the_cluster_is_that_of_the_users_kubeconfig(tmp_path, how):
+    file = str(tmp_path / "mine")
+    option, env = ([f"--kubeconfig={file}"], {}) if how == "option" else ([], {"KUBECONFIG": file})
+    done = CliRunner().invoke(cli, ["drain", "--yes", *option], env=env)
+
+    assert str(done.exception).startswith(f"{file} is not a kubeconfig")

@@ -145,10 +145,10 @@ def test_what_is_not_measured_yet_is_named():
 def test_the_pods_of_a_cluster_are_asked_through_its_api_server(tmp_path):
     proxy = "/api/v1/namespaces/ours/pods/control:8888/proxy/metrics"
     pods = json.dumps({"items": [pod("control", "control")]})
-    with answering(**{"/api/v1/pods": pods, proxy: FACEBOOK}) as url:
-        told = kubeconfig(tmp_path, url)
-        found = json.loads(asked("--target", "0.9", f"--kubeconfig={told}", "--json").stdout)
-        named = json.loads(asked("--target", "0.9", "--from-cluster", f"--kubeconfig={told}", "--json").stdout)
+    with answering(**{"/api/v1/namespaces/ours/pods": pods, proxy: FACEBOOK}) as url:
+        where = f"--kubeconfig={kubeconfig(tmp_path, url)}", "--namespace=ours", "--json"
+        found = json.loads(asked("--target", "0.9", *where).stdout)
+        named = json.loads(asked("--target", "0.9", "--from-cluster", *where).stdout)
     assert found == named
     assert (found["measured"]["source"], found["rate"]) == ("pod ours/control", 27)
 

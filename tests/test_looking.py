@@ -1,9 +1,11 @@
 """What the user's commands read of a cluster, with whatever rights, and how they print it."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from extender.adapters.kube import Refused
 from extender.adapters.scrapes import by_address, of_pods, scraped
@@ -48,6 +50,11 @@ dovetail_nodes 1000.0
 """
 
 
+RELEASE = "dovetail-system"
+CONFIG_MAPS, OUR_PODS = f"/api/v1/namespaces/{RELEASE}/configmaps", f"/api/v1/namespaces/{RELEASE}/pods"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+
+
 class Server:
     """Answers from `objects` by path: what is not there is not found, what is None may not be read."""
 
@@ -67,7 +74,8 @@ class Server:
 
 def server(**more):
     nothing = {"items": [], "metadata": {}}
-    paths = ("/api/v1/nodes", "/api/v1/pods", "/api/v1/configmaps", "/apis/batch/v1/jobs", "/apis/apps/v1/deployments",
+    paths = ("/api/v1/nodes", "/api/v1/pods", CONFIG_MAPS, OUR_PODS, BINDINGS,
+             "/apis/batch/v1/jobs", "/apis/apps/v1/deployments",
              "/apis/apps/v1/replicasets", "/apis/coordination.k8s.io/v1/leases",
              "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes")  # fmt: skip
     made = Server()
@@ -79,8 +87,12 @@ def items(*found):
     return {"items": list(found), "metadata": {}}
 
 
-def config_map(name, **data):
-    return {"metadata": {"namespace": "d", "name": name}, "data": data}
+def config_map(name, namespace=RELEASE, **data):
+    return {"metadata": {"namespace": namespace, "name": name}, "data": data}
+
+
+def binding(namespace):
+    return {"metadata": {"name": "x"}, "subjects": [{"kind": "ServiceAccount", "name": "x", "namespace": namespace}]}
 
 
 class TestSettings:
@@ -92,21 +104,82 @@ class TestSettings:
 
     def test_those_of_the_cluster_are_in_its_config_map(self):
         maps = items(config_map("other", x="y"), config_map("dovetail", **{"dovetail.yaml": SETTINGS}))
-        told, by = settings_of(Reader(server(**{"/api/v1/configmaps": maps})), None)
-        assert ([it.name for it in told.queues], by) == (["a"], "ConfigMap d/dovetail")
+        told, by = settings_of(Reader(server(**{CONFIG_MAPS: maps})), None)
+        assert ([it.name for it in told.queues], by) == (["a"], "ConfigMap dovetail-system/dovetail")
 
     @pytest.mark.parametrize(
         ("maps", "why"),
-        [(None, "you may not (403)"), (items(), "there is no ConfigMap labelled app.kubernetes.io/name=dovetail")],
+        [
+            (None, "you may not (403)"),
+            (items(), "there is no ConfigMap labelled app.kubernetes.io/name=dovetail in dovetail-system"),
+        ],
     )
     def test_else_they_are_built_in_and_it_says_why(self, maps, why):
-        found = settings_of(Reader(server(**{"/api/v1/configmaps": maps})), None)
+        found = settings_of(Reader(server(**{CONFIG_MAPS: maps})), None)
         assert found == (Settings(), f"built-in settings ({why})")
 
     def test_a_mistake_in_those_of_the_cluster_names_the_config_map(self):
         maps = items(config_map("dovetail", **{"dovetail.yaml": SETTINGS + "nonsense: 1\n"}))
-        with pytest.raises(SettingsError, match="ConfigMap d/dovetail: nonsense"):
-            settings_of(Reader(server(**{"/api/v1/configmaps": maps})), None)
+        with pytest.raises(SettingsError, match="ConfigMap dovetail-system/dovetail: nonsense"):
+            settings_of(Reader(server(**{CONFIG_MAPS: maps})), None)
+
+
+class TestRelease:
+    """Where Dovetail is, and that nobody else is believed."""
+
+    def told(self, namespace="", **there):
+        reader = Reader(server(**there), namespace)
+        told, by = settings_of(reader, None)
+        return [it.name for it in told.queues], by, reader.unread
+
+    def maps(self, namespace, queue):
+        text = SETTINGS.replace("name: a", f"name: {queue}")
+        found = items(config_map("dovetail", namespace, **{"dovetail.yaml": text}))
+        return {f"/api/v1/namespaces/{namespace}/configmaps": found}
+
+    def test_a_tenants_config_map_with_our_name_and_labels_is_not_read(self):
+        there = self.maps("dovetail-system", "real") | self.maps("a-tenant", "forged")
+        there["/api/v1/configmaps"] = items(*(it for found in there.values() for it in found["items"]))
+        assert self.told(**there) == (["real"], "ConfigMap dovetail-system/dovetail", {})
+
+    def test_it_is_where_the_accounts_are_that_the_cluster_role_bindings_name(self):
+        there = self.maps("elsewhere", "real") | {BINDINGS: items(binding("elsewhere"), binding("elsewhere"))}
+        assert self.told(**there) == (["real"], "ConfigMap elsewhere/dovetail", {})
+
+    @pytest.mark.parametrize("file", ["scheduler", "existing", "drain"])
+    def test_those_of_the_chart_say_so(self, file):
+        made = yaml.safe_load_all(Path(f"manifests/{file}.yaml").read_text())
+        bindings = [it for it in made if it and it["kind"] == "ClusterRoleBinding"]
+        assert bindings
+        assert all(it["metadata"]["labels"]["app.kubernetes.io/name"] == "dovetail" for it in bindings)
+        reader = Reader(server(**{BINDINGS: items(*bindings)}))
+        reader.find_release(otherwise="not there")
+        assert reader.namespace == "dovetail-system"
+
+    def test_of_two_releases_one_must_be_named(self):
+        there = self.maps("a", "x") | self.maps("b", "y") | {BINDINGS: items(binding("a"), binding("b"))}
+        with pytest.raises(ClusterError, match="installed in a and b; say which by --namespace"):
+            self.told(**there)
+        assert self.told("b", **there)[0] == ["y"]
+
+    def test_who_may_not_read_bindings_must_name_it_unless_it_is_in_the_usual_place(self):
+        there = {BINDINGS: None, "/api/v1/namespaces/elsewhere/configmaps": items()}
+        assert self.told(**there | self.maps("dovetail-system", "real"))[2] == {}
+        assert self.told("elsewhere", **there | self.maps("elsewhere", "real"))[2] == {}
+        why = {"clusterrolebindings": "you may not (403), so --namespace must say where Dovetail is"}
+        assert self.told(**there | self.maps("elsewhere", "real"))[2] == why
+
+    def test_a_settings_file_says_where_the_lease_is(self, tmp_path):
+        file = tmp_path / "s.yaml"
+        file.write_text(SETTINGS + "control: {lease: {namespace: mine}}\n")
+        reader = Reader(server())
+        settings_of(reader, file)
+        assert reader.namespace == "mine"
+
+    def test_without_settings_the_lease_is_in_the_namespace_that_was_named(self):
+        there = {"/api/v1/namespaces/mine/configmaps": items()}
+        told, _ = settings_of(Reader(server(**there), "mine"), None)
+        assert told.control.lease.namespace == "mine"
 
 
 class TestLook:
@@ -152,7 +225,7 @@ class TestLook:
 
 class TestDiagnosis:
     def facts(self, address="", **more):
-        reader = Reader(server(**more))
+        reader = Reader(server(**more), RELEASE)
         return Diagnosis(reader, address).facts(look(reader, Settings(), "here"))
 
     def test_a_lease_that_is_not_there_is_none_and_one_that_may_not_be_read_is_words(self):
@@ -170,17 +243,17 @@ class TestDiagnosis:
 
     def test_the_extender_is_asked_through_its_pods(self):
         proxy = "/api/v1/namespaces/n/pods/p:1/proxy/metrics"
-        called = self.facts(**{"/api/v1/pods": items(SERVES), proxy: METRICS}).called
+        called = self.facts(**{OUR_PODS: items(SERVES), proxy: METRICS}).called
         # 9 calls, 5 about one node; the other 4 about 2,005 - 5 = 2,000.
         assert called == Called("pod n/p", True, nodes=1000, calls=9, failed=2, samples=4, sampled=2000)
 
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            ({}, "there is no running pod of it labelled app.kubernetes.io/name=dovetail"),
-            ({"/api/v1/pods": None}, "its pods cannot be asked through the API server: you may not (403)"),
+            ({}, "there is no running pod of it in dovetail-system labelled app.kubernetes.io/name=dovetail"),
+            ({OUR_PODS: None}, "its pods cannot be asked through the API server: you may not (403)"),
             (
-                {"/api/v1/pods": items(SERVES), "/api/v1/namespaces/n/pods/p:1/proxy/metrics": None},
+                {OUR_PODS: items(SERVES), "/api/v1/namespaces/n/pods/p:1/proxy/metrics": None},
                 "its pods cannot be asked through the API server: you may not (403)",
             ),
         ],
@@ -194,12 +267,12 @@ class TestDiagnosis:
     def test_the_weight_is_that_of_the_config_map(self):
         text = "percentageOfNodesToScore: 100\nextenders: [{weight: 3}]\n"
         maps = items(config_map("x-kube-scheduler", **{"kube-scheduler.yaml": text}))
-        assert self.facts(**{"/api/v1/configmaps": maps}).told == Told("ConfigMap d/x-kube-scheduler", 3, 100)
+        assert self.facts(**{CONFIG_MAPS: maps}).told == Told("ConfigMap dovetail-system/x-kube-scheduler", 3, 100)
 
     @pytest.mark.parametrize("text", ["extenders: []", "- 1", "{", "extenders: [{weight: x}]"])
     def test_a_configuration_that_cannot_be_understood_is_words(self, text):
         maps = items(config_map("x", **{"kube-scheduler.yaml": text}))
-        assert self.facts(**{"/api/v1/configmaps": maps}).told.startswith("ConfigMap d/x cannot be understood")
+        assert self.facts(**{CONFIG_MAPS: maps}).told.startswith("ConfigMap dovetail-system/x cannot be understood")
 
     def test_deadlines_are_those_of_jobs_and_of_deployments_through_their_replica_sets(self):
         def thing(name, uid, owner="", **spec):
@@ -217,6 +290,13 @@ class TestDiagnosis:
             "1": Deadline("Job n/j", "activeDeadlineSeconds", 60),
             "4": Deadline("Deployment n/d", "progressDeadlineSeconds", 600),
         }
+
+    def test_what_may_not_be_read_is_noted(self):
+        lease = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
+        reader = Reader(server(**{lease: None, OUR_PODS: None}), RELEASE)
+        Diagnosis(reader).facts(look(reader, Settings(), "here"))
+        why = "you may not (403)"
+        assert reader.unread == {"lease dovetail-system/dovetail-control": why, "pods of serve": why}
 
 
 class TestScrapes:
@@ -277,6 +357,16 @@ class TestTables:
             "ok       b              fine",
             "",
             "problems: 1, warnings: 0, fine: 1",
+        ]
+
+    def test_what_could_not_be_read_comes_first(self):
+        assert tables.incomplete({}) == []
+        why = "you may not (403)"
+        lines = tables.incomplete(dict.fromkeys(("pods", "nodes", "persistentvolumes"), why))
+        assert lines == [
+            "INCOMPLETE, as this could not be read: nodes: you may not (403); persistentvolumes: you may not",
+            "  (403); pods: you may not (403)",
+            "",
         ]
 
     def test_where_there_are_no_queues_it_says_so(self):

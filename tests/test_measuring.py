@@ -9,6 +9,7 @@ import pytest
 from extender.adapters.control_metrics import ControlGauges, ControlMetrics
 from extender.adapters.kube import Refused
 from extender.adapters.scrapes import by_address, of_pods, scraped
+from extender.app.looking import Reader
 from extender.app.measuring import Measured, NotMeasured, measured, of_cluster
 from extender.errors import ClusterError
 
@@ -124,7 +125,8 @@ class Server:
         self.metrics = {"serve": serve, **metrics}
 
     def read(self, path, params=()):
-        assert (path, params) == ("/api/v1/pods", [("labelSelector", "app.kubernetes.io/name=dovetail")])
+        labelled = [("labelSelector", "app.kubernetes.io/name=dovetail")]
+        assert (path, params) == ("/api/v1/namespaces/ours/pods", labelled), "pods of others are not believed"
         return {"items": [pod(name, "extender" if name == "serve" else "control") for name in self.metrics]}
 
     def get(self, path, params=(), *, seconds=30.0):
@@ -140,7 +142,7 @@ def pod(name, port, kind="containers"):
 
 
 def test_the_pods_of_control_are_asked():
-    assert of_cluster(Server(one=FACEBOOK, two=FOLLOWER)) == Measured(
+    assert of_cluster(Reader(Server(one=FACEBOOK, two=FOLLOWER), "ours")) == Measured(
         source="pod ours/one and 1 more",
         freed=1700,
         loaded_seconds=100.0,
@@ -153,19 +155,19 @@ def test_the_pods_of_control_are_asked():
 
 def test_where_filter_keeps_the_order_serve_counts_placements():
     serve = 'dovetail_nodes 7.0\ndovetail_placements_total{level="rack"} 5.0\n'
-    found = of_cluster(Server(serve=serve, one=FACEBOOK))
+    found = of_cluster(Reader(Server(serve=serve, one=FACEBOOK), "ours"))
     assert found.placements == {"node": 160, "rack": 35, "anywhere": 10}
     assert found.nodes == 620, "only those of control that are not cordoned count"
 
 
 def test_where_no_control_runs_it_is_said():
-    with pytest.raises(ClusterError, match="no pod of dovetail control runs"):
-        of_cluster(Server())
+    with pytest.raises(ClusterError, match="no pod of dovetail control runs in ours"):
+        of_cluster(Reader(Server(), "ours"))
 
 
 def test_who_may_not_ask_pods_is_told_so():
     with pytest.raises(ClusterError, match=r"through the API server: you may not \(403\); try --metrics"):
-        of_cluster(Server(one=403))
+        of_cluster(Reader(Server(one=403), "ours"))
 
 
 def test_a_sidecar_is_asked_like_any_container():

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.adapters.kube import Refused
-from extender.app.ordering import POD_GROUPS, pod_groups_of, volumes_of
+from extender.app.ordering import POD_GROUPS, optional_kinds, pod_groups_of, volumes_of
 
 CLAIMS, VOLUMES = "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes"
 
@@ -13,8 +13,14 @@ class Answers:
 
     def __init__(self, **refused):
         self.refused = refused["refused"]
+        self.calls, self.longest = [], None
+
+    def apart(self, seconds):
+        self.longest = seconds
+        return self
 
     def read(self, path, _params):
+        self.calls.append(path)
         if path in self.refused:
             raise Refused("refused", self.refused[path])
         return {}
@@ -40,3 +46,10 @@ def test_an_order_does_not_end_with_the_watch_of_volumes():
 def test_pod_groups_are_read_of_the_kinds_that_are_there():
     refused = {POD_GROUPS[0]: 404, POD_GROUPS[2]: 403}
     assert [it.path for it in pod_groups_of(Answers(refused=refused))] == [POD_GROUPS[1]]
+
+
+def test_a_kind_that_answers_errors_is_asked_about_once_and_left_to_its_watch():
+    api = Answers(refused={POD_GROUPS[0]: 404, POD_GROUPS[2]: 500, VOLUMES: 503})
+    assert [it.path for it in optional_kinds(api)] == [POD_GROUPS[1], POD_GROUPS[2], CLAIMS, VOLUMES]
+    assert api.calls == [*POD_GROUPS, CLAIMS, VOLUMES]
+    assert api.longest == 5

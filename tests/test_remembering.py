@@ -30,13 +30,13 @@ class Pods(Server):
 
 
 def test_the_replica_that_leads_is_believed():
-    assert waits_of(Pods(**said(one=FOLLOWS, two=LEADS))) == LEADS
+    assert waits_of(Reader(Pods(**said(one=FOLLOWS, two=LEADS)), "ours")) == LEADS
 
 
 @pytest.mark.parametrize(
     ("pods", "why"),
     [
-        ({}, "no pod of it runs, labelled app.kubernetes.io/name=dovetail with a port control; try --control"),
+        ({}, "no pod of it runs in ours, labelled app.kubernetes.io/name=dovetail with a port control; try --control"),
         (said(one=FOLLOWS), "no replica of it leads"),
         ({"one": 403}, "its pods cannot be asked through the API server: you may not (403); try --control"),
         (
@@ -46,15 +46,24 @@ def test_the_replica_that_leads_is_believed():
     ],
 )
 def test_else_it_is_said_why_it_is_not_known(pods, why):
-    assert waits_of(Pods(**pods)) == why
+    assert waits_of(Reader(Pods(**pods), "ours")) == why
+
+
+def test_only_a_lack_of_rights_is_noted_as_such():
+    for status, unread in ((403, {"pods of control": "you may not (403)"}), (503, {})):
+        reader = Reader(Pods(one=status), "ours")
+        waits_of(reader)
+        assert reader.unread == unread
 
 
 def test_what_is_no_answer_is_said_as_such():
-    assert waits_of(Pods(one="<html>")).startswith("pod ours/one: this does not say how long jobs have waited")
+    assert waits_of(Reader(Pods(one="<html>"), "ours")).startswith(
+        "pod ours/one: this does not say how long jobs have waited"
+    )
 
 
 def test_an_address_that_does_not_answer_is_said():
-    assert waits_of(Pods(), "http://127.0.0.1:9").startswith("http://127.0.0.1:9: ")
+    assert waits_of(Reader(Pods(), "ours"), "http://127.0.0.1:9").startswith("http://127.0.0.1:9: ")
 
 
 def test_the_order_goes_on_from_what_control_told():

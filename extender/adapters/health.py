@@ -1,4 +1,4 @@
-"""The Flask app of a process that nobody asks for decisions: health, metrics, and how long jobs have waited."""
+"""Probes, and the Flask app of a process that nobody asks for decisions: metrics, and how long jobs have waited."""
 
 from collections.abc import Callable
 
@@ -6,21 +6,28 @@ from flask import Flask, Response
 
 from extender.adapters.waits_told import PATH
 
+Problem = Callable[[], str | None]
+"""Returns what is wrong, None where nothing is."""
 
-def create_health_app(
-    problem: Callable[[], str | None], metrics: Callable[[], bytes], waits: Callable[[], bytes]
-) -> Flask:
-    """Return the app: ready where there is no `problem`; `waits` for locality are JSON (`waits_told`)."""
-    app = Flask("dovetail")
+
+def add_probes(app: Flask, *, live: Problem, ready: Problem) -> None:
+    """Add /livez, which fails where only a restart helps, and /readyz, which fails while answers cannot be trusted."""
 
     @app.get("/livez")
     def livez() -> Response:
-        return Response("ok\n", mimetype="text/plain")
+        return _probed(live())
 
     @app.get("/readyz")
     def readyz() -> Response:
-        found = problem()
-        return Response(f"{found or 'ok'}\n", 503 if found else 200, mimetype="text/plain")
+        return _probed(ready())
+
+
+def create_health_app(
+    *, live: Problem, ready: Problem, metrics: Callable[[], bytes], waits: Callable[[], bytes]
+) -> Flask:
+    """Return the app; `waits` for locality are JSON (`waits_told`)."""
+    app = Flask("dovetail")
+    add_probes(app, live=live, ready=ready)
 
     @app.get("/metrics")
     def exported() -> Response:
@@ -31,3 +38,7 @@ def create_health_app(
         return Response(waits(), mimetype="application/json")
 
     return app
+
+
+def _probed(problem: str | None) -> Response:
+    return Response(f"{problem or 'ok'}\n", 503 if problem else 200, mimetype="text/plain")

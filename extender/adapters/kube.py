@@ -1,5 +1,7 @@
 """The API server: connecting, reading and writing. Every failure to reach it, and every refusal, is a ClusterError."""
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import KubeConfigMerger
 
 from extender.errors import ClusterError
 
@@ -21,7 +24,10 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_CONNECT_SECONDS = 5.0
 _WRITE_SECONDS = 10.0
+_FAILURES = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
+"""What a call may raise. A token that is just being rotated is a ConfigException or makes a ValueError of a header."""
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -33,8 +39,19 @@ class _Version(msgspec.Struct, rename="camel"):
 class Api:
     """One API server. Every failure to reach it, and every refusal, is a ClusterError."""
 
-    def __init__(self, api: client.ApiClient) -> None:
+    def __init__(self, api: client.ApiClient, longest_seconds: float = math.inf) -> None:
         self._api = api
+        self._longest_seconds = longest_seconds
+
+    def apart(self, seconds: float) -> "Api":
+        """Return the same server for calls that must not wait: each waits `seconds` at most, for a connection or bytes.
+
+        Its connections are its own, and one that was silent is dropped: where a server behind a balancer has died, the
+        next call reaches another.
+        """
+        twin = client.ApiClient(self._api.configuration)
+        twin.default_headers.update(self._api.default_headers)
+        return Api(twin, seconds)
 
     def get(self, path: str, params: Sequence[tuple[str, str]] = (), *, seconds: float = 30.0) -> urllib3.HTTPResponse:
         """Return an open response, to be read or streamed; `seconds` bounds each wait for bytes."""
@@ -101,8 +118,9 @@ class Api:
                 body=body,
                 auth_settings=["BearerToken"],
             )
-            reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=(5.0, seconds)).response
-        except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
+            limits = min(_CONNECT_SECONDS, self._longest_seconds), min(seconds, self._longest_seconds)
+            reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=limits).response
+        except _FAILURES as error:
             raise ClusterError(f"{method} {path}: {error}") from None
         if reply.status >= 300:
             text = reply.data.decode(errors="replace")[:300]
@@ -123,12 +141,17 @@ class UnsupportedVersion(ClusterError):
 
 
 def connect(kubeconfig: Path | None) -> Api:
-    """Return the API server that the file names; without a file, the one whose cluster we run in."""
+    """Return the API server that the file names; without a file, the one whose cluster we run in.
+
+    Several files, separated as in $KUBECONFIG, are merged as kubectl merges them: those that are not there or empty are
+    skipped, and the first to name something wins.
+    """
     configuration = client.Configuration()
     try:
         if kubeconfig is not None:
+            files = _with_content(kubeconfig)
             config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=str(kubeconfig), client_configuration=configuration
+                config_file=files, context=_first_context(files), client_configuration=configuration
             )
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
@@ -140,6 +163,18 @@ def connect(kubeconfig: Path | None) -> Api:
         raise ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig") from None
     configuration.retries = False
     return Api(client.ApiClient(configuration))
+
+
+def _with_content(kubeconfig: Path) -> str:
+    """Return the files that say something; all of them where none does, so that an error can name them."""
+    files = [os.path.expanduser(path) for path in str(kubeconfig).split(os.pathsep)]
+    return os.pathsep.join(path for path in files if os.path.isfile(path) and os.path.getsize(path)) or str(kubeconfig)
+
+
+def _first_context(files: str) -> str | None:
+    """Return the current context of the first file that names one; the client library takes the last."""
+    found = KubeConfigMerger(files).config_files.values()  # type: ignore[no-untyped-call]
+    return next((context for it in found if (context := it.get("current-context"))), None)
 
 
 def _whole(reply: urllib3.HTTPResponse, what: str) -> bytes:

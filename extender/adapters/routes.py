@@ -7,6 +7,7 @@ import structlog
 from flask import Flask, Response, request
 
 from extender.adapters import wire
+from extender.adapters.health import Problem, add_probes
 from extender.adapters.metrics import Metrics
 from extender.adapters.verbs import NotReady, Verbs
 from extender.errors import BadRequest, DovetailError
@@ -14,20 +15,12 @@ from extender.errors import BadRequest, DovetailError
 log = structlog.get_logger()
 
 
-def create_app(verbs: Verbs) -> Flask:
-    """Return the Flask app around the verbs."""
+def create_app(verbs: Verbs, live: Problem = lambda: None) -> Flask:
+    """Return the Flask app around the verbs; `live` says what only a restart helps against."""
     app = Flask("dovetail")
+    add_probes(app, live=live, ready=verbs.readiness.problem)
     for name, answer in (("filter", verbs.filter), ("prioritize", verbs.prioritize), ("preempt", verbs.preempt)):
         app.add_url_rule(f"/{name}", name, _verb(name, answer, verbs.metrics), methods=["POST"])
-
-    @app.get("/livez")
-    def livez() -> Response:
-        return Response("ok\n", mimetype="text/plain")
-
-    @app.get("/readyz")
-    def readyz() -> Response:
-        problem = verbs.readiness.problem()
-        return Response(f"{problem or 'ok'}\n", 503 if problem else 200, mimetype="text/plain")
 
     @app.get("/metrics")
     def metrics() -> Response:

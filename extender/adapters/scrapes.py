@@ -59,6 +59,14 @@ def of_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str = EXTENDER_
     return [scraped(source, text) for source, text in said_by_pods(api, pods, port_name, "metrics")]
 
 
+def our_pods(api: Api, namespace: str) -> list[dict[str, Any]]:
+    """Return our pods in the namespace of the release, as JSON: anybody can label pods as ours in another."""
+    found: list[dict[str, Any]] = api.read(f"/api/v1/namespaces/{namespace}/pods", [("labelSelector", NAME_LABEL)])[
+        "items"
+    ]
+    return found
+
+
 def said_at(url: str, path: str) -> tuple[str, str]:
     """Return the address of a service, named with or without the path, and what it says there. Raises ClusterError."""
     url = url.rstrip("/").removesuffix(f"/{path}")

@@ -89,8 +89,8 @@ class Resource:
     optional: bool = False
 
 
-def listed(api: Api, path: str) -> tuple[list[msgspec.Raw], str]:
-    """Return all objects at a path, page by page, and the resource version of that list."""
+def listed(api: Api, path: str, turned: Callable[[], None] = lambda: None) -> tuple[list[msgspec.Raw], str]:
+    """Return all objects at a path, and the resource version of that list; calls `turned` after each page."""
     raws: list[msgspec.Raw] = []
     page = _List(_Meta(continue_="first"))
     token = ""
@@ -99,6 +99,7 @@ def listed(api: Api, path: str) -> tuple[list[msgspec.Raw], str]:
         page = msgspec.json.decode(api.get(path, params).data, type=_List)
         raws += page.items or []
         token = page.metadata.continue_
+        turned()
     return raws, page.metadata.resource_version
 
 
@@ -161,15 +162,19 @@ class Watch:
         sink: Callable[[Event], None],
         *,
         restarted: Callable[[str, str], None] = lambda _resource, _cause: None,
+        moved: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`sink` takes the events; `restarted` is told what ended a watch, `moved` that the loop goes on."""
         self.resource = resource
         self.synced = threading.Event()
+        self.tried = threading.Event()
         self.heard_at: float | None = None
         self._uptime: tuple[float, float | None] = (0.0, None)
         self._api = api
         self._sink = sink
         self._restarted = restarted
+        self._moved = moved
         self._clock = clock
         self._stopped = threading.Event()
         self._stream: urllib3.HTTPResponse | None = None
@@ -179,6 +184,7 @@ class Watch:
         version, fruitless = "", 0
         while not self._stopped.is_set():
             fruitless += 1
+            self._moved()
             try:
                 version = version or self._list()
                 for taken in self._follow(version):
@@ -191,6 +197,7 @@ class Watch:
                 if self.resource.optional and isinstance(error, Refused) and error.status == 404:
                     version = ""
                     self._sink(self.resource.listed([]))
+                    self._heard()
                     self.synced.set()
                 if not self._stopped.is_set():
                     log.warning("watch failed", resource=self.resource.name, error=str(error), failures=fruitless)
@@ -198,6 +205,7 @@ class Watch:
                 version, cause = "", "garbled"
                 log.warning("watch sent what cannot be read", resource=self.resource.name, error=repr(error))
             self._disconnect()
+            self.tried.set()
             if not self._stopped.is_set():
                 self._restarted(self.resource.name, cause)
                 self._stopped.wait(_pause(fruitless))
@@ -251,7 +259,7 @@ class Watch:
 
     def _list(self) -> str:
         try:
-            raws, version = listed(self._api, self.resource.path)
+            raws, version = listed(self._api, self.resource.path, self._moved)
         except Refused as refusal:
             if refusal.status == 410:
                 raise _Expired from None
@@ -259,6 +267,7 @@ class Watch:
         self._sink(self.resource.listed(raws))
         self._heard()
         self.synced.set()
+        self.tried.set()
         log.info("listed", resource=self.resource.name, count=len(raws), resource_version=version)
         return version
 
@@ -276,6 +285,7 @@ class Watch:
         self._uptime = (self.connected_seconds(), None)
 
     def _heard(self) -> None:
+        self._moved()
         self.heard_at = self._clock()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from extender.adapters.kube import Api, UnsupportedVersion
-from extender.adapters.watching import Watch
+from extender.adapters.watching import Resource, Watch
 from extender.errors import ClusterError
 
 _SETTLE_SECONDS = 0.5
@@ -16,6 +16,11 @@ _SETTLE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
 
 log = structlog.get_logger()
+
+
+def name_of(resource: Resource) -> str:
+    """Return what the thread is called that watches a resource."""
+    return f"watch-{resource.name}"
 
 
 def wait_for(api: Api) -> None:
@@ -42,9 +47,14 @@ class Caches:
         self._settled = threading.Event()
 
     def settle(self) -> None:
-        """Wait for all watches to have listed, and a moment more; then be ready."""
+        """Wait for all watches to have listed, and a moment more; then be ready.
+
+        Those of optional kinds have tried once: where that failed, they go on trying while others work without.
+        """
         for watch in self._watches:
-            watch.synced.wait()
+            (watch.tried if watch.resource.optional else watch.synced).wait()
+            if not watch.synced.is_set():
+                log.warning("goes on without, and tries again", what=watch.resource.name)
         time.sleep(_SETTLE_SECONDS)
         self._settled.set()
         log.info("ready")

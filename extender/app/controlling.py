@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,9 +23,10 @@ from extender.adapters.server import Server
 from extender.adapters.waits_told import WaitsTold, written
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
-from extender.app.caches import Caches, wait_for
+from extender.app.caches import Caches, name_of, wait_for
+from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of, rounds_of, volumes_of, waits_of
+from extender.app.ordering import optional_kinds, policy_of, rounds_of, waits_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -40,6 +42,9 @@ from extender.errors import ClusterError
 from extender.planner import Planner, Policy
 from extender.settings import Settings
 
+_RELEASE, _LEASE, _OBSERVE, _RECORDER = "release", "lease", "observe", "recorder"
+_CALL_SECONDS = 2.0
+"""A call for the Lease that is silent for so long has failed; there is time for another before the Lease is lost."""
 _TAKEOVER_SECONDS = 0.5
 """What a predecessor wrote last gets this long to show before a new leader acts."""
 
@@ -52,7 +57,7 @@ class Control:
     def __init__(self, settings: Settings, api: Api) -> None:
         told = settings.control
         rules = settings.capacity_rules()
-        self._api, self._settings = api, told
+        self._api, self._settings, self.liveness = api, told, Liveness()
         self._metrics = ControlMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
         by_filter = settings.order == "filter"
@@ -62,15 +67,17 @@ class Control:
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         lease = told.lease
         self._leader = Leader(
-            ApiLease(api, lease.namespace, lease.name, lease.seconds),
+            ApiLease(api, lease.namespace, lease.name, lease.seconds, min(_CALL_SECONDS, lease.renew_seconds / 5)),
             f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
             Terms(lease.seconds, lease.renew_seconds, lease.retry_seconds),
             time.monotonic,
+            moved=partial(self.liveness.beat, _LEASE),
         )
+        self._stopped = threading.Event()
         self._writers = ThreadPoolExecutor(told.writers, "writer")
         writer = PodWriter(api)
         self._waker = (
-            Waker(self._backlog, writer, self._writers.submit, self._leader.leads, note=self._metrics.wakeups.inc)
+            Waker(self._backlog, writer, self._run_soon, self._leader.leads, note=self._metrics.wakeups.inc)
             if by_filter
             else None
         )
@@ -82,12 +89,12 @@ class Control:
             writer=writer,
             listener=self,
             pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
-            run_soon=self._writers.submit,
+            run_soon=self._run_soon,
             leads=self._leader.leads,
             flight_time=self._caches.flight_time,
             waker=self._waker,
         )
-        self._recorder = Recorder(api)
+        self._recorder = Recorder(self.liveness.over(api, _RECORDER))
         self._teller = Teller(self._recorder, told.held_event_seconds)
         self._observer = Observer(
             ledger=self._ledger,
@@ -109,8 +116,10 @@ class Control:
         for warning in self._releaser.rounds.tree.warnings():
             log.warning("settings", problem=warning)
         self._metrics.observe(self._gauges)
-        self._server = Server(create_health_app(self._caches.problem, self._metrics.text, self._waits), settings.server)
-        self._stopped = threading.Event()
+        app = create_health_app(
+            live=self.liveness.problem, ready=self._caches.problem, metrics=self._metrics.text, waits=self._waits
+        )
+        self._server = Server(app, settings.server)
         self._failure: ClusterError | None = None
 
     @property
@@ -120,8 +129,7 @@ class Control:
 
     def run(self) -> None:
         """Run until `stop`. Raises ClusterError where the API server is too old."""
-        loop = threading.Thread(target=self._start, name="release", daemon=True)
-        loop.start()
+        loop = self.liveness.start(_RELEASE, self._start)
         log.info("listening", port=self.port)
         self._server.run()
         self._stopped.set()
@@ -165,23 +173,19 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        for resource in [*pod_groups_of(self._api), *volumes_of(self._api)]:
-            watch = self._watch(resource)
-            self._watches.append(watch)
+        self._watches += [self._watch(resource) for resource in optional_kinds(self._api)]
         for watch in self._watches:
-            threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
+            self.liveness.start(name_of(watch.resource), watch.run)
         self._caches.settle()
-        for name, target in (
-            ("lease", self._leader.run),
-            ("recorder", self._recorder.run),
-            ("observe", self._observe_until_stopped),
-        ):
-            threading.Thread(target=target, name=name, daemon=True).start()
+        self.liveness.start(_LEASE, self._leader.run)
+        self.liveness.start(_RECORDER, self._recorder.run)
+        self.liveness.start(_OBSERVE, self._observe_until_stopped)
         self._release_until_stopped()
 
     def _release_until_stopped(self) -> None:
         """Plan when something has changed, though not too often, and now and then in any case."""
         led = False
+        self._moved()
         while not self._stopped.is_set():
             begun = time.monotonic()
             snapshot = self._ledger.snapshot(self._caches.flight_time())
@@ -210,6 +214,7 @@ class Control:
         try:
             self._reclaimer.step(time.time())
             self._releaser.step(time.time())
+            self._moved()
         except Exception:  # whatever it is: a loop that ended here would hold every pod for ever
             self._metrics.failures.inc()
             log.exception("step failed")
@@ -218,11 +223,17 @@ class Control:
     def _rest(self) -> None:
         self._reclaimer.rest(time.time())
         self._releaser.rest(time.time())
+        self._moved()
+
+    def _moved(self) -> None:
+        """Say that the release loop moves. A step that fails says nothing: where all do, another process is to try."""
+        self.liveness.beat(_RELEASE, self._settings.plan_seconds)
 
     def _observe_until_stopped(self) -> None:
         """Look at the order now and then while we lead: reasons, events, what is measured."""
         pause = LEAST_SECONDS
         while not self._stopped.wait(pause):
+            self.liveness.beat(_OBSERVE)
             try:
                 if self._leader.leads() and self._caches.problem() is None:
                     pause = self._observer.look(time.time())
@@ -232,11 +243,27 @@ class Control:
             except Exception:  # whatever it is: what is shown must not end for good
                 self._metrics.failures.inc()
                 log.exception("look failed")
+            self.liveness.beat(_OBSERVE, pause)
 
     # -- wiring
 
     def _watch(self, resource: Resource) -> Watch:
-        return Watch(self._api, resource, self._take, restarted=self._count_restart)
+        moved = partial(self.liveness.beat, name_of(resource))
+        return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
+
+    def _run_soon(self, write: Callable[[], None]) -> None:
+        """Have it written by the pool; once we stop nothing more is begun, and who leads next takes it up."""
+        if not self._stopped.is_set():
+            self._writers.submit(self._write, write)
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write, in a thread of the pool, which keeps to itself what is raised there."""
+        try:
+            with self.liveness.during("write"):
+                write()
+        except Exception:
+            self._metrics.failures.inc()
+            log.exception("write failed")
 
     def _take(self, event: Event) -> None:
         self._backlog.apply(event, time.time())

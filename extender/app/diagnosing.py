@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from extender.adapters.kube import Refused
-from extender.adapters.scrapes import NAME_LABEL, Scrape, by_address, of_pods
+from extender.adapters.scrapes import NAME_LABEL, Scrape, by_address, of_pods, our_pods
 from extender.app.looking import Look, Reader, in_short, look
 from extender.control.findings import Called, Deadline, Facts, Lead, Told, due_now
 from extender.errors import ClusterError
@@ -53,6 +53,7 @@ class Diagnosis:
         try:
             found = self.reader.api.read(f"{_LEASES}/namespaces/{told.namespace}/leases/{told.name}")
         except Refused as refusal:
+            self.reader.note_barred(f"lease {name}", refusal)
             return None if refusal.status == 404 else in_short(refusal)
         spec = found.get("spec") or {}
         renewed = spec.get("renewTime")
@@ -64,16 +65,16 @@ class Diagnosis:
         try:
             scrapes = [by_address(self.extender)] if self.extender else self._of_pods()
         except Refused as refusal:
+            self.reader.note_barred("pods of serve", refusal)
             return f"its pods cannot be asked through the API server: {in_short(refusal)}"
         except ClusterError as error:
             return str(error)
         if not scrapes:
-            return f"there is no running pod of it labelled {NAME_LABEL}"
+            return f"there is no running pod of it in {self.reader.namespace} labelled {NAME_LABEL}"
         return _called(scrapes)
 
     def _of_pods(self) -> list[Scrape]:
-        params = [("labelSelector", NAME_LABEL)]
-        return of_pods(self.reader.api, self.reader.api.read("/api/v1/pods", params)["items"])
+        return of_pods(self.reader.api, our_pods(self.reader.api, self.reader.namespace))
 
     def _told(self) -> Told | str:
         """Return what the chart's KubeSchedulerConfiguration says, where it can be read."""
@@ -84,7 +85,8 @@ class Diagnosis:
                     return _weight(name, yaml.safe_load(it["data"][_CONFIGURATION_KEY]))
                 except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
                     return f"{name} cannot be understood: {error!r}"
-        return self.reader.unread.get("configmaps", f"no ConfigMap labelled {NAME_LABEL} has {_CONFIGURATION_KEY}")
+        missing = f"no ConfigMap in {self.reader.namespace} labelled {NAME_LABEL} has {_CONFIGURATION_KEY}"
+        return self.reader.unread.get("configmaps", missing)
 
     def _deadlines(self) -> dict[str, Deadline]:
         """Return what runs while pods are held, by the UID of what owns the pods."""

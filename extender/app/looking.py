@@ -25,8 +25,11 @@ from extender.control.view import View, view
 from extender.errors import ClusterError
 from extender.planner import Carried, Planner, Policy
 from extender.settings import Settings
+from extender.settings.sections import ControlSettings, LeaseSettings
 
 SETTINGS_KEY = "dovetail.yaml"
+_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+_BARRED = (401, 403)
 _Value = TypeVar("_Value")
 
 
@@ -36,20 +39,53 @@ class NotAllowed(ClusterError):
 
 @dataclass(slots=True)
 class Reader:
-    """Reads from one API server; what is refused is noted in `unread`, by name."""
+    """Reads from one API server; what is refused is noted in `unread`, by name.
+
+    `namespace` is that of the release: only there our ConfigMaps and pods are believed, since anybody can make some
+    with our labels in a namespace of his own. Empty: still to be found.
+    """
 
     api: Api
+    namespace: str = ""
     unread: dict[str, str] = field(default_factory=dict)
+    _unsure: str = ""
+
+    def find_release(self, otherwise: str = LeaseSettings().namespace) -> None:
+        """Find the namespace of the release if nobody has named it. Raises ClusterError where there are several.
+
+        The chart's ClusterRoleBindings say it, which only who rules the cluster can make: Leases, ConfigMaps and pods
+        with our labels anybody can who has a namespace. Without them, or the right to read them, it is `otherwise`.
+        """
+        if self.namespace:
+            return
+        try:
+            found = self.api.read(_BINDINGS, [("labelSelector", NAME_LABEL)])["items"]
+        except Refused as refusal:
+            found, self._unsure = [], in_short(refusal) if refusal.status in _BARRED else ""
+        subjects = [subject for it in found for subject in it.get("subjects") or ()]
+        names = sorted({it["namespace"] for it in subjects if it.get("kind") == "ServiceAccount"})
+        if len(names) > 1:
+            raise ClusterError(f"Dovetail is installed in {' and '.join(names)}; say which by --namespace")
+        self.namespace = names[0] if names else otherwise
+
+    def note_barred(self, name: str, refusal: Refused) -> bool:
+        """Note what the caller has no right to read; False where it was refused for another reason."""
+        barred = refusal.status in _BARRED
+        if barred:
+            self.unread[name] = in_short(refusal)
+        return barred
 
     def objects(self, name: str, path: str) -> list[dict[str, Any]]:
         """Return objects as JSON; none where they may not be read."""
         return [msgspec.json.decode(raw) for raw in self._try(name, lambda: listed(self.api, path)[0]) or ()]
 
     def configurations(self) -> list[dict[str, Any]]:
-        """Return our ConfigMaps, by namespace and name."""
-        params = [("labelSelector", NAME_LABEL)]
-        found = self._try("configmaps", lambda: self.api.read("/api/v1/configmaps", params)["items"]) or []
-        return sorted(found, key=lambda it: (it["metadata"]["namespace"], it["metadata"]["name"]))
+        """Return the release's ConfigMaps, by name."""
+        path, params = f"/api/v1/namespaces/{self.namespace}/configmaps", [("labelSelector", NAME_LABEL)]
+        found = self._try("configmaps", lambda: self.api.read(path, params)["items"]) or []
+        if not found and self._unsure:
+            self.unread["clusterrolebindings"] = f"{self._unsure}, so --namespace must say where Dovetail is"
+        return sorted(found, key=lambda it: str(it["metadata"]["name"]))
 
     def event(self, resource: Resource, *, optional: bool = False) -> Event | None:
         """Return what a list says, as the event that a watch would bring; None where it may not be read."""
@@ -105,15 +141,19 @@ def look(reader: Reader, told: Settings, told_by: str, waits: WaitsTold | None =
 
 
 def settings_of(reader: Reader, config: Path | None) -> tuple[Settings, str]:
-    """Return the settings of the file, else of the cluster's ConfigMap, else built in; and where they come from."""
+    """Return the settings of the file, else of the release's ConfigMap, else built in; and where they come from."""
     if config is not None:
-        return files.load(config), str(config)
+        told = files.load(config)
+        reader.find_release(told.control.lease.namespace)
+        return told, str(config)
+    reader.find_release()
     for it in reader.configurations():
         if SETTINGS_KEY in it.get("data", {}):
             name = f"ConfigMap {it['metadata']['namespace']}/{it['metadata']['name']}"
             return files.read(it["data"][SETTINGS_KEY], name), name
-    why = reader.unread.get("configmaps", f"there is no ConfigMap labelled {NAME_LABEL}")
-    return Settings(), f"built-in settings ({why})"
+    why = reader.unread.get("configmaps", f"there is no ConfigMap labelled {NAME_LABEL} in {reader.namespace}")
+    lease = LeaseSettings(namespace=reader.namespace)
+    return Settings(control=ControlSettings(lease=lease)), f"built-in settings ({why})"
 
 
 def in_short(refusal: Refused) -> str:

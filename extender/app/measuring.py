@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from extender.adapters.kube import Api, Refused, connect
-from extender.adapters.scrapes import CONTROL_PORT, EXTENDER_PORT, NAME_LABEL, Scrape, by_address, of_pods
-from extender.app.looking import in_short
+from extender.adapters.kube import Refused, connect
+from extender.adapters.scrapes import CONTROL_PORT, EXTENDER_PORT, NAME_LABEL, Scrape, by_address, of_pods, our_pods
+from extender.app.looking import Reader, in_short
 from extender.errors import ClusterError, DovetailError
 
 _FREED, _SECONDS = "dovetail_room_freed_total", "dovetail_loaded_seconds_total"
@@ -60,22 +60,24 @@ def by_metrics(url: str) -> Measured:
     return measured([by_address(url)])
 
 
-def by_cluster(kubeconfig: Path | None) -> Measured:
+def by_cluster(kubeconfig: Path | None, namespace: str = "") -> Measured:
     """Return what the pods of `dovetail control` say, asked through the API server. Raises ClusterError."""
-    return of_cluster(connect(kubeconfig))
+    return of_cluster(Reader(connect(kubeconfig), namespace))
 
 
-def of_cluster(api: Api) -> Measured:
+def of_cluster(reader: Reader) -> Measured:
     """Return the same of a cluster that is connected; placements are counted by `serve` too. Raises ClusterError."""
+    api = reader.api
+    reader.find_release()
     try:
-        pods = api.read("/api/v1/pods", [("labelSelector", NAME_LABEL)])["items"]
+        pods = our_pods(api, reader.namespace)
         found, serves = of_pods(api, pods, CONTROL_PORT), of_pods(api, pods, EXTENDER_PORT)
     except Refused as refusal:
         why = in_short(refusal)
         raise ClusterError(f"its pods cannot be asked through the API server: {why}; try --metrics") from None
     if not found:
         wanted = f"labelled {NAME_LABEL} with a port {CONTROL_PORT}"
-        raise ClusterError(f"no pod of dovetail control runs, {wanted}; try --metrics")
+        raise ClusterError(f"no pod of dovetail control runs in {reader.namespace}, {wanted}; try --namespace")
     return measured(found, serves)
 
 

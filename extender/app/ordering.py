@@ -1,7 +1,6 @@
 """What keeping the order takes, whoever keeps it: the planner's tuning, and what the API server lets us read for it."""
 
 import math
-import time
 
 import structlog
 
@@ -21,7 +20,8 @@ POD_GROUPS = (
     "/apis/scheduling.volcano.sh/v1beta1/podgroups",
 )
 _NOT_THERE = (403, 404)
-_LONGEST_PAUSE_SECONDS = 10.0
+_PROBE_SECONDS = 5.0
+"""So long the API server has to say whether a kind may be read."""
 
 log = structlog.get_logger()
 
@@ -60,27 +60,30 @@ def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:
     )
 
 
+def optional_kinds(api: Api) -> list[Resource]:
+    """Return the kinds beside pods, nodes and Jobs that the order is made of, as far as they are there to be read."""
+    hasty = api.apart(_PROBE_SECONDS)
+    return [*pod_groups_of(hasty), *volumes_of(hasty)]
+
+
 def pod_groups_of(api: Api) -> list[Resource]:
-    """Return the kinds of pod groups that this API server has and lets us read; asks until it says yes or no."""
+    """Return the kinds of pod groups to follow: all but those that this API server lacks or does not let us read."""
     return [pod_groups(path) for path in POD_GROUPS if _may_read(api, path, "pod groups")]
 
 
 def volumes_of(api: Api) -> list[Resource]:
-    """Return claims and volumes where both may be read, as one without the other says nothing; asks as above."""
+    """Return claims and volumes unless one of them may not be read, as one without the other says nothing."""
     found = [claims(), volumes()]
     return found if all(_may_read(api, it.path, it.name) for it in found) else []
 
 
 def _may_read(api: Api, path: str, name: str) -> bool:
-    pause = 0.5
-    while True:
-        try:
-            api.read(path, [("limit", "1")])
-            return True
-        except ClusterError as error:
-            if isinstance(error, Refused) and error.status in _NOT_THERE:
-                log.info("goes on without", what=name, path=path, status=error.status)
-                return False
-            log.warning("cannot tell whether this may be read", what=name, path=path, error=str(error))
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+    """Say whether a kind is to be followed. Where that cannot be told now it is: its watch tries for ever."""
+    try:
+        api.read(path, [("limit", "1")])
+    except ClusterError as error:
+        if isinstance(error, Refused) and error.status in _NOT_THERE:
+            log.info("goes on without", what=name, path=path, status=error.status)
+            return False
+        log.warning("cannot tell whether this may be read", what=name, path=path, error=str(error))
+    return True

@@ -10,7 +10,7 @@ from extender.adapters.kube import Refused, connect
 from extender.adapters.waits_told import WaitsTold
 from extender.app import tables
 from extender.app.diagnosing import Diagnosis
-from extender.app.looking import Look, NotAllowed, Reader, in_short, look, policy_in_force, settings_of
+from extender.app.looking import NotAllowed, Reader, in_short, look, policy_in_force, settings_of
 from extender.app.remembering import waits_of
 from extender.cluster.model import Pod
 from extender.control.cases import case_of
@@ -34,12 +34,17 @@ class Asked:
     kubeconfig: Path | None
     config: Path | None
     json: bool
+    namespace: str = ""
+    """Where Dovetail is; empty: to be found."""
     control: str = ""
     """The address of `dovetail control`; empty: through its pods."""
 
 
-def explain_pod(asked: Asked, name: str) -> str:
-    """Return why a pod waits, or where it went. Raises DovetailError where that cannot be said."""
+def explain_pod(asked: Asked, name: str) -> tuple[str, bool]:
+    """Return why a pod waits, or where it went, and whether all was read for it.
+
+    Raises DovetailError where it cannot be said.
+    """
     namespace, pod_name = _split(name)
     reader, told, by = _begin(asked)
     path = f"/api/v1/namespaces/{namespace}/pods/{pod_name}"
@@ -49,7 +54,7 @@ def explain_pod(asked: Asked, name: str) -> str:
         if refusal.status == 404:
             raise NoSuchPod(f"there is no pod {name}; accepted: NAMESPACE/NAME of one that exists") from None
         raise NotAllowed(f"pod {name} cannot be read: {in_short(refusal)}") from None
-    waits = waits_of(reader.api, asked.control) if told.locality.wait_seconds else None
+    waits = waits_of(reader, asked.control) if told.locality.wait_seconds else None
     known = waits if isinstance(waits, WaitsTold) else None
     seen = look(reader, told, by, known)
     found = seen.require(reader)
@@ -59,36 +64,31 @@ def explain_pod(asked: Asked, name: str) -> str:
     change = _changes(found, pod, told, waits if isinstance(waits, str) else "")
     policy = policy_in_force(told, known)
     answer = explain(found, pod, policy, change, _refusal(raw), waits_known=known is not None)
-    return (
-        _json({**msgspec.to_builtins(answer), **_sources(reader, seen)})
-        if asked.json
-        else "\n".join([tables.explanation(answer), *_notes(reader, seen)])
-    )
+    shown = msgspec.to_builtins(answer) if asked.json else tables.explanation(answer)
+    return _answer(reader, seen.told_by, shown), not reader.unread
 
 
-def show_queues(asked: Asked) -> str:
-    """Return where all queues stand. Raises DovetailError where that cannot be said."""
+def show_queues(asked: Asked) -> tuple[str, bool]:
+    """Return where all queues stand, and whether all was read for it. Raises DovetailError where it cannot be said."""
     reader, told, by = _begin(asked)
     seen = look(reader, told, by)
     found = queue_states(seen.require(reader))
-    if asked.json:
-        return _json({"queues": msgspec.to_builtins(found), **_sources(reader, seen)})
-    return "\n".join([tables.queues(found), *_notes(reader, seen)])
+    shown = {"queues": msgspec.to_builtins(found)} if asked.json else tables.queues(found)
+    return _answer(reader, by, shown), not reader.unread
 
 
 def examine(asked: Asked, extender: str) -> tuple[str, bool]:
-    """Return what doctor found, and whether there is a problem."""
+    """Return what doctor found, and whether all is well as far as that goes: no problem, and nothing left unread."""
     reader, told, by = _begin(asked)
     seen = look(reader, told, by)
     found = findings(Diagnosis(reader, extender).facts(seen))
-    sick = any(it.level == PROBLEM for it in found)
-    if asked.json:
-        return _json({"findings": msgspec.to_builtins(found), "settings": by}), sick
-    return f"{tables.findings(found)}\nsettings: {by}", sick
+    well = not reader.unread and all(it.level != PROBLEM for it in found)
+    shown = {"findings": msgspec.to_builtins(found)} if asked.json else tables.findings(found)
+    return _answer(reader, by, shown), well
 
 
 def _begin(asked: Asked) -> tuple[Reader, Any, str]:
-    reader = Reader(connect(asked.kubeconfig))
+    reader = Reader(connect(asked.kubeconfig), asked.namespace)
     told, by = settings_of(reader, asked.config)
     return reader, told, by
 
@@ -115,15 +115,9 @@ def _refusal(raw: dict[str, Any]) -> str:
     )
 
 
-def _sources(reader: Reader, seen: Look) -> dict[str, Any]:
-    return {"settings": seen.told_by, "unread": reader.unread}
-
-
-def _notes(reader: Reader, seen: Look) -> list[str]:
-    """Return what the answer rests on."""
-    unread = sorted(reader.unread.items())
-    return ["", f"settings: {seen.told_by}", *(f"not read: {name}, {why}" for name, why in unread)]
-
-
-def _json(document: dict[str, Any]) -> str:
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+def _answer(reader: Reader, told_by: str, answer: dict[str, Any] | str) -> str:
+    """Return an answer, for machines or for people, with what it rests on; the first line says what was not read."""
+    if isinstance(answer, dict):
+        document = {"unread": reader.unread, **answer, "settings": told_by}
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return "\n".join([*tables.incomplete(reader.unread), answer, "", f"settings: {told_by}"])

@@ -1,8 +1,8 @@
 """`dovetail serve`, wired: watches feed the ledger, the verbs answer from it."""
 
 import signal
-import threading
 import time
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from extender.adapters.routes import create_app
 from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
-from extender.app.caches import Caches, wait_for
+from extender.app.caches import Caches, name_of, wait_for
+from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import pod_groups_of, policy_of, rounds_of, volumes_of
+from extender.app.ordering import optional_kinds, policy_of, rounds_of
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -35,11 +36,11 @@ class Service:
 
     def __init__(self, settings: Settings, api: Api) -> None:
         rules = settings.capacity_rules()
-        self._api = api
+        self._api, self.liveness = api, Liveness()
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
-        self._recorder = Recorder(api)
+        self._recorder = Recorder(self.liveness.over(api, "recorder"))
         self._backlog: Backlog | None = None
         resources = [nodes(rules), pods()]
         if settings.order == "filter":
@@ -59,7 +60,8 @@ class Service:
                     metrics=self._metrics,
                     wait_seconds=settings.placement.wait_milliseconds / 1000,
                     order=self._turns(self._backlog, settings) if self._backlog is not None else None,
-                )
+                ),
+                self.liveness.problem,
             ),
             settings.server,
         )
@@ -72,8 +74,8 @@ class Service:
 
     def run(self) -> None:
         """Serve until `stop`. Raises ClusterError where the API server is too old."""
-        for name, target in (("recorder", self._recorder.run), ("start", self._start_watches)):
-            threading.Thread(target=target, name=name, daemon=True).start()
+        self.liveness.start("recorder", self._recorder.run)
+        self.liveness.start("start", self._start_watches)
         log.info("listening", address=self._address, port=self.port)
         self._server.run()
         for watch in self._watches:
@@ -97,14 +99,14 @@ class Service:
             self._server.stop()
             return
         if self._backlog is not None:
-            others = [*pod_groups_of(self._api), *volumes_of(self._api)]
-            self._watches += [self._watch(resource) for resource in others]
+            self._watches += [self._watch(resource) for resource in optional_kinds(self._api)]
         for watch in self._watches:
-            threading.Thread(target=watch.run, name=f"watch-{watch.resource.name}", daemon=True).start()
+            self.liveness.start(name_of(watch.resource), watch.run)
         self._caches.settle()
 
     def _watch(self, resource: Resource) -> Watch:
-        return Watch(self._api, resource, self._take, restarted=self._count_restart)
+        moved = partial(self.liveness.beat, name_of(resource))
+        return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
 
     def _turns(self, backlog: Backlog, settings: Settings) -> Turns:
         """Return who says whose turn it is, by the same plan as `dovetail control`."""

@@ -1,7 +1,7 @@
 """What the user's commands print: plain text of at most 100 columns, as the service's image has no library for it."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from extender.control.amounts import amount, in_words, percent, seconds
 from extender.control.explaining import (
@@ -220,6 +220,14 @@ def _term(value: float | None) -> str:
 
 def _fact(label: str, text: str) -> list[str]:
     return _wrapped(text, f"{label:{_LABEL}}", " " * _LABEL)
+
+
+def incomplete(unread: Mapping[str, str]) -> list[str]:
+    """Return the lines that come before an answer for which this could not be read, by name and reason."""
+    if not unread:
+        return []
+    reasons = (f"{name}: {why}" for name, why in sorted(unread.items()))
+    return [*_wrapped(f"INCOMPLETE, as this could not be read: {'; '.join(reasons)}", "", "  "), ""]
 
 
 def _wrapped(text: str, first: str, later: str) -> list[str]:

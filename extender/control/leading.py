@@ -37,13 +37,25 @@ class Terms:
 
 
 class Leader:
-    """Runs for the Lease until stopped. `clock` is monotonic; it goes on while the process is paused."""
+    """Runs for the Lease until stopped. `clock` is monotonic; it goes on while the process is paused.
 
-    def __init__(self, lease: Lease, identity: str, terms: Terms, clock: Callable[[], float]) -> None:
+    `moved` is called at each turn of `run`.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        identity: str,
+        terms: Terms,
+        clock: Callable[[], float],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
         self.identity = identity
+        self._moved = moved
         self._lease, self._terms, self._clock = lease, terms, clock
         self._sure_until = -1.0
         self._seen: tuple[Record | None, float] | None = None
+        self._gave_up = False
         self._stopped = threading.Event()
         self.elected = threading.Event()
 
@@ -54,6 +66,7 @@ class Leader:
     def run(self) -> None:
         """Take the Lease when it is free and renew it, until `stop`."""
         while not self._stopped.is_set():
+            self._moved()
             led = self.leads()
             try:
                 self.attempt()
@@ -64,11 +77,11 @@ class Leader:
             self._stopped.wait(self._terms.retry)
 
     def attempt(self) -> None:
-        """Try once to take or renew the Lease."""
+        """Try once to take or renew the Lease, unless it was given up meanwhile."""
         asked_at = self._clock()
         try:
             found = self._lease.read()
-            if self._may_take(found, asked_at):
+            if not self._gave_up and self._may_take(found, asked_at):
                 record = self._lease.write(self.identity, found)
                 self._seen = (record, asked_at)
                 self._sure_until = asked_at + self._terms.renew
@@ -82,6 +95,7 @@ class Leader:
 
     def give_up(self) -> None:
         """Let others lead at once, if we lead."""
+        self._gave_up = True
         led, self._sure_until = self.leads(), -1.0
         if not led:
             return

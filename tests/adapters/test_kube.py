@@ -4,12 +4,15 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import urllib3
 from kubernetes import client
+from kubernetes.config.config_exception import ConfigException
 
 from extender.adapters import watching
 from extender.adapters.kube import Api, Refused, UnsupportedVersion, connect
@@ -302,6 +305,38 @@ def test_a_mistake_of_ours_makes_it_list_again_instead_of_going_blind():
     assert causes == ["garbled"]
 
 
+def test_a_watch_says_at_each_turn_page_and_line_that_it_moves():
+    moves, told = [], []
+    api = FakeApi(Page(9, more="t"), Page(9), Stream(bookmark(10), bookmark(11)), ClusterError("unreachable"))
+    watch = Watch(api, pods(), told.append, moved=lambda: moves.append(api.asked[-1:]), clock=lambda: 5.0)
+    api.at_end = watch.stop
+    watch.run()
+    # Three turns, two pages, a list, an open stream, two lines.
+    assert len(moves) == 3 + 2 + 1 + 1 + 2
+
+
+@pytest.mark.parametrize("first", [Page(9), ClusterError("unreachable"), Refused("conversion webhook failed", 500)])
+def test_after_its_first_list_or_failure_a_watch_has_tried(first):
+    api = FakeApi(first)
+    watch = Watch(api, pods(), lambda _: None)
+    tried = []
+    api.at_end = lambda: (tried.append(watch.tried.is_set()), watch.stop())
+    watch.run()
+    assert tried == [True]
+
+
+def test_an_optional_kind_that_is_gone_was_heard_of_and_one_that_fails_was_not():
+    def heard(failure):
+        api = FakeApi(failure)
+        watch = Watch(api, replace(pods(), optional=True), lambda _: None, clock=lambda: 5.0)
+        api.at_end = watch.stop
+        watch.run()
+        return watch.heard_at
+
+    assert heard(Refused("no such kind", 404)) == 5.0
+    assert heard(Refused("conversion webhook failed", 500)) is None
+
+
 def test_every_stream_is_closed_and_the_watch_is_down_afterwards():
     played = Played(Page(9), Stream(bookmark(10)), Stream(b"rubbish\n"), Page(9), Stream(GONE))
     assert [stream.closed for stream in played.api.streams] == [True, True, True]
@@ -521,6 +556,45 @@ def test_a_server_that_hangs_is_a_cluster_error():
         api.get("/version", seconds=0.1)
 
 
+def test_a_token_that_is_being_rotated_is_a_cluster_error():
+    configuration = client.Configuration()
+    configuration.host, configuration.retries = "http://127.0.0.1:1", False
+    configuration.api_key = {"authorization": "bearer half\nwritten"}
+    with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="Invalid header value"):
+        Api(broken).get("/version")
+
+    def refresh(_configuration):
+        raise ConfigException("Token file exists but empty.")
+
+    configuration.refresh_api_key_hook = refresh
+    with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="Token file exists but empty"):
+        Api(broken).get("/version")
+
+
+def test_calls_that_must_not_wait_go_by_connections_of_their_own_and_say_who_we_are():
+    ports, agents = [], []
+    release = threading.Event()
+
+    def answer(handler):
+        ports.append(handler.client_address[1])
+        agents.append(handler.headers["User-Agent"])
+        if len(ports) == 2:
+            release.wait(20)  # a server that died behind its balancer
+        reply(200, b"{}")(handler)
+
+    with served(answer) as api:
+        api._api.user_agent = "dovetail"
+        api.read("/x")
+        apart = api.apart(0.1)
+        with pytest.raises(ClusterError, match=r"read timeout=0\.1"):
+            apart.read("/x")
+        release.set()
+        apart.read("/x")
+        api.read("/x")
+    assert len(set(ports[:3])) == 3, "neither of the first two connections is used again"
+    assert agents == ["dovetail"] * 4
+
+
 @pytest.mark.parametrize("text", [None, "", "a: [", "- a", "words", "clusters: 5", "apiVersion: v1\nkind: Config\n"])
 def test_a_kubeconfig_that_is_of_no_use_is_named(tmp_path, text):
     path = tmp_path / "config"
@@ -528,6 +602,51 @@ def test_a_kubeconfig_that_is_of_no_use_is_named(tmp_path, text):
         path.write_text(text)
     with pytest.raises(ClusterError, match=r"config is not a kubeconfig: .*; give another by --kubeconfig"):
         connect(path)
+
+
+def kubeconfig(folder, name, *, current=None, **servers):
+    """Write a file with a context, a cluster and a user of each name; the user's token is the file's name."""
+    told = {
+        "clusters": [{"name": it, "cluster": {"server": server}} for it, server in servers.items()],
+        "users": [{"name": it, "user": {"token": name}} for it in servers],
+        "contexts": [{"name": it, "context": {"cluster": it, "user": it}} for it in servers],
+        **({} if current is None else {"current-context": current}),
+    }
+    path = folder / name
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **told}))
+    return path
+
+
+def reached(*paths):
+    configuration = connect(Path(":".join(map(str, paths))))._api.configuration
+    return configuration.host, configuration.get_api_key_with_prefix("BearerToken")
+
+
+class TestSeveralKubeconfigs:
+    """As kubectl merges them: skip what is not there, and the first to name something wins."""
+
+    def test_the_current_context_is_that_of_the_first_file_that_names_one(self, tmp_path):
+        a = kubeconfig(tmp_path, "a", current="x", x="http://a")
+        b = kubeconfig(tmp_path, "b", current="y", y="http://b")
+        silent = kubeconfig(tmp_path, "silent", current="", z="http://c")
+        assert reached(a, b) == ("http://a", "Bearer a")
+        assert reached(b, a) == ("http://b", "Bearer b")
+        assert reached(silent, b, a) == ("http://b", "Bearer b")
+
+    def test_what_two_files_call_the_same_is_that_of_the_first(self, tmp_path):
+        a = kubeconfig(tmp_path, "a", x="http://a")
+        b = kubeconfig(tmp_path, "b", current="x", x="http://b")
+        assert reached(a, b) == ("http://a", "Bearer a")
+
+    def test_files_that_are_not_there_or_empty_are_skipped(self, tmp_path):
+        a = kubeconfig(tmp_path, "a", current="x", x="http://a")
+        empty = tmp_path / "empty"
+        empty.touch()
+        assert reached(tmp_path / "missing", empty, a, Path("/dev/null")) == ("http://a", "Bearer a")
+
+    def test_where_none_is_there_all_are_named(self, tmp_path):
+        with pytest.raises(ClusterError, match=f"{tmp_path}/a:{tmp_path}/b is not a kubeconfig"):
+            reached(tmp_path / "a", tmp_path / "b")
 
 
 def test_stop_ends_a_watch_that_waits_for_bytes_at_once():

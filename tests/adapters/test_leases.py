@@ -14,7 +14,11 @@ class Api:
     """An API server with one Lease that counts versions and refuses a version that is not the newest."""
 
     def __init__(self):
-        self.found, self.version = None, 0
+        self.found, self.version, self.longest = None, 0, None
+
+    def apart(self, seconds):
+        self.longest = seconds
+        return self
 
     def read(self, path):
         assert path == f"{ALL}/control"
@@ -39,8 +43,18 @@ class Api:
 
 
 @pytest.fixture
-def lease():
-    return ApiLease(Api(), "dovetail-system", "control", 15.0)
+def api():
+    return Api()
+
+
+@pytest.fixture
+def lease(api):
+    return ApiLease(api, "dovetail-system", "control", 15.0)
+
+
+@pytest.mark.usefixtures("lease")
+def test_no_call_waits_for_long(api):
+    assert api.longest == 2.0
 
 
 def test_a_lease_that_is_not_there_is_made(lease):
@@ -49,11 +63,11 @@ def test_a_lease_that_is_not_there_is_made(lease):
     assert lease.read() == Record("a", 15.0, "1", 0)
 
 
-def test_renewing_keeps_when_it_was_acquired_out_and_a_new_holder_counts(lease):
+def test_renewing_keeps_when_it_was_acquired_out_and_a_new_holder_counts(api, lease):
     first = lease.write("a", None)
     again = lease.write("a", first)
     assert again.transitions == 0
-    assert "acquireTime" not in lease.api.found["spec"]
+    assert "acquireTime" not in api.found["spec"]
     assert lease.write("b", again).transitions == 1
 
 

@@ -19,7 +19,9 @@ def test_what_is_written_is_what_is_read():
 
 
 def test_the_process_says_it_at_a_path_of_its_own():
-    client = create_health_app(lambda: None, lambda: b"", lambda: written(TOLD)).test_client()
+    client = create_health_app(
+        live=lambda: None, ready=lambda: None, metrics=lambda: b"", waits=lambda: written(TOLD)
+    ).test_client()
     reply = client.get("/locality")
     assert (reply.status_code, reply.mimetype) == (200, "application/json")
     assert read("here", reply.text) == TOLD

@@ -105,6 +105,25 @@ def test_a_lease_given_up_is_taken_at_once(server, time):
     assert (a.leads(), b.leads()) == (False, True)
 
 
+def test_an_attempt_under_way_at_the_end_takes_nothing_back(time):
+    class Slow(Server):
+        ends = False
+
+        def read(self):
+            if self.ends:
+                self.ends = False
+                a.give_up()
+            return super().read()
+
+    server = Slow()
+    a = leader(server, time, "a")
+    a.attempt()
+    server.ends = True
+    a.attempt()
+    assert server.record.holder == ""
+    assert not a.leads()
+
+
 def test_who_does_not_lead_gives_nothing_up(server, time):
     a, b = leader(server, time, "a"), leader(server, time, "b")
     a.attempt()
