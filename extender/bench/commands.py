@@ -65,7 +65,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
 @_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
-    """Measure how well pods are placed, and how fast the verbs, the planner, the simulator and a real cluster are.
+    """Measure how well pods are placed, and how fast the verbs, the planner, the simulator and a real cluster are, and the order.
 
     Without a command, all of it; what cannot run is named with its reason.
     """
@@ -73,7 +73,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
         return
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    reports = [_extender(options), _simulator(options)]
+    reports = [_extender(options), _simulator(options), _order(options)]
     if programs := _programs_if_any():
         reports.append(_cluster(options, programs))
     if options.traces or _DEFAULT_TRACES.is_dir():
@@ -122,6 +122,20 @@ def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
 
 @bench.command()
 @_form
+@click.option("--first-seed", default=0, show_default=True, type=click.IntRange(0), help="The first seed.")
+def order(first_seed: int, **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Try the order on deep and aged backlogs, in the simulator: job times, shares, room kept idle.
+
+    Fifty DAG jobs on ten slots beside DRF; an hour of one-pod jobs in three queues; random clusters with tasks that
+    are hard or impossible to place.
+    """
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    _show([_order(options, first_seed)], options)
+
+
+@bench.command()
+@_form
 @kubernetes_option
 @click.option(
     "--nodes", "sizes", multiple=True, type=click.IntRange(1, 10_000), help="Can be repeated.  [default: 1000, 5000]"
@@ -161,6 +175,15 @@ def _simulator(options: Options) -> "Report":
     with _progress("Planning", measuring.PLANS) as advance:
         timings = list(measuring.plans(size, advance))
     return measuring.report(outcome, timings, size, measuring.steps(size))
+
+
+def _order(options: Options, first_seed: int = 0) -> "Report":
+    """Run the benchmark of the order."""
+    from extender.bench import order as measuring
+
+    size = measuring.QUICK if options.quick else measuring.FULL
+    with _progress("Replaying", size.runs) as advance:
+        return measuring.measure(size, advance, first_seed)
 
 
 def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":

@@ -186,7 +186,10 @@ class Board:
         """Return the nodes that have at least what the least of these classes demands of each resource."""
         if not len(rows):
             return rows
-        has, least = np.ones(self.free.shape[1], dtype=np.bool_), self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
+        has, least = (
+            np.ones(self.free.shape[1], dtype=np.bool_),
+            self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist(),
+        )
         for resource in self.classes.asked:
             has &= self.free[resource] >= least[resource]
         return np.asarray(has.nonzero()[0])

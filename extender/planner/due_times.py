@@ -14,7 +14,7 @@ import numpy as np
 from extender.cluster.waiting import Waiting
 from extender.planner.fairness import Fairness
 from extender.planner.fifo import at_the_head
-from extender.planner.plan import Carried, DueTime, Floats, Mask
+from extender.planner.plan import Carried, DueTime, Floats
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
 

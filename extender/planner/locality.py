@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.waiting import Waiting
+from extender.planner.fairness import Fairness
 from extender.planner.nearness import Nearness
 from extender.planner.plan import Carried, LocalityWait
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
-from extender.planner.fairness import Fairness
 from extender.planner.visit import Visit
 from extender.planner.waits import Waits
 

@@ -168,7 +168,7 @@ class Reservations:
         return _Claimant(tuple(rows), tuple(tasks), gang)
 
     def _queues(self, classes: Mask) -> list[int]:
-        """Return the queues of these classes [C] that have nothing reserved, who is next first; not all of very many."""
+        """Return the queues of these classes [C] without a reservation, the next one first; not all of very many."""
         fairness = self._board.fairness
         queues = np.unique(fairness.queue[classes])
         has = {int(fairness.queue[self._row_of(name)]) for name in self.reserved}
