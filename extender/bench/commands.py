@@ -65,7 +65,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
 @_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
-    """Measure how well pods are placed, and how fast the verbs, the planner, the simulator and a real cluster are, and the order.
+    """Measure placement, the order, and how fast the verbs, the planner, the simulator and a real cluster are.
 
     Without a command, all of it; what cannot run is named with its reason.
     """

@@ -94,8 +94,8 @@ class Jobs:
     `allocated` [J, R] is what their running tasks were promised, wherever; `work` [J] the remaining work
     (policy.remaining); `queue` [J] the row of its queue; `weight` [J] its weight among the jobs of that queue;
     `queue_weight` [Q] the queue's fair share, in any unit; `groups` has weights, minimums and parents (None: the
-    weights are `queue_weight`, without minimums and parents). `path` [J] is the least seconds that it still takes, however much it is given: the longest chain
-    of its stages that have not ended (None: not known).
+    weights are `queue_weight`, without minimums and parents). `path` [J] is the least seconds that it still takes,
+    however much it is given: the longest chain of its stages that have not ended (None: not known).
     """
 
     names: Sequence[str]

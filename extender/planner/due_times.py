@@ -15,7 +15,6 @@ from extender.cluster.waiting import Waiting
 from extender.planner.fairness import Fairness
 from extender.planner.fifo import at_the_head
 from extender.planner.plan import Carried, DueTime, Floats
-from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
 
 _PATIENCE = 2.0
@@ -38,9 +37,7 @@ class DueTimes:
     next_at: float
 
 
-def due_times(
-    policy: Policy, waiting: Waiting, classes: Prepared, fairness: Fairness, carried: Carried, now: float
-) -> DueTimes:
+def due_times(policy: Policy, waiting: Waiting, fairness: Fairness, carried: Carried, now: float) -> DueTimes:
     """Return which classes are due at `now` seconds.
 
     In a FIFO queue only who is first in line: the others wait because they are not.
@@ -52,7 +49,7 @@ def due_times(
     rows = old.nonzero()[0]
     if not len(rows):
         return DueTimes(due, {}, np.inf)
-    seconds = _queue_seconds(waiting, classes, fairness)[fairness.queue[rows]]
+    seconds = _queue_seconds(waiting, fairness)[fairness.queue[rows]]
     fresh = np.maximum(waiting.since[rows], _EARLIEST) + policy.starved_after + seconds
     promised: dict[str, DueTime] = {}
     for row, at in zip(rows.tolist(), fresh.tolist(), strict=True):
@@ -66,7 +63,7 @@ def due_times(
     return DueTimes(np.where(later, np.inf, due), promised, max(next_at, now + 1.0))
 
 
-def _queue_seconds(waiting: Waiting, classes: Prepared, fairness: Fairness) -> Floats:
+def _queue_seconds(waiting: Waiting, fairness: Fairness) -> Floats:
     """Return for how long what each queue's jobs have left keeps its part of the cluster busy, times patience [Q].
 
     `Jobs.work` adds up all resources; here the one of which a job's waiting tasks take most counts (DRF).

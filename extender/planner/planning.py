@@ -69,7 +69,7 @@ def _plan(
     board = Board(policy, snapshot, waiting, carried, classes, now)
     board.most = most
     gangs, jobs = Gangs(waiting), waiting.jobs
-    times = due_times(policy, waiting, classes, board.fairness, carried, now)
+    times = due_times(policy, waiting, board.fairness, carried, now)
     board.fairness.set_due(times.due, np.array([name in carried.by_due for name in jobs.queue_names], dtype=np.bool_))
     reservations = Reservations(board, gangs, now)
     # 2. One priority after the other, the highest first.

@@ -84,9 +84,10 @@ def _divided(weight: Floats, minimum: Floats, wanted: Floats, whole: float) -> F
     order = np.argsort(levels, kind="stable")
     levels, slopes = levels[order], np.cumsum(slopes[order])
     given = asked + np.concatenate(([0.0], np.cumsum(slopes[:-1] * np.diff(levels))))
-    if not len(levels) or given[-1] <= whole:  # the rest is for those without a weight, in equal parts
-        part = np.where(growing, wanted, least)
-        return np.asarray(part + np.where(growing, 0.0, (whole - part.sum()) / max(np.count_nonzero(~growing), 1)))
+    if not len(levels) or given[-1] <= whole:  # the rest is for those without a weight, as if they had one alike
+        part, rest = np.where(growing, wanted, least), ~growing
+        part[rest] = _divided(np.ones(len(part))[rest], least[rest], wanted[rest], whole - float(part[growing].sum()))
+        return part
     place = int(np.searchsorted(given, whole, side="right")) - 1
     level = levels[place] + (whole - given[place]) / slopes[place]
     return np.asarray(np.clip(level * weight, least, wanted))
