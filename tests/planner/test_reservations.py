@@ -92,7 +92,7 @@ def test_nothing_is_reserved_for_a_queue_that_has_its_part():
 
 
 def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is_owed():
-    # Queue 0 wants all 8 cores for 10 s; its part is the half: 0.5 too much for 10 s, so 5 must be owed. It has nothing,
+    # Queue 0 wants all 8 cores for 10 s; its part is half: 0.5 too much for 10 s, so 5 must be owed. It has nothing,
     # so 0.5 a second are: after 10 s it has the reservation.
     waiting = in_queues((0, 1, 8), (1, 99, 1), has=[0, 8], running=ends(*[(0, 1)] * 8))
     waiting = replace(waiting, since=np.array([0.0, 999.0]))
