@@ -80,15 +80,15 @@ def declared(annotation: str | None, name: str = DEMAND_ANNOTATION) -> Amounts:
 
 
 def seconds(annotation: str | None, name: str = DURATION_ANNOTATION) -> float | None:
-    """Return the seconds that an annotation declares; None without annotation. Raises BadAnnotation."""
+    """Return the seconds that an annotation declares, above 0; None without annotation. Raises BadAnnotation."""
     if annotation is None:
         return None
     try:
         found = float(annotation.strip().removesuffix("s"))
     except ValueError:
         found = math.nan
-    if not 0 <= found <= _LONGEST_SECONDS:
-        raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: seconds, such as "90" or "2.5s"')
+    if not 0 < found <= _LONGEST_SECONDS:
+        raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: seconds above 0, such as "90" or "2.5s"')
     return found
 
 

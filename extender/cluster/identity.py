@@ -58,7 +58,8 @@ ANNOTATIONS = frozenset(
 class Identity:
     """`stage` is empty where only the demand tells stages apart; `group` is the pod group, if any.
 
-    `least` is how many of the group must start together by what the pod itself says, 0 where it does not.
+    `least` is how many of the group must start together by what the pod itself says, 0 where it does not. `named` is
+    the queue that it names, "" for none; `queue` is the one that it counts in.
     """
 
     job: str = ""
@@ -66,6 +67,7 @@ class Identity:
     queue: str = ""
     group: str = ""
     least: int = 0
+    named: str = ""
 
 
 NOBODY = Identity()
@@ -80,12 +82,14 @@ def identify(
     """
     group = pod_group or _first(told, _GROUPS)
     job = told.get(JOB_LABEL) or group or _first(told, _JOBS)
+    named = _first(told, _QUEUES)
     return Identity(
         job=f"{namespace}/{job}" if job else owner or uid,
         stage=_first(told, _STAGES),
-        queue=_first(told, _QUEUES) or namespace,
+        queue=named or namespace,
         group=f"{namespace}/{group}" if group else "",
         least=_count(_first(told, _LEAST)) if group else 0,
+        named=named,
     )
 
 

@@ -40,7 +40,7 @@ class Pod:
     `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
     `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs. `inputs` are the
     nodes that hold its input, `prefers` its preferred node affinity, `claims` the volume claims that it uses
-    ("namespace/name").
+    ("namespace/name"). `queue_problem` says why it counts in another queue than it names.
     """
 
     uid: str
@@ -71,13 +71,14 @@ class Pod:
     inputs: Inputs = ()
     prefers: Preferences = ()
     claims: tuple[str, ...] = ()
+    queue_problem: str | None = None
 
     @property
     def warning(self) -> str | None:
-        """What its user is told of annotations that cannot be understood; None where there are none."""
-        if self.problem is None:
-            return None
-        return f"{self.problem}; broken annotations are ignored: the pod's requests and its other annotations count"
+        """What its user is told of annotations that cannot be understood, and of its queue; None: nothing."""
+        ignored = "broken annotations are ignored: the pod's requests and its other annotations count"
+        broken = None if self.problem is None else f"{self.problem}; {ignored}"
+        return "; ".join(filter(None, (broken, self.queue_problem))) or None
 
     @property
     def held(self) -> bool:
@@ -278,6 +279,30 @@ class VolumesListed:
     volumes: Sequence[Volume]
 
 
+@dataclass(frozen=True, slots=True)
+class NamespaceSeen:
+    """A namespace is there, new or changed."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceGone:
+    """A namespace was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacesListed:
+    """These are all the namespaces there are, with their labels."""
+
+    namespaces: Mapping[str, Mapping[str, str]]
+
+
+NamespaceEvent = NamespaceSeen | NamespaceGone | NamespacesListed
+
 VolumeEvent = ClaimSeen | ClaimGone | ClaimsListed | VolumeSeen | VolumeGone | VolumesListed
 
 Event = (
@@ -293,5 +318,6 @@ Event = (
     | GroupSeen
     | GroupGone
     | GroupsListed
+    | NamespaceEvent
     | VolumeEvent
 )

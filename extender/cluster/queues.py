@@ -1,6 +1,6 @@
 """Queues: the groups that fairness is for, and the tree that they form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class Queue:
     """`weight` counts among siblings; `minimum` is the part of the cluster that it is sure of, in [0, 1].
 
-    Inside, jobs share (fair) or go in the order of their arrival (`fifo`).
+    Inside, jobs share (fair) or go in the order of their arrival (`fifo`). Who may use it: the `namespaces` of these
+    names, or those that carry all these labels; None: all.
     """
 
     name: str
@@ -16,6 +17,20 @@ class Queue:
     minimum: float = 0.0
     fifo: bool = False
     parent: str = ""
+    namespaces: Sequence[str] | Mapping[str, str] | None = None
+
+    @property
+    def asks_for_labels(self) -> bool:
+        """Whether labels of namespaces say who may use it."""
+        return isinstance(self.namespaces, Mapping)
+
+    def admits(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        """Say whether a namespace may use it; `labels` None: nobody knows them, so no label is there."""
+        if self.namespaces is None:
+            return True
+        if isinstance(self.namespaces, Mapping):
+            return self.namespaces.items() <= (labels or {}).items()
+        return namespace in self.namespaces
 
 
 def mistakes_of(queues: Sequence[Queue]) -> Iterator[str]:

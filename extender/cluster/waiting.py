@@ -125,7 +125,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """All waiting tasks by class [C], rows in the order of (queue, job, stage, demand), so that ties are the same ties.
+    """All waiting tasks by class [C], rows in the order of queues, then of the jobs' arrival: so ties are settled.
 
     `demand` [C, R] is what a task takes of its machine besides reading its input; `reading` [C] the bytes per second
     that it reads at its peak, from `inputs`; `duration` [C] its expected seconds; `count` [C] how many wait, 0 allowed;

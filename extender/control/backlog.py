@@ -5,22 +5,29 @@ server after a restart, but for learned durations and how far stages without an 
 """
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from extender.cluster.model import (
     Event,
+    NamespaceEvent,
     Node,
     NodeGone,
     NodeSeen,
     NodesListed,
+    Owner,
+    OwnerSeen,
+    OwnersListed,
     Pod,
     PodGone,
     PodSeen,
     PodsListed,
     VolumeEvent,
 )
-from extender.control.classes import Job, Key, Stage, TaskClass, key_of, name_of, stage_by_filter, stage_of
+from extender.cluster.queues import Queue
+from extender.control.classes import MOST_ENDED, Job, Key, Stage, TaskClass, key_of, name_of, stage_by_filter, stage_of
+from extender.control.tenancy import Tenancy
 from extender.control.volumes import Volumes
 from extender.control.workloads import Workloads
 from extender.control.writes import Writes
@@ -30,7 +37,7 @@ __all__ = ["Backlog", "Job", "Key", "Stage", "TaskClass", "key_of", "name_of", "
 DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or its like."""
 
-_HELD = (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED)
+_BEFORE_RELEASE = (Stage.READY, Stage.UNGATED)
 
 _ON_ITS_OWN = ("DaemonSet", "Node")
 """Owners whose pods take no turn: their nodes are settled."""
@@ -39,14 +46,16 @@ _ON_ITS_OWN = ("DaemonSet", "Node")
 class Backlog:
     """Takes events in any thread; `lock` is held by whoever reads more than one thing.
 
-    With `by_filter`, pods without a gate wait too (Stage.UNGATED). `changes` grows with what may change a plan; `left`
-    counts pods that were seen on a node and ended or were deleted.
+    The declared `queues` say whose pods they are for. With `by_filter`, pods without a gate wait too (Stage.UNGATED).
+    `changes` grows with what may change a plan; `left` counts pods that were seen on a node and ended or were deleted.
     """
 
-    def __init__(self, schedulers: Collection[str], *, by_filter: bool = False) -> None:
+    def __init__(self, schedulers: Collection[str], *, by_filter: bool = False, queues: Sequence[Queue] = ()) -> None:
         self.lock = threading.RLock()
         self.jobs: dict[tuple[str, str], Job] = {}
         self.workloads = Workloads()
+        self._owned: dict[str, Counter[Job]] = {}
+        self._tenancy = Tenancy(queues)
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self._volumes = Volumes()
@@ -82,8 +91,12 @@ class Backlog:
                     self.nodes_version += 1
                 case event if isinstance(event, VolumeEvent):
                     self._place_again(self._volumes.apply(event), now)
+                case event if isinstance(event, NamespaceEvent):
+                    changed = self._tenancy.apply(event)
+                    self._place_again([uid for uid, pod in self._known.items() if pod.namespace in changed], now)
                 case _:
                     self.workloads.apply(event)
+                    self._note_arrivals(event)
                     self.changes += 1
 
     def classes(self) -> list[TaskClass]:
@@ -141,8 +154,8 @@ class Backlog:
         """Return how many pods of a class are so far on their way, without those being released or at rest."""
         with self.lock:
             waiting = of.pods[stage]
-            if not waiting:
-                return 0
+            if not waiting or not (self.writes.claimed or self.writes.resting):
+                return len(waiting)
             return len(waiting) - self.writes.count(waiting.keys())
 
     def waiting_pods(self, of: TaskClass) -> list[Pod]:
@@ -152,12 +165,16 @@ class Backlog:
             return [pod for pod in there if not self.writes.busy(pod.uid)]
 
     def held(self, of: TaskClass) -> int:
-        """Return how many pods of a class have a node, or will as things stand."""
+        """Return how many pods of a class hold room: those on a node, and those on their way to one (`usage`)."""
         with self.lock:
-            under_way = (Stage.READY, Stage.UNGATED)
-            taken = sum(len(of.pods[stage].keys() & self.writes.claimed.keys()) for stage in under_way)
-            stuck = sum(pod.unschedulable and pod.nominated is None for pod in of.pods[Stage.PENDING].values())
-            return taken - stuck + sum(len(of.pods[stage]) for stage in _HELD)
+            pods, claimed = of.pods, self.writes.claimed
+            found = len(pods[Stage.RUNNING]) + len(pods[Stage.NOMINATED])
+            for pod in pods[Stage.PENDING].values():
+                found += not pod.unschedulable or pod.nominated is not None
+            for stage in _BEFORE_RELEASE:
+                if claimed and pods[stage]:
+                    found += len(pods[stage].keys() & claimed.keys())
+            return found
 
     def since(self, of: TaskClass) -> float:
         """Return since when a class that has pods ready has waited for one of them to go."""
@@ -185,8 +202,14 @@ class Backlog:
         return self._ran_seconds / self._timed if self._timed else DEFAULT_SECONDS
 
     def has_place(self, pod: Pod) -> bool:
-        """Say whether the pod takes part: it is held by us, or of one of our schedulers and not bound to a node."""
-        return pod.held or (pod.scheduler in self._schedulers and pod.owner_kind not in _ON_ITS_OWN)
+        """Say whether the pod takes part: it is held by us, or of one of our schedulers and not bound to a node.
+
+        So does one of another scheduler that carried our gate: we have seen that, or it bears our nomination.
+        """
+        if pod.held:
+            return True
+        ours = pod.scheduler in self._schedulers or pod.promised is not None or pod.uid in self._known
+        return ours and pod.owner_kind not in _ON_ITS_OWN
 
     # -- pods
 
@@ -208,6 +231,7 @@ class Backlog:
         if not self.has_place(pod):
             self._lose(pod.uid)
             return
+        pod = self._tenancy.settle(pod)
         if pod.claims:
             pod = self._with_volumes(pod, known)
         if known is not None and (known.gates, known.node) != (pod.gates, pod.node):
@@ -221,17 +245,26 @@ class Backlog:
                 self._finish(before[0], pod, now, learn=learn)
             self._lose(pod.uid)
             return
-        of, stage = self._class_of(pod), self._stage_of(pod)
+        of, stage = self._class_of(pod), self._stage(pod)
         of.pods[stage][pod.uid] = self._at[stage][pod.uid] = pod
         self._where[pod.uid], self._known[pod.uid] = (of, stage), pod
         if pod.claims:
             self._volumes.use(pod)
+        if before == (of, stage) and known is not None and known.owner != pod.owner:
+            self._own(pod.owner, of.job)
+            self._disown(known.owner, of.job)
         if before != (of, stage):
             self.changes += 1
-            if before is not None:
+            self._count_in(pod, of)
+            if before is not None and known is not None:
                 if self._by_filter and stage is Stage.RUNNING:
                     of.released_at = max(of.released_at, now)
-                self._remove(pod.uid, *before)
+                self._remove(known, *before)
+
+    def _stage(self, pod: Pod) -> Stage:
+        """Return where a pod is on its way; filter keeps no order of pods that other schedulers try."""
+        stage = self._stage_of(pod)
+        return Stage.PENDING if stage is Stage.UNGATED and pod.scheduler not in self._schedulers else stage
 
     def _with_volumes(self, pod: Pod, known: Pod | None) -> Pod:
         """Return a pod that says where its volumes are; from when it has a node, as they were before it had.
@@ -257,19 +290,37 @@ class Backlog:
         job = self.jobs.get((identity.queue, identity.job))
         if job is None:
             job = self.jobs[identity.queue, identity.job] = Job(identity.job, identity.queue, pod.created)
-        if pod.owner:
-            job.owners.add(pod.owner)
+        job.arrived = min(job.arrived, pod.created)
         key = key_of(pod)
         if key not in job.classes:
-            job.classes[key] = TaskClass(job, pod, name_of(pod))
+            job.classes[key] = TaskClass(job, key, pod, name_of(pod))
+        job.ended.pop(key, None)
         return job.classes[key]
 
     def _finish(self, of: TaskClass, pod: Pod, now: float, *, learn: bool) -> None:
-        of.finished += not pod.failed
-        if learn and pod.started is not None and pod.duration is None:
+        """Count an end, and learn how long such a pod runs, if it ended well."""
+        if pod.failed:
+            return
+        of.finished += 1
+        if learn and pod.started is not None:
             seconds = max(now - pod.started, 0.0)
-            of.ran_seconds, of.timed = of.ran_seconds + seconds, of.timed + 1
-            self._ran_seconds, self._timed = self._ran_seconds + seconds, self._timed + 1
+            of.learn(seconds)
+            if pod.duration is None:
+                self._ran_seconds, self._timed = self._ran_seconds + seconds, self._timed + 1
+
+    def _note_arrivals(self, event: Event) -> None:
+        """Have jobs count as arrived no later than their owners were created: their first pods may be gone."""
+        match event:
+            case OwnerSeen(owner):
+                self._note_arrival(owner)
+            case OwnersListed(owners):
+                for owner in owners:
+                    self._note_arrival(owner)
+
+    def _note_arrival(self, owner: Owner) -> None:
+        if owner.created > 0:
+            for job in self._owned.get(owner.uid, ()):
+                job.arrived = min(job.arrived, owner.created)
 
     def _lose(self, uid: str) -> None:
         known = self._known.pop(uid, None)
@@ -280,16 +331,51 @@ class Backlog:
         if where is not None:
             self.changes += 1
             self.left += where[1] is Stage.RUNNING
-            self._remove(uid, *where)
+            if known is not None:
+                self._remove(known, *where)
 
-    def _remove(self, uid: str, of: TaskClass, stage: Stage) -> None:
-        """Take a pod out of its class; a job without pods is forgotten."""
-        of.pods[stage].pop(uid, None)
-        if self._where.get(uid, (None, None))[1] is not stage:
-            self._at[stage].pop(uid, None)
+    def _count_in(self, pod: Pod, of: TaskClass) -> None:
+        """Count a pod in its class and job, and among those of its owner."""
+        of.unfinished += 1
+        of.job.unfinished += 1
+        self._own(pod.owner, of.job)
+
+    def _remove(self, pod: Pod, of: TaskClass, stage: Stage) -> None:
+        """Take a pod, as it was, out of its class; a job without pods is forgotten, and a class that ended long ago."""
+        of.pods[stage].pop(pod.uid, None)
+        if self._where.get(pod.uid, (None, None))[1] is not stage:
+            self._at[stage].pop(pod.uid, None)
         job = of.job
-        if not of.unfinished and not any(it.unfinished for it in job.classes.values()):
+        of.unfinished -= 1
+        job.unfinished -= 1
+        self._disown(pod.owner, job)
+        if not job.unfinished:
             self.jobs.pop((job.queue, job.name), None)
+        elif not of.unfinished:
+            job.ended[of.key] = None
+            if len(job.ended) > MOST_ENDED:
+                oldest = next(iter(job.ended))
+                del job.ended[oldest], job.classes[oldest]
+
+    def _own(self, owner: str, job: Job) -> None:
+        """Count a pod of an owner, if any, in a job."""
+        if not owner:
+            return
+        self._owned.setdefault(owner, Counter())[job] += 1
+        known = self.workloads.owners.get(owner)
+        if known is not None:
+            self._note_arrival(known)
+
+    def _disown(self, owner: str, job: Job) -> None:
+        """Count one less; a job without pods of an owner, and an owner without pods, are forgotten."""
+        if not owner:
+            return
+        jobs = self._owned[owner]
+        jobs[job] -= 1
+        if not jobs[job]:
+            del jobs[job]
+            if not jobs:
+                del self._owned[owner]
 
     # -- the rest
 

@@ -42,9 +42,10 @@ class JobsOf:
     def __init__(self, backlog: Backlog, tree: QueueTree) -> None:
         self._backlog, self._tree = backlog, tree
 
-    def next(self, classes: Sequence[TaskClass], layout: Layout) -> JobRows:
-        """Return the jobs of these classes. A FIFO queue is one row."""
-        jobs = sorted({(it.job.queue, it.job.name): it.job for it in classes}.items(), key=lambda pair: pair[0])
+    def next(self, classes: Sequence[TaskClass], held: Counts, layout: Layout, now: float) -> JobRows:
+        """Return the jobs of these classes, of which so many pods hold room [C]. A FIFO queue is one row."""
+        there = {(it.job.queue, it.job.name): it.job for it in classes}
+        jobs = sorted(there.items(), key=lambda pair: place_of(pair[1]))
         rows: dict[tuple[str, str], int] = {}
         names: list[str] = []
         queue_of: list[str] = []
@@ -67,24 +68,19 @@ class JobsOf:
             names=names,
             queue=queue,
             weight=np.ones(len(names)),
-            allocated=self._allocated(classes, row, demand, len(names)),
-            work=self._work(classes, row, demand, layout, len(names)),
+            allocated=_allocated(held, row, demand, len(names)),
+            work=self._work(classes, row, demand, layout, len(names), now),
             queue_names=queue_names,
             queue_weight=queue_weight,
         )
         return JobRows(found, rows, self._behind([job for _, job in jobs]))
 
-    def _allocated(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, jobs: int) -> Floats:
-        """Return what jobs hold [J, R], or will once what is released is bound."""
-        counts = np.array([self._backlog.held(it) for it in classes], dtype=np.float64)
-        held = np.zeros((jobs, demand.shape[1]))
-        np.add.at(held, row, demand * counts[:, np.newaxis])
-        return held
-
-    def _work(self, classes: Sequence[TaskClass], row: Rows, demand: Floats, layout: Layout, jobs: int) -> Floats:
+    def _work(
+        self, classes: Sequence[TaskClass], row: Rows, demand: Floats, layout: Layout, jobs: int, now: float
+    ) -> Floats:
         """Return what each job has left [J]: its pods that have not ended, and those that its owner has yet to make."""
         usual = self._backlog.usual_seconds()
-        duration = np.array([it.seconds(usual) for it in classes])
+        duration = np.array([it.seconds(usual, now) for it in classes])
         left = np.array([it.unfinished for it in classes], dtype=np.int64)
         left += self._not_made_yet(classes)
         return remaining_work(work_per_task(demand, duration, layout.total), left, row, jobs)
@@ -103,19 +99,26 @@ class JobsOf:
         return missing
 
     def _behind(self, jobs: Sequence[Job]) -> Mapping[tuple[str, str], int]:
-        """Return how many jobs of the same FIFO queue are older, by job."""
+        """Return how many jobs of the same FIFO queue are older, by job; they come in their order."""
         places: dict[tuple[str, str], int] = {(job.queue, job.name): 0 for job in jobs}
         counts: dict[str, int] = {}
-        for job in sorted(jobs, key=lambda job: (self._arrived(job), job.name)):
+        for job in jobs:
             if self._tree.is_fifo(job.queue) and any(_waits(it) for it in job.classes.values()):
                 places[job.queue, job.name] = counts.get(job.queue, 0)
                 counts[job.queue] = places[job.queue, job.name] + 1
         return places
 
-    def _arrived(self, job: Job) -> float:
-        """Return when a job came: by its owner, if that is known, as its first pods may be gone."""
-        owners = (self._backlog.workloads.owners[uid] for uid in job.owners if uid in self._backlog.workloads.owners)
-        return min([job.arrived, *(owner.created for owner in owners if owner.created > 0)])
+
+def place_of(job: Job) -> tuple[str, float, str]:
+    """Return where a job stands among all, in their order: by queue, then the oldest first."""
+    return job.queue, job.arrived, job.name
+
+
+def _allocated(held: Counts, row: Rows, demand: Floats, jobs: int) -> Floats:
+    """Return what jobs hold [J, R] (`usage`)."""
+    found = np.zeros((jobs, demand.shape[1]))
+    np.add.at(found, row, demand * held[:, np.newaxis])
+    return found
 
 
 def _waits(of: TaskClass) -> bool:

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.control.backlog import Backlog, Stage
 from extender.control.tree import QueueTree
+from extender.control.usage import held_by, share, taking_part
 from extender.control.view import View
-
-Floats = NDArray[np.float64]
 
 _HELD = (Stage.READY, Stage.GATED, Stage.NOMINATED)
 
@@ -19,7 +17,8 @@ _HELD = (Stage.READY, Stage.GATED, Stage.NOMINATED)
 class QueueState:
     """One queue; of one that has others below it, all of them together. `depth` 0 is the highest.
 
-    `minimum` is as scaled; `fair` None where it has no pods; `oldest_seconds` since its oldest held pod was created.
+    `minimum` is as scaled; `fair` None where it takes no part (`usage`); `oldest_seconds` since its oldest held pod was
+    created.
     """
 
     name: str
@@ -53,8 +52,8 @@ def queue_states(found: View) -> list[QueueState]:
     with backlog.lock:
         classes = backlog.classes()
         sums = _Sums(found, held_since(backlog))
+        active = sorted(taking_part(backlog, classes))
     names = {it.job.queue for it in classes} | tree.declared.keys()
-    active = sorted({it.job.queue for it in classes})
     fair = dict(zip(active, tree.shares(active)[2].tolist(), strict=True)) if active else {}
     return [_state_of(name, depth, tree, sums, fair) for name, depth in _in_order(names, tree)]
 
@@ -65,21 +64,19 @@ class _Sums:
     def __init__(self, found: View, oldest: Mapping[str, float]) -> None:
         layout = found.snapshot.layout
         self.oldest, self.now = oldest, found.now
-        self.total = layout.total
-        self.nothing = np.zeros(len(layout.axis))
-        self.held: dict[str, Floats] = {}
+        classes = found.backlog.classes()
+        self.layout = layout
+        self.held = held_by(found.backlog, classes, layout)
         self.counts: dict[tuple[str, Stage], int] = {}
-        for it in found.backlog.classes():
-            queue = it.job.queue
-            has = sum(len(it.pods[stage]) for stage in (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED))
-            self.held[queue] = self.held.get(queue, self.nothing) + has * layout.vector(it.like.demand)
+        for it in classes:
             for stage in Stage:
-                self.counts[queue, stage] = self.counts.get((queue, stage), 0) + len(it.pods[stage])
+                key = it.job.queue, stage
+                self.counts[key] = self.counts.get(key, 0) + len(it.pods[stage])
 
     def share(self, queues: set[str]) -> float:
         """Return the dominant share of these queues together."""
-        held = sum((self.held[name] for name in queues if name in self.held), self.nothing)
-        return float((held[self.total > 0] / self.total[self.total > 0]).max(initial=0.0))
+        nothing = np.zeros(len(self.layout.axis))
+        return share(sum((self.held[name] for name in sorted(queues & self.held.keys())), nothing), self.layout)
 
     def count(self, queues: set[str], *stages: Stage) -> int:
         return sum(self.counts.get((name, stage), 0) for name in queues for stage in stages)

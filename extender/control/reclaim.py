@@ -212,13 +212,11 @@ class Reclaimer:
     # -- what there is
 
     def _standings(self, snapshot: Snapshot) -> Standings:
-        flights = self.releaser.ledger.in_flight(self.releaser.flight_time())
         return standings_of(
             self.releaser.backlog,
             self.releaser.rounds.tree,
             snapshot.layout,
             stays=lambda pod: not self.moves.goes(pod),
-            promised=lambda pod: pod.uid in flights or pod.nominated is not None,
         )
 
     def _search(self, snapshot: Snapshot, standings: Standings) -> Search:

@@ -1,7 +1,8 @@
 """The planner's arrays of a backlog: what may be released now, whose it is, what each job has left.
 
-Rows are sorted by name, so that ties are the same ties. Arrays that follow only from which classes are open and which
-nodes there are stay the same objects from round to round: the planner knows by this what it need not prepare again.
+Rows are sorted by queue, then the oldest job, so that ties are the same ties, and go to who came first. Arrays that
+follow only from which classes are open and which nodes there are stay the same objects from round to round: the planner
+knows by this what it need not prepare again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +21,11 @@ from extender.cluster.waiting import Running, Waiting
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.classes import waits_as
 from extender.control.gangs import Gang, gangs_of, group_of
-from extender.control.job_rows import JobsOf
+from extender.control.job_rows import JobsOf, place_of
 from extender.control.nodes import Nodes
 from extender.control.places import Places, Read
 from extender.control.tree import QueueTree
+from extender.control.usage import pods_held
 from extender.planner import Plan
 
 Floats = NDArray[np.float64]
@@ -85,7 +87,6 @@ class _Open:
     nodes_version: int
     demand: Floats
     reading: Floats
-    duration: Floats
     priority: Counts | None
     barred: Mask | None
     preferred: Counts | None
@@ -150,19 +151,21 @@ class Rounds:
     def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
         with self._backlog.lock:
-            found = self._of_active_queues(self._backlog.classes())
-            ready = [(it, self._backlog.ready(it) if it.name not in without else 0) for it in found]
+            found, waiting_pods, held = self._of_active_queues(self._backlog.classes())
+            ready = [(it, 0 if it.name in without else count) for it, count in zip(found, waiting_pods, strict=True)]
             gangs = gangs_of(self._backlog, found)
             short = [it for it, count in ready if count and (gang := gangs.get(group_of(it))) and gang.missing]
             left_out = {id(it) for it in short}
             opened = sorted(
-                ((it, count) for it, count in ready if count and id(it) not in left_out), key=lambda pair: pair[0].name
+                ((it, count) for it, count in ready if count and id(it) not in left_out),
+                key=lambda pair: (*place_of(pair[0].job), pair[0].name),
             )
             rows = self._rows(opened, layout)
             classes = [it.of for it in rows]
-            jobs = self._jobs.next(found, layout)
+            jobs = self._jobs.next(found, held, layout, now)
             kept = self._kept(rows, layout)
             begun = {name for name, gang in gangs.items() if gang.begun}
+            usual = self._backlog.usual_seconds()
             since = np.array([self._since(it, begun, now) for it in classes])
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
@@ -172,7 +175,7 @@ class Rounds:
                 demand=kept.demand,
                 reading=kept.reading,
                 inputs=[None if it.read is None else it.read.blocks for it in rows],
-                duration=kept.duration,
+                duration=np.array([it.seconds(usual, now) for it in classes], dtype=np.float64),
                 since=since,
                 finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
                 jobs=jobs.jobs,
@@ -201,11 +204,16 @@ class Rounds:
         self.places.forget_but({of for of, _ in opened})
         return found
 
-    def _of_active_queues(self, classes: Sequence[TaskClass]) -> list[TaskClass]:
-        """Leave out queues of which nothing runs and nothing can be released: they take no part of anything."""
-        backlog = self._backlog
-        active = {it.job.queue for it in classes if backlog.held(it) or backlog.ready(it)}
-        return [it for it in classes if it.job.queue in active]
+    def _of_active_queues(self, classes: Sequence[TaskClass]) -> tuple[list[TaskClass], list[int], Counts]:
+        """Return the classes of queues that hold something, or have something to release; others take no part.
+
+        And how many pods of each may be released, and how many hold room.
+        """
+        ready, held = [self._backlog.ready(it) for it in classes], pods_held(self._backlog, classes)
+        counted = list(zip(classes, ready, held.tolist(), strict=True))
+        active = {it.job.queue for it, able, holding in counted if able or holding}
+        inside = [place for place, it in enumerate(classes) if it.job.queue in active]
+        return [classes[place] for place in inside], [ready[place] for place in inside], held[inside]
 
     def _since(self, of: TaskClass, begun: Collection[str], now: float) -> float:
         """Return since when a class has waited: what a gang that has begun still lacks has waited too long already."""
@@ -217,7 +225,7 @@ class Rounds:
     def _kept(self, rows: Sequence[_Row], layout: Layout) -> _Open:
         version = self._backlog.nodes_version
         if self._open is None or not self._open.suits(rows, layout, version):
-            classes, usual = [it.of for it in rows], self._backlog.usual_seconds()
+            classes = [it.of for it in rows]
             shape = (len(classes), len(layout.axis))
             priority = np.array([it.like.priority for it in classes], dtype=np.int64)
             self._open = _Open(
@@ -227,7 +235,6 @@ class Rounds:
                 nodes_version=version,
                 demand=np.array([layout.vector(it.demand) for it in rows]).reshape(shape),
                 reading=np.array([it.reading for it in rows], dtype=np.float64),
-                duration=np.array([it.seconds(usual) for it in classes]),
                 priority=priority if len(set(priority.tolist())) > 1 else None,
                 barred=self._barred(classes, layout),
                 preferred=self._preferred(classes, layout),
@@ -255,8 +262,9 @@ class Rounds:
 
     def _finished(self, of: TaskClass) -> float:
         """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""
-        if of.like.tasks is not None:
-            return min(of.finished / of.like.tasks, 1.0)
+        told = of.part_done()
+        if told is not None:
+            return told
         owner = self._backlog.workloads.owners.get(of.like.owner)
         return 1.0 - owner.left / owner.total if owner is not None and owner.total else 0.0
 
@@ -272,11 +280,12 @@ class Rounds:
         there = [
             (
                 layout.rows[name],
-                max((pod.started or now) + it.seconds(usual), now),
+                max((pod.started or now) + seconds, now),
                 layout.vector(amounts),
-                it.seconds(usual) if name == node else 0.0,  # what it only reads there is no task of that node
+                seconds if name == node else 0.0,  # what it only reads there is no task of that node
             )
             for it in self._backlog.classes()
+            for seconds in (it.seconds(usual, now),)
             for pod in it.pods[Stage.RUNNING].values()
             if (node := pod.node or "") in layout.rows
             for name, amounts in taken(pod, node, layout.rows).items()

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
 from extender.cluster.snapshot import Layout
-from extender.control.backlog import Backlog, Stage, TaskClass
+from extender.control.backlog import Backlog, Stage
 from extender.control.tree import QueueTree
+from extender.control.usage import taking_part
 from extender.policy.reclaim import below_fair_share, below_minimum_share, excess, may_lose
 from extender.policy.shares import dominant_shares
 
@@ -23,8 +24,8 @@ MINIMUM_SHARE, FAIR_SHARE = "minimum-share", "fair-share"
 class Standings:
     """Queues with pods [Q] and groups [G]: the queues themselves, then those above them.
 
-    `stays` [G, R] is what runs and was not asked to go, `promised` [G, R] what has been released, or has a node kept
-    for it, beside that. `gain` and `lose` change them in place.
+    `stays` [G, R] is what runs and was not asked to go, `promised` [G, R] what queues hold beside what runs: together
+    what they hold (`usage`) once those have gone. `gain` and `lose` change them in place.
     """
 
     layout: Layout
@@ -67,12 +68,13 @@ class Standings:
         self.stays[self.member[self.rows[queue]]] -= amount
 
 
-def standings_of(
-    backlog: Backlog, tree: QueueTree, layout: Layout, *, stays: Callable[[Pod], bool], promised: Callable[[Pod], bool]
-) -> Standings:
-    """Return who has what: of pods on nodes those that stay, of others those that have a node promised."""
+def standings_of(backlog: Backlog, tree: QueueTree, layout: Layout, *, stays: Callable[[Pod], bool]) -> Standings:
+    """Return who has what: of pods on nodes those that stay, of others those that are on their way to one."""
     classes = backlog.classes()
-    queues, _, fair = tree.shares([it.job.queue for it in classes])
+    queues = sorted({it.job.queue for it in classes})
+    active, _, shares = tree.shares(sorted(taking_part(backlog, classes)))
+    part = dict(zip(active, shares.tolist(), strict=True))
+    fair = np.array([part.get(name, 0.0) for name in queues])
     groups, member = _groups(queues, tree)
     rows = {name: row for row, name in enumerate(queues)}
     shape = (len(groups), len(layout.axis))
@@ -91,12 +93,8 @@ def standings_of(
         demand = layout.vector(it.like.demand)
         groups_of = member[rows[it.job.queue]]
         found.stays[groups_of] += demand * sum(map(stays, it.pods[Stage.RUNNING].values()))
-        found.promised[groups_of] += demand * _count(it, promised)
+        found.promised[groups_of] += demand * (backlog.held(it) - len(it.pods[Stage.RUNNING]))
     return found
-
-
-def _count(of: TaskClass, promised: Callable[[Pod], bool]) -> int:
-    return sum(promised(pod) for stage, pods in of.pods.items() if stage is not Stage.RUNNING for pod in pods.values())
 
 
 def _groups(queues: Sequence[str], tree: QueueTree) -> tuple[Sequence[str], Mask]:

@@ -1,5 +1,6 @@
 """What pods are part of: the workloads that own them, and the groups that start together."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from extender.cluster.model import (
@@ -22,7 +23,8 @@ class Workloads:
     def __init__(self) -> None:
         self.owners: dict[str, Owner] = {}
         self.groups: dict[str, Group] = {}
-        self._ended: dict[str, set[str]] = {}
+        self._ended: Counter[str] = Counter()
+        self._ended_in: dict[str, str] = {}
 
     def apply(self, event: Event) -> None:
         """Take in news of owners and groups; other news is nothing to it."""
@@ -42,22 +44,26 @@ class Workloads:
 
     def ended(self, group: str) -> int:
         """Return how many pods of a group have ended well and are still there."""
-        return len(self._ended.get(group, ()))
+        return self._ended.get(group, 0)
 
     def note_end(self, pod: Pod) -> None:
         """Count a pod of a group, once, if it has ended well."""
-        if pod.identity.group and pod.finished and not pod.failed:
-            self._ended.setdefault(pod.identity.group, set()).add(pod.uid)
+        group = pod.identity.group
+        if group and pod.finished and not pod.failed and pod.uid not in self._ended_in:
+            self._ended_in[pod.uid] = group
+            self._ended[group] += 1
 
     def forget_ends(self) -> None:
         """Count no ended pods: all that are there are about to be listed."""
         self._ended.clear()
+        self._ended_in.clear()
 
     def lose(self, uid: str) -> None:
         """Count a pod no more, which is gone."""
-        for group, ended in list(self._ended.items()):
-            ended.discard(uid)
-            if not ended:
+        group = self._ended_in.pop(uid, None)
+        if group is not None:
+            self._ended[group] -= 1
+            if not self._ended[group]:
                 del self._ended[group]
 
     def _list_groups(self, source: str, groups: Iterable[Group]) -> None:

@@ -228,7 +228,13 @@ def test_what_order_goes_by_is_read():
 
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
-    [("duration", "long", "seconds"), ("duration", "-1", "seconds"), ("tasks", "0", "200")],
+    [
+        ("duration", "long", "seconds"),
+        ("duration", "-1", "seconds"),
+        ("duration", "0", "above 0"),
+        ("duration", "nan", "above 0"),
+        ("tasks", "0", "200"),
+    ],
 )
 def test_a_broken_duration_or_count_is_a_problem_and_nothing_else(name, value, accepted):
     pod = read_pod(pod_document(annotations={KEY + name: value}))

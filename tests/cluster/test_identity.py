@@ -22,7 +22,7 @@ def test_our_labels_come_before_those_of_others():
         "spark-role": "executor",
         "kueue.x-k8s.io/queue-name": "other",
     }
-    assert identify("shop", "u1", told, owner="o") == Identity(job="shop/j", stage="map", queue="q")
+    assert identify("shop", "u1", told, owner="o") == Identity(job="shop/j", stage="map", queue="q", named="q")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,24 @@
 """What the watches say, by class and job."""
 
 import dataclasses
+import sys
 
 import pytest
 
-from extender.cluster.model import Group, GroupGone, GroupSeen, GroupsListed, PodGone, PodSeen, PodsListed
+from extender.cluster.model import (
+    Group,
+    GroupGone,
+    GroupSeen,
+    GroupsListed,
+    Owner,
+    OwnerGone,
+    OwnerSeen,
+    PodGone,
+    PodSeen,
+    PodsListed,
+)
 from extender.control.backlog import Backlog, Stage, stage_of
+from extender.control.classes import MOST_ENDED
 from tests.control.scene import pod
 
 
@@ -112,17 +125,17 @@ def test_our_own_nomination_coming_back_is_no_news_but_the_gate_going_is(backlog
 def test_how_long_tasks_run_is_learned_from_their_like_and_else_from_all(backlog):
     running = pod("a", job="j", gates=(), node="n1", started=100.0)
     see(backlog, running, pod("b", job="j"))
-    assert backlog.classes()[0].seconds(backlog.usual_seconds()) == 60.0
+    assert backlog.classes()[0].seconds(backlog.usual_seconds(), 100.0) == 60.0
     see(backlog, later(running, finished=True), now=130.0)
     see(backlog, pod("other", 200, job="k"))
     like, other = sorted(backlog.classes(), key=lambda it: it.job.name)
-    assert like.seconds(1.0) == 30.0
-    assert other.seconds(backlog.usual_seconds()) == 30.0
+    assert like.seconds(1.0, 130.0) == 30.0
+    assert other.seconds(backlog.usual_seconds(), 100.0) == 30.0
 
 
 def test_a_declared_duration_counts_before_what_was_learned(backlog):
     see(backlog, pod("a", duration=5.0))
-    assert backlog.classes()[0].seconds(60.0) == 5.0
+    assert backlog.classes()[0].seconds(60.0, 100.0) == 5.0
 
 
 def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backlog):
@@ -132,3 +145,59 @@ def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backl
     assert sorted(backlog.workloads.groups) == ["ns/b", "ns/c"]
     backlog.apply(GroupGone(Group("ns/b", 3, "y")), 0.0)
     assert sorted(backlog.workloads.groups) == ["ns/c"]
+
+
+def test_a_job_that_never_runs_dry_keeps_only_its_latest_classes(backlog):
+    see(backlog, pod("keeper", job="ci"))
+    for number in range(3 * MOST_ENDED):
+        it = pod(f"p{number}", job="ci", gates=(), node="n1", duration=90.0 + number)
+        see(backlog, it, later(it, finished=True))
+    (job,) = backlog.jobs.values()
+    assert len(job.classes) == MOST_ENDED + 1
+    assert max(of.like.duration for of in job.classes.values() if of.finished) == 90.0 + 3 * MOST_ENDED - 1
+
+
+def test_a_class_that_comes_again_knows_how_long_its_like_ran(backlog):
+    see(backlog, pod("keeper", 1, job="ci"))
+    first = pod("a", job="ci", gates=(), node="n1", started=100.0)
+    see(backlog, first)
+    see(backlog, later(first, finished=True), now=130.0)
+    see(backlog, pod("b", job="ci"))
+    assert backlog.find("uid-b")[0].seconds(60.0, 130.0) == 30.0
+
+
+def test_a_job_arrived_with_its_first_owner_though_that_is_gone(backlog):
+    see(backlog, pod("a", job="j", owner="o", created=50.0), pod("b", job="j", created=60.0))
+    backlog.apply(OwnerSeen(Owner("o", left=1, total=2, created=40.0)), 100.0)
+    backlog.apply(PodGone("uid-a"), 100.0)
+    backlog.apply(OwnerGone("o"), 100.0)
+    (job,) = backlog.jobs.values()
+    assert job.arrived == 40.0
+
+
+def test_an_owner_without_pods_is_forgotten(backlog):
+    see(backlog, pod("keeper", job="ci"))
+    for number in range(5):
+        it = pod(f"p{number}", job="ci", gates=(), node="n1", owner=f"o{number}")
+        see(backlog, it, later(it, finished=True))
+    assert backlog._owned == {}  # what no caller asks for must not be kept either
+
+
+def calls_of(action):
+    """Return how many functions are called, ours and Python's own."""
+    calls = []
+    sys.setprofile(lambda _frame, event, _of: calls.append(event) if event.endswith("call") else None)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return len(calls)
+
+
+def test_a_deleted_pod_costs_the_same_however_many_groups_there_are():
+    def cost(groups):
+        backlog = Backlog(["dovetail"])
+        see(backlog, *(pod(f"p{n}", group=f"g{n}", job=f"g{n}", gates=(), node="n", finished=True) for n in groups))
+        return calls_of(lambda: backlog.apply(PodGone("uid-p0"), 100.0))
+
+    assert cost(range(200)) == cost(range(2))
