@@ -3,8 +3,11 @@
 import pytest
 
 from extender.adapters.kube import Refused
-from extender.app.ordering import POD_GROUPS, optional_kinds, pod_groups_of, volumes_of
+from extender.app.ordering import POD_GROUPS, namespaces_of, optional_kinds, pod_groups_of, volumes_of
+from extender.settings import Settings
+from extender.settings.sections import QueueSetting
 
+NAMESPACES = "/api/v1/namespaces"
 CLAIMS, VOLUMES = "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes"
 
 
@@ -50,6 +53,15 @@ def test_pod_groups_are_read_of_the_kinds_that_are_there():
 
 def test_a_kind_that_answers_errors_is_asked_about_once_and_left_to_its_watch():
     api = Answers(refused={POD_GROUPS[0]: 404, POD_GROUPS[2]: 500, VOLUMES: 503})
-    assert [it.path for it in optional_kinds(api)] == [POD_GROUPS[1], POD_GROUPS[2], CLAIMS, VOLUMES]
+    assert [it.path for it in optional_kinds(api, Settings())] == [POD_GROUPS[1], POD_GROUPS[2], CLAIMS, VOLUMES]
     assert api.calls == [*POD_GROUPS, CLAIMS, VOLUMES]
     assert api.longest == 5
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "refused", "expected"),
+    [(None, {}, []), (("shop",), {}, []), ({"team": "x"}, {}, ["namespaces"]), ({"team": "x"}, {NAMESPACES: 403}, [])],
+)
+def test_namespaces_are_followed_where_their_labels_are_asked_for_and_may_be_read(namespaces, refused, expected):
+    settings = Settings(queues=(QueueSetting("q", namespaces=namespaces),))
+    assert names(namespaces_of(settings, Answers(refused=refused))) == expected

@@ -7,7 +7,7 @@ from extender.app.looking import Reader, look
 from extender.app.remembering import waits_of
 from extender.planner import LocalityWait
 from extender.settings import Settings
-from extender.settings.sections import LocalitySettings
+from extender.settings.sections import LocalitySettings, QueueSetting
 from tests.test_looking import HELD, items, server
 from tests.test_measuring import Server
 
@@ -75,7 +75,7 @@ def test_the_order_goes_on_from_what_control_told():
     spec = {key: it for key, it in HELD["spec"].items() if key != "volumes"} | {"schedulerName": "dovetail"}
     waits = {"metadata": {**HELD["metadata"], "labels": labels, "annotations": inputs}, "spec": spec}
     there = server(**{"/api/v1/nodes": items(*nodes), "/api/v1/pods": items(runs, waits)})
-    settings = Settings(locality=LocalitySettings(wait_seconds=(9.0,)))
+    settings = Settings(locality=LocalitySettings(wait_seconds=(9.0,)), queues=(QueueSetting("q"),))
 
     def wait(told):
         (held,) = look(Reader(there), settings, "here", told).view.plan.held.values()

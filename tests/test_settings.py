@@ -62,6 +62,7 @@ locality:
   remotePenalty: 0.1
   longTaskSeconds: 0
 queues: []
+undeclaredWeight: 1.0
 reclaim:
   fairShareSeconds: 0
   minimumShareSeconds: 0
@@ -138,7 +139,12 @@ def test_what_is_stated_is_taken(settings_file):
         ("policy: {fairness: 1}", "policy.fairness", "1", "0 to below 1"),
         ("queues: [{name: ''}]", "queues[0].name", "''", "a string that is not empty"),
         ("queues: [{name: a, policy: lifo}]", "queues[0].policy", "lifo", "fair, fifo"),
-        ("queues: 3", "queues", "3", "a list of {name: ..., weight: ..., minimumShare: ..., policy: ..., parent: ...}"),
+        (
+            "queues: 3",
+            "queues",
+            "3",
+            "a list of {name: ..., weight: ..., minimumShare: ..., policy: ..., parent: ..., namespaces: ...}",
+        ),
         ("log: {level: loud}", "log.level", "loud", "debug, info, warning, error"),
         ("log: {format: xml}", "log.format", "xml", "json, text"),
         ("1: 2", "1", "2", "apiVersion, kind"),
@@ -259,6 +265,20 @@ def test_values_that_contradict_each_other_are_named(settings_file, text, said):
 def test_queues_are_read_with_their_weights_and_parents():
     found = parse(yaml.safe_load(HEAD + "queues: [{name: a, parent: b, policy: fifo}, {name: b, minimumShare: 0.5}]"))
     assert found.declared_queues() == (Queue("a", fifo=True, parent="b"), Queue("b", minimum=0.5))
+
+
+def test_namespaces_that_may_use_a_queue_are_names_or_labels():
+    text = "queues: [{name: a, namespaces: [x, y]}, {name: b, namespaces: {team: sales}}, {name: c, namespaces: []}]"
+    found = parse(yaml.safe_load(HEAD + text)).declared_queues()
+    assert [it.namespaces for it in found] == [("x", "y"), {"team": "sales"}, ()]
+
+
+def test_other_namespaces_of_a_queue_are_refused_with_what_is_accepted(settings_file):
+    accepted = "a list of names of namespaces, or a mapping of labels that they carry to strings"
+    for wrong in ("{team: 1}", "research", "[1]", "['']"):
+        (mistake,) = mistakes(settings_file, HEAD + f"queues: [{{name: a, namespaces: {wrong}}}]")
+        assert mistake.startswith("queues[0].namespaces: ")
+        assert mistake.endswith(f"accepted: {accepted}")
 
 
 def test_a_queue_needs_a_name(settings_file):

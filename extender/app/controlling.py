@@ -26,10 +26,9 @@ from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import optional_kinds, policy_of, rounds_of, waits_of
+from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of, waits_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
-from extender.control.backlog import Backlog
 from extender.control.leading import Leader, Terms
 from extender.control.moves import Moves
 from extender.control.observing import LEAST_SECONDS, Observer
@@ -57,11 +56,11 @@ class Control:
     def __init__(self, settings: Settings, api: Api) -> None:
         told = settings.control
         rules = settings.capacity_rules()
-        self._api, self._settings, self.liveness = api, told, Liveness()
+        self._api, self._all_settings, self._settings, self.liveness = api, settings, told, Liveness()
         self._metrics = ControlMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
         by_filter = settings.order == "filter"
-        self._backlog = Backlog(told.schedulers, by_filter=by_filter)
+        self._backlog = backlog_of(settings, by_filter=by_filter)
         self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
         self._watches = [self._watch(resource) for resource in self._resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -173,7 +172,7 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        self._watches += [self._watch(resource) for resource in optional_kinds(self._api)]
+        self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._all_settings)]
         for watch in self._watches:
             self.liveness.start(name_of(watch.resource), watch.run)
         self._caches.settle()

@@ -13,14 +13,14 @@ import msgspec
 
 from extender import settings as files
 from extender.adapters.kube import Api, Refused
+from extender.adapters.namespaces import namespaces
 from extender.adapters.scrapes import NAME_LABEL
 from extender.adapters.volumes import claims, volumes
 from extender.adapters.waits_told import WaitsTold
 from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups, pods
-from extender.app.ordering import POD_GROUPS, policy_of, rounds_of
+from extender.app.ordering import POD_GROUPS, backlog_of, policy_of, rounds_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
 from extender.cluster.state import Ledger
-from extender.control.backlog import Backlog
 from extender.control.view import View, view
 from extender.errors import ClusterError
 from extender.planner import Carried, Planner, Policy
@@ -129,6 +129,8 @@ def look(reader: Reader, told: Settings, told_by: str, waits: WaitsTold | None =
     seen_pods = reader.event(pods())
     groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
     others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]
+    if any(queue.asks_for_labels for queue in told.declared_queues()):
+        others.append(reader.event(namespaces()))
     return Look(
         settings=told,
         told_by=told_by,
@@ -169,7 +171,7 @@ def policy_in_force(told: Settings, waits: WaitsTold | None) -> Policy:
 
 def _view(told: Settings, events: Sequence[Event | None], now: float, waits: WaitsTold | None) -> View:
     ledger = Ledger(in_flight_seconds=told.control.assume_seconds)
-    backlog = Backlog(told.control.schedulers)
+    backlog = backlog_of(told)
     for event in events:
         if event is not None:
             backlog.apply(event, now)

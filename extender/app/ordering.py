@@ -5,6 +5,7 @@ import math
 import structlog
 
 from extender.adapters.kube import Api, Refused
+from extender.adapters.namespaces import namespaces
 from extender.adapters.volumes import claims, volumes
 from extender.adapters.watching import Resource, pod_groups
 from extender.control.backlog import Backlog
@@ -57,13 +58,19 @@ def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:
         starved_after=settings.policy.starved_after_seconds,
         levels=settings.locality.levels,
         long_tasks=settings.locality.long_task_seconds > 0,
+        undeclared_weight=settings.undeclared_weight,
     )
 
 
-def optional_kinds(api: Api) -> list[Resource]:
+def backlog_of(settings: Settings, *, by_filter: bool = False) -> Backlog:
+    """Return an empty backlog for the schedulers and queues that settings state."""
+    return Backlog(settings.control.schedulers, by_filter=by_filter, queues=settings.declared_queues())
+
+
+def optional_kinds(api: Api, settings: Settings) -> list[Resource]:
     """Return the kinds beside pods, nodes and Jobs that the order is made of, as far as they are there to be read."""
     hasty = api.apart(_PROBE_SECONDS)
-    return [*pod_groups_of(hasty), *volumes_of(hasty)]
+    return [*pod_groups_of(hasty), *volumes_of(hasty), *namespaces_of(settings, hasty)]
 
 
 def pod_groups_of(api: Api) -> list[Resource]:
@@ -75,6 +82,13 @@ def volumes_of(api: Api) -> list[Resource]:
     """Return claims and volumes unless one of them may not be read, as one without the other says nothing."""
     found = [claims(), volumes()]
     return found if all(_may_read(api, it.path, it.name) for it in found) else []
+
+
+def namespaces_of(settings: Settings, api: Api) -> list[Resource]:
+    """Return namespaces where labels of theirs say who may use a queue; asks as above. Unread, nobody has a label."""
+    wanted = any(queue.asks_for_labels for queue in settings.declared_queues())
+    found = namespaces()
+    return [found] if wanted and _may_read(api, found.path, found.name) else []
 
 
 def _may_read(api: Api, path: str, name: str) -> bool:

@@ -18,7 +18,7 @@ from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import optional_kinds, policy_of, rounds_of
+from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of
 from extender.cluster.model import Event, NodeSeen, NodesListed
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
@@ -36,7 +36,7 @@ class Service:
 
     def __init__(self, settings: Settings, api: Api) -> None:
         rules = settings.capacity_rules()
-        self._api, self.liveness = api, Liveness()
+        self._api, self._settings, self.liveness = api, settings, Liveness()
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
@@ -44,7 +44,7 @@ class Service:
         self._backlog: Backlog | None = None
         resources = [nodes(rules), pods()]
         if settings.order == "filter":
-            self._backlog = Backlog(settings.control.schedulers, by_filter=True)
+            self._backlog = backlog_of(settings, by_filter=True)
             resources.append(jobs())
         self._watches = [self._watch(resource) for resource in resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -99,7 +99,7 @@ class Service:
             self._server.stop()
             return
         if self._backlog is not None:
-            self._watches += [self._watch(resource) for resource in optional_kinds(self._api)]
+            self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._settings)]
         for watch in self._watches:
             self.liveness.start(name_of(watch.resource), watch.run)
         self._caches.settle()

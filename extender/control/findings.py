@@ -4,6 +4,7 @@ Each check returns one finding or several: fine, a warning, or a problem, and wh
 warning that says how to find out, never taken for fine.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +12,7 @@ from typing import Literal
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.control.amounts import percent, seconds
+from extender.control.backlog import Stage
 from extender.control.reasons import PACE
 from extender.control.view import View
 
@@ -258,6 +260,22 @@ def minimums(facts: Facts) -> Iterator[Finding]:
         yield Finding("minimum shares", OK, "minimum shares add up to at most the cluster")
 
 
+def queue_names(facts: Facts) -> Iterator[Finding]:
+    """Say which namespaces' pods name a queue that they cannot use."""
+    if facts.view is None:
+        return
+    there = (pod for stage in Stage for pod in facts.view.backlog.at(stage) if pod.queue_problem)
+    refused = Counter((pod.namespace, pod.queue_problem) for pod in there)
+    for (namespace, problem), count in sorted(refused.items())[:_MOST_SHOWN]:
+        text = f"{_count(count, 'pod')} of namespace {namespace}: {problem}"
+        advice = "correct dovetail.dev/queue, or declare the queue, or add the namespace to queues[].namespaces"
+        yield Finding("queue names", WARNING, text, advice)
+    if len(refused) > _MOST_SHOWN:
+        yield Finding("queue names", WARNING, f"the same goes for {len(refused) - _MOST_SHOWN} more", "see above")
+    if not refused:
+        yield Finding("queue names", OK, "every pod counts in the queue that it names")
+
+
 def capacities(facts: Facts) -> Iterator[Finding]:
     """Say which nodes declare neither disk nor network."""
     if "nodes" in facts.unread:
@@ -298,6 +316,7 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     strangers,
     deadlines,
     minimums,
+    queue_names,
     capacities,
     annotations,
 )

@@ -136,9 +136,13 @@ class Rounds:
         starved_after: float,
         levels: Sequence[str] = (),
         long_tasks: bool = False,
+        undeclared_weight: float = 1.0,
     ) -> None:
-        """Take which labels of nodes make levels of locality, and whether the planner asks where long tasks run."""
-        self.tree = QueueTree(queues)
+        """Take which labels of nodes make levels of locality, and whether the planner asks where long tasks run.
+
+        `undeclared_weight` is that of all queues together that nobody declared.
+        """
+        self.tree = QueueTree(queues, undeclared_weight)
         self.nodes = Nodes(backlog)
         self._jobs = JobsOf(backlog, self.tree)
         self.places = Places(backlog, self.nodes, levels)

@@ -11,16 +11,21 @@ from extender.policy.shares import queue_shares, scaled_minimums
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
+UNDECLARED = "(undeclared)"
+"""What stands above all queues that nobody declared: no label can name it."""
+
 
 class QueueTree:
-    """Who is above whom. A queue that nobody declared has weight 1 and stands beside the highest ones.
+    """Who is above whom. The queues that nobody declared stand together beside the highest ones, as one of them.
 
     Pods may name a queue that has others below it: they are one more queue below it then, of weight 1.
     """
 
-    def __init__(self, queues: Sequence[Queue]) -> None:
+    def __init__(self, queues: Sequence[Queue], undeclared_weight: float = 1.0) -> None:
+        """Take the declared queues, and the weight of all others together; each of those has the same part of it."""
         self.declared = {queue.name: queue for queue in queues}
-        self._parents = {queue.parent for queue in queues if queue.parent}
+        self._undeclared_weight = undeclared_weight
+        self._parents = {UNDECLARED, *(queue.parent for queue in queues if queue.parent)}
         minimum = np.array([queue.minimum for queue in queues])
         row = {queue.name: index for index, queue in enumerate(queues)}
         parent = np.array([row.get(queue.parent, -1) for queue in queues], dtype=np.intp)
@@ -71,7 +76,7 @@ class QueueTree:
         names = [*active, *sorted(self._above(active) - set(active))]
         inner = [name in self._parents for name in names]
         places = {name: place for place, name in enumerate(names)}
-        weight = [self.declared[name].weight if name in self.declared else 1.0 for name in names]
+        weight = [self._weight(name) for name in names]
         minimum = [self.minimum(name) for name in names]
         parent = [places.get(self._parent(name), -1) for name in names]
         works = [name in set(active) and not above for name, above in zip(names, inner, strict=True)]
@@ -88,8 +93,15 @@ class QueueTree:
         )
         return np.array([found[own.get(place, place)] for place in range(len(active))])
 
+    def _weight(self, name: str) -> float:
+        if name == UNDECLARED:
+            return self._undeclared_weight
+        return self.declared[name].weight if name in self.declared else 1.0
+
     def _parent(self, name: str) -> str:
-        return self.declared[name].parent if name in self.declared else ""
+        if name in self.declared:
+            return self.declared[name].parent
+        return "" if name == UNDECLARED else UNDECLARED
 
     def _above(self, names: Sequence[str]) -> set[str]:
         found: set[str] = set()

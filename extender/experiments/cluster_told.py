@@ -14,12 +14,12 @@ import numpy as np
 
 from extender.adapters.kinds import node_from, pod_from
 from extender.adapters.objects import NodeObject, PodObject
-from extender.app.ordering import policy_of, rounds_of
+from extender.app.ordering import backlog_of, policy_of, rounds_of
 from extender.cluster.model import Event, NodesListed, Pod, PodSeen
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import Ledger
 from extender.cluster.waiting import Waiting
-from extender.control.backlog import Backlog, TaskClass
+from extender.control.backlog import TaskClass
 from extender.control.rounds import pods_of
 from extender.experiments.cluster_course import source_of
 from extender.experiments.cluster_pods import DOVETAIL, Pods, node_manifests, node_names
@@ -39,7 +39,7 @@ class AsTold:
         self._machines = machines
         self._planner = Planner(policy_of(settings))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
-        self._backlog = Backlog(settings.control.schedulers)
+        self._backlog = backlog_of(settings)
         self._rounds = rounds_of(settings, self._backlog)
         self._made: set[int] = set()
         self._running: dict[int, Pod] = {}

@@ -11,7 +11,7 @@ import yaml
 from extender.cluster.queues import mistakes_of
 from extender.cluster.resources import IO_DIMENSIONS, io_amounts
 from extender.errors import BadQuantity
-from extender.settings.sections import Rates, Settings
+from extender.settings.sections import Namespaces, Rates, Settings
 
 _ACCEPTED = "accepted: "
 
@@ -74,6 +74,8 @@ def _accepted(of: object) -> str:
     """Return what a setting accepts, for those with words or bounds; empty for the others."""
     if of == dict[str, str]:
         return "accepted: a mapping of labels to strings (quote numbers, true and false)"
+    if of == Namespaces:
+        return "accepted: a list of names of namespaces, or a mapping of labels that they carry to strings"
     if (section := _items(of)) is not None:
         keys = ", ".join(f"{field.encode_name}: ..." for field in msgspec.structs.fields(section))
         return f"accepted: a list of {{{keys}}}"

@@ -12,6 +12,7 @@ API_VERSION = "dovetail.dev/v1alpha1"
 KIND = "DovetailConfiguration"
 
 Rates = dict[str, str | int | float]
+Namespaces = tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] | dict[str, str] | None
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
@@ -106,13 +107,17 @@ class LocalitySettings(_Section, frozen=True):
 
 
 class QueueSetting(_Section, frozen=True):
-    """One queue: its weight among its siblings, the part of the cluster it is sure of, and who goes first inside."""
+    """One queue: its weight among its siblings, the part of the cluster it is sure of, and who goes first inside.
+
+    `namespaces` says who may use it, by their names or by labels that they carry; None: all.
+    """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
     minimum_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     policy: Literal["fair", "fifo"] = "fair"
     parent: str = ""
+    namespaces: Namespaces = None
 
 
 class ReclaimSettings(_Section, frozen=True):
@@ -143,6 +148,7 @@ class Settings(_Section, frozen=True):
     policy: PolicySettings = PolicySettings()
     locality: LocalitySettings = LocalitySettings()
     queues: tuple[QueueSetting, ...] = ()
+    undeclared_weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
     reclaim: ReclaimSettings = ReclaimSettings()
     log: LogSettings = LogSettings()
 
@@ -152,4 +158,7 @@ class Settings(_Section, frozen=True):
 
     def declared_queues(self) -> tuple[Queue, ...]:
         """Return the queues that settings declare."""
-        return tuple(Queue(it.name, it.weight, it.minimum_share, it.policy == "fifo", it.parent) for it in self.queues)
+        return tuple(
+            Queue(it.name, it.weight, it.minimum_share, it.policy == "fifo", it.parent, it.namespaces)
+            for it in self.queues
+        )

@@ -157,6 +157,25 @@ def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
     assert rules == [*without, EVICT]
 
 
+@pytest.mark.parametrize(
+    ("namespaces", "more"),
+    [
+        (None, []),
+        (["lab-a"], []),
+        ({"team": "lab"}, [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}]),
+    ],
+)
+def test_namespaces_are_read_only_where_their_labels_say_who_may_use_a_queue(helm, objects, mode, namespaces, more):
+    values = with_values(mode, config__queues=[{"name": "lab", "namespaces": namespaces}])
+    made = render(helm, values)
+    rules, without = (only(it, "ClusterRole", "dovetail-control")["rules"] for it in (made, objects))
+    assert rules == without + more
+
+    values["config"]["order"] = "filter"
+    (by_filter,) = (only(render(helm, values), "ClusterRole", "dovetail-extender")["rules"],)
+    assert by_filter[-len(ORDER_RULES) - len(more) :] == ORDER_RULES + more
+
+
 def test_control_may_use_the_lease_that_its_settings_name_and_no_other(helm):
     objects = render(helm, with_values("scheduler", config__control__lease__name="turns"))
     create, use = only(objects, "Role", "dovetail-control-lease")["rules"]

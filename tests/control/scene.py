@@ -46,7 +46,7 @@ class Scene:
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.by_filter = by_filter
-        self.backlog = Backlog([OURS], by_filter=by_filter)
+        self.backlog = Backlog([OURS], by_filter=by_filter, queues=queues)
         self.pods = {}
         self.queues, self.pace, self.policy, self.level_labels = queues, pace or Pace(), policy or Policy(), levels
         self.apply(NodesListed(list(nodes)))
@@ -80,7 +80,8 @@ class Scene:
     def restart(self):
         """Lose all that a process keeps, and list everything again."""
         nodes = list(self.backlog.nodes.values())
-        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS], by_filter=self.by_filter)
+        self.ledger = Ledger(in_flight_seconds=15.0)
+        self.backlog = Backlog([OURS], by_filter=self.by_filter, queues=self.queues)
         self.apply(NodesListed(nodes))
         for known in self.pods.values():
             self.apply(PodSeen(known))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.cluster.identity import Identity
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.queues import Queue
 from extender.control import findings as module
@@ -46,8 +47,8 @@ def test_where_nothing_is_wrong_every_check_says_so():
     levels = {it.check: it.level for it in findings(facts_of(scene_of()))}
     assert set(levels.values()) == {"ok"}
     assert set(levels) == {
-        "leader", "extender", "sample", "weight", "gates", "schedulers", "deadlines", "minimum shares", "capacities",
-        "annotations",
+        "leader", "extender", "sample", "weight", "gates", "schedulers", "deadlines", "minimum shares", "queue names",
+        "capacities", "annotations",
     }  # fmt: skip
 
 
@@ -215,6 +216,13 @@ def test_minimum_shares_that_exceed_the_cluster_are_a_warning():
         ("warning", "minimum shares exceed what is above them and were scaled down: a 50.0 %, b 50.0 %")
     ]
     assert found("minimum shares")[0][0] == "ok"
+
+
+def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():
+    named = [replace(pod(f"p{n}"), identity=Identity(f"p{n}", queue="made-up", named="made-up")) for n in range(3)]
+    assert found("queue names", scene_of(*named)) == [
+        ("warning", "3 pods of namespace default: there is no queue made-up; it counts in default")
+    ]
 
 
 def test_nodes_without_disk_and_network_are_a_warning():

@@ -56,7 +56,23 @@ def test_what_is_above_a_queue():
     tree = QueueTree([Queue("top"), Queue("middle", parent="top"), Queue("leaf", parent="middle")])
     assert tree.chain("leaf") == ["middle", "top"]
     assert tree.chain("middle") == ["middle", "top"], "its own pods are a queue below it"
-    assert tree.chain("nobody's") == []
+    assert tree.chain("nobody's") == ["(undeclared)"], "beside the highest ones, all of them as one"
+
+
+@pytest.mark.parametrize(("weight", "share"), [(1.0, 0.25), (2.0, 0.4)])
+def test_queues_that_nobody_declared_weigh_together_what_settings_say(weight, share):
+    """Weights 2 and 1, and the others' 1 or 2: a quarter or two fifths for all 100 of them."""
+    active, _, shares = QueueTree([Queue("research", 2), Queue("sales", 1)], weight).shares(
+        ["research", "sales", *(f"n{number}" for number in range(100))]
+    )
+    found = dict(zip(active, shares.tolist(), strict=True))
+    assert found["sales"] == pytest.approx((1 - share) / 3)
+    assert found["n7"] == pytest.approx(share / 100)
+
+
+def test_where_no_queue_is_declared_namespaces_are_equal():
+    assert shares([], "web", "shop") == {"shop": 0.5, "web": 0.5}
+    assert shares([Queue("idle", 9)], "web", "shop") == {"shop": 0.5, "web": 0.5}
 
 
 def test_the_example_of_the_documentation():

@@ -226,7 +226,8 @@ def test_order_does_not_keep_a_pod_from_preempting(control_plane, client):
 
 def test_held_pods_and_others_share_one_plan(control_plane, client, tell):
     # 6 cores for two queues of weight 1: one is held by our gate, one is not.
-    with ordered(control_plane, policy={"fairness": 0.9}):
+    queues = [{"name": "held"}, {"name": "free"}]
+    with ordered(control_plane, queues=queues, policy={"fairness": 0.9}):
         control_plane.kill("second-scheduler")
         workload.create_nodes(client, [builders.node("node", cpu=6, memory="32Gi")])
         asking = [pod(f"held-{n}", queue="held", job="held", held=True) for n in range(6)]

@@ -13,7 +13,11 @@ from tests.integration.dovetail import control_on, dovetail_on
 
 HOLD = "dovetail.dev/hold"
 RECLAIM = {"minimumShareSeconds": 2, "evictionsPerMinute": 600}
-SETTINGS = {"queues": [{"name": "b", "minimumShare": 0.25}], "reclaim": RECLAIM, "control": {"planSeconds": 0.5}}
+SETTINGS = {
+    "queues": [{"name": "a"}, {"name": "b", "minimumShare": 0.25}],
+    "reclaim": RECLAIM,
+    "control": {"planSeconds": 0.5},
+}
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 

@@ -94,7 +94,8 @@ def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client):
 
 
 def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_while(control_plane, client):
-    with dovetail_on(control_plane), control_on(control_plane, control={"scaleUpAfterSeconds": 1}):
+    queues = [{"name": name} for name in ("other", "mine", "l")]
+    with dovetail_on(control_plane), control_on(control_plane, control={"scaleUpAfterSeconds": 1}, queues=queues):
         workload.create_nodes(client, equal_nodes(builders, 1))
         workload.create_pods(client, [held("runs", cpu=12, queue="other")])
         bound(client, 1)

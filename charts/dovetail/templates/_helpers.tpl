@@ -133,6 +133,15 @@ profiles:
 {{- end }}
 {{- end }}
 
+{{- /* Whether labels of namespaces say who may use a queue: "true" or nothing. */}}
+{{- define "dovetail.readsNamespaces" -}}
+{{- $selectors := false }}
+{{- range .Values.config.queues }}
+{{- if kindIs "map" .namespaces }}{{ $selectors = true }}{{ end }}
+{{- end }}
+{{- if $selectors }}true{{ end }}
+{{- end }}
+
 {{- define "dovetail.hasMutatingAdmissionPolicies" -}}
 {{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
 {{- end }}
