@@ -127,8 +127,11 @@ def queues(kubeconfig: Path | None, namespace: str, config: Path | None, as_json
 
 @cli.command()
 @click.option("--extender", default="", metavar="URL", help="Address of `dovetail serve`. Default: through its pods.")
+@click.option("--control", default="", metavar="URL", help="Address of `dovetail control`. Default: through its pods.")
 @_asking
-def doctor(kubeconfig: Path | None, namespace: str, config: Path | None, as_json: bool, extender: str) -> None:
+def doctor(
+    kubeconfig: Path | None, namespace: str, config: Path | None, as_json: bool, extender: str, control: str
+) -> None:
     """Say what is wrong with an installation, and what to do.
 
     Works with whatever rights you have; the first line says what may not be read. Exits with 1 where there is a
@@ -136,7 +139,7 @@ def doctor(kubeconfig: Path | None, namespace: str, config: Path | None, as_json
     """
     from extender.app import seeing
 
-    text, well = seeing.examine(seeing.Asked(kubeconfig, config, as_json, namespace), extender)
+    text, well = seeing.examine(seeing.Asked(kubeconfig, config, as_json, namespace, control), extender)
     click.echo(text)
     sys.exit(0 if well else 1)
 

@@ -19,7 +19,7 @@ class ControlGauges:
     """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait.
 
     `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
-    for locality are in seconds, by level.
+    for locality are in seconds, by level; `passed_over` are seconds, by queue.
     """
 
     leads: bool
@@ -35,6 +35,7 @@ class ControlGauges:
     job_tasks: float | None = None
     replicas: float | None = None
     waits: Mapping[str, float] = field(default_factory=dict)
+    passed_over: Mapping[str, float] = field(default_factory=dict)
 
 
 class ControlMetrics:
@@ -120,6 +121,12 @@ class _State(Collector):
         )
         yield labelled(
             "dovetail_oldest_wait_seconds", "Time since a queue's oldest held pod was created.", "queue", now.oldest
+        )
+        yield labelled(
+            "dovetail_queue_passed_over_seconds",
+            "For how long a queue has waited below its share while room that it could have used went to others.",
+            "queue",
+            now.passed_over,
         )
         yield from _load(now)
 

@@ -1,4 +1,7 @@
-"""The waits for locality as `dovetail control` tells them to who asks, and as they are read from what it says."""
+"""What only the `dovetail control` that acts knows: how long jobs wait for locality, which queues are passed over.
+
+As it tells them to who asks, and as they are read from what it says.
+"""
 
 import math
 from collections.abc import Mapping
@@ -16,13 +19,15 @@ PATH = "locality"
 class WaitsTold:
     """Waits as a plan left them `age_seconds` ago; `leads` says whether it is of the replica that acts.
 
-    `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`.
+    `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`. `passed_over` says for how
+    many seconds queues below their share have been passed over.
     """
 
     leads: bool
     in_force: tuple[float, ...] = ()
     jobs: Mapping[str, LocalityWait] = field(default_factory=dict)
     age_seconds: float = 0.0
+    passed_over: Mapping[str, float] = field(default_factory=dict)
 
 
 class _Job(msgspec.Struct):
@@ -38,6 +43,7 @@ class _Told(msgspec.Struct):
     in_force: tuple[float, ...]
     jobs: dict[str, _Job]
     age_seconds: float
+    passed_over: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 def written(told: WaitsTold) -> bytes:
@@ -55,4 +61,4 @@ def read(source: str, text: str) -> WaitsTold:
         name: LocalityWait(it.level, it.seconds, math.inf if it.counts is None else it.counts)
         for name, it in told.jobs.items()
     }
-    return WaitsTold(told.leads, told.in_force, jobs, told.age_seconds)
+    return WaitsTold(told.leads, told.in_force, jobs, told.age_seconds, told.passed_over)

@@ -276,10 +276,11 @@ class Control:
         self._releaser.planner.policy = policy
 
     def _waits(self) -> bytes:
-        """Return how long jobs have waited for locality by the last plan, as JSON for who explains a pod."""
+        """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
         carried = self._releaser.planner.carried
         age = max(time.time() - carried.planned_at, 0.0)
-        return written(WaitsTold(self._leader.leads(), self._observer.waits.in_force, carried.locality, age))
+        passed = self._releaser.passed_over.seconds()
+        return written(WaitsTold(self._leader.leads(), self._observer.waits.in_force, carried.locality, age, passed))
 
     def _gauges(self) -> ControlGauges:
         seen, load, leads = self._observer.seen, self._observer.load, self._leader.leads()
@@ -297,6 +298,7 @@ class Control:
             job_tasks=load.typical.tasks if load.typical else None,
             replicas=load.typical.replicas if load.typical else None,
             waits=self._observer.waits_by_level() if leads else {},
+            passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self._releaser.passed_over.seconds()),
         )
 
 

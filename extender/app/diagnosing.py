@@ -12,6 +12,7 @@ import yaml
 from extender.adapters.kube import Refused
 from extender.adapters.scrapes import NAME_LABEL, Scrape, by_address, of_pods, our_pods
 from extender.app.looking import Look, Reader, in_short, look
+from extender.app.remembering import waits_of
 from extender.control.findings import Called, Deadline, Facts, Lead, Told, due_now
 from extender.errors import ClusterError
 
@@ -21,10 +22,11 @@ _LEASES = "/apis/coordination.k8s.io/v1"
 
 @dataclass(slots=True)
 class Diagnosis:
-    """One round of questions. `extender` is the address of `dovetail serve`, empty: found through its pods."""
+    """One round of questions, to `dovetail serve` and `dovetail control` at these addresses; "": through their pods."""
 
     reader: Reader
     extender: str = ""
+    control: str = ""
     again_seconds: float = 4.0
 
     def facts(self, seen: Look) -> Facts:
@@ -45,7 +47,12 @@ class Diagnosis:
             deadlines=self._deadlines(),
             leases=frozenset(it["metadata"]["name"] for it in self.reader.objects("leases", f"{_LEASES}/leases")),
             unread=self.reader.unread,
+            passed_over=self._passed_over(),
         )
+
+    def _passed_over(self) -> Mapping[str, float] | str:
+        told = waits_of(self.reader.api, self.control)
+        return told if isinstance(told, str) else told.passed_over
 
     def _lead(self, seen: Look) -> Lead | str | None:
         told = seen.settings.control.lease

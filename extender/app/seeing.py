@@ -81,7 +81,7 @@ def examine(asked: Asked, extender: str) -> tuple[str, bool]:
     """Return what doctor found, and whether all is well as far as that goes: no problem, and nothing left unread."""
     reader, told, by = _begin(asked)
     seen = look(reader, told, by)
-    found = findings(Diagnosis(reader, extender).facts(seen))
+    found = findings(Diagnosis(reader, extender, asked.control).facts(seen))
     well = not reader.unread and all(it.level != PROBLEM for it in found)
     shown = {"findings": msgspec.to_builtins(found)} if asked.json else tables.findings(found)
     return _answer(reader, by, shown), well

@@ -13,6 +13,7 @@ from extender.cluster.model import Node, Pod
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.control.amounts import percent, seconds
 from extender.control.backlog import Stage
+from extender.control.queue_shares import shares_of
 from extender.control.reasons import PACE
 from extender.control.view import View
 
@@ -85,7 +86,8 @@ class Facts:
     """What could be read. Where a value is a string, it says why it could not; `unread` does so for lists.
 
     `later` is the order a few seconds after `view`, by which is seen whether anything moves. `deadlines` by owner UID,
-    `leases` the names of all Leases.
+    `leases` the names of all Leases. `passed_over` says for how many seconds queues below their share have waited while
+    room that they could have used went to others.
     """
 
     schedulers: Sequence[str]
@@ -99,6 +101,7 @@ class Facts:
     deadlines: Mapping[str, Deadline] = field(default_factory=dict)
     leases: frozenset[str] = frozenset()
     unread: Mapping[str, str] = field(default_factory=dict)
+    passed_over: Mapping[str, float] | str = field(default_factory=dict)
 
     @property
     def held(self) -> list[Pod]:
@@ -260,6 +263,37 @@ def minimums(facts: Facts) -> Iterator[Finding]:
         yield Finding("minimum shares", OK, "minimum shares add up to at most the cluster")
 
 
+def shares(facts: Facts) -> Iterator[Finding]:
+    """Say which queues wait below their share although there was room for them; of the others that wait so, why."""
+    if facts.view is None:
+        return
+    passed = facts.passed_over if not isinstance(facts.passed_over, str) else {}
+    wrong = sorted(name for name, lasted in passed.items() if lasted > _PASSED_OVER_SECONDS)
+    for name in wrong:
+        text = f"queue {name} has waited below its share for {seconds(passed[name])} while room that it could have used"
+        advice = "this must not be: report it, with the settings and the log of `dovetail control` of that time"
+        yield Finding("shares", PROBLEM, f"{text} went to queues above theirs", advice)
+    if isinstance(facts.passed_over, str):
+        text = f"cannot tell whether queues are passed over: {facts.passed_over}"
+        yield Finding("shares", WARNING, text, "look at dovetail_queue_passed_over_seconds of `dovetail control`")
+    elif not wrong:
+        notes = "; ".join(_below_share(facts.view))
+        yield Finding("shares", OK, "no queue is passed over" + (f"; below their share: {notes}" if notes else ""))
+
+
+def _below_share(found: View) -> Iterator[str]:
+    """Yield which queues wait below their share, and what most of their pods wait for."""
+    kinds: dict[str, Counter[str]] = {}
+    for uid, reason in found.why.items():
+        pod = found.backlog.pod(uid)
+        if pod is not None:
+            kinds.setdefault(pod.identity.queue, Counter())[reason.kind] += 1
+    for name, (share, fair) in shares_of(found.made, found.snapshot).items():
+        if name in kinds and share < fair - _ROUNDING:
+            (kind, _) = kinds[name].most_common(1)[0]
+            yield f"{name} has {percent(share)} of {percent(fair)} (mostly {kind})"
+
+
 def queue_names(facts: Facts) -> Iterator[Finding]:
     """Say which namespaces' pods name a queue that they cannot use."""
     if facts.view is None:
@@ -316,11 +350,14 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     strangers,
     deadlines,
     minimums,
+    shares,
     queue_names,
     capacities,
     annotations,
 )
 _MOST_SHOWN = 5
+_PASSED_OVER_SECONDS = 60.0
+_ROUNDING = 1e-9
 
 
 def due_now(found: View) -> bool:

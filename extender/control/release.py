@@ -19,6 +19,7 @@ from extender.control import outlets
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.classes import waits_as
 from extender.control.leftovers import leftovers
+from extender.control.passed_over import PassedOver, Seen, seen_in
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
@@ -54,6 +55,7 @@ class Releaser:
     flight_time: Callable[[], float]
     kept: set[str] = field(default_factory=set)
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
+    passed_over: PassedOver = field(default_factory=PassedOver)
     waker: Waker | None = None
     again_at: float = math.inf
     """When to plan again even if nothing has happened: somebody's wait for locality is over."""
@@ -100,6 +102,7 @@ class Releaser:
     def rest(self, now: float) -> None:
         """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
         self.planner.rest(now)
+        self.passed_over.note(Seen(), now)
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether a plan is worth its cost, which is the same for few as for many."""
@@ -141,9 +144,11 @@ class Releaser:
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
         made = self.rounds.next(snapshot.layout, now, self.waker.left_out(now) if self.waker is not None else ())
         if not made.classes:
+            self.passed_over.note(Seen(), now)
             self._wake({}, snapshot, now)
             return []
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
+        self.passed_over.note(seen_in(made.waiting, plan.assignments, snapshot), now)
         self.again_at = plan.again_at
         rows = set(plan.assignments.task_class.tolist())
         asked, named = self._asked(made, plan)

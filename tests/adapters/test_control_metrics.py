@@ -36,6 +36,11 @@ def test_the_typical_job_is_told_only_where_it_is_known():
     assert {"dovetail_locality_job_tasks", "dovetail_locality_replicas"}.isdisjoint(families())
 
 
+def test_how_long_queues_are_passed_over_is_told_by_queue():
+    found = families(passed_over={"poor": 61.0, "rich": 0.0})["dovetail_queue_passed_over_seconds"]
+    assert {it.labels["queue"]: it.value for it in found.samples} == {"poor": 61.0, "rich": 0.0}
+
+
 def test_the_waits_in_force_are_told_by_level():
     found = families(waits={"node": 0.6, "rack": 5.0})["dovetail_locality_wait_in_force_seconds"]
     assert {it.labels["level"]: it.value for it in found.samples} == {"node": 0.6, "rack": 5.0}

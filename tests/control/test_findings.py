@@ -47,8 +47,8 @@ def test_where_nothing_is_wrong_every_check_says_so():
     levels = {it.check: it.level for it in findings(facts_of(scene_of()))}
     assert set(levels.values()) == {"ok"}
     assert set(levels) == {
-        "leader", "extender", "sample", "weight", "gates", "schedulers", "deadlines", "minimum shares", "queue names",
-        "capacities", "annotations",
+        "leader", "extender", "sample", "weight", "gates", "schedulers", "deadlines", "minimum shares",
+        "shares", "queue names", "capacities", "annotations",
     }  # fmt: skip
 
 
@@ -216,6 +216,23 @@ def test_minimum_shares_that_exceed_the_cluster_are_a_warning():
         ("warning", "minimum shares exceed what is above them and were scaled down: a 50.0 %, b 50.0 %")
     ]
     assert found("minimum shares")[0][0] == "ok"
+
+
+class TestShares:
+    def test_a_queue_that_is_passed_over_for_more_than_a_minute_is_a_problem(self):
+        ((level, text),) = found("shares", passed_over={"poor": 61.0, "other": 60.0})
+        assert level == "problem"
+        assert text.startswith("queue poor has waited below its share for 1 min 1 s while room that it could have used")
+
+    def test_one_that_waits_below_its_share_for_another_reason_is_a_note(self):
+        # 1,000 in all, 500 each: rich runs 900, poor's 200 fit nowhere.
+        scene = scene_of(pod("r", 900, queue="rich", gates=(), node="n1"), pod("p", 200, queue="poor"))
+        note = "no queue is passed over; below their share: poor has 0.0 % of 50.0 % (mostly no-room)"
+        assert found("shares", scene) == [("ok", note)]
+
+    def test_what_control_cannot_be_asked_is_a_warning(self):
+        ((level, text),) = found("shares", passed_over="no replica of it leads")
+        assert (level, text) == ("warning", "cannot tell whether queues are passed over: no replica of it leads")
 
 
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():

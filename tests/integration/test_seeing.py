@@ -145,9 +145,10 @@ def test_who_asks_learns_why_pods_wait_where_queues_stand_and_what_is_wrong(cont
         assert [rows[name]["held"] for name in ("lab", "training", "reports")] == [40, 18, 16]
         assert [rows[name]["fair"] for name in ("lab", "training", "reports")] == [0.5, 0.375, 0.5]
 
-        print(dovetail(control_plane, "doctor", f"--extender={extender}"))
+        print(dovetail(control_plane, "doctor", f"--extender={extender}", f"--control={control}"))
         levels = {
-            it["check"]: it["level"] for it in asked(control_plane, "doctor", f"--extender={extender}")["findings"]
+            it["check"]: it["level"]
+            for it in asked(control_plane, "doctor", f"--extender={extender}", f"--control={control}")["findings"]
         }
         assert set(levels.values()) == {"ok"}, levels
 
@@ -174,7 +175,7 @@ def test_a_held_pod_gets_one_event_and_one_more_when_it_is_released(control_plan
 
 
 def test_doctor_finds_what_was_broken_on_purpose(control_plane, client):
-    with busy(control_plane, client) as (extender, _):
+    with busy(control_plane, client) as (extender, control):
         job = {
             "metadata": {"name": "nightly"},
             "spec": {
@@ -192,8 +193,8 @@ def test_doctor_finds_what_was_broken_on_purpose(control_plane, client):
         broken["metadata"]["annotations"]["dovetail.dev/demand"] = "a lot"
         workload.create_pods(client, [typo, broken])
         workload.wait_until(lambda: len(workload.pods(client)) >= 75, 20, "the Job's pod to be there")
-        print(dovetail(control_plane, "doctor", f"--extender={extender}"))
-        found = asked(control_plane, "doctor", f"--extender={extender}")["findings"]
+        print(dovetail(control_plane, "doctor", f"--extender={extender}", f"--control={control}"))
+        found = asked(control_plane, "doctor", f"--extender={extender}", f"--control={control}")["findings"]
         said = {it["check"]: it["text"] for it in found if it["level"] == "warning"}
         assert said.keys() == {"schedulers", "deadlines", "capacities", "annotations"}
         assert "schedulerName dovetial" in said["schedulers"]
@@ -203,13 +204,13 @@ def test_doctor_finds_what_was_broken_on_purpose(control_plane, client):
 
         control_plane.kill("dovetail-control")
         time.sleep(16)
-        found = asked(control_plane, "doctor", f"--extender={extender}", status=1)["findings"]
+        found = asked(control_plane, "doctor", f"--extender={extender}", f"--control={control}", status=1)["findings"]
         assert [it["check"] for it in found if it["level"] == "problem"] == ["leader"]
 
         for name in list(workload.bound_pods(client))[:4]:
             request(client, "DELETE", f"/api/v1/namespaces/default/pods/{name}", gracePeriodSeconds=0)
-        print(dovetail(control_plane, "doctor", f"--extender={extender}", status=1))
-        found = asked(control_plane, "doctor", f"--extender={extender}", status=1)["findings"]
+        print(dovetail(control_plane, "doctor", f"--extender={extender}", f"--control={control}", status=1))
+        found = asked(control_plane, "doctor", f"--extender={extender}", f"--control={control}", status=1)["findings"]
         said = {it["check"]: it["text"] for it in found if it["level"] == "problem"}
         assert said.keys() == {"leader", "gates"}
         assert said["gates"].startswith("4 pods would fit in their turn, and none was released in")
