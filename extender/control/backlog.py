@@ -148,7 +148,11 @@ class Backlog:
     def ready(self, of: TaskClass) -> int:
         """Return how many pods of a class wait for their turn alone."""
         with self.lock:
-            return self.waiting(of, Stage.READY) + self.waiting(of, Stage.UNGATED)
+            found, busy = 0, self.writes.claimed or self.writes.resting
+            for stage in _BEFORE_RELEASE:
+                if pods := of.pods[stage]:
+                    found += self.waiting(of, stage) if busy else len(pods)
+            return found
 
     def waiting(self, of: TaskClass, stage: Stage) -> int:
         """Return how many pods of a class are so far on their way, without those being released or at rest."""
@@ -179,8 +183,8 @@ class Backlog:
     def since(self, of: TaskClass) -> float:
         """Return since when a class that has pods ready has waited for one of them to go."""
         with self.lock:
-            oldest = (next(iter(of.pods[stage].values()), None) for stage in (Stage.READY, Stage.UNGATED))
-            return max(min(pod.created for pod in oldest if pod is not None), of.released_at)
+            oldest = [next(iter(pods.values())).created for stage in _BEFORE_RELEASE if (pods := of.pods[stage])]
+            return max(min(oldest), of.released_at)
 
     def find(self, uid: str) -> tuple[TaskClass, Stage] | None:
         """Return the class of a pod, and where it is on its way."""

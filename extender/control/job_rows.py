@@ -41,6 +41,7 @@ class JobsOf:
 
     def __init__(self, backlog: Backlog, tree: QueueTree) -> None:
         self._backlog, self._tree = backlog, tree
+        self._vectors: tuple[Layout | None, dict[TaskClass, Floats]] = (None, {})
 
     def next(self, classes: Sequence[TaskClass], held: Counts, layout: Layout, now: float) -> JobRows:
         """Return the jobs of these classes, of which so many pods hold room [C]. A FIFO queue is one row."""
@@ -62,7 +63,7 @@ class JobsOf:
                 names.append(f"{job.queue}|{job.name}")
                 queue_of.append(job.queue)
         row = np.array([rows[it.job.queue, it.job.name] for it in classes], dtype=np.intp)
-        demand = np.array([layout.vector(it.like.demand) for it in classes]).reshape(len(classes), len(layout.axis))
+        demand = np.array(self._demands(classes, layout)).reshape(len(classes), len(layout.axis))
         queue_names, queue, queue_weight = self._tree.shares(queue_of)
         found = Jobs(
             names=names,
@@ -74,6 +75,13 @@ class JobsOf:
             queue_weight=queue_weight,
         )
         return JobRows(found, rows, self._behind([job for _, job in jobs]))
+
+    def _demands(self, classes: Sequence[TaskClass], layout: Layout) -> list[Floats]:
+        """Return what a pod of each class demands [R]; kept as long as class and layout are there."""
+        known = self._vectors[1] if self._vectors[0] is layout else {}
+        found = {it: known[it] if it in known else layout.vector(it.like.demand) for it in classes}
+        self._vectors = layout, found
+        return list(found.values())
 
     def _work(
         self, classes: Sequence[TaskClass], row: Rows, demand: Floats, layout: Layout, jobs: int, now: float
@@ -99,7 +107,9 @@ class JobsOf:
         return missing
 
     def _behind(self, jobs: Sequence[Job]) -> Mapping[tuple[str, str], int]:
-        """Return how many jobs of the same FIFO queue are older, by job; they come in their order."""
+        """Return how many jobs of the same FIFO queue are older, by job; they come in their order. None if none is."""
+        if not self._tree.any_fifo:
+            return {}
         places: dict[tuple[str, str], int] = {(job.queue, job.name): 0 for job in jobs}
         counts: dict[str, int] = {}
         for job in jobs:

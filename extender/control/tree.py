@@ -32,6 +32,11 @@ class QueueTree:
         scaled, self.scaled_down = scaled_minimums(minimum, parent)
         self._minimum = dict(zip(row, scaled.tolist(), strict=True))
 
+    @property
+    def any_fifo(self) -> bool:
+        """Whether jobs of any queue go in the order of their arrival."""
+        return any(queue.fifo for queue in self.declared.values())
+
     def is_fifo(self, queue: str) -> bool:
         """Say whether jobs go in the order of their arrival there."""
         return queue in self.declared and self.declared[queue].fifo
