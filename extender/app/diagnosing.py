@@ -51,7 +51,7 @@ class Diagnosis:
         )
 
     def _passed_over(self) -> Mapping[str, float] | str:
-        told = waits_of(self.reader.api, self.control)
+        told = waits_of(self.reader, self.control)
         return told if isinstance(told, str) else told.passed_over
 
     def _lead(self, seen: Look) -> Lead | str | None:

@@ -73,6 +73,7 @@ class JobsOf:
             work=self._work(classes, row, demand, layout, len(names), now),
             queue_names=queue_names,
             queue_weight=queue_weight,
+            groups=self._tree.groups(queue_names),
         )
         return JobRows(found, rows, self._behind([job for _, job in jobs]))
 

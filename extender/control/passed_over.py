@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.snapshot import Snapshot
-from extender.cluster.waiting import Waiting
+from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
 
 Floats = NDArray[np.float64]
@@ -38,30 +38,75 @@ class Seen:
 def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> Seen:
     """Return which queues a plan passes over, and which wait below their share after it.
 
-    One that waits below its share has a class with one more task of which it would still be within that.
+    One that waits below its share has a class with one more task of which it would still be within that. Between queues
+    of different parents it is their parents' shares that count.
     """
-    jobs, layout = waiting.jobs, snapshot.layout
-    total = np.where((layout.total > 0) & np.isfinite(layout.total), layout.total, np.inf)
-    takes = waiting.demand / total
-    queue = jobs.queue[waiting.job]
-    held = np.zeros((len(jobs.queue_names), takes.shape[1]))
-    np.add.at(held, jobs.queue, jobs.allocated / total)
+    total = snapshot.layout.total
+    takes = waiting.demand / np.where((total > 0) & np.isfinite(total), total, np.inf)
+    queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, total)
     free = _free(snapshot)
-    full: list[tuple[int, int, int]] = []
-    given = zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True)
-    for row, node in given:
-        taker = int(queue[row])
-        if held[taker].max() >= jobs.queue_weight[taker] - _ROUNDING:
-            full.append((row, node, taker))
-        held[taker] += takes[row]
+    given: list[tuple[int, int, Mask]] = []
+    for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
+        full = levels.full(int(queue[row]))
+        if full.any() and len(given) < _MOST_LOOKED_AT:
+            given.append((row, node, full))
+        levels.give(int(queue[row]), takes[row])
         free[node] -= waiting.demand[row]
-    rows = _below(waiting, queue, held, takes, np.bincount(assignments.task_class, minlength=len(queue)))
-    passed: set[int] = set()
-    for row, node, taker in full[:_MOST_LOOKED_AT]:
-        able = rows & (queue != taker) & _could(waiting, row, node, free[node] + waiting.demand[row])
-        passed |= set(queue[able].tolist())
-    names = jobs.queue_names
-    return Seen({names[it] for it in passed}, {names[it] for it in set(queue[rows].tolist())})
+    within = levels.within(queue, takes)
+    started = np.bincount(assignments.task_class, minlength=len(queue))
+    rows = within[:, -1] & _alone(waiting) & (waiting.count > started)
+    passed = np.zeros(len(queue), dtype=np.bool_)
+    for row, node, full in given:
+        parts = levels.part_from(int(queue[row]))[queue]
+        first = rows & (parts >= 0) & full[parts] & within[np.arange(len(queue)), parts]
+        passed |= first & _could(waiting, row, node, free[node] + waiting.demand[row])
+    names = waiting.jobs.queue_names
+    return Seen({names[it] for it in queue[passed].tolist()}, {names[it] for it in queue[rows].tolist()})
+
+
+class _Levels:
+    """What queues [Q] and those above them hold, level by level [D], the highest first; the last is the queue itself."""
+
+    def __init__(self, jobs: Jobs, total: Floats) -> None:
+        parent = np.full(len(jobs.queue_weight), -1) if jobs.groups is None else jobs.groups.parent
+        leaf = np.arange(len(jobs.queue_weight)) if jobs.groups is None else jobs.groups.leaf
+        paths = [_path(row, parent) for row in leaf.tolist()]
+        deepest = max(map(len, paths), default=1)
+        self._chains = np.array([path + [path[-1]] * (deepest - len(path)) for path in paths], dtype=np.intp)
+        self._paths = paths
+        self._held = np.zeros((len(parent), len(total)))
+        self._fair = np.zeros(len(parent))
+        held = jobs.allocated / np.where((total > 0) & np.isfinite(total), total, np.inf)
+        for row, of in enumerate(jobs.queue.tolist()):
+            self.give(of, held[row])
+        for path, fair in zip(paths, jobs.queue_weight.tolist(), strict=True):
+            self._fair[path] += fair
+
+    def give(self, queue: int, amount: Floats) -> None:
+        """Count as held by a queue, and by those above it [R]."""
+        self._held[self._paths[queue]] += amount
+
+    def full(self, queue: int) -> Mask:
+        """Return where on its way down to it a queue has its share [D]."""
+        chain = self._chains[queue]
+        return np.asarray(self._held[chain].max(axis=1) >= self._fair[chain] - _ROUNDING)
+
+    def within(self, queue: Rows, takes: Floats) -> Mask:
+        """Return where classes of these queues would be within their shares with one more task [C, D]."""
+        chains = self._chains[queue]
+        return np.asarray((self._held[chains] + takes[:, np.newaxis]).max(axis=2) <= self._fair[chains] + _ROUNDING)
+
+    def part_from(self, queue: int) -> Rows:
+        """Return at which level each queue is another than this one's [Q]; -1 for itself."""
+        differs = self._chains != self._chains[queue]
+        return np.where(differs.any(axis=1), differs.argmax(axis=1), -1)
+
+
+def _path(row: int, parent: Rows) -> list[int]:
+    path = [row]
+    while parent[path[0]] >= 0:
+        path.insert(0, int(parent[path[0]]))
+    return path
 
 
 def _free(snapshot: Snapshot) -> Floats:
@@ -71,13 +116,10 @@ def _free(snapshot: Snapshot) -> Floats:
     return np.array(free if nominated is None else free - nominated)
 
 
-def _below(waiting: Waiting, queue: Rows, held: Floats, takes: Floats, given: Rows) -> Mask:
-    """Return the classes of which tasks still wait, with one more of which its queue would be within its share [C]."""
-    within = (held[queue] + takes).max(axis=1) <= waiting.jobs.queue_weight[queue] + _ROUNDING
+def _alone(waiting: Waiting) -> Mask:
+    """Return the classes whose pods start alone and read nothing [C]."""
     alone = np.array([it is None for it in waiting.inputs], dtype=np.bool_)
-    if waiting.gang is not None:
-        alone &= waiting.gang < 0
-    return np.asarray(within & alone & (waiting.count > given))
+    return alone if waiting.gang is None else np.asarray(alone & (waiting.gang < 0))
 
 
 def _could(waiting: Waiting, taker: int, node: int, room: Floats) -> Mask:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.queues import Queue
+from extender.cluster.waiting import QueueGroups
 from extender.policy.shares import queue_shares, scaled_minimums
 
 Floats = NDArray[np.float64]
@@ -73,30 +74,31 @@ class QueueTree:
         """Return the queues that are active, the row of each of these among them, and their fair shares [Q]."""
         active = sorted(set(of))
         rows = {name: row for row, name in enumerate(active)}
-        share = self._fair(active)
+        share = self._fair(self.groups(active))
         return active, np.array([rows[name] for name in of], dtype=np.intp), share
 
-    def _fair(self, active: Sequence[str]) -> Floats:
-        """Return the fair share of each of these queues, all of which have pods."""
+    def groups(self, active: Sequence[str]) -> QueueGroups:
+        """Return these queues, all of which have pods, and those above them."""
         names = [*active, *sorted(self._above(active) - set(active))]
-        inner = [name in self._parents for name in names]
         places = {name: place for place, name in enumerate(names)}
         weight = [self._weight(name) for name in names]
         minimum = [self.minimum(name) for name in names]
         parent = [places.get(self._parent(name), -1) for name in names]
-        works = [name in set(active) and not above for name, above in zip(names, inner, strict=True)]
-        own: dict[int, int] = {}
+        leaf = list(range(len(active)))
         for place, name in enumerate(active):
-            if inner[place]:  # pods of a queue that has others below it
-                own[place] = len(weight)
+            if name in self._parents:  # its own pods are one more queue below it
+                leaf[place] = len(weight)
                 weight.append(1.0)
                 minimum.append(0.0)
-                parent.append(places[name])
-                works.append(True)
-        found = queue_shares(
-            np.array(weight), np.array(minimum), np.array(parent, dtype=np.intp), np.array(works, dtype=np.bool_)
-        )
-        return np.array([found[own.get(place, place)] for place in range(len(active))])
+                parent.append(place)
+        rows = np.array(parent, dtype=np.intp), np.array(leaf, dtype=np.intp)
+        return QueueGroups(np.array(weight, dtype=np.float64), np.array(minimum, dtype=np.float64), *rows)
+
+    def _fair(self, groups: QueueGroups) -> Floats:
+        """Return the fair share of each queue that has pods."""
+        works = np.zeros(len(groups.weight), dtype=np.bool_)
+        works[groups.leaf] = True
+        return np.asarray(queue_shares(groups.weight, groups.minimum, groups.parent, works)[groups.leaf])
 
     def _weight(self, name: str) -> float:
         if name == UNDECLARED:

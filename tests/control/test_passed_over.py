@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints
+from extender.cluster.queues import Queue
 from extender.control.passed_over import PassedOver, Seen, seen_in
 from extender.planner import Assignments
 from tests.control.scene import Scene, node, pod
@@ -68,6 +69,23 @@ def test_room_that_it_could_not_have_used_passes_over_nobody(could, could_not):
         scene.see(pod("runs", 1000, queue="rich", gates=(), node="n1"), RICH, waiting)
         scene.see(pod("has", {"memory": 700.0}, queue="poor", gates=(), node="n1"))
         assert outcome(scene, ("r", "n2")).passed == passed
+
+
+@pytest.mark.parametrize(("b2_has", "passed"), [(500, {"a2"}), (400, set())])
+def test_between_queues_of_different_parents_it_is_the_parents_that_count(b2_has, passed):
+    """Of 4,000 half is for a, half for b, a quarter for each of their queues. a2 has nothing and could take n3.
+
+    b1 has 1,500, more than its quarter, and gets more. With 500 of b2 b has its half; with 400 it has not.
+    """
+    names = {"a": "", "a1": "a", "a2": "a", "b": "", "b1": "b", "b2": "b"}
+    scene = Scene(
+        *(node(name, cpu=cpu) for name, cpu in (("n1", 1500), ("n2", 1500), ("n3", 1000))),
+        queues=tuple(Queue(name, parent=parent) for name, parent in names.items()),
+    )
+    scene.see(pod("x", 900, queue="a1", gates=(), node="n1"), pod("a2", 500, queue="a2"))
+    scene.see(pod("y", 1500, queue="b1", gates=(), node="n2"), pod("more", 100, queue="b1"))
+    scene.see(pod("too-large", 1001, queue="b2"), pod("z", b2_has, queue="b2", gates=(), node="n1"))
+    assert outcome(scene, ("more", "n3")).passed == passed
 
 
 def test_one_that_gets_as_much_as_it_wants_is_not_below():

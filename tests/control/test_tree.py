@@ -86,3 +86,13 @@ def test_the_example_of_the_documentation():
     all_of_them = {"nlp": 0.1167, "sales": 0.3, "vision": 0.35, "web": 0.2333}
     assert shares(queues, "nlp", "vision", "sales", "web") == all_of_them
     assert shares(queues, "nlp", "vision", "sales") == {"nlp": 0.1667, "sales": 0.3333, "vision": 0.5}
+
+
+def test_the_groups_of_a_plan_are_the_queues_with_pods_and_those_above_them():
+    tree = QueueTree([Queue("lab", 2, minimum=0.3), Queue("nlp", 3, parent="lab"), Queue("idle", 9)], 4.0)
+    groups = tree.groups(["lab", "nlp", "web"])
+    # lab, nlp, web, then what stands above those that nobody declared, and lab's own pods below it.
+    assert groups.weight.tolist() == [2.0, 3.0, 1.0, 4.0, 1.0]
+    assert groups.minimum.tolist() == [0.3, 0.0, 0.0, 0.0, 0.0]
+    assert groups.parent.tolist() == [-1, 0, 3, -1, 0]
+    assert groups.leaf.tolist() == [4, 1, 2]
