@@ -65,7 +65,7 @@ def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> S
 
 
 class _Levels:
-    """What queues [Q] and those above them hold, level by level [D], the highest first; the last is the queue itself."""
+    """What queues [Q] and those above them hold, level by level [D], the highest first, the queue itself last."""
 
     def __init__(self, jobs: Jobs, total: Floats) -> None:
         parent = np.full(len(jobs.queue_weight), -1) if jobs.groups is None else jobs.groups.parent
