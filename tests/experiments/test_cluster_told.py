@@ -60,7 +60,7 @@ def test_what_runs_counts_in_its_queues_share():
     """
     one = Job("a", 0.0, [stage("map", [10.0] * 8 + [20.0] * 4 + [10.0] * 8)], queue="one")
     two = Job("b", 5.0, [stage("map", [30.0] * 12)], queue="two")
-    outcome = simulated(Workload("queues", [one, two]), told())
+    outcome = simulated(Workload("queues", [one, two]), told(queues=[{"name": "one"}, {"name": "two"}]))
     begun = outcome.tasks.started == 10.0
     assert np.bincount(outcome.tasks.stage[begun]).tolist() == [2, 6]
 
