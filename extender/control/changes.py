@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from extender.cluster.snapshot import UNADVERTISED
 from extender.control.amounts import amount, percent
 from extender.control.cases import Case
 from extender.control.queue_shares import shares_of
@@ -108,10 +109,12 @@ def _too_large(case: Case) -> list[str]:
     """Return what no node that allows it offers, and the most that one does."""
     layout = case.view.snapshot.layout
     offered, demand = layout.capacity[case.allowed].max(axis=0, initial=0.0), layout.vector(case.pod.demand)
-    found = [
+    missing = layout.unadvertised(case.pod.demand)
+    found = [f"a node that advertises {name} must be added (none does now)" for name in missing]
+    found += [
         f"a node with {name} {amount(name, demand[d])} must be added (the most is {amount(name, offered[d])} now)"
         for d, name in enumerate(layout.axis)
-        if demand[d] > offered[d]
+        if demand[d] > offered[d] and name != UNADVERTISED
     ]
     return found or ["a node that is large enough in all dimensions at once must be added"]
 

@@ -172,7 +172,7 @@ def use_of(found: View, node: str) -> dict[str, Use]:
     return {
         name: Use(has, of if np.isfinite(of) else None)
         for name, has, of in zip(layout.axis, held, offered, strict=True)
-        if has > 0 or np.isfinite(of)
+        if has > 0 or 0 < of < np.inf
     }
 
 

@@ -107,6 +107,8 @@ class _Classes:
             return None
         if self._going and said.kind in _WOULD_FIT_OTHERWISE and self._had_room(of):
             return self._turn(of)
+        if said.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(of.like.demand)):
+            return Reason(said.kind, f"no node advertises {' or '.join(missing)}")
         return Reason(said.kind, said.text)
 
     def _had_room(self, of: TaskClass) -> bool:
