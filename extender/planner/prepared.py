@@ -25,8 +25,8 @@ class Prepared:
     suits a node (`Layout.packed`); `unlimited` says whether any has no limit.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
     `*_needs` say the same with minus infinity for nothing, so that nothing always fits; `whole` [C, R] is what it
-    takes of the cluster. `total` [R] is all that nodes have, as shares are of it. `asked` are the resources that anyone demands besides
-    reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
+    takes of the cluster. `total` [R] is all that nodes have, as shares are of it. `asked` are the resources that anyone
+    demands besides reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
     for; a shuffle's rates [S, N] are at `rates_row` of its class.
     """
 

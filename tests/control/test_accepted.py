@@ -68,3 +68,16 @@ def test_places_change_neither_shares_nor_order_nor_where_pods_go():
 
     assert sent(pods=110) == sent()
     assert len(sent()) > 8
+
+
+def test_a_pod_whose_input_is_on_a_node_reads_it_there_or_does_not_go_there():
+    # n2 holds both inputs and has no disk to spare; n1 holds that of x as well, and has no CPU to spare.
+    limits = {"disk-read": 1000.0}
+    scene = Scene(Node("n1", {"cpu": 1000.0} | limits), Node("n2", {"cpu": 1000.0} | limits))
+    scene.see(pod("cpu", 1000, gates=(), node="n1"), pod("disk", {"disk-read": 1000.0}, gates=(), node="n2"))
+    scene.see(pod("x", {"cpu": 100.0, "disk-read": 100.0}, inputs=(("n1", 1.0), ("n2", 1.0)), job="j"))
+    scene.step()
+    assert scene.written == []
+    scene.see(pod("y", {"cpu": 100.0, "disk-read": 100.0}, inputs=(("n1", 1.0),), job="j"))
+    scene.step(1)
+    assert scene.nominated() == {"y": "n2"}  # it reads from n1, whose disk is free
