@@ -186,7 +186,14 @@ class Backlog:
 
     def has_place(self, pod: Pod) -> bool:
         """Say whether the pod takes part: it is held by us, or of one of our schedulers and not bound to a node."""
-        return pod.held or (pod.scheduler in self._schedulers and pod.owner_kind not in _ON_ITS_OWN)
+        if pod.held:
+            return True
+        ours = pod.scheduler in self._schedulers or pod.promised is not None
+        return ours and pod.owner_kind not in _ON_ITS_OWN
+
+    def is_ours(self, pod: Pod) -> bool:
+        """Say whether the pod is for one of our schedulers."""
+        return pod.scheduler in self._schedulers
 
     # -- pods
 

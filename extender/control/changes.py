@@ -8,7 +8,19 @@ from extender.cluster.snapshot import UNADVERTISED
 from extender.control.amounts import amount, percent
 from extender.control.cases import Case
 from extender.control.queue_shares import shares_of
-from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
+from extender.control.reasons import (
+    GANG,
+    GATES,
+    PACE,
+    REFUSED,
+    RELEASING,
+    SHARE,
+    TURN,
+    Reason,
+    gates_of_others,
+    group_size,
+)
+from extender.control.refusals import refused_pods, shape_of
 from extender.planner import Near
 
 LOCALITY = "locality"
@@ -60,6 +72,14 @@ def _gang(case: Case) -> list[str]:
 
 def _pace(_case: Case) -> list[str]:
     return ["nothing: pods go a few at a time (control.unboundPods); if it stays so, see `dovetail doctor`"]
+
+
+def _refused(case: Case) -> list[str]:
+    like = refused_pods(case.view.backlog).get(shape_of(case.pod), ())
+    one, it = (
+        (f"pod {like[0].namespace}/{like[0].name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
+    )
+    return [f"{one} must be bound, or deleted: see {it} events; meanwhile one more pod is released now and then to try"]
 
 
 def _turn(case: Case) -> list[str]:
@@ -183,6 +203,7 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     GATES: _gates,
     GANG: _gang,
     PACE: _pace,
+    REFUSED: _refused,
     RELEASING: _nothing,
     TURN: _turn,
     SHARE: _share,

@@ -19,6 +19,7 @@ from extender.control import outlets
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.classes import waits_as
 from extender.control.leftovers import leftovers
+from extender.control.refusals import Refusals, Shape, shape_of
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
@@ -57,7 +58,10 @@ class Releaser:
     waker: Waker | None = None
     again_at: float = math.inf
     """When to plan again even if nothing has happened: somebody's wait for locality is over."""
+    unbound: int = 0
+    """How many pods were on their way by the last step: released, or being so, and neither bound nor refused."""
     _sender: Sender = field(init=False)
+    _refusals: Refusals = field(init=False)
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
@@ -73,6 +77,7 @@ class Releaser:
             flight_time=self.flight_time,
         )
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
+        self._refusals = Refusals(self.backlog)
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -87,8 +92,8 @@ class Releaser:
         left_behind = self._tidy_up(snapshot, flights, now)
         for turn in left_behind:
             self._sender.send(turn, now)
-        on_their_way = (flights | self.backlog.writes.claimed.keys()) - self.kept - self.backlog.writes.resting.keys()
-        slots = self.pace.unbound_pods - len(on_their_way)
+        self.unbound = len(self._on_their_way(flights))
+        slots = self.pace.unbound_pods - self.unbound
         if slots <= 0 or not self._is_time_to_plan(slots, now):
             return len(left_behind)
         self._planned_at, self.again_at = now, math.inf
@@ -96,6 +101,18 @@ class Releaser:
         for turn in turns:
             self._sender.send(turn, now)
         return len(left_behind) + len(turns)
+
+    def _on_their_way(self, flights: set[str]) -> set[str]:
+        """Return the pods that were released, or are being so, and are neither bound nor refused.
+
+        However long ago that was: kube-scheduler may not run. Of pods for other schedulers we do not know who does.
+        """
+        released = {
+            pod.uid for pod in self.backlog.at(Stage.PENDING) if not pod.unschedulable and self.backlog.is_ours(pod)
+        }
+        writes = self.backlog.writes
+        busy = writes.claimed.keys() | writes.queued.keys()
+        return (flights | busy | released) - self.kept - writes.resting.keys()
 
     def rest(self, now: float) -> None:
         """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
@@ -121,7 +138,8 @@ class Releaser:
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
-        found = leftovers(self.backlog, snapshot, flights)
+        deleted = (pod for pod in self.ledger.nominated() if pod.leaving)
+        found = leftovers(self.backlog, snapshot, flights, deleted)
         for pod in found.to_clear:
             self._sender.clear(pod, now)
         for pod in found.to_complete:
@@ -139,15 +157,19 @@ class Releaser:
     # -- the plan
 
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
-        made = self.rounds.next(snapshot.layout, now, self.waker.left_out(now) if self.waker is not None else ())
+        may_try = self._refusals.look(now)
+        refused = self._refused(may_try)
+        unused = self.waker.left_out(now) if self.waker is not None else ()
+        made = self.rounds.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
         if not made.classes:
             self._wake({}, snapshot, now)
-            return []
+            self.again_at = self._refusals.again_at()
+            return self._scaling_up(snapshot, refused, slots, now)
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        self.again_at = plan.again_at
+        self.again_at = min(plan.again_at, self._refusals.again_at())
         rows = set(plan.assignments.task_class.tolist())
         asked, named = self._asked(made, plan)
-        turns = self._turns(made, plan, snapshot, slots, now, asked)
+        turns = self._turns(made, plan, snapshot, slots, now, asked, dict(may_try))
         self._wake(asked, snapshot, now, named, {made.classes[row] for row in rows if made.chooses(row)})
         taken = {id(made.classes[row]) for row in rows}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
@@ -155,10 +177,21 @@ class Releaser:
         left = [it for it in without if id(it) not in taken and it.pods[Stage.READY]]
         for of in self._outlets.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
-        if self.pace.scale_up_after > 0:
-            for of in self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after):
-                turns += self._without_node(of, SCALE_UP, now)
-        return turns
+        return turns + self._scaling_up(snapshot, [*left, *refused], slots - len(turns), now)
+
+    def _refused(self, may_try: Mapping[Shape, int]) -> list[TaskClass]:
+        """Return the classes of which none may be released now, as one like them is refused."""
+        if all(may_try.values()):
+            return []
+        waiting = (it for it in self.backlog.classes() if it.pods[Stage.READY])
+        return [it for it in waiting if may_try.get(shape_of(it.like)) == 0]
+
+    def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Turn]:
+        """Return releases that make an autoscaler see that nodes are missing, also where one is refused already."""
+        if self.pace.scale_up_after <= 0:
+            return []
+        classes = self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
+        return [turn for it in classes for turn in self._without_node(it, SCALE_UP, now)]
 
     def _asked(self, made: Round, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
         """Return how many pods without a gate have their turn, by class: they go before held ones of it.
@@ -195,10 +228,12 @@ class Releaser:
         slots: int,
         now: float,
         asked: Mapping[TaskClass, int],
+        may_try: dict[Shape, int],
     ) -> list[Turn]:
         """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one.
 
-        The first turns of a class are those of its pods that are `asked` about.
+        The first turns of a class are those of its pods that are `asked` about. Of shapes of which one is refused so
+        many go as `may_try`.
         """
         passing = dict(asked)
         gang_of = made.waiting.gang
@@ -214,6 +249,8 @@ class Releaser:
             if gang not in begun:
                 if slots <= 0:
                     continue
+                if may_try and not self._tries(made.classes[row].like, may_try):
+                    continue
                 slots -= 1
                 if gang >= 0:
                     begun.add(gang)
@@ -221,8 +258,17 @@ class Releaser:
             uid = named.uid if named is not None else None
             pod = self.backlog.take(of, now, now + self.pace.assume_seconds, uid)
             if pod is not None:
+                self._refusals.note(pod)
                 turns.append(self._to_node(pod, made, plan, place, snapshot))
         return turns
+
+    def _tries(self, like: Pod, may_try: dict[Shape, int]) -> bool:
+        """Say whether one more of a pod's shape may go, and count it."""
+        shape = shape_of(like)
+        left = may_try.get(shape, 1)
+        if shape in may_try:
+            may_try[shape] = left - 1
+        return left > 0
 
     def _to_node(self, pod: Pod, made: Round, plan: Plan, place: int, snapshot: Snapshot) -> Turn:
         row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])

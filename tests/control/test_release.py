@@ -82,7 +82,7 @@ def test_no_more_are_on_their_way_than_the_pace_allows():
 
 def test_a_pod_that_kube_scheduler_refused_does_not_use_up_the_pace():
     scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=1))
-    scene.see(pod("a"), pod("b"))
+    scene.see(pod("a", 100), pod("b", 200))
     scene.step()
     (first,) = scene.released()
     scene.change(first, unschedulable=True)
