@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from extender.cluster.model import Pod
 from extender.control.backlog import Backlog, Stage
 
-FIRST_SECONDS, LONGEST_SECONDS = 2.0, 300.0
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
 """After so many seconds one more pod is released to try; twice as many after each that is refused, at most the last."""
 
 Shape = tuple[object, ...]

@@ -1,5 +1,7 @@
 """The release loop on a cluster of events: whose turn it is, and that it does not matter where the last step ended."""
 
+import dataclasses
+
 import pytest
 
 from extender.cluster.eligibility import Constraints, Taint
@@ -371,3 +373,79 @@ class TestOutlets:
         scene.see(pod("mine", 800, gates=(), node="n1"), pod("a", 500), pod("other", 2000, queue="other"))
         scene.step(100)
         assert scene.written == []
+
+
+def test_the_nomination_of_a_pod_for_another_scheduler_is_cleared_once_that_refuses_it():
+    scene = Scene(node("n1", cpu=100))
+    scene.see(dataclasses.replace(pod("x", created=0.0), scheduler="default-scheduler"))
+    scene.step()
+    scene.change("x", unschedulable=True)
+    scene.see(pod("y", queue="r", created=1.0))
+    scene.step(1)
+    scene.step(1)
+    assert scene.pods["x"].nominated is None
+    assert scene.released() == ["x", "y"]
+
+
+@pytest.mark.parametrize("by_us", [True, False], ids=["by us", "by kube-scheduler"])
+def test_the_nomination_of_a_deleted_pod_that_a_finalizer_keeps_keeps_no_room(by_us):
+    scene = Scene(node("n1", cpu=100))
+    scene.see(pod("x", 100, gates=(), nominated="n1", promised="n1" if by_us else None, leaving=True), pod("y", 100))
+    scene.step()
+    scene.step(1)
+    assert scene.pods["x"].nominated == (None if by_us else "n1")
+    assert scene.released() == ["y"]
+    assert len(scene.told_to("clear")) == by_us
+
+
+def test_a_pod_that_cannot_be_written_to_is_tried_for_ever_once_a_minute():
+    scene = Scene(node("n1"))
+    scene.see(pod("bad"))
+    with scene.backlog.lock:
+        for _ in range(5_000):
+            scene.backlog.rest("uid-bad", scene.now)  # 2 ** 4,999 is no float
+    assert scene.backlog.writes.resting == {"uid-bad": scene.now + 60}
+    scene.step(60)
+    assert scene.released() == ["bad"]
+
+
+class Slow(Scene):
+    """Writes wait until `write_next`."""
+
+    def start(self):
+        super().start()
+        self.queue = []
+        self.releaser.run_soon = self.queue.append
+
+    def write_next(self, count=1):
+        for _ in range(count):
+            self.queue.pop(0)()
+
+
+def test_a_write_that_waits_for_longer_than_its_claim_is_dropped_and_made_anew():
+    scene = Slow(node("n1"))
+    scene.see(pod("a"))
+    scene.step()
+    scene.step(16)  # a claim lasts for 15 s
+    scene.write_next()
+    assert (scene.written, scene.queue) == ([], [])
+    scene.step(0.1)
+    scene.write_next(2)
+    assert scene.written == [("nominate", "a", "n1"), ("release", "a")]
+
+
+def test_writes_do_not_pile_up_while_none_is_made():
+    scene = Slow(node("n1", cpu=10_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"p{n}") for n in range(10)))
+    for _ in range(100):
+        scene.step(1)
+    assert len(scene.queue) == 4
+
+
+def test_a_pod_that_is_gone_is_not_written_to():
+    scene = Slow(node("n1"))
+    scene.see(pod("a"))
+    scene.step()
+    scene.remove("a")
+    scene.write_next()
+    assert scene.written == []
