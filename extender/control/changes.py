@@ -79,7 +79,7 @@ def _refused(case: Case) -> list[str]:
     one, it = (
         (f"pod {like[0].namespace}/{like[0].name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
     )
-    return [f"{one} must be bound, or deleted: see {it} events; meanwhile one more pod is released now and then to try"]
+    return [f"{one} must be bound, or deleted: see {it} events; one more is released now and then, to try"]
 
 
 def _turn(case: Case) -> list[str]:

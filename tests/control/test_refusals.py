@@ -1,7 +1,7 @@
 """What kube-scheduler refuses holds back what is like it, and nobody else."""
 
-from extender.control.changes import changes_for
 from extender.control.cases import case_of
+from extender.control.changes import changes_for
 from extender.control.reasons import Reason
 from extender.control.release import Pace
 from tests.control.scene import Scene, node, pod
@@ -130,7 +130,7 @@ def test_those_that_wait_for_it_are_told_of_it():
     assert scene.why() == {"p1": Reason("refused", text), "alike": Reason("refused", text)}
     case = case_of(found, scene.pods["p1"])
     assert changes_for(case, found.why["uid-p1"]) == [
-        "pod default/p0 must be bound, or deleted: see its events; meanwhile one more pod is released now and then to try"
+        "pod default/p0 must be bound, or deleted: see its events; one more is released now and then, to try"
     ]
 
 

@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 from extender.cluster.eligibility import Constraints, Taint
-from extender.cluster.model import Group, GroupSeen, NodeGone, NodeSeen, Owner, OwnerSeen
+from extender.cluster.model import Group, GroupSeen, NodeGone, NodeSeen, NodesListed, Owner, OwnerSeen
 from extender.cluster.queues import Queue
+from extender.cluster.state import Ledger
+from extender.control.outlets import Outlets
 from extender.control.release import Pace
 from extender.planner import Policy
 from tests.control.scene import Scene, node, pod
@@ -373,6 +375,52 @@ class TestOutlets:
         scene.see(pod("mine", 800, gates=(), node="n1"), pod("a", 500), pod("other", 2000, queue="other"))
         scene.step(100)
         assert scene.written == []
+
+    def full(self, *waiting, pace=64):
+        """Return a scene of two full nodes of 1,000 of CPU where pods have waited for long enough."""
+        scene = Scene(node("n1"), node("n2"), pace=Pace(unbound_pods=pace, scale_up_after=10.0))
+        runs = (pod(f"runs{n}", 1000, gates=(), node=f"n{n}", queue="other") for n in (1, 2))
+        scene.see(*runs, pod("others", 500, queue="other"), *waiting)
+        scene.step(100)
+        return scene
+
+    def test_those_that_scale_up_at_once_count_with_each_other_for_their_queues_share(self):
+        # Two queues, 2,000 of CPU: 1,000 each, which is twice 400. Those that have waited for longest go first.
+        scene = self.full(*(pod(f"a{n}", 400, created=float(9 - n)) for n in range(5)))
+        assert scene.released() == ["a4", "a3"]
+        scene.step(1)
+        assert scene.released() == ["a4", "a3"]
+
+    def test_no_more_scale_up_than_the_pace_allows(self):
+        scene = self.full(*(pod(f"a{n}", 100, created=float(n)) for n in range(5)), pace=2)
+        assert scene.released() == ["a0", "a1"]
+        scene.step(1)
+        assert scene.released() == ["a0", "a1"]
+
+    def test_that_kube_scheduler_refuses_those_that_scale_up_stops_none_like_them(self):
+        scene = self.full(*(pod(f"a{n}", 100, job="j", created=float(n)) for n in range(3)))
+        for _ in range(4):
+            for name in scene.released():
+                scene.change(name, unschedulable=True)
+            scene.step(0.1)
+        assert scene.released() == ["a0", "a1", "a2"]
+
+    def test_what_runs_is_looked_at_once_for_each_priority(self):
+        class Counting(Ledger):
+            looks = 0
+
+            def below(self, priority):
+                self.looks += 1
+                return super().below(priority)
+
+        scene = Scene(node("n1"))
+        ledger = scene.ledger = Counting(in_flight_seconds=15.0)
+        scene.apply(NodesListed([node("n1")]))
+        scene.see(pod("low", 800, gates=(), node="n1"))
+        scene.see(*(pod(f"{level}-{n}", 1500 + n, priority=level) for level in (5, 9) for n in range(10)))
+        snapshot = ledger.snapshot(scene.now)
+        found = Outlets(ledger, scene.backlog, scene.releaser.rounds).preempting(snapshot, scene.backlog.classes())
+        assert (found, ledger.looks) == ([], 2)
 
 
 def test_the_nomination_of_a_pod_for_another_scheduler_is_cleared_once_that_refuses_it():
