@@ -21,12 +21,11 @@ class Leftovers:
     to_clear: Sequence[Pod]
 
 
-def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str], deleted: Iterable[Pod] = ()) -> Leftovers:
+def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod] = ()) -> Leftovers:
     """Return what is to be done about our nominations, by what the watches say and nothing else.
 
     A held pod goes where its node still has room. Not so one that could not be released again and again, even while it
-    rests, nor members of a gang that would start in part. Those of `deleted` pods, which something keeps from going,
-    are cleared.
+    rests, nor members of a gang that would start in part. Those of pods that are `given_up` are cleared.
     """
     nominated = [pod for pod in backlog.at(Stage.NOMINATED) if pod.uid not in backlog.writes.claimed]
     hopeless = [pod for pod in nominated if backlog.writes.failures(pod.uid) >= _MOST_FAILURES]
@@ -40,7 +39,7 @@ def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str], deleted: 
     complete = [pod for pod in able if pod.identity.group not in partial]
     done = {pod.uid for pod in complete}
     clear = [*hopeless, *(pod for pod in tried if pod.uid not in done), *_stale(backlog, snapshot, flights)]
-    clear += [pod for pod in deleted if _is_ours(pod) and not backlog.writes.busy(pod.uid)]
+    clear += [pod for pod in given_up if _is_ours(pod) and not backlog.writes.busy(pod.uid)]
     return Leftovers(complete, clear)
 
 

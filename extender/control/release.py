@@ -29,6 +29,9 @@ from extender.planner import Plan, Planner, start, wait_now
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """While more than three quarters of those who may be on their way are, a plan waits for so long."""
 
+_SILENT_SECONDS = 60.0
+"""After so long a released pod loses its room whose scheduler is not ours and has neither bound nor refused it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -65,6 +68,7 @@ class Releaser:
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
+    _theirs: dict[str, float] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._sender = Sender(
@@ -138,8 +142,7 @@ class Releaser:
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
-        deleted = (pod for pod in self.ledger.nominated() if pod.leaving)
-        found = leftovers(self.backlog, snapshot, flights, deleted)
+        found = leftovers(self.backlog, snapshot, flights, self._given_up(now))
         for pod in found.to_clear:
             self._sender.clear(pod, now)
         for pod in found.to_complete:
@@ -148,6 +151,14 @@ class Releaser:
             Turn(pod, None, COMPLETED, level=self._level(pod, pod.promised, snapshot), passed_over=None)
             for pod in found.to_complete
         ]
+
+    def _given_up(self, now: float) -> list[Pod]:
+        """Return the nominated pods that are being deleted, or whose scheduler, not ours, has said nothing for long."""
+        nominated = self.ledger.nominated()
+        theirs = [pod for pod in nominated if not (pod.gates or pod.leaving or self.backlog.is_ours(pod))]
+        self._theirs = {pod.uid: min(self._theirs.get(pod.uid, now), now) for pod in theirs}
+        silent = [pod for pod in theirs if now - self._theirs[pod.uid] >= _SILENT_SECONDS]
+        return [pod for pod in nominated if pod.leaving] + silent
 
     def _level(self, pod: Pod, node: str | None, snapshot: Snapshot) -> str:
         """Return how near to its input a pod starts that this plan did not place; empty where that is all the same."""

@@ -435,6 +435,20 @@ def test_the_nomination_of_a_pod_for_another_scheduler_is_cleared_once_that_refu
     assert scene.released() == ["x", "y"]
 
 
+def test_the_nomination_of_a_pod_whose_scheduler_does_not_run_keeps_its_room_for_a_minute():
+    scene = Scene(node("n1", cpu=100))
+    scene.see(dataclasses.replace(pod("x", created=0.0), scheduler="nobody-runs-this"))
+    scene.step()
+    scene.see(pod("y", 90, queue="r", created=1.0))
+    scene.step(1)
+    scene.step(59)
+    assert scene.pods["x"].nominated == "n1"
+    scene.step(1)
+    scene.step(1)
+    assert scene.pods["x"].nominated is None
+    assert scene.released() == ["x", "y"]
+
+
 @pytest.mark.parametrize("by_us", [True, False], ids=["by us", "by kube-scheduler"])
 def test_the_nomination_of_a_deleted_pod_that_a_finalizer_keeps_keeps_no_room(by_us):
     scene = Scene(node("n1", cpu=100))
