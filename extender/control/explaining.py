@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
 from extender.cluster.resources import Amounts
+from extender.cluster.resources import PODS
 from extender.cluster.snapshot import Nominations
 from extender.control.cases import Case, case_of
 from extender.control.places import NODE
@@ -197,7 +198,7 @@ def explain(
         pod=f"{pod.namespace}/{pod.name}",
         state=state,
         waited_seconds=max(found.now - pod.created, 0.0) if pod.node is None else 0.0,
-        demand=dict(pod.demand),
+        demand={name: amount for name, amount in pod.demand.items() if name != PODS},
         priority=pod.priority,
         scheduler=pod.scheduler,
         queue=pod.identity.queue if state != OTHERS else "",
