@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
-from extender.cluster.resources import Amounts
-from extender.cluster.resources import PODS
+from extender.cluster.resources import PODS, Amounts
 from extender.cluster.snapshot import Nominations
 from extender.control.cases import Case, case_of
 from extender.control.places import NODE
