@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from extender.cluster.model import Pod
 from extender.cluster.preference import holders
 from extender.cluster.reading import away, sources, taken
-from extender.cluster.snapshot import Floats, Layout, Rows, Snapshot, read_only
+from extender.cluster.snapshot import UNADVERTISED, Floats, Layout, Rows, Snapshot, read_only
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
 from extender.policy.locality import penalised, remote_factor
@@ -33,10 +33,12 @@ class Judgement:
     """What the filter found, for every node of the snapshot [N].
 
     `short` [N] is the dimension (an index into `dimensions`) that would be over-allocated, -1 where the pod fits.
+    `missing` is what no node advertises of what the pod asks for, if anything.
     """
 
     dimensions: Sequence[str]
     short: NDArray[np.intp]
+    missing: str = ""
 
     @property
     def passed(self) -> NDArray[np.bool_]:
@@ -45,7 +47,7 @@ class Judgement:
 
     def reasons(self) -> list[str]:
         """Return the text of a refusal for each dimension; no quantity in it: a changed text wakes the pod at once."""
-        return [f"insufficient {name}" for name in self.dimensions]
+        return [f"insufficient {self.missing if name == UNADVERTISED else name}" for name in self.dimensions]
 
     def refusals(self, rows: Rows) -> Mapping[str, int]:
         """Return how many of these nodes were refused for which dimension."""
@@ -79,7 +81,8 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     if in_flight and snapshot.flights:
         free -= snapshot.in_flight
     over = free < np.where(demand > 0, demand, -np.inf)
-    return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1))
+    missing = next(iter(layout.unadvertised(pod.demand)), "")
+    return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1), missing)
 
 
 def demand_on(layout: Layout, pod: Pod) -> Floats:
@@ -140,7 +143,7 @@ class Ranker:
     def _offered(self, layout: Layout) -> Offered:
         last = self._last
         if last is None or last[0] is not layout:
-            last = self._last = (layout, offered(layout.capacity))
+            last = self._last = (layout, offered(layout.packed))
         return last[1]
 
 

@@ -81,11 +81,34 @@ def test_a_rate_declared_as_zero_takes_nothing():
     assert verdicts(view([node("a", disk_read=0.0)]), asking(disk_read=1)) == {"a": "insufficient disk-read"}
 
 
-def test_an_extended_resource_counts_where_it_is_declared_and_is_kube_schedulers_affair_elsewhere():
-    # It may come from a device claim, which no node advertises; a node that has none is refused before we are asked.
+def test_a_node_has_nothing_of_an_extended_resource_that_it_does_not_advertise():
     snapshot = view([node("a"), node("b", **{GPU: 1.0})])
-    assert verdicts(snapshot, asking(**{GPU: 2})) == {"a": None, "b": f"insufficient {GPU}"}
-    assert verdicts(snapshot, asking(**{"x.y/z": 1})) == {"a": None, "b": None}
+    assert verdicts(snapshot, asking(**{GPU: 1})) == {"a": f"insufficient {GPU}", "b": None}
+    assert verdicts(snapshot, asking(**{"x.y/z": 1})) == {"a": "insufficient x.y/z", "b": "insufficient x.y/z"}
+
+
+def test_what_no_node_advertises_may_come_from_a_device_claim():
+    snapshot = view([node("a"), node("b", **{GPU: 1.0})])
+    assert verdicts(snapshot, asking(**{"x.y/z": 1, "device-claims": 1})) == {"a": None, "b": None}
+
+
+def test_made_up_resources_are_counted_under_one_name():
+    found = judge(view([node("a")]), asking(**{"x.y/z": 1}))
+    assert found.refusals(np.array([0])) == {"unadvertised resources": 1}
+
+
+def test_a_pod_takes_a_place_on_its_node_and_a_full_node_takes_no_more():
+    there = [Pod(f"p{n}", "default", f"p{n}", {"pods": 1.0}, node="a") for n in range(2)]
+    snapshot = view([node("a", pods=2.0), node("b", pods=1.0), node("c")], there)
+    assert verdicts(snapshot, asking(pods=1)) == {"a": "insufficient pods", "b": None, "c": "insufficient pods"}
+
+
+def test_places_scratch_space_and_huge_pages_change_no_ranking():
+    pods = [Pod("p", "default", "p", {"cpu": 300.0, "memory": 100.0}, node="a")]
+    more = {"ephemeral_storage": 10.0, "hugepages_2Mi": 4.0, "pods": 3.0}
+    plain = view([node("a", 800, 400), node("b", 1000, 1000)], pods)
+    rich = view([node("a", 800, 400, **more), node("b", 1000, 1000, pods=9.0)], pods)
+    assert ranked(rich, asking(cpu=10, memory=20, pods=1)) == ranked(plain, asking(cpu=10, memory=20))
 
 
 def test_of_several_short_dimensions_the_first_along_the_axis_is_named():
@@ -272,7 +295,7 @@ def test_a_node_passes_exactly_where_nothing_that_is_demanded_would_be_over_allo
     for row, found in enumerate(nodes):
         fits = True
         for dimension, asked in demand.items():
-            offered = found.allocatable.get(dimension, float("inf"))
+            offered = found.allocatable.get(dimension, float("inf") if dimension == "disk-read" else 0.0)
             used = sum(p.demand[dimension] for p in there if p.node == found.name)
             fits = fits and (asked == 0 or used + asked <= offered)
         assert passed[row] == fits

@@ -107,7 +107,7 @@ class Desk:
         which = np.where(known, judged.judgement.short[judged.rows] if known.any() else 0, len(dimensions))
         refused = ~judged.passed
         for index, count in zip(*np.unique(which[refused], return_counts=True), strict=True):
-            self.metrics.refusals.labels(reasons[index]).inc(int(count))
+            self.metrics.refusals.labels(_counted_as(dimensions, index)).inc(int(count))
         return dict(zip(compress(asked.names, refused.tolist()), reasons[which[refused]].tolist(), strict=True))
 
     def log_judged(self, verb: str, pod: Pod, judged: Judged) -> None:
@@ -128,6 +128,11 @@ class Desk:
             unknown=len(judged.rows) - len(known),
             short_of=_figures(judged, pod, known),
         )
+
+
+def _counted_as(dimensions: Sequence[str], index: int) -> str:
+    """Return under which name a refusal is counted: one of few, whatever names users make up."""
+    return f"insufficient {dimensions[index]}" if index < len(dimensions) else UNKNOWN_NODE
 
 
 def rows_of(snapshot: Snapshot, asked: wire.Asked) -> Rows:

@@ -36,6 +36,7 @@ class ControlGauges:
     replicas: float | None = None
     waits: Mapping[str, float] = field(default_factory=dict)
     passed_over: Mapping[str, float] = field(default_factory=dict)
+    refused: int = 0
 
 
 class ControlMetrics:
@@ -102,6 +103,9 @@ class _State(Collector):
         yield GaugeMetricFamily("dovetail_leader", "1 on the replica that acts, 0 on others.", value=float(now.leads))
         yield GaugeMetricFamily(
             "dovetail_unbound_pods", "Pods released and not seen bound or refused yet.", value=now.in_flight
+        )
+        yield GaugeMetricFamily(
+            "dovetail_refused_pods", "Pods released that kube-scheduler refuses, not nominated.", value=now.refused
         )
         yield labelled(
             "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds

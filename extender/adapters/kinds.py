@@ -29,7 +29,7 @@ from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Tai
 from extender.cluster.identity import Identity, identify
 from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
 from extender.cluster.preference import Preferences, declared_input
-from extender.cluster.resources import Amounts, countable, greatest
+from extender.cluster.resources import DEVICE_CLAIMS, PODS, Amounts, countable, greatest, offered
 from extender.errors import BadAnnotation
 
 _Value = TypeVar("_Value")
@@ -42,7 +42,8 @@ def pod_from(found: PodObject) -> Pod:
     told = meta.annotations
     problems: list[str] = []
     io = _read(declared, told.demand if told else None, problems) or {}
-    demand = {**requested(_resources(spec, status)), **io}
+    claims = float(len(spec.resource_claims or ()))
+    demand = {**requested(_resources(spec, status)), **io, PODS: 1.0, DEVICE_CLAIMS: claims}
     owner = next((it for it in meta.owner_references or () if it.controller), None)
     return Pod(
         uid=meta.uid,
@@ -79,7 +80,7 @@ def pod_from(found: PodObject) -> Pod:
 def node_from(found: NodeObject, rules: Sequence[CapacityRule]) -> Node:
     """Return our Node. A broken annotation leaves the capacity from settings and says so in `problem`."""
     meta, labels = found.metadata, found.metadata.labels or {}
-    allocatable, problem = countable(_quantities(found.status.allocatable if found.status else None)), None
+    allocatable, problem = offered(_quantities(found.status.allocatable if found.status else None)), None
     try:
         io = io_capacity(labels, meta.annotations.capacity if meta.annotations else None, rules)
     except BadAnnotation as error:

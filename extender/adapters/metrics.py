@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from extender.adapters.locality_metrics import LocalityMetrics
 from extender.cluster.resources import CPU
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.snapshot import UNADVERTISED, Snapshot
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4)
 _NODES = (1, 10, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -115,7 +115,9 @@ def _sums(snapshot: Snapshot) -> Iterator[Metric]:
         ("dovetail_allocated", "Allocated on the nodes that declare it (cores, bytes, bytes per second).", held),
         ("dovetail_overallocated_nodes", "Nodes with more allocated than they offer.", over),
     ):
-        yield labelled(name, text, "dimension", dict(zip(layout.axis, map(float, values), strict=True)))
+        by_name = dict(zip(layout.axis, map(float, values), strict=True))
+        by_name.pop(UNADVERTISED, None)
+        yield labelled(name, text, "dimension", by_name)
 
 
 def labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:

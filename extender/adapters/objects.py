@@ -195,6 +195,10 @@ class VolumeSource(msgspec.Struct, rename="camel"):
     ephemeral: EphemeralSource | None = None
 
 
+class DeviceClaim(msgspec.Struct):
+    """PodResourceClaim: that it is there."""
+
+
 class PodSpec(msgspec.Struct, rename="camel"):
     """PodSpec."""
 
@@ -212,6 +216,7 @@ class PodSpec(msgspec.Struct, rename="camel"):
     init_containers: list[ContainerSpec] | None = None
     overhead: Quantities | None = None
     resources: Requests | None = None
+    resource_claims: list[DeviceClaim] | None = None
 
 
 class PodStatus(msgspec.Struct, rename="camel"):

@@ -33,6 +33,7 @@ from extender.control.leading import Leader, Terms
 from extender.control.moves import Moves
 from extender.control.observing import LEAST_SECONDS, Observer
 from extender.control.reclaim import Reclaimer, Timeouts
+from extender.control.refusals import refused_pods
 from extender.control.release import Pace, Releaser
 from extender.control.sending import Turn
 from extender.control.telling import Teller
@@ -287,7 +288,8 @@ class Control:
         return ControlGauges(
             leads=leads,
             ready=self._caches.problem() is None,
-            in_flight=self._ledger.counts()[2],
+            in_flight=self._releaser.unbound,
+            refused=sum(map(len, refused_pods(self._backlog).values())),
             cache_age_seconds=self._caches.ages(),
             held=seen.held,
             queues=seen.shares,

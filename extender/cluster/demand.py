@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.cluster.resources import CPU, MEMORY, Amounts, add, greatest, io_amounts
+from extender.cluster.resources import CPU, HUGEPAGES, MEMORY, Amounts, add, greatest, io_amounts
 from extender.errors import BadAnnotation, BadQuantity
 
 DEMAND_ANNOTATION = "dovetail.dev/demand"
@@ -44,8 +44,9 @@ def requested(pod: PodResources) -> Amounts:
     """Return what kube-scheduler counts for the pod.
 
     Containers and sidecars add up; an init container runs beside the sidecars started before it, and the largest such
-    moment counts if it is larger. Pod-level CPU and memory replace the sum. Overhead comes on top. A running container
-    counts as the largest of spec, actuated and allocated, so that a resize never frees what is still held.
+    moment counts if it is larger. Pod-level CPU, memory and huge pages replace the sum. Overhead comes on top. A
+    running container counts as the largest of spec, actuated and allocated, so that a resize never frees what is still
+    held.
     Source: k8s.io/component-helpers resource.PodRequests, with UseStatusResources.
     """
     running: Amounts = {}
@@ -109,7 +110,9 @@ def _effective(requests: Amounts, reported: Amounts | None, resize_infeasible: b
 
 
 def _pod_level(pod: PodResources) -> dict[str, float]:
-    level = {name: pod.pod_level[name] for name in (CPU, MEMORY) if name in pod.pod_level}
+    level = {
+        name: amount for name, amount in pod.pod_level.items() if name in (CPU, MEMORY) or name.startswith(HUGEPAGES)
+    }
     if not level or pod.pod_level_reported is None:
         return level
     effective = _effective(level, pod.pod_level_reported, pod.resize_infeasible)

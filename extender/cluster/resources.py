@@ -17,7 +17,13 @@ CPU, MEMORY = "cpu", "memory"
 DISK_READ, NETWORK_IN, NETWORK_OUT = "disk-read", "network-in", "network-out"
 IO_DIMENSIONS = (DISK_READ, "disk-write", NETWORK_IN, NETWORK_OUT)
 DIMENSIONS = (CPU, MEMORY, *IO_DIMENSIONS)
-"""Tetris, table 4: millicores, bytes, and four rates in bytes per second. Extended resources come after these."""
+"""Tetris, table 4: millicores, bytes, and four rates in bytes per second. What else nodes offer comes after these."""
+
+PODS, EPHEMERAL, HUGEPAGES = "pods", "ephemeral-storage", "hugepages-"
+"""How many pods a node takes, its scratch space in bytes, and what the names of its huge pages (bytes) begin with."""
+
+DEVICE_CLAIMS = "device-claims"
+"""How many device claims a pod has. They may bring what no node advertises."""
 
 LARGEST = float(2**53)
 
@@ -50,16 +56,29 @@ def is_extended(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
+def is_packed(name: str) -> bool:
+    """Say whether a dimension takes part in how well a pod suits a node.
+
+    Pod slots, scratch space and huge pages do not: nearly all pods leave nearly all of them, whichever node they take.
+    """
+    return name not in (PODS, EPHEMERAL) and not name.startswith(HUGEPAGES)
+
+
 def countable(quantities: Mapping[str, str]) -> dict[str, float]:
-    """Return the amounts of those resources that we count: CPU, memory, extended ones.
+    """Return the amounts of those resources that we count: CPU, memory, scratch space, huge pages, extended ones.
 
     What Kubernetes let through but is larger than we can add up exactly counts as the largest amount.
     """
     return {
         name: _clamped(quantity, 1000 if name == CPU else 1)
         for name, quantity in quantities.items()
-        if name in (CPU, MEMORY) or is_extended(name)
+        if name in (CPU, MEMORY, EPHEMERAL) or name.startswith(HUGEPAGES) or is_extended(name)
     }
+
+
+def offered(allocatable: Mapping[str, str]) -> dict[str, float]:
+    """Return the amounts of what a node offers that we count: what pods ask for, and places for pods."""
+    return countable(allocatable) | ({PODS: _clamped(allocatable[PODS], 1)} if PODS in allocatable else {})
 
 
 def io_amounts(quantities: Mapping[str, object]) -> dict[str, float]:

@@ -1,9 +1,9 @@
 """One immutable moment of the cluster: arrays, and the way from names to rows and back.
 
-N nodes, sorted by name; R dimensions: the six, then extended resources by name.
+N nodes, sorted by name; R dimensions: the six, then by name what else some node offers, then what none does.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,19 +12,23 @@ from numpy.typing import NDArray
 
 from extender.cluster.model import Node, Pod
 from extender.cluster.reading import taken
-from extender.cluster.resources import DIMENSIONS, Amounts
+from extender.cluster.resources import DEVICE_CLAIMS, DIMENSIONS, IO_DIMENSIONS, PODS, Amounts, is_extended, is_packed
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 Number = TypeVar("Number", np.float64, np.int64, np.intp)
+
+UNADVERTISED = "unadvertised resources"
+"""The last dimension of `layout_of`: all that pods ask for and no node offers. There is nothing of it anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Which row is which node, which column is which dimension, and what each node offers.
 
-    `capacity` [N, R] is infinite where a node does not declare a dimension: we do not limit it there. (kube-scheduler
-    itself refuses extended resources that the node neither advertises nor has by a device claim, which we cannot see.)
+    `capacity` [N, R] is infinite where a node does not declare a disk or network rate: we do not limit it there. Of all
+    else a node has nothing that it does not advertise, as kube-scheduler sees it.
     """
 
     names: tuple[str, ...]
@@ -35,17 +39,44 @@ class Layout:
 
     @property
     def total(self) -> Floats:
-        """What all nodes offer together, of the dimensions that they limit [R]; 0 where none does."""
-        return np.asarray(np.where(np.isfinite(self.capacity), self.capacity, 0.0).sum(axis=0))
+        """What all nodes offer together, of the dimensions that they limit and that shares are of [R]; 0 of others.
+
+        A place for a pod is no part of a share: small pods would count as much as large ones.
+        """
+        limited = np.isfinite(self.capacity) & [name != PODS for name in self.axis]
+        return np.asarray(np.where(limited, self.capacity, 0.0).sum(axis=0))
+
+    @property
+    def packed(self) -> Floats:
+        """What each node offers of the dimensions that say how well a pod suits it [N, R]; infinite of others."""
+        return np.where([is_packed(name) for name in self.axis], self.capacity, np.inf)
 
     def vector(self, amounts: Amounts) -> Floats:
-        """Return amounts as a row [R]; a dimension that no node declares is left out, as no node limits it."""
+        """Return amounts as a row [R]; what no node offers is added up in the last dimension."""
         row = np.zeros(len(self.axis))
+        rest = self.columns.get(UNADVERTISED)
         for name, amount in amounts.items():
             column = self.columns.get(name)
             if column is not None:
                 row[column] = amount
+            elif rest is not None:
+                row[rest] = sum(amounts[name] for name in self.unadvertised(amounts))
         return row
+
+    def unadvertised(self, amounts: Amounts) -> list[str]:
+        """Return which of these resources no node offers; with device claims no extended ones: a claim may bring them.
+
+        Where no node says how many pods it takes, nobody counts them.
+        """
+        claims = amounts.get(DEVICE_CLAIMS, 0.0) > 0
+        return [
+            name
+            for name, amount in amounts.items()
+            if amount > 0
+            and name not in self.columns
+            and name not in (PODS, DEVICE_CLAIMS)
+            and not (claims and is_extended(name))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +140,10 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def layout_of(nodes: Mapping[str, Node]) -> Layout:
-    """Return the layout of these nodes: rows by name, columns the six dimensions and every extended resource."""
+    """Return the layout of these nodes: rows by name, columns the six dimensions, what else they offer, the rest."""
     names = tuple(sorted(nodes))
-    extended = {name for node in nodes.values() for name in node.allocatable} - set(DIMENSIONS)
-    axis = (*DIMENSIONS, *sorted(extended))
+    offered = {name for node in nodes.values() for name, amount in node.allocatable.items() if amount > 0}
+    axis = (*DIMENSIONS, *sorted(offered.difference(DIMENSIONS)), UNADVERTISED)
     return _layout(names, axis, _capacities([nodes[name] for name in names], axis))
 
 
@@ -127,9 +158,22 @@ def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> 
 
 
 def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
-    """Return what nodes offer [N, R]: what a node does not declare is unlimited."""
-    rows = [[node.allocatable.get(name, np.inf) for name in axis] for node in nodes]
+    """Return what nodes offer [N, R]: disk and network rates that a node does not declare are unlimited.
+
+    So is, on a node that offers something that is not on the axis, all that is not.
+    """
+    default = {name: np.inf if name in IO_DIMENSIONS else 0.0 for name in axis}
+    known = set(axis)
+    rows = [
+        [node.allocatable.get(name, default[name]) for name in axis[:-1]] + [np.inf if _offers(node, known) else 0.0]
+        for node in nodes
+    ]
     return np.array(rows).reshape(len(nodes), len(axis))
+
+
+def _offers(node: Node, besides: Set[str]) -> bool:
+    """Say whether a node offers anything besides these."""
+    return any(amount > 0 and name not in besides for name, amount in node.allocatable.items())
 
 
 def nominations_of(pods: Iterable[Pod], layout: Layout) -> Nominations:

@@ -70,7 +70,7 @@ class Ledger:
             if self._layout_is_old:
                 self._lay_out()
             if self._nominations is None:
-                waiting = (pod for pod in self._nominated.values() if pod.uid not in self._flights)
+                waiting = (it for it in self._nominated.values() if not it.leaving and it.uid not in self._flights)
                 self._nominations = nominations_of(waiting, self._layout)
             return Snapshot(
                 version=self._version,
@@ -87,6 +87,11 @@ class Ledger:
         """Return the cluster as known now, and at that moment those of these pods that are known."""
         with self._changed:
             return self.snapshot(now), {uid: self._pods[uid] for uid in uids if uid in self._pods}
+
+    def nominated(self) -> list[Pod]:
+        """Return the pods that wait and have a nomination, also those that are being deleted."""
+        with self._changed:
+            return list(self._nominated.values())
 
     def leaving(self, node: str, *, below: int) -> list[Pod]:
         """Return the pods of a priority below this that hold this node and are being deleted."""

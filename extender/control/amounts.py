@@ -1,6 +1,6 @@
 """Amounts of resources in words: 1.2 cores, 3.5 GiB, 120 MB/s."""
 
-from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY, Amounts
+from extender.cluster.resources import CPU, EPHEMERAL, HUGEPAGES, IO_DIMENSIONS, MEMORY, Amounts
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s")
@@ -11,7 +11,7 @@ def amount(name: str, value: float) -> str:
     if name == CPU:
         cores = value / 1000
         return f"{_short(cores)} {'core' if cores == 1 else 'cores'}"
-    if name == MEMORY:
+    if name in (MEMORY, EPHEMERAL) or name.startswith(HUGEPAGES):
         return _scaled(value, 1024.0, _BINARY)
     if name in IO_DIMENSIONS:
         return _scaled(value, 1000.0, _DECIMAL)

@@ -158,8 +158,8 @@ class Backlog:
         """Return how many pods of a class are so far on their way, without those being released or at rest."""
         with self.lock:
             waiting = of.pods[stage]
-            if not waiting or not (self.writes.claimed or self.writes.resting):
-                return len(waiting)
+            if not waiting:
+                return 0
             return len(waiting) - self.writes.count(waiting.keys())
 
     def waiting_pods(self, of: TaskClass) -> list[Pod]:
@@ -214,6 +214,10 @@ class Backlog:
             return True
         ours = pod.scheduler in self._schedulers or pod.promised is not None or pod.uid in self._known
         return ours and pod.owner_kind not in _ON_ITS_OWN
+
+    def is_ours(self, pod: Pod) -> bool:
+        """Say whether the pod is for one of our schedulers."""
+        return pod.scheduler in self._schedulers
 
     # -- pods
 

@@ -4,10 +4,23 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from extender.cluster.snapshot import UNADVERTISED
 from extender.control.amounts import amount, percent
 from extender.control.cases import Case
 from extender.control.queue_shares import shares_of
-from extender.control.reasons import GANG, GATES, PACE, RELEASING, SHARE, TURN, Reason, gates_of_others, group_size
+from extender.control.reasons import (
+    GANG,
+    GATES,
+    PACE,
+    REFUSED,
+    RELEASING,
+    SHARE,
+    TURN,
+    Reason,
+    gates_of_others,
+    group_size,
+)
+from extender.control.refusals import refused_pods, shape_of
 from extender.planner import Near
 
 LOCALITY = "locality"
@@ -61,6 +74,14 @@ def _pace(_case: Case) -> list[str]:
     return ["nothing: pods go a few at a time (control.unboundPods); if it stays so, see `dovetail doctor`"]
 
 
+def _refused(case: Case) -> list[str]:
+    like = refused_pods(case.view.backlog).get(shape_of(case.pod), ())
+    one, it = (
+        (f"pod {like[0].namespace}/{like[0].name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
+    )
+    return [f"{one} must be bound, or deleted: see {it} events; one more is released now and then, to try"]
+
+
 def _turn(case: Case) -> list[str]:
     before = len(case.view.plan.assignments)
     who = "the pod that the plan places now must have its node"
@@ -108,10 +129,12 @@ def _too_large(case: Case) -> list[str]:
     """Return what no node that allows it offers, and the most that one does."""
     layout = case.view.snapshot.layout
     offered, demand = layout.capacity[case.allowed].max(axis=0, initial=0.0), layout.vector(case.pod.demand)
-    found = [
+    missing = layout.unadvertised(case.pod.demand)
+    found = [f"a node that advertises {name} must be added (none does now)" for name in missing]
+    found += [
         f"a node with {name} {amount(name, demand[d])} must be added (the most is {amount(name, offered[d])} now)"
         for d, name in enumerate(layout.axis)
-        if demand[d] > offered[d]
+        if demand[d] > offered[d] and name != UNADVERTISED
     ]
     return found or ["a node that is large enough in all dimensions at once must be added"]
 
@@ -180,6 +203,7 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     GATES: _gates,
     GANG: _gang,
     PACE: _pace,
+    REFUSED: _refused,
     RELEASING: _nothing,
     TURN: _turn,
     SHARE: _share,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Pod
-from extender.cluster.resources import Amounts
+from extender.cluster.resources import PODS, Amounts
 from extender.cluster.snapshot import Nominations
 from extender.control.cases import Case, case_of
 from extender.control.places import NODE
@@ -172,7 +172,7 @@ def use_of(found: View, node: str) -> dict[str, Use]:
     return {
         name: Use(has, of if np.isfinite(of) else None)
         for name, has, of in zip(layout.axis, held, offered, strict=True)
-        if has > 0 or np.isfinite(of)
+        if has > 0 or 0 < of < np.inf
     }
 
 
@@ -197,7 +197,7 @@ def explain(
         pod=f"{pod.namespace}/{pod.name}",
         state=state,
         waited_seconds=max(found.now - pod.created, 0.0) if pod.node is None else 0.0,
-        demand=dict(pod.demand),
+        demand={name: amount for name, amount in pod.demand.items() if name != PODS},
         priority=pod.priority,
         scheduler=pod.scheduler,
         queue=pod.identity.queue if state != OTHERS else "",

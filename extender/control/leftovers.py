@@ -1,6 +1,6 @@
 """What a predecessor, or a failed write, left undone: nominations to complete, and nominations to clear."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.model import Pod
@@ -21,11 +21,11 @@ class Leftovers:
     to_clear: Sequence[Pod]
 
 
-def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> Leftovers:
+def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod] = ()) -> Leftovers:
     """Return what is to be done about our nominations, by what the watches say and nothing else.
 
     A held pod goes where its node still has room. Not so one that could not be released again and again, even while it
-    rests, nor members of a gang that would start in part.
+    rests, nor members of a gang that would start in part. Those of pods that are `given_up` are cleared.
     """
     nominated = [pod for pod in backlog.at(Stage.NOMINATED) if pod.uid not in backlog.writes.claimed]
     hopeless = [pod for pod in nominated if backlog.writes.failures(pod.uid) >= _MOST_FAILURES]
@@ -39,6 +39,7 @@ def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> Leftov
     complete = [pod for pod in able if pod.identity.group not in partial]
     done = {pod.uid for pod in complete}
     clear = [*hopeless, *(pod for pod in tried if pod.uid not in done), *_stale(backlog, snapshot, flights)]
+    clear += [pod for pod in given_up if _is_ours(pod) and not backlog.writes.busy(pod.uid)]
     return Leftovers(complete, clear)
 
 
@@ -49,8 +50,12 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> list[Pod]
     kept for ever.
     """
     pending = (pod for pod in backlog.at(Stage.PENDING) if not backlog.writes.busy(pod.uid) and pod.uid not in flights)
-    ours = [pod for pod in pending if pod.promised is not None and pod.nominated == pod.promised]
-    return [pod for pod in ours if pod.unschedulable or not _fits(backlog, snapshot, pod)]
+    return [pod for pod in pending if _is_ours(pod) and (pod.unschedulable or not _fits(backlog, snapshot, pod))]
+
+
+def _is_ours(pod: Pod) -> bool:
+    """Say whether the pod's nomination is by us."""
+    return pod.promised is not None and pod.nominated == pod.promised
 
 
 def _fits(backlog: Backlog, snapshot: Snapshot, pod: Pod) -> bool:

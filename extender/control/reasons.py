@@ -8,13 +8,16 @@ from extender.cluster.model import HOLD_GATE, Pod
 from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.queue_shares import shares_of
+from extender.control.refusals import refused_pods, shape_of
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.planner import HELD_KINDS, Plan
 from extender.verdict import judge
 
 GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace", "turn", "share"
-KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE)
-"""All kinds: the planner's; gates of others; being released; paced; others go first; others are below their share."""
+REFUSED = "refused"
+KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE, REFUSED)
+"""All kinds: the planner's; gates of others; being released; paced; others go first; others are below their share;
+kube-scheduler refuses one like it that was released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,11 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
         lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
         placed = places(backlog, made, plan)
         gangs = {group: _gang(backlog, group) for group in {it.like.identity.group for it in made.short}}
+    refused = refused_pods(backlog)
     for of, line in lines:
+        if (like := refused.get(shape_of(of.like))) is not None:
+            found.update((uid, _refused(like)) for uid in line)
+            continue
         going = set(placed.get(of, ()))
         found.update((uid, IS_PACED) for uid in line if uid in going)
         for uid in line:
@@ -107,6 +114,8 @@ class _Classes:
             return None
         if self._going and said.kind in _WOULD_FIT_OTHERWISE and self._had_room(of):
             return self._turn(of)
+        if said.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(of.like.demand)):
+            return Reason(said.kind, f"no node advertises {' or '.join(missing)}")
         return Reason(said.kind, said.text)
 
     def _had_room(self, of: TaskClass) -> bool:
@@ -156,6 +165,11 @@ def counted(found: Mapping[str, Reason]) -> dict[str, int]:
 
 def _gated(pod: Pod) -> Reason:
     return Reason(GATES, f"waits for gates of others: {', '.join(gates_of_others(pod))}")
+
+
+def _refused(like: Sequence[Pod]) -> Reason:
+    first = min(like, key=lambda pod: (pod.created, pod.namespace, pod.name))
+    return Reason(REFUSED, f"kube-scheduler refuses pod {first.namespace}/{first.name}, which asks for the same")
 
 
 def _gang(backlog: Backlog, group: str) -> Reason:

@@ -20,6 +20,7 @@ from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.classes import waits_as
 from extender.control.leftovers import leftovers
 from extender.control.passed_over import PassedOver, Seen, seen_in
+from extender.control.refusals import Refusals, Shape, shape_of
 from extender.control.rounds import Round, Rounds, pods_of
 from extender.control.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
 from extender.control.waking import Waker
@@ -28,6 +29,9 @@ from extender.planner import Plan, Planner, start, wait_now
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """While more than three quarters of those who may be on their way are, a plan waits for so long."""
+
+_SILENT_SECONDS = 60.0
+"""After so long a released pod loses its room whose scheduler is not ours and has neither bound nor refused it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,14 @@ class Releaser:
     waker: Waker | None = None
     again_at: float = math.inf
     """When to plan again even if nothing has happened: somebody's wait for locality is over."""
+    unbound: int = 0
+    """How many pods were on their way by the last step: released, or being so, and neither bound nor refused."""
     _sender: Sender = field(init=False)
+    _refusals: Refusals = field(init=False)
     _outlets: outlets.Outlets = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
+    _theirs: dict[str, float] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._sender = Sender(
@@ -75,6 +83,7 @@ class Releaser:
             flight_time=self.flight_time,
         )
         self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
+        self._refusals = Refusals(self.backlog)
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -89,8 +98,8 @@ class Releaser:
         left_behind = self._tidy_up(snapshot, flights, now)
         for turn in left_behind:
             self._sender.send(turn, now)
-        on_their_way = (flights | self.backlog.writes.claimed.keys()) - self.kept - self.backlog.writes.resting.keys()
-        slots = self.pace.unbound_pods - len(on_their_way)
+        self.unbound = len(self._on_their_way(flights))
+        slots = self.pace.unbound_pods - self.unbound
         if slots <= 0 or not self._is_time_to_plan(slots, now):
             return len(left_behind)
         self._planned_at, self.again_at = now, math.inf
@@ -98,6 +107,18 @@ class Releaser:
         for turn in turns:
             self._sender.send(turn, now)
         return len(left_behind) + len(turns)
+
+    def _on_their_way(self, flights: set[str]) -> set[str]:
+        """Return the pods that were released, or are being so, and are neither bound nor refused.
+
+        However long ago that was: kube-scheduler may not run. Of pods for other schedulers we do not know who does.
+        """
+        released = {
+            pod.uid for pod in self.backlog.at(Stage.PENDING) if not pod.unschedulable and self.backlog.is_ours(pod)
+        }
+        writes = self.backlog.writes
+        busy = writes.claimed.keys() | writes.queued.keys()
+        return (flights | busy | released) - self.kept - writes.resting.keys()
 
     def rest(self, now: float) -> None:
         """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
@@ -124,7 +145,7 @@ class Releaser:
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
-        found = leftovers(self.backlog, snapshot, flights)
+        found = leftovers(self.backlog, snapshot, flights, self._given_up(now))
         for pod in found.to_clear:
             self._sender.clear(pod, now)
         for pod in found.to_complete:
@@ -134,6 +155,14 @@ class Releaser:
             for pod in found.to_complete
         ]
 
+    def _given_up(self, now: float) -> list[Pod]:
+        """Return the nominated pods that are being deleted, or whose scheduler, not ours, has said nothing for long."""
+        nominated = self.ledger.nominated()
+        theirs = [pod for pod in nominated if not (pod.gates or pod.leaving or self.backlog.is_ours(pod))]
+        self._theirs = {pod.uid: min(self._theirs.get(pod.uid, now), now) for pod in theirs}
+        silent = [pod for pod in theirs if now - self._theirs[pod.uid] >= _SILENT_SECONDS]
+        return [pod for pod in nominated if pod.leaving] + silent
+
     def _level(self, pod: Pod, node: str | None, snapshot: Snapshot) -> str:
         """Return how near to its input a pod starts that this plan did not place; empty where that is all the same."""
         row = snapshot.layout.rows.get(node or "")
@@ -142,17 +171,21 @@ class Releaser:
     # -- the plan
 
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
-        made = self.rounds.next(snapshot.layout, now, self.waker.left_out(now) if self.waker is not None else ())
+        may_try = self._refusals.look(now)
+        refused = self._refused(may_try)
+        unused = self.waker.left_out(now) if self.waker is not None else ()
+        made = self.rounds.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
         if not made.classes:
             self.passed_over.note(Seen(), now)
             self._wake({}, snapshot, now)
-            return []
+            self.again_at = self._refusals.again_at()
+            return self._scaling_up(snapshot, refused, slots, now)
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
         self.passed_over.note(seen_in(made.waiting, plan.assignments, snapshot), now)
-        self.again_at = plan.again_at
+        self.again_at = min(plan.again_at, self._refusals.again_at())
         rows = set(plan.assignments.task_class.tolist())
         asked, named = self._asked(made, plan)
-        turns = self._turns(made, plan, snapshot, slots, now, asked)
+        turns = self._turns(made, plan, snapshot, slots, now, asked, dict(may_try))
         self._wake(asked, snapshot, now, named, {made.classes[row] for row in rows if made.chooses(row)})
         taken = {id(made.classes[row]) for row in rows}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
@@ -160,10 +193,21 @@ class Releaser:
         left = [it for it in without if id(it) not in taken and it.pods[Stage.READY]]
         for of in self._outlets.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
-        if self.pace.scale_up_after > 0:
-            for of in self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after):
-                turns += self._without_node(of, SCALE_UP, now)
-        return turns
+        return turns + self._scaling_up(snapshot, [*left, *refused], slots - len(turns), now)
+
+    def _refused(self, may_try: Mapping[Shape, int]) -> list[TaskClass]:
+        """Return the classes of which none may be released now, as one like them is refused."""
+        if all(may_try.values()):
+            return []
+        waiting = (it for it in self.backlog.classes() if it.pods[Stage.READY])
+        return [it for it in waiting if may_try.get(shape_of(it.like)) == 0]
+
+    def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Turn]:
+        """Return releases that make an autoscaler see that nodes are missing, also where one is refused already."""
+        if self.pace.scale_up_after <= 0:
+            return []
+        classes = self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
+        return [turn for it in classes for turn in self._without_node(it, SCALE_UP, now)]
 
     def _asked(self, made: Round, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
         """Return how many pods without a gate have their turn, by class: they go before held ones of it.
@@ -200,10 +244,12 @@ class Releaser:
         slots: int,
         now: float,
         asked: Mapping[TaskClass, int],
+        may_try: dict[Shape, int],
     ) -> list[Turn]:
         """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one.
 
-        The first turns of a class are those of its pods that are `asked` about.
+        The first turns of a class are those of its pods that are `asked` about. Of shapes of which one is refused so
+        many go as `may_try`.
         """
         passing = dict(asked)
         gang_of = made.waiting.gang
@@ -219,6 +265,8 @@ class Releaser:
             if gang not in begun:
                 if slots <= 0:
                     continue
+                if may_try and not self._tries(made.classes[row].like, may_try):
+                    continue
                 slots -= 1
                 if gang >= 0:
                     begun.add(gang)
@@ -226,8 +274,17 @@ class Releaser:
             uid = named.uid if named is not None else None
             pod = self.backlog.take(of, now, now + self.pace.assume_seconds, uid)
             if pod is not None:
+                self._refusals.note(pod)
                 turns.append(self._to_node(pod, made, plan, place, snapshot))
         return turns
+
+    def _tries(self, like: Pod, may_try: dict[Shape, int]) -> bool:
+        """Say whether one more of a pod's shape may go, and count it."""
+        shape = shape_of(like)
+        left = may_try.get(shape, 1)
+        if shape in may_try:
+            may_try[shape] = left - 1
+        return left > 0
 
     def _to_node(self, pod: Pod, made: Round, plan: Plan, place: int, snapshot: Snapshot) -> Turn:
         row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])

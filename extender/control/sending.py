@@ -13,8 +13,8 @@ from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
 
-_CLEAR_SECONDS = 1.0
-"""A pod whose nomination was cleared is left alone for so long: by then there is news of it."""
+_CLEAR_SECONDS = 15.0
+"""A pod whose nomination is being cleared is left alone for so long, or until there is news of it."""
 
 log = structlog.get_logger()
 
@@ -70,25 +70,31 @@ class Sender:
     def send(self, turn: Turn, now: float) -> None:
         """Send a pod on its way: its node counts at once, the writes follow."""
         node = turn.pod.nominated or turn.node  # kube-scheduler goes where it is nominated, by whomever
+        claim = self.backlog.writes.claim_on(turn.pod.uid)
         self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
         if turn.node is not None and turn.pod.nominated is None:
-            self.run_soon(lambda: self._nominate(turn, now))
+            self._soon(turn.pod, lambda: self._nominate(turn, now, claim))
         else:
-            self.run_soon(lambda: self._release(turn, now))
+            self._soon(turn.pod, lambda: self._release(turn, now, claim))
 
-    def _nominate(self, turn: Turn, now: float) -> None:
+    def _nominate(self, turn: Turn, now: float, claim: float | None) -> None:
         """Nominate, then release, once all others of this step are nominated too.
 
         Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
         twice there.
         """
         pod, node = turn.pod, turn.node or ""
-        if self._written(turn, now, lambda: self.writer.nominate(pod, node)):
-            self.run_soon(lambda: self._release(turn, now))
+        if self._written(turn, now, claim, lambda: self.writer.nominate(pod, node)):
+            self._soon(pod, lambda: self._release(turn, now, claim))
 
-    def _written(self, turn: Turn, now: float, write: Callable[[], None]) -> bool:
-        """Write, if we still lead; where that fails the pod is left alone for a moment."""
+    def _written(self, turn: Turn, now: float, claim: float | None, write: Callable[[], None]) -> bool:
+        """Write, if we still lead; where that fails the pod is left alone for a moment.
+
+        Not if its claim is over: the write has waited for so long that the pod is somebody else's turn, or gone.
+        """
         pod = turn.pod
+        if self._is_over(pod, claim):
+            return False
         try:
             self._require_lead()
             write()
@@ -100,9 +106,9 @@ class Sender:
             return False
         return True
 
-    def _release(self, turn: Turn, now: float) -> None:
+    def _release(self, turn: Turn, now: float, claim: float | None) -> None:
         pod = turn.pod
-        if not self._written(turn, now, lambda: self.writer.release(pod)):
+        if not self._written(turn, now, claim, lambda: self.writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
         node = turn.node or pod.promised
@@ -122,10 +128,13 @@ class Sender:
 
     def clear(self, pod: Pod, now: float) -> None:
         """Take our nomination off a pod."""
-        self.backlog.claim(pod.uid, now + _CLEAR_SECONDS)
-        self.run_soon(lambda: self._write_clear(pod, now))
+        until = now + _CLEAR_SECONDS
+        self.backlog.writes.claim(pod.uid, until)
+        self._soon(pod, lambda: self._write_clear(pod, now, until))
 
-    def _write_clear(self, pod: Pod, now: float) -> None:
+    def _write_clear(self, pod: Pod, now: float, claim: float) -> None:
+        if self._is_over(pod, claim):
+            return
         try:
             self._require_lead()
             self.writer.clear(pod)
@@ -133,6 +142,24 @@ class Sender:
         except Exception as error:  # as above
             self.backlog.rest(pod.uid, now)
             log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+
+    def _soon(self, pod: Pod, write: Callable[[], None]) -> None:
+        """Have a write to a pod run, now or later."""
+        writes = self.backlog.writes
+        writes.queue(pod.uid)
+
+        def run() -> None:
+            writes.begin(pod.uid)
+            write()
+
+        self.run_soon(run)
+
+    def _is_over(self, pod: Pod, claim: float | None) -> bool:
+        """Say whether a pod is no longer claimed for a write, or was claimed anew for another."""
+        over = claim is None or self.backlog.writes.claim_on(pod.uid) != claim
+        if over:
+            log.info("write dropped", pod=f"{pod.namespace}/{pod.name}", reason="its turn is over")
+        return over
 
     def _require_lead(self) -> None:
         if not self.leads():

@@ -7,6 +7,7 @@ from extender.cluster.model import Pod
 from extender.cluster.snapshot import Snapshot
 from extender.control.backlog import Backlog
 from extender.control.reasons import Reason, places, reasons
+from extender.control.refusals import refused_pods, shape_of
 from extender.control.rounds import Round, Rounds
 from extender.planner import Carried, Plan, Planner
 
@@ -39,7 +40,9 @@ def view(backlog: Backlog, rounds: Rounds, planner: Planner, snapshot: Snapshot,
     """Plan once, with reasons, over all that waits at `now` seconds since the epoch; `planner` explains."""
     carried = planner.carried
     with backlog.lock:
-        made = rounds.next(snapshot.layout, now)
+        refused = refused_pods(backlog)
+        without = [it.name for it in backlog.classes() if refused and shape_of(it.like) in refused]
+        made = rounds.next(snapshot.layout, now, without)
     plan = planner.plan(snapshot, made.waiting, now)
     why = reasons(backlog, rounds, snapshot, made, plan)
     return View(backlog, rounds, snapshot, made, plan, now, carried, why)

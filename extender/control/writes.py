@@ -9,13 +9,20 @@ LONGEST_REST_SECONDS = 60.0
 
 LONGEST_CLAIM_SECONDS = 1_800.0
 
+_MOST_DOUBLINGS = 10
+
 
 class Writes:
-    """`claimed` and `resting` say until when, by UID, in seconds since the epoch. They share the backlog's `lock`."""
+    """`claimed` and `resting` say until when, by UID, in seconds since the epoch. They share the backlog's `lock`.
+
+    `queued` are those with a write that has not begun, how many of each: they are left alone also when their claim is
+    over, so that no more pile up.
+    """
 
     def __init__(self, lock: threading.RLock) -> None:
         self.claimed: dict[str, float] = {}
         self.resting: dict[str, float] = {}
+        self.queued: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._lock = lock
 
@@ -24,20 +31,44 @@ class Writes:
         with self._lock:
             self.claimed.pop(uid, None)
             self._failed[uid] += 1
-            self.resting[uid] = now + min(2.0 ** (self._failed[uid] - 1), LONGEST_REST_SECONDS)
+            doublings = min(self._failed[uid] - 1, _MOST_DOUBLINGS)
+            self.resting[uid] = now + min(2.0**doublings, LONGEST_REST_SECONDS)
 
     def failures(self, uid: str) -> int:
         """Return how often in a row a pod could not be written to."""
         return self._failed.get(uid, 0)
 
+    def claim(self, uid: str, until: float) -> None:
+        """Note that a pod is being written to; it is left alone until then, or until news of it."""
+        with self._lock:
+            self.claimed[uid] = until
+
+    def claim_on(self, uid: str) -> float | None:
+        """Return until when a pod is claimed, which tells one claim from the next; None where it is not."""
+        return self.claimed.get(uid)
+
+    def queue(self, uid: str) -> None:
+        """Note that a write to a pod waits to begin."""
+        with self._lock:
+            self.queued[uid] += 1
+
+    def begin(self, uid: str) -> None:
+        """Note that a write to a pod that was queued begins."""
+        with self._lock:
+            self.queued[uid] -= 1
+            if self.queued[uid] <= 0:
+                del self.queued[uid]
+
     def busy(self, uid: str) -> bool:
-        """Say whether a pod is being written to, or rests."""
-        return uid in self.claimed or uid in self.resting
+        """Say whether a pod is being written to, or is to be, or rests."""
+        return uid in self.claimed or uid in self.resting or uid in self.queued
 
     def count(self, uids: KeysView[str]) -> int:
-        """Return how many of these pods are busy; none is both written to and at rest."""
+        """Return how many of these pods are busy."""
         with self._lock:
-            return len(uids & self.claimed.keys()) + len(uids & self.resting.keys())
+            if not (self.claimed or self.resting or self.queued):
+                return 0
+            return len(uids & (self.claimed.keys() | self.resting.keys() | self.queued.keys()))
 
     def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
         """Let go of what was claimed until now: no news of it has come.

@@ -21,11 +21,12 @@ DISK_READ, NETWORK_IN, NETWORK_OUT = (DIMENSIONS.index(name) for name in ("disk-
 class Prepared:
     """Nodes [N] and classes [C], resources [R] in rows where nodes are in columns.
 
-    `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit; `unlimited` says whether any has no limit.
+    `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit, or where it says nothing of how well a pod
+    suits a node (`Layout.packed`); `unlimited` says whether any has no limit.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
     `*_needs` say the same with minus infinity for nothing, so that nothing always fits; `whole` [C, R] is what it
-    takes of the cluster. `total` [R] is all that nodes have. `asked` are the resources that anyone demands besides
-    reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
+    takes of the cluster. `total` [R] is all that nodes have, as shares are of it. `asked` are the resources that anyone
+    demands besides reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
     for; a shuffle's rates [S, N] are at `rates_row` of its class.
     """
 
@@ -66,7 +67,8 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
     """Return what a plan needs of these."""
     capacity = np.ascontiguousarray(layout.capacity.T)
     limited = np.isfinite(capacity)
-    per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=limited & (capacity > 0))
+    packed = np.isfinite(layout.packed.T) & (capacity > 0)
+    per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=packed)
     demand, reading = waiting.demand, waiting.reading
     here, away = demand.copy(), demand.copy()
     here[:, DISK_READ] += reading
@@ -84,7 +86,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         capacity=capacity,
         per_unit=per_unit,
         unlimited=not limited.all(),
-        total=np.where(limited, capacity, 0.0).sum(axis=1),
+        total=layout.total,
         whole=np.where(spread[:, np.newaxis], away, here),
         here=here,
         away=away,

@@ -46,7 +46,7 @@ def owed_to_jobs(policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: 
 
 def alignments(policy: Policy, snapshot: Snapshot, demand: Floats, free: Floats) -> Floats:
     """Return how well a demand, [R] or [N, R], suits what nodes have free [N, R], whether or not it fits [N]."""
-    capacity = snapshot.layout.capacity
+    capacity = snapshot.layout.packed
     limited = np.isfinite(capacity) & (capacity > 0)
     per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=limited)
     room = np.where(limited, np.maximum(free, 0.0), 0.0) * per_unit

@@ -127,10 +127,18 @@ class Sources:
         self, inputs: Blocks, task_class: int, node: int, *, near: bool, within: Sequence[Mask]
     ) -> tuple[int, int] | None:
         free, local, source = self._free, self.local[task_class], node
+        waits = self._waits.get(task_class)
+        if waits is None:
+            waits = self._waits[task_class] = inputs.waiting.copy()
+        able = waits
         if not near:
             rate = self._classes.reading[task_class]
-            room = np.where(local > 0, self.lending(), -np.inf)
-            room[node] = -np.inf
+            there = inputs.at(node)
+            copies = inputs.copies[there[waits[there]]]
+            able = waits.copy()
+            able[there] = False  # whose block is on the node reads it there or not at all
+            elsewhere = local - np.bincount(copies[copies >= 0], minlength=inputs.nodes)
+            room = np.where(elsewhere > 0, self.lending(), -np.inf)
             for nodes in within:
                 among = np.where(nodes, room, -np.inf)
                 if among.max() >= rate or nodes is within[-1]:
@@ -141,11 +149,8 @@ class Sources:
                 return None
             free[DISK_READ, source] -= rate
             free[NETWORK_OUT, source] -= rate
-        waits = self._waits.get(task_class)
-        if waits is None:
-            waits = self._waits[task_class] = inputs.waiting.copy()
         tasks = inputs.at(source)
-        task = int(tasks[waits[tasks].argmax()])
+        task = int(tasks[able[tasks].argmax()])
         waits[task] = False
         for copy in inputs.copies[task].tolist():
             if copy >= 0:

@@ -9,6 +9,7 @@ from extender.cluster.eligibility import Requirement, Toleration
 from extender.cluster.model import CapacityRule, Group, Owner
 
 KEY = "dovetail.dev/"
+PLACE = {"pods": 1}
 
 
 def read_pod(document):
@@ -43,7 +44,7 @@ def test_a_waiting_pod_is_read():
     pod = read_pod(pod_document(spec={"priority": 7}, status={"phase": "Pending"}))
     assert (pod.namespace, pod.name, pod.uid, pod.resource_version, pod.priority) == ("shop", "web", "u1", 42, 7)
     assert (pod.node, pod.nominated, pod.holds, pod.finished, pod.unschedulable) == (None, None, None, False, False)
-    assert pod.demand == {"cpu": 1000}
+    assert pod.demand == {"cpu": 1000} | PLACE
     assert pod.problem is None
 
 
@@ -73,8 +74,8 @@ def test_empty_names_are_no_names():
 
 
 @pytest.mark.parametrize("document", [{}, {"metadata": {}, "spec": {}}, {"metadata": {}, "spec": {}, "status": {}}])
-def test_an_object_with_nothing_in_it_demands_nothing(document):
-    assert read_pod(document).demand == {}
+def test_an_object_with_nothing_in_it_demands_only_a_place(document):
+    assert read_pod(document).demand == PLACE
     assert read_node(document).allocatable == {}
 
 
@@ -83,7 +84,7 @@ def test_nulls_are_read_as_absent():
     status = dict.fromkeys(
         ("phase", "nominatedNodeName", "conditions", "containerStatuses", "initContainerStatuses", "resources")
     )
-    assert read_pod(pod_document(spec=nothing, status=status)).demand == {}
+    assert read_pod(pod_document(spec=nothing, status=status)).demand == PLACE
     assert read_pod(pod_document(spec={"containers": [{"resources": None}, {"resources": {"requests": None}}]}))
     assert read_node({"metadata": {"labels": None, "annotations": None}, "status": {"allocatable": None}})
 
@@ -100,7 +101,7 @@ def test_init_containers_sidecars_and_overhead_add_up_by_kubernetes_rules():
             }
         )
     )
-    assert pod.demand == {"cpu": 3015, "memory": 1024}  # max(10 + 3000, 10 + 1000) + 5
+    assert pod.demand == {"cpu": 3015, "memory": 1024} | PLACE  # max(10 + 3000, 10 + 1000) + 5
 
 
 def test_a_resize_is_counted_by_container_name():
@@ -111,7 +112,7 @@ def test_a_resize_is_counted_by_container_name():
             {"name": "x"},
         ]
     }
-    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 4000}  # 1 + max(1, 2, 3)
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 4000} | PLACE  # 1 + max(1, 2, 3)
 
 
 def test_an_infeasible_resize_counts_what_the_container_has():
@@ -120,26 +121,26 @@ def test_an_infeasible_resize_counts_what_the_container_has():
         "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
         "containerStatuses": [{"name": "x", "resources": requests(cpu="2")}],
     }
-    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 2000}
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 2000} | PLACE
     status["conditions"][0]["reason"] = "Deferred"
-    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 8000}
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 8000} | PLACE
 
 
 def test_pod_level_resources_and_their_resize_are_read():
     spec = {"resources": requests(cpu="4")}
-    assert read_pod(pod_document(spec=spec)).demand == {"cpu": 4000}
+    assert read_pod(pod_document(spec=spec)).demand == {"cpu": 4000} | PLACE
     status = {"resources": requests(cpu="5"), "allocatedResources": {"cpu": "6"}}
-    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 6000}
+    assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 6000} | PLACE
 
 
 def test_rates_come_from_the_annotation_and_zeros_are_left_out():
     pod = read_pod(pod_document(annotations={KEY + "demand": '{"disk-read": "1Ki", "network-in": 0}', "other": "x"}))
-    assert pod.demand == {"cpu": 1000, "disk-read": 1024}
+    assert pod.demand == {"cpu": 1000, "disk-read": 1024} | PLACE
 
 
 def test_a_broken_annotation_leaves_the_requests_and_is_named():
     pod = read_pod(pod_document(annotations={KEY + "demand": '{"disk-read": "fast"}'}))
-    assert pod.demand == {"cpu": 1000}
+    assert pod.demand == {"cpu": 1000} | PLACE
     assert pod.problem.startswith("annotation dovetail.dev/demand: disk-read: 'fast' is not a quantity")
 
 
@@ -152,10 +153,32 @@ def node_document(capacity=None):
 
 def test_a_node_offers_what_is_allocatable_and_its_declared_rates():
     rules = [CapacityRule({"disk": "ssd"}, {"disk-read": 5.0})]
-    own = {"cpu": 2000, "memory": 1024, "a.b/gpu": 1}
+    own = {"cpu": 2000, "memory": 1024, "pods": 110, "a.b/gpu": 1}
     assert read_node(node_document()).allocatable == own
     assert read_node(node_document(), rules).allocatable == own | {"disk-read": 5}
     assert read_node(node_document('{"disk-read": 7}'), rules).allocatable == own | {"disk-read": 7}
+
+
+def test_every_pod_takes_a_place_and_what_it_asks_for_of_scratch_space_and_huge_pages():
+    asked = {"cpu": "1", "ephemeral-storage": "1Ki", "hugepages-2Mi": "4Mi"}
+    overhead = {"ephemeral-storage": "1"}
+    sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"ephemeral-storage": "1Ki"}}}
+    spec = {"containers": [{"name": "c", "resources": {"requests": asked}}], "initContainers": [sidecar]}
+    pod = read_pod(pod_document(spec=spec | {"overhead": overhead}))
+    # 1024 + 1024 + 1 and 4 x 2^20 bytes
+    assert pod.demand == {"cpu": 1000, "ephemeral-storage": 2049, "hugepages-2Mi": 4194304} | PLACE
+
+
+def test_huge_pages_of_the_whole_pod_replace_the_sum_of_its_containers():
+    container = {"name": "c", "resources": {"requests": {"hugepages-1Gi": "1Gi"}}}
+    spec = {"containers": [container, container], "resources": {"requests": {"hugepages-1Gi": "3Gi"}}}
+    assert read_pod(pod_document(spec=spec)).demand == {"hugepages-1Gi": 3 * 2**30} | PLACE
+
+
+def test_device_claims_are_counted():
+    claims = [{"name": "a", "resourceClaimName": "x"}, {"name": "b", "resourceClaimTemplateName": "y"}]
+    found = read_pod(pod_document(spec={"resourceClaims": claims})).demand
+    assert found == {"cpu": 1000, "device-claims": 2} | PLACE
 
 
 def test_a_broken_node_annotation_leaves_the_settings_capacity_and_is_named():
@@ -240,7 +263,7 @@ def test_a_broken_duration_or_count_is_a_problem_and_nothing_else(name, value, a
     pod = read_pod(pod_document(annotations={KEY + name: value}))
     assert KEY + name in pod.problem
     assert accepted in pod.problem
-    assert (pod.duration, pod.tasks, pod.demand) == (None, None, {"cpu": 1000})
+    assert (pod.duration, pod.tasks, pod.demand) == (None, None, {"cpu": 1000} | PLACE)
 
 
 @pytest.mark.parametrize("value", ["0" * 12 + "1", "000000000001" + "9" * 400, "000000000001" + "9" * 4400])

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.resources import LARGEST, add, countable, greatest, io_amounts, is_extended, parse_quantity
+from extender.cluster.resources import (
+    LARGEST,
+    add,
+    countable,
+    greatest,
+    io_amounts,
+    is_extended,
+    offered,
+    parse_quantity,
+)
 from extender.errors import BadQuantity
 
 
@@ -143,11 +152,12 @@ def test_an_extended_resource_is_one_of_a_foreign_domain(name, extended):
     assert is_extended(name) is extended
 
 
-def test_only_cpu_memory_and_extended_resources_are_counted():
-    found = countable(
-        {"cpu": "2", "memory": "1Ki", "pods": "110", "ephemeral-storage": "1Gi", "hugepages-2Mi": "2Mi", "a.b/gpu": "3"}
-    )
-    assert found == {"cpu": 2000, "memory": 1024, "a.b/gpu": 3}
+def test_what_kube_scheduler_counts_is_counted():
+    quantities = {"cpu": "2", "memory": "1Ki", "ephemeral-storage": "1Ki", "hugepages-2Mi": "2Mi", "a.b/gpu": "3"}
+    others = {"pods": "110", "attachable-volumes-x": "5", "requests.nvidia.com/gpu": "1"}
+    counted = {"cpu": 2000, "memory": 1024, "ephemeral-storage": 1024, "hugepages-2Mi": 2 * 2**20, "a.b/gpu": 3}
+    assert countable(quantities | others) == counted
+    assert offered(quantities | others) == counted | {"pods": 110}
 
 
 def test_what_kubernetes_accepts_but_is_too_large_counts_as_the_largest_amount():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.snapshot import UNADVERTISED as REST
 from extender.cluster.snapshot import layout_of
 from extender.cluster.state import Ledger
 
@@ -25,24 +27,57 @@ def taken():
     return ledger.snapshot(0)
 
 
-def test_rows_are_sorted_by_name_and_extended_resources_come_last_by_name():
+def test_rows_are_sorted_by_name_and_what_else_nodes_offer_comes_last_by_name():
     layout = layout_of(nodes())
     assert layout.names == ("a", "b")
     assert layout.rows == {"a": 0, "b": 1}
-    assert layout.axis == ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", FPGA, GPU)
-    assert [layout.columns[name] for name in layout.axis] == list(range(8))
+    assert layout.axis == ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", FPGA, GPU, REST)
+    assert [layout.columns[name] for name in layout.axis] == list(range(9))
 
 
-def test_what_a_node_does_not_declare_is_unlimited_there():
-    capacity = layout_of(nodes()).capacity
+def test_what_no_node_has_any_of_makes_no_column():
+    layout = layout_of({"a": Node("a", {"cpu": 1.0, "hugepages-2Mi": 0.0})})
+    assert layout.axis == (*DIMENSIONS, REST)
+
+
+def test_disk_and_network_that_a_node_does_not_declare_are_unlimited_and_of_all_else_it_has_nothing():
+    capacity = layout_of(nodes() | {"c": Node("c", {})}).capacity
     inf = np.inf
-    assert capacity.tolist() == [[2000, 9, inf, inf, inf, inf, 2, 1], [4000, 8, inf, inf, 5, inf, inf, inf]]
+    assert capacity.tolist() == [
+        [2000, 9, inf, inf, inf, inf, 2, 1, 0],
+        [4000, 8, inf, inf, 5, inf, 0, 0, 0],
+        [0, 0, inf, inf, inf, inf, 0, 0, 0],
+    ]
 
 
-def test_a_vector_leaves_out_what_no_node_declares():
+def test_a_vector_adds_up_what_no_node_offers():
     layout = layout_of(nodes())
-    asked = {"cpu": 1.0, GPU: 2.0, "x.y/z": 3.0, "x.y/none": 0.0}
-    assert layout.vector(asked).tolist() == [1, 0, 0, 0, 0, 0, 0, 2]
+    asked = {"cpu": 1.0, GPU: 2.0, "x.y/z": 3.0, "hugepages-2Mi": 4.0, "x.y/none": 0.0}
+    assert layout.unadvertised(asked) == ["x.y/z", "hugepages-2Mi"]
+    assert layout.vector(asked).tolist() == [1, 0, 0, 0, 0, 0, 0, 2, 7]
+
+
+def test_device_claims_may_bring_extended_resources_that_no_node_offers_and_no_others():
+    layout = layout_of(nodes())
+    asked = {GPU: 2.0, "x.y/z": 3.0, "hugepages-2Mi": 4.0, "device-claims": 1.0}
+    assert layout.unadvertised(asked) == ["hugepages-2Mi"]
+    assert layout.vector(asked).tolist() == [0, 0, 0, 0, 0, 0, 0, 2, 4]
+
+
+def test_places_for_pods_count_only_where_a_node_says_how_many_it_has():
+    nobody, one = layout_of(nodes()), layout_of(nodes() | {"c": Node("c", {"pods": 3.0})})
+    assert nobody.vector({"pods": 1.0}).tolist() == [0] * 9
+    assert one.vector({"pods": 1.0})[one.columns["pods"]] == 1
+    assert one.capacity[:, one.columns["pods"]].tolist() == [0, 0, 3]
+
+
+def test_places_for_pods_are_no_part_of_a_share_and_say_nothing_of_how_well_a_pod_suits_a_node():
+    offers = {"cpu": 2.0, "memory": 4.0, "pods": 3.0, "ephemeral-storage": 5.0, "hugepages-2Mi": 6.0, GPU: 1.0}
+    layout = layout_of({"a": Node("a", offers)})
+    share_of = {name for name in offers if layout.total[layout.columns[name]] > 0}
+    suits_by = {name for name in offers if np.isfinite(layout.packed[0, layout.columns[name]])}
+    assert share_of == {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi", GPU}
+    assert suits_by == {"cpu", "memory", GPU}
 
 
 @pytest.mark.parametrize("view", ["as taken", "with more nodes"])
@@ -62,11 +97,11 @@ def test_no_array_of_a_snapshot_can_be_written_to(view):
 
 def test_more_nodes_come_after_the_others_empty_and_on_the_same_axis():
     before = taken()
-    after = before.with_nodes([Node("0", {"cpu": 100.0, GPU: 7.0, "x.y/z": 1.0})])
+    after = before.with_nodes([Node("0", {"cpu": 100.0, GPU: 7.0})])
     assert after.layout.names == ("a", "b", "0")
     assert after.layout.rows["0"] == 2
     assert after.layout.axis == before.layout.axis
-    assert after.layout.capacity[2].tolist() == [100, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, 7]
+    assert after.layout.capacity[2].tolist() == [100, 0, np.inf, np.inf, np.inf, np.inf, 0, 7, 0]
     assert after.allocated[:, 0].tolist() == [0, 500, 0]
     assert after.in_flight.shape == after.allocated.shape
     assert before.layout.names == ("a", "b")
@@ -79,3 +114,8 @@ def test_counting_nominations_leaves_them_as_they_were():
     for _ in range(2):
         assert snapshot.nominations.load(snapshot.allocated.shape, priority=0, uid="q") is None
         assert snapshot.nominations.load(snapshot.allocated.shape, priority=0, uid="other")[0, 0] == 500
+
+
+def test_a_node_that_offers_what_no_known_node_does_is_left_to_kube_scheduler_there():
+    after = taken().with_nodes([Node("0", {"cpu": 100.0, "x.y/z": 1.0})])
+    assert after.layout.capacity[:, -1].tolist() == [0, 0, np.inf]

@@ -91,7 +91,7 @@ def test_a_resized_pod_counts_at_its_new_size_only():
 
 def test_a_pod_that_was_seen_before_its_node_counts_once_the_node_is_there():
     filled = ledger(PodSeen(pod("p", node="a")))
-    assert filled.snapshot(0).allocated.shape == (0, 6)
+    assert filled.snapshot(0).allocated.shape == (0, 7)  # the six, and what no node offers
     filled.apply(NodeSeen(node("a")))
     assert cpu_of(filled.snapshot(0).allocated) == [100]
 
@@ -119,9 +119,9 @@ def test_a_new_extended_resource_makes_a_column_and_counts_what_pods_hold_of_it(
     assert GPU not in filled.snapshot(0).layout.columns
     filled.apply(NodeSeen(node("a", **{GPU: 8.0})))
     snapshot = filled.snapshot(0)
-    assert snapshot.layout.axis[-1] == GPU
-    assert snapshot.allocated[0, -1] == 2
-    assert snapshot.layout.capacity[0, -1] == 8
+    column = snapshot.layout.columns[GPU]
+    assert snapshot.allocated[0, column] == 2
+    assert snapshot.layout.capacity[0, column] == 8
 
 
 def test_an_event_older_than_what_is_known_is_ignored():

@@ -151,7 +151,7 @@ class TestShares:
     def test_pods_that_hold_nothing_are_nobodys_share(self, more):
         # Ten places, two queues: five each.
         scene = Scene(node("n1"))
-        scene.see(*(pod(f"k{n}", queue="a", job="k", **more) for n in range(50)))
+        scene.see(*(pod(f"k{n}", 90, queue="a", job="k", **more) for n in range(50)))
         scene.see(*(pod(f"{q}{n}", queue=q, job=q) for n in range(20) for q in "ab"))
         scene.step()
         assert (begins(scene, "a"), begins(scene, "b")) == (5, 5)

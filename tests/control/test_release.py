@@ -1,10 +1,14 @@
 """The release loop on a cluster of events: whose turn it is, and that it does not matter where the last step ended."""
 
+import dataclasses
+
 import pytest
 
 from extender.cluster.eligibility import Constraints, Taint
-from extender.cluster.model import Group, GroupSeen, NodeGone, NodeSeen, Owner, OwnerSeen
+from extender.cluster.model import Group, GroupSeen, NodeGone, NodeSeen, NodesListed, Owner, OwnerSeen
 from extender.cluster.queues import Queue
+from extender.cluster.state import Ledger
+from extender.control.outlets import Outlets
 from extender.control.release import Pace
 from extender.planner import Policy
 from tests.control.scene import Scene, node, pod
@@ -82,7 +86,7 @@ def test_no_more_are_on_their_way_than_the_pace_allows():
 
 def test_a_pod_that_kube_scheduler_refused_does_not_use_up_the_pace():
     scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=1))
-    scene.see(pod("a"), pod("b"))
+    scene.see(pod("a", 100), pod("b", 200))
     scene.step()
     (first,) = scene.released()
     scene.change(first, unschedulable=True)
@@ -371,3 +375,139 @@ class TestOutlets:
         scene.see(pod("mine", 800, gates=(), node="n1"), pod("a", 500), pod("other", 2000, queue="other"))
         scene.step(100)
         assert scene.written == []
+
+    def full(self, *waiting, pace=64):
+        """Return a scene of two full nodes of 1,000 of CPU where pods have waited for long enough."""
+        scene = Scene(node("n1"), node("n2"), pace=Pace(unbound_pods=pace, scale_up_after=10.0))
+        runs = (pod(f"runs{n}", 1000, gates=(), node=f"n{n}", queue="other") for n in (1, 2))
+        scene.see(*runs, pod("others", 500, queue="other"), *waiting)
+        scene.step(100)
+        return scene
+
+    def test_those_that_scale_up_at_once_count_with_each_other_for_their_queues_share(self):
+        # Two queues, 2,000 of CPU: 1,000 each, which is twice 400. Those that have waited for longest go first.
+        scene = self.full(*(pod(f"a{n}", 400, created=float(9 - n)) for n in range(5)))
+        assert scene.released() == ["a4", "a3"]
+        scene.step(1)
+        assert scene.released() == ["a4", "a3"]
+
+    def test_no_more_scale_up_than_the_pace_allows(self):
+        scene = self.full(*(pod(f"a{n}", 100, created=float(n)) for n in range(5)), pace=2)
+        assert scene.released() == ["a0", "a1"]
+        scene.step(1)
+        assert scene.released() == ["a0", "a1"]
+
+    def test_that_kube_scheduler_refuses_those_that_scale_up_stops_none_like_them(self):
+        scene = self.full(*(pod(f"a{n}", 100, job="j", created=float(n)) for n in range(3)))
+        for _ in range(4):
+            for name in scene.released():
+                scene.change(name, unschedulable=True)
+            scene.step(0.1)
+        assert scene.released() == ["a0", "a1", "a2"]
+
+    def test_what_runs_is_looked_at_once_for_each_priority(self):
+        class Counting(Ledger):
+            looks = 0
+
+            def below(self, priority):
+                self.looks += 1
+                return super().below(priority)
+
+        scene = Scene(node("n1"))
+        ledger = scene.ledger = Counting(in_flight_seconds=15.0)
+        scene.apply(NodesListed([node("n1")]))
+        scene.see(pod("low", 800, gates=(), node="n1"))
+        scene.see(*(pod(f"{level}-{n}", 1500 + n, priority=level) for level in (5, 9) for n in range(10)))
+        snapshot = ledger.snapshot(scene.now)
+        found = Outlets(ledger, scene.backlog, scene.releaser.rounds).preempting(snapshot, scene.backlog.classes())
+        assert (found, ledger.looks) == ([], 2)
+
+
+def test_the_nomination_of_a_pod_for_another_scheduler_is_cleared_once_that_refuses_it():
+    scene = Scene(node("n1", cpu=100))
+    scene.see(dataclasses.replace(pod("x", created=0.0), scheduler="default-scheduler"))
+    scene.step()
+    scene.change("x", unschedulable=True)
+    scene.see(pod("y", queue="r", created=1.0))
+    scene.step(1)
+    scene.step(1)
+    assert scene.pods["x"].nominated is None
+    assert scene.released() == ["x", "y"]
+
+
+def test_the_nomination_of_a_pod_whose_scheduler_does_not_run_keeps_its_room_for_a_minute():
+    scene = Scene(node("n1", cpu=100))
+    scene.see(dataclasses.replace(pod("x", created=0.0), scheduler="nobody-runs-this"))
+    scene.step()
+    scene.see(pod("y", 90, queue="r", created=1.0))
+    scene.step(1)
+    scene.step(59)
+    assert scene.pods["x"].nominated == "n1"
+    scene.step(1)
+    scene.step(1)
+    assert scene.pods["x"].nominated is None
+    assert scene.released() == ["x", "y"]
+
+
+@pytest.mark.parametrize("by_us", [True, False], ids=["by us", "by kube-scheduler"])
+def test_the_nomination_of_a_deleted_pod_that_a_finalizer_keeps_keeps_no_room(by_us):
+    scene = Scene(node("n1", cpu=100))
+    scene.see(pod("x", 100, gates=(), nominated="n1", promised="n1" if by_us else None, leaving=True), pod("y", 100))
+    scene.step()
+    scene.step(1)
+    assert scene.pods["x"].nominated == (None if by_us else "n1")
+    assert scene.released() == ["y"]
+    assert len(scene.told_to("clear")) == by_us
+
+
+def test_a_pod_that_cannot_be_written_to_is_tried_for_ever_once_a_minute():
+    scene = Scene(node("n1"))
+    scene.see(pod("bad"))
+    with scene.backlog.lock:
+        for _ in range(5_000):
+            scene.backlog.rest("uid-bad", scene.now)  # 2 ** 4,999 is no float
+    assert scene.backlog.writes.resting == {"uid-bad": scene.now + 60}
+    scene.step(60)
+    assert scene.released() == ["bad"]
+
+
+class Slow(Scene):
+    """Writes wait until `write_next`."""
+
+    def start(self):
+        super().start()
+        self.queue = []
+        self.releaser.run_soon = self.queue.append
+
+    def write_next(self, count=1):
+        for _ in range(count):
+            self.queue.pop(0)()
+
+
+def test_a_write_that_waits_for_longer_than_its_claim_is_dropped_and_made_anew():
+    scene = Slow(node("n1"))
+    scene.see(pod("a"))
+    scene.step()
+    scene.step(16)  # a claim lasts for 15 s
+    scene.write_next()
+    assert (scene.written, scene.queue) == ([], [])
+    scene.step(0.1)
+    scene.write_next(2)
+    assert scene.written == [("nominate", "a", "n1"), ("release", "a")]
+
+
+def test_writes_do_not_pile_up_while_none_is_made():
+    scene = Slow(node("n1", cpu=10_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"p{n}") for n in range(10)))
+    for _ in range(100):
+        scene.step(1)
+    assert len(scene.queue) == 4
+
+
+def test_a_pod_that_is_gone_is_not_written_to():
+    scene = Slow(node("n1"))
+    scene.see(pod("a"))
+    scene.step()
+    scene.remove("a")
+    scene.write_next()
+    assert scene.written == []

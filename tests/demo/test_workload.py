@@ -28,9 +28,10 @@ def test_the_standard_machine_is_that_of_the_tetris_simulation():
 def test_the_service_reads_the_manifests_as_the_amounts_that_were_drawn():
     found = generate(QUICK, seed=1)
     for task, manifest in zip(found.tasks, found.pod_manifests(), strict=True):
-        assert pod_from(msgspec.convert(manifest, PodObject)).demand == task.demand
+        assert pod_from(msgspec.convert(manifest, PodObject)).demand == {**task.demand, "pods": 1}
     for machine, manifest in zip(found.machines, found.node_manifests(), strict=True):
-        assert node_from(msgspec.convert(manifest, NodeObject), ()).allocatable == machine.shape.amounts
+        offered = node_from(msgspec.convert(manifest, NodeObject), ()).allocatable
+        assert offered == {**machine.shape.amounts, "pods": 110, "ephemeral-storage": 100 * 2**30}
 
 
 def test_every_kind_and_every_shape_occurs_and_every_pod_fits_every_machine_when_alone():

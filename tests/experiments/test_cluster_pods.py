@@ -46,7 +46,7 @@ def test_a_reduce_declares_what_it_reads_as_network_and_has_no_input():
 def test_dovetail_reads_what_is_declared_and_kwok_does_not_end_the_pod_by_it():
     pod = as_read(manifest(MAP, DOVETAIL))
     assert (pod.duration, pod.tasks) == (15.0, 2)
-    assert pod.demand == {"cpu": 1000.0, "memory": 8.0, "disk-read": 40.0}
+    assert pod.demand == {"cpu": 1000.0, "memory": 8.0, "disk-read": 40.0, "pods": 1.0}
     assert pod.problem is None
     assert manifest(MAP, DOVETAIL)["metadata"]["annotations"]["dovetail.dev/duration"] == "15s"  # KWOK: bare numbers
     assert (pod.identity.queue, pod.identity.job) == ("research", "default/j")

@@ -18,10 +18,11 @@ NOBODY = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((
 def cluster(*capacities, allocated=None, names=None):
     names = names or [f"n{i}" for i in range(len(capacities))]
     nodes = {
-        name: Node(name, {d: float(c) for d, c in zip(DIMENSIONS, row, strict=False) if np.isfinite(c)})
+        name: Node(name, {d: float(c) for d, c in zip(DIMENSIONS, row, strict=False)})
         for name, row in zip(names, capacities, strict=True)
     }
     layout = layout_of(nodes)
+    layout = replace(layout, axis=DIMENSIONS, capacity=layout.capacity[:, : len(DIMENSIONS)])
     load = np.zeros(layout.capacity.shape) if allocated is None else np.array(allocated, float)
     return Snapshot(0, 0, layout, load, np.zeros_like(load), NOBODY)
 

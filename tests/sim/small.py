@@ -1,6 +1,6 @@
 """Clusters and waiting classes small enough to check by hand: CPU in cores, memory in GiB, rates in MB/s."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ def cluster(*capacity, allocated=None):
     """Return a snapshot of machines m0, m1, ... with these capacities."""
     nodes = {f"m{n:04}": Node(f"m{n:04}", dict(zip(DIMENSIONS, c, strict=True))) for n, c in enumerate(capacity)}
     layout = layout_of(nodes)
+    layout = replace(layout, axis=DIMENSIONS, capacity=layout.capacity[:, : len(DIMENSIONS)])
     nothing = np.zeros_like(layout.capacity)
     nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0])
     held = nothing if allocated is None else np.array(allocated)
