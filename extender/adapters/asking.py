@@ -48,8 +48,8 @@ class Readiness(Protocol):
 class Warner(Protocol):
     """What tells the user of a broken annotation (a Recorder)."""
 
-    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
-        """Write a Warning event, once."""
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
+        """Write a Warning event, once for each owner, else for each object and message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Desk:
         """Tell the user, and count, where the pod's annotations are broken."""
         if (warning := pod.warning) is not None:
             self.metrics.broken_annotations.labels("Pod").inc()
-            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning)
+            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
 
     def refused(self, judged: Judged, asked: wire.Asked) -> dict[str, str]:
         """Return each refused node's reason, and count them."""

@@ -39,7 +39,7 @@ class Heard:
     def __init__(self):
         self.messages = []
 
-    def warn(self, kind, namespace, name, uid, message):
+    def warn(self, kind, namespace, name, uid, message, owner=""):
         self.messages.append((kind, f"{namespace}/{name}", message))
 
 
