@@ -21,6 +21,7 @@ from extender.app.ordering import POD_GROUPS, policy_of, rounds_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
+from extender.control.feeding import Feed
 from extender.control.view import View, view
 from extender.errors import ClusterError
 from extender.planner import Carried, Planner, Policy
@@ -125,16 +126,17 @@ def look(reader: Reader, told: Settings, told_by: str, waits: WaitsTold | None =
     Raises ClusterError where the API server cannot be reached.
     """
     now = time.time()
-    seen_nodes = reader.event(nodes(told.capacity_rules()))
-    seen_pods = reader.event(pods())
+    ledger, backlog = Ledger(in_flight_seconds=told.control.assume_seconds), Backlog(told.control.schedulers)
+    feed = Feed(ledger, backlog, lambda: now)
+    seen_nodes = _take(feed, reader.event(nodes(told.capacity_rules())))
+    seen_pods = _take(feed, reader.event(pods()))
     groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
-    others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]
+    for event in (reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())):
+        _take(feed, event)
     return Look(
         settings=told,
         told_by=told_by,
-        view=None
-        if seen_nodes is None or seen_pods is None
-        else _view(told, [seen_nodes, seen_pods, *others], now, waits),
+        view=None if seen_nodes is None or seen_pods is None else _view(told, ledger, backlog, now, waits),
         pods=seen_pods.pods if isinstance(seen_pods, PodsListed) else (),
         nodes=seen_nodes.nodes if isinstance(seen_nodes, NodesListed) else (),
     )
@@ -167,13 +169,12 @@ def policy_in_force(told: Settings, waits: WaitsTold | None) -> Policy:
     return policy if waits is None else replace(policy, locality_waits=waits.in_force)
 
 
-def _view(told: Settings, events: Sequence[Event | None], now: float, waits: WaitsTold | None) -> View:
-    ledger = Ledger(in_flight_seconds=told.control.assume_seconds)
-    backlog = Backlog(told.control.schedulers)
-    for event in events:
-        if event is not None:
-            backlog.apply(event, now)
-            ledger.apply(event)
+def _take(feed: Feed, event: Event | None) -> Event | None:
+    """Take an event in, if there is one, and return it with pods as they count."""
+    return None if event is None else feed.take(event)[0]
+
+
+def _view(told: Settings, ledger: Ledger, backlog: Backlog, now: float, waits: WaitsTold | None) -> View:
     rounds = rounds_of(told, backlog)
     planner = Planner(policy_in_force(told, waits), explain=True)
     if waits is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from extender.cluster.flights import Candidates, Flight, Flights, charge
 from extender.cluster.held import Held
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.reckoning import Reckoning
 from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
 
 
@@ -26,6 +27,7 @@ class Ledger:
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
         self._held = Held()
+        self._reckoning = Reckoning(self._pods, self._held)
         self._nominated: dict[str, Pod] = {}
         self._layout: Layout = layout_of({})
         self._flights = Flights(self._layout)
@@ -39,7 +41,23 @@ class Ledger:
         self._nominations: Nominations | None = None
 
     def apply(self, event: Event) -> None:
-        """Take one event in. Duplicates change nothing; an event older than what is known is ignored."""
+        """Take one event of a watch in. Duplicates change nothing; an event older than what is known is ignored."""
+        with self._changed:
+            for part in self.reckon(event):
+                self.take(part)
+
+    def reckon(self, event: Event) -> list[Event]:
+        """Return what an event of a watch brings, with pods as they count: for `take`, before the next event comes."""
+        with self._changed:
+            return self._reckoning.parts(event)
+
+    def counted(self, pod: Pod) -> Pod:
+        """Return a pod that no watch has brought, as it would count."""
+        with self._changed:
+            return self._reckoning.counted(pod)
+
+    def take(self, event: Event) -> None:
+        """Take in a part of what `reckon` returned."""
         with self._changed:
             self._heard += 1
             match event:
