@@ -6,6 +6,7 @@ Whatever may not be read is noted in `unread`: who needs it says so, the others 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,7 +79,7 @@ class Reader:
 
     def objects(self, name: str, path: str) -> list[dict[str, Any]]:
         """Return objects as JSON; none where they may not be read."""
-        return [msgspec.json.decode(raw) for raw in self._try(name, lambda: listed(self.api, path)[0]) or ()]
+        return self._try(name, lambda: [msgspec.json.decode(raw) for raw in listed(self.api, path)[0]]) or []
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return the release's ConfigMaps, by name."""
@@ -90,8 +91,8 @@ class Reader:
 
     def event(self, resource: Resource, *, optional: bool = False) -> Event | None:
         """Return what a list says, as the event that a watch would bring; None where it may not be read."""
-        found = self._try(resource.name, lambda: listed(self.api, resource.path)[0], absent_is_fine=optional)
-        return None if found is None else resource.listed(found)
+        read = partial(_read_all, self.api, resource)
+        return self._try(resource.name, read, absent_is_fine=optional)
 
     def _try(self, name: str, read: Callable[[], _Value], *, absent_is_fine: bool = False) -> _Value | None:
         try:
@@ -167,6 +168,10 @@ def policy_in_force(told: Settings, waits: WaitsTold | None) -> Policy:
     """Return the planner's tuning, with the waits for locality that `control` has told, else those of settings."""
     policy = policy_of(told)
     return policy if waits is None else replace(policy, locality_waits=waits.in_force)
+
+
+def _read_all(api: Api, resource: Resource) -> Event:
+    return resource.listed(listed(api, resource.path)[0])
 
 
 def _take(feed: Feed, event: Event | None) -> Event | None:
