@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from extender.adapters import wire
 from extender.adapters.kinds import pod_from, version_number
 from extender.adapters.metrics import Metrics
+from extender.cluster.flights import at_point
 from extender.cluster.model import Pod
 from extender.cluster.reading import away
 from extender.cluster.snapshot import Layout, Rows, Snapshot
@@ -22,6 +23,9 @@ from extender.verdict import Judgement
 
 UNKNOWN_NODE = "node unknown to Dovetail"
 ANOTHER_CHOSEN = "another node was chosen"
+MOST_TRIES = 20
+"""How often a verb judges anew because another pod took off meanwhile: kube-scheduler asks one thing at a time."""
+
 LANDING_SECONDS = 1.0
 """A binding shows within this time or is not worth waiting for."""
 
@@ -30,6 +34,13 @@ log = structlog.get_logger()
 
 class NotReady(DovetailError):
     """The caches are not synced yet."""
+
+
+class TooManyCalls(NotReady):
+    """Other pods took off during every try to judge one."""
+
+    def __init__(self) -> None:
+        super().__init__(f"other pods were placed during each of {MOST_TRIES} tries; ask again")
 
 
 class Readiness(Protocol):
@@ -48,8 +59,8 @@ class Readiness(Protocol):
 class Warner(Protocol):
     """What tells the user of a broken annotation (a Recorder)."""
 
-    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
-        """Write a Warning event, once."""
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
+        """Write a Warning event, once for each owner, else for each object and message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +93,23 @@ class Desk:
             raise NotReady(self.readiness.problem() or "not ready")
 
     def pod(self, asked: wire.Asked) -> Pod:
-        """Return the pod asked about; the watch has mostly brought it already, at the same version."""
+        """Return the pod asked about: as the watch has shown it, or as the request says where it has not yet.
+
+        A request of another pod by that UID gets its answer, and nothing else comes of it (`Ledger.contradicts`).
+        """
         meta = asked.pod.metadata
-        return self.ledger.pod(meta.uid, version_number(meta.resource_version)) or pod_from(asked.pod)
+        known = self.ledger.pod(meta.uid)
+        if known is None or (known.namespace, known.name) != (meta.namespace, meta.name):
+            return self.ledger.counted(pod_from(asked.pod))
+        if known.resource_version >= version_number(meta.resource_version):
+            return known
+        return at_point(known, pod_from(asked.pod))
 
     def warn(self, pod: Pod) -> None:
-        """Tell the user, and count, where the pod's annotations are broken."""
-        if (warning := pod.warning) is not None:
+        """Tell the user, and count, where the annotations are broken of a pod that the watch has shown."""
+        if (warning := pod.warning) is not None and self.ledger.pod(pod.uid) is not None:
             self.metrics.broken_annotations.labels("Pod").inc()
-            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning)
+            self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
 
     def refused(self, judged: Judged, asked: wire.Asked) -> dict[str, str]:
         """Return each refused node's reason, and count them."""

@@ -4,7 +4,7 @@ Kubernetes' spelling ends here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from extender.adapters.objects import (
@@ -27,12 +27,14 @@ from extender.adapters.objects import (
 from extender.cluster.demand import Container, PodResources, counted, declared, requested, seconds
 from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Terms, Toleration
 from extender.cluster.identity import Identity, identify
+from extender.cluster.limits import LONGEST_NAME, LONGEST_NUMBER, shortened
 from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
 from extender.cluster.preference import Preferences, declared_input
 from extender.cluster.resources import DEVICE_CLAIMS, PODS, Amounts, countable, greatest, offered
 from extender.errors import BadAnnotation
 
 _Value = TypeVar("_Value")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ANNOTATIONS: Mapping[str, str] = {}
 
 
@@ -40,11 +42,11 @@ def pod_from(found: PodObject) -> Pod:
     """Return our Pod. A broken annotation leaves its requests and says so in `problem`."""
     meta, spec, status = found.metadata, found.spec, found.status or PodStatus()
     told = meta.annotations
-    problems: list[str] = []
+    problems = _too_long(meta)
     io = _read(declared, told.demand if told else None, problems) or {}
     claims = float(len(spec.resource_claims or ()))
     demand = {**requested(_resources(spec, status)), **io, PODS: 1.0, DEVICE_CLAIMS: claims}
-    owner = next((it for it in meta.owner_references or () if it.controller), None)
+    owner = next((it for it in meta.owner_references or () if it.controller and len(it.uid) <= LONGEST_NAME), None)
     return Pod(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -63,7 +65,7 @@ def pod_from(found: PodObject) -> Pod:
         inputs=_read(declared_input, told.input if told else None, problems) or (),
         prefers=_preferences(spec),
         may_preempt=spec.preemption_policy != "Never",
-        promised=(told.promised if told else None) or None,
+        promised=_name(told.promised if told else None),
         node=spec.node_name or None,
         nominated=status.nominated_node_name or None,
         priority=spec.priority or 0,
@@ -84,7 +86,7 @@ def node_from(found: NodeObject, rules: Sequence[CapacityRule]) -> Node:
     try:
         io = io_capacity(labels, meta.annotations.capacity if meta.annotations else None, rules)
     except BadAnnotation as error:
-        io, problem = io_capacity(labels, None, rules), str(error)
+        io, problem = io_capacity(labels, None, rules), shortened(str(error))
     spec = found.spec
     return Node(
         meta.name,
@@ -115,10 +117,21 @@ def terms_from(found: Selector) -> Terms:
     return tuple(_term(it) for it in found.node_selector_terms or ())
 
 
+def _too_long(meta: PodMeta) -> list[str]:
+    """Return what is wrong with annotations that name groups and queues: such names are not taken."""
+    names = meta.annotations.names() if meta.annotations else _NO_ANNOTATIONS
+    return [
+        f"annotation {name}: {len(text)} characters; accepted: at most {LONGEST_NAME}"
+        for name, text in names.items()
+        if len(text) > LONGEST_NAME
+    ]
+
+
 def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
-    annotations = meta.annotations.named() if meta.annotations else _NO_ANNOTATIONS
+    annotations = meta.annotations.names() if meta.annotations else _NO_ANNOTATIONS
+    short = {name: text for name, text in annotations.items() if len(text) <= LONGEST_NAME}
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
-    told = {**annotations, **(meta.labels or {})}
+    told = {**short, **(meta.labels or {})}
     return identify(meta.namespace, meta.uid, told, pod_group=group, owner=owner)
 
 
@@ -170,14 +183,25 @@ def _read(read: Callable[[str | None], _Value], annotation: str | None, problems
     try:
         return read(annotation)
     except BadAnnotation as error:
-        problems.append(str(error))
+        problems.append(shortened(str(error)))
     except Exception as error:
-        problems.append(f"an annotation cannot be read: {error}")
+        problems.append(shortened(f"an annotation cannot be read: {error}"))
     return None
 
 
-def _epoch(moment: datetime | None) -> float | None:
-    return moment.timestamp() if moment is not None else None
+def _name(text: str | None) -> str | None:
+    return text if text and len(text) <= LONGEST_NAME else None
+
+
+def _epoch(moment: str | None) -> float | None:
+    """Return the seconds since the epoch of an RFC 3339 time; None where it is none, or before the epoch."""
+    if not moment or len(moment) > LONGEST_NUMBER:
+        return None
+    try:
+        read = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    return read.timestamp() if read.tzinfo is not None and read >= _EPOCH else None
 
 
 def _is_refusal(condition: Condition) -> bool:

@@ -1,7 +1,5 @@
 """Kubernetes' objects as JSON: the fields that are used, by Kubernetes' names. Whatever else is there is skipped."""
 
-from datetime import datetime
-
 import msgspec
 
 from extender.cluster.demand import CAPACITY_ANNOTATION, DEMAND_ANNOTATION, DURATION_ANNOTATION, TASKS_ANNOTATION
@@ -59,13 +57,17 @@ class PodAnnotations(msgspec.Struct):
     yunikorn_app: str | None = msgspec.field(default=None, name="yunikorn.apache.org/app-id")
     yunikorn_queue: str | None = msgspec.field(default=None, name="yunikorn.apache.org/queue")
 
-    def named(self) -> dict[str, str]:
-        """Return those that are there, by name."""
-        values = ((name, getattr(self, field)) for field, name in _ANNOTATION_NAMES)
+    def names(self) -> dict[str, str]:
+        """Return what the ecosystem's annotations say that are there, by the annotation's name."""
+        values = ((name, getattr(self, field)) for field, name in _ECOSYSTEM)
         return {name: value for name, value in values if value is not None}
 
 
-_ANNOTATION_NAMES = tuple((field.name, field.encode_name) for field in msgspec.structs.fields(PodAnnotations))
+_ECOSYSTEM = tuple(
+    (field.name, field.encode_name)
+    for field in msgspec.structs.fields(PodAnnotations)
+    if not field.encode_name.startswith("dovetail.dev/")
+)
 
 
 class OwnerReference(msgspec.Struct):
@@ -161,7 +163,7 @@ class PodMeta(msgspec.Struct, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    creation_timestamp: datetime | None = None
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: PodAnnotations | None = None
@@ -223,7 +225,7 @@ class PodStatus(msgspec.Struct, rename="camel"):
     """PodStatus."""
 
     phase: str | None = None
-    start_time: datetime | None = None
+    start_time: str | None = None
     nominated_node_name: str | None = None
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
@@ -278,7 +280,7 @@ class JobMeta(msgspec.Struct, rename="camel"):
     """A Job's metadata."""
 
     uid: str = ""
-    creation_timestamp: datetime | None = None
+    creation_timestamp: str | None = None
 
 
 class JobObject(msgspec.Struct):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import chain, compress
 
 from extender.adapters import wire
-from extender.adapters.asking import Desk, Judged, candidates, passing, rows_of
+from extender.adapters.asking import MOST_TRIES, Desk, Judged, TooManyCalls, candidates, passing, rows_of
 from extender.adapters.news import News
 from extender.adapters.refused import RefusedPods
 from extender.cluster.model import Pod
@@ -42,18 +42,25 @@ class Preemption:
         that counts: no news would end its flight if kube-scheduler chose the same node again.
         """
         ledger = self.desk.ledger
-        ledger.forget(pod.uid)
+        stranger = ledger.contradicts(pod)
+        if not stranger:
+            ledger.forget(pod.uid)
         started = time.monotonic()
         uids = {name: [victim.uid for victim in victims.pods or ()] for name, victims in asked.victims.items()}
-        while True:
+        tries = 0
+        while tries < MOST_TRIES:
             base, known = ledger.snapshot_with(chain.from_iterable(uids.values()), self.desk.readiness.flight_time())
             view = once_gone(base, {name: [known[uid] for uid in of if uid in known] for name, of in uids.items()})
             rows, judgement = rows_of(view, asked), judge(view, pod)
             passed = passing(judgement, rows)
+            if stranger:
+                return Judged(view, judgement, rows, passed)
             if not passed.any():
-                if self.news.wait(pod, view, rows, started, self._refused.know(pod)):
+                if self.news.wait(pod, view, rows, started, self._refused.know(pod)) or ledger.yield_to(pod.uid):
                     continue
                 self._refused.remember(pod)
             kept = candidates(base, rows[passed] if pod.nominated is None else rows[:0])
             if ledger.assume(pod, kept, base, self.desk.readiness.flight_time(), preempts=True):
                 return Judged(view, judgement, rows, passed)
+            tries += 1
+        raise TooManyCalls

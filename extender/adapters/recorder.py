@@ -3,7 +3,8 @@
 import hashlib
 import queue
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -16,6 +17,8 @@ from extender.errors import ClusterError
 
 _WAITING = 1_000
 _REMEMBERED = 10_000
+_WARNINGS_PER_SECOND = 1.0
+_MOST_WARNINGS_AT_ONCE = 10.0
 
 log = structlog.get_logger()
 
@@ -36,24 +39,44 @@ class _About:
 
 
 class Recorder:
-    """Writes each event once: its name follows from what it is about, so a second replica finds it there."""
+    """Writes each event once: its name follows from what it is about, so a second replica finds it there.
 
-    def __init__(self, api: Poster) -> None:
+    Warnings are about what users wrote: they come at a bounded rate, whatever there is to warn of.
+    """
+
+    def __init__(self, api: Poster, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
+        self._clock = clock
+        self._warnings, self._counted_at = _MOST_WARNINGS_AT_ONCE, clock()
         self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._said: dict[str, None] = {}
         self._saying = threading.Lock()
 
-    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
-        """Say that an annotation is broken; returns at once. Where too much waits already, a later call says it."""
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
+        """Say that an annotation is broken, once for each `owner` (a UID), else for each object and message.
+
+        Returns at once. Where too much was said just now, or waits, a later call says it.
+        """
+        if not self._may_warn():
+            return
         about = _About(kind, namespace or "default", name, uid)
-        if self._put(about, "Warning", "BrokenAnnotation", message, f"{uid}{message}"):
+        if self._put(about, "Warning", "BrokenAnnotation", message, owner or f"{uid}{message}"):
+            with self._saying:
+                self._warnings -= 1
             log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
 
     def say(self, pod: Pod, reason: str, message: str, key: str) -> None:
         """Say what became of a pod: one event for each reason and key, whatever the message. Returns at once."""
         about = _About("Pod", pod.namespace, pod.name, pod.uid)
         self._put(about, "Normal", reason, message, f"{pod.uid}/{reason}/{key}")
+
+    def _may_warn(self) -> bool:
+        """Say whether the rate allows another warning."""
+        with self._saying:
+            now = self._clock()
+            earned = _WARNINGS_PER_SECOND * max(now - self._counted_at, 0.0)
+            self._warnings, self._counted_at = min(_MOST_WARNINGS_AT_ONCE, self._warnings + earned), now
+            return self._warnings >= 1
 
     def _put(self, about: _About, sort: str, reason: str, message: str, key: str) -> bool:
         """Have an event written; False where it was already, or too much waits."""

@@ -1,6 +1,10 @@
-"""The HTTP server: waitress, with each reply in one write, and a stop that drains.
+"""The HTTP server: waitress, with each reply in one write, bounds on what callers may leave unfinished, and a drain.
 
 Two writes a reply, with Nagle's algorithm at the other end, cost kube-scheduler 40 ms a call.
+
+No caller can shut others out: a request that does not arrive whole, or a reply that is not taken, ends its connection
+after seconds; of more connections than there may be, those go first that have never asked anything; and the oldest
+unfinished requests go where all of them together are too large.
 """
 
 import socket
@@ -11,15 +15,24 @@ from typing import Any
 import structlog
 from flask import Flask
 from waitress import wasyncore
+from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
-from waitress.server import create_server
-from waitress.task import WSGITask
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher, WSGITask
 
 from extender.errors import DovetailError
 from extender.settings import Server as ServerSettings
 
-_CONNECTIONS = 1_000
-"""waitress' default of 100 idle connections would keep the probes out."""
+_CONNECTIONS = 256
+"""kube-scheduler keeps one for each verb."""
+
+_REQUEST_SECONDS = 10.0
+"""kube-scheduler itself gives up after five."""
+
+_UNFINISHED = 8
+"""So many bodies of the largest size may be under way at a time, all together."""
+
+_HEADER_BYTES = 2**14
 
 _IN_MEMORY_BYTES = 2**24
 """A larger body waits in a temporary file: whole nodes of some 8,000 machines fit."""
@@ -42,32 +55,120 @@ class _OneWriteTask(WSGITask):  # type: ignore[misc] # waitress has no types
 
 
 class _Channel(HTTPChannel):  # type: ignore[misc] # waitress has no types
+    """A connection. `begun_at`: since when the request that is being received, or the first one, is awaited."""
+
     task_class = _OneWriteTask
+    has_asked = False
+    receiving: object = None
+    begun_at = 0.0
+
+    def received(self, data: bytes) -> bool:
+        taken = bool(super().received(data))
+        if self.request is not self.receiving:
+            self.receiving, self.begun_at = self.request, time.time()
+        self.has_asked = self.has_asked or bool(self.requests)
+        if self.request is not None:
+            self.server.bound_unfinished()
+        return taken
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being received, answered or sent."""
+        return self.request is not None or bool(self.requests) or bool(self.total_outbufs_len)
+
+    def is_overdue(self, before: float) -> bool:
+        """Say whether what is under way began before then, or has not begun since the connection was made."""
+        if self.requests:
+            return False
+        if self.total_outbufs_len:
+            return bool(self.last_activity < before)
+        if self.request is None and self.has_asked:
+            return False
+        return bool((self.begun_at if self.request is not None else self.creation_time) < before)
+
+    def end(self) -> None:
+        """Have the connection closed."""
+        self.will_close = True
+
+
+class _Listener(TcpWSGIServer):  # type: ignore[misc] # waitress has no types
+    """Takes connections: all of them, at the cost of those that are wanted least."""
+
+    connections, request_seconds, unfinished_bytes = _CONNECTIONS, _REQUEST_SECONDS, 2**26
+    channel_class = _Channel
+
+    def channels(self) -> list[_Channel]:
+        """Return the connections that are not about to be closed."""
+        return [channel for channel in self.active_channels.values() if not channel.will_close]
+
+    def maintenance(self, now: float) -> None:
+        """Close what is idle for too long, and what is not finished in time."""
+        super().maintenance(now)
+        for channel in self.channels():
+            if channel.is_overdue(now - self.request_seconds):
+                channel.end()
+
+    def handle_accept(self) -> None:
+        """Take a connection; where there are too many, close another: one that never asked, then one at rest."""
+        super().handle_accept()
+        there = self.channels()
+        if len(there) > self.connections:
+            free = [channel for channel in there[:-1] if not channel.requests and not channel.total_outbufs_len]
+            least = min(free or there[-1:], key=lambda it: (it.has_asked, it.request is None, it.last_activity))
+            least.end()
+
+    def bound_unfinished(self) -> None:
+        """Close the oldest unfinished request where all of them are too large together."""
+        under_way = [channel for channel in self.channels() if channel.request is not None]
+        if sum(channel.request.body_bytes_received for channel in under_way) > self.unfinished_bytes:
+            min(under_way, key=lambda it: it.begun_at).end()
 
 
 class Server:
     """Serves an app on one address until told to stop."""
 
-    def __init__(self, app: Flask, settings: ServerSettings) -> None:
+    def __init__(
+        self,
+        app: Flask,
+        settings: ServerSettings,
+        *,
+        connections: int = _CONNECTIONS,
+        request_seconds: float = _REQUEST_SECONDS,
+    ) -> None:
         self._stopping = threading.Event()
         self._drain_seconds = settings.drain_seconds
         self._sockets: dict[int, Any] = {}
-        self._server = create_server(
-            app.wsgi_app,
-            map=self._sockets,
-            sockets=[_listen(settings.address, settings.port)],
+        listening = _listen(settings.address, settings.port)
+        bounds = Adjustments(
+            sockets=[listening],
             threads=settings.threads,
             channel_timeout=settings.keep_alive_seconds,
+            cleanup_interval=1,
+            max_request_header_size=_HEADER_BYTES,
             max_request_body_size=settings.max_body_bytes + 1,  # waitress refuses what reaches it
             inbuf_overflow=_IN_MEMORY_BYTES,
-            connection_limit=_CONNECTIONS,
+            connection_limit=2**31 - 1,  # a listener that stops to listen would shut everybody out
             outbuf_overflow=2**30,
             recv_bytes=2**18,
             asyncore_use_poll=True,
             ident=None,
             clear_untrusted_proxy_headers=True,
         )
-        self._server.channel_class = _Channel
+        threads = ThreadedTaskDispatcher()
+        threads.set_thread_count(bounds.threads)
+        about = (listening.family, listening.type, listening.proto, listening.getsockname())
+        self._server = _Listener(
+            app.wsgi_app,
+            self._sockets,
+            True,
+            listening,
+            dispatcher=threads,
+            adj=bounds,
+            bind_socket=False,
+            sockinfo=about,
+        )
+        self._server.connections, self._server.request_seconds = connections, request_seconds
+        self._server.unfinished_bytes = _UNFINISHED * settings.max_body_bytes
 
     @property
     def port(self) -> int:
@@ -101,8 +202,7 @@ class Server:
 
     def _busy(self) -> bool:
         """Say whether a request is being read, answered or sent."""
-        channels = list(self._server.active_channels.values())
-        return any(c.request is not None or c.requests or c.total_outbufs_len for c in channels)
+        return any(channel.busy for channel in self._server.active_channels.values())
 
 
 def _listen(address: str, port: int) -> socket.socket:

@@ -15,7 +15,18 @@ import structlog
 from numpy.typing import NDArray
 
 from extender.adapters import wire
-from extender.adapters.asking import Desk, Judged, NotReady, Readiness, Warner, candidates, passing, rows_of
+from extender.adapters.asking import (
+    MOST_TRIES,
+    Desk,
+    Judged,
+    NotReady,
+    Readiness,
+    TooManyCalls,
+    Warner,
+    candidates,
+    passing,
+    rows_of,
+)
 from extender.adapters.kinds import node_from
 from extender.adapters.metrics import Metrics
 from extender.adapters.news import News
@@ -120,16 +131,25 @@ class Verbs:
             )
 
     def _judge_and_assume(self, pod: Pod, asked: wire.Asked) -> Judged:
-        """Judge until no other pod took off meanwhile; wait a moment where only pods in flight stand in the way."""
-        self.ledger.forget(pod.uid)
-        started = time.monotonic()
-        while True:
+        """Judge until no other pod took off meanwhile; wait a moment where only pods in flight stand in the way.
+
+        Raises TooManyCalls where one took off each time.
+        """
+        stranger = self.ledger.contradicts(pod)
+        if not stranger:
+            self.ledger.forget(pod.uid)
+        started, tries = time.monotonic(), 0
+        while tries < MOST_TRIES:
             base = self.ledger.snapshot(self.readiness.flight_time())
             snapshot, rows = self._view(base, asked)
             judgement = judge(snapshot, pod)
             judged = Judged(snapshot, judgement, rows, passing(judgement, rows))
+            if stranger:
+                return judged
             if not judged.passed.any():
                 if self._news.wait(pod, snapshot, rows, started, self._news.refused.woken_by_cluster(pod)):
+                    continue
+                if self.ledger.yield_to(pod.uid):
                     continue
                 self._news.refused.remember(pod)
             elif self.order is not None:
@@ -142,6 +162,8 @@ class Verbs:
             if self.ledger.assume(pod, takes_off, base, self.readiness.flight_time()):
                 self.metrics.wait_seconds.observe(time.monotonic() - started)
                 return judged
+            tries += 1
+        raise TooManyCalls
 
     def _in_order(self, order: Order, pod: Pod, base: Snapshot, judged: Judged) -> Judged:
         """Refuse a pod whose turn it is not everywhere; let another pass where the plan wants it, if that was asked."""

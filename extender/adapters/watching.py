@@ -5,10 +5,11 @@ a broken connection, on a timeout. Only 410 Gone, or what cannot be read, makes 
 there is, so nothing is missed and nothing counted twice.
 """
 
+import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -83,24 +84,35 @@ class Resource:
 
     name: str
     path: str
-    listed: Callable[[Sequence[msgspec.Raw]], Event]
+    listed: Callable[[Iterable[msgspec.Raw]], Event]
     seen: Callable[[msgspec.Raw], Event]
     gone: Callable[[msgspec.Raw], Event]
     optional: bool = False
 
 
-def listed(api: Api, path: str, turned: Callable[[], None] = lambda: None) -> tuple[list[msgspec.Raw], str]:
-    """Return all objects at a path, and the resource version of that list; calls `turned` after each page."""
-    raws: list[msgspec.Raw] = []
-    page = _List(_Meta(continue_="first"))
-    token = ""
-    while page.metadata.continue_:
-        params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
-        page = msgspec.json.decode(api.get(path, params).data, type=_List)
-        raws += page.items or []
-        token = page.metadata.continue_
+def listed(api: Api, path: str, turned: Callable[[], None] = lambda: None) -> tuple[Iterator[msgspec.Raw], str]:
+    """Return all objects at a path, and the resource version of that list, which its first page says.
+
+    The objects come one by one and page by page, so that no more than one page is in memory as JSON. `turned` is called
+    for each page.
+    """
+    first = _page(api, path, "")
+    return _objects(api, path, first, turned), first.metadata.resource_version
+
+
+def _objects(api: Api, path: str, page: _List, turned: Callable[[], None]) -> Iterator[msgspec.Raw]:
+    while True:
         turned()
-    return raws, page.metadata.resource_version
+        yield from page.items or ()
+        if not (token := page.metadata.continue_):
+            return
+        del page  # before the next one comes
+        page = _page(api, path, token)
+
+
+def _page(api: Api, path: str, token: str) -> _List:
+    params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
+    return msgspec.json.decode(api.get(path, params).data, type=_List)
 
 
 def pods() -> Resource:
@@ -260,15 +272,17 @@ class Watch:
     def _list(self) -> str:
         try:
             raws, version = listed(self._api, self.resource.path, self._moved)
+            counter = itertools.count()
+            event = self.resource.listed(raw for raw, _ in zip(raws, counter, strict=False))
         except Refused as refusal:
             if refusal.status == 410:
                 raise _Expired from None
             raise
-        self._sink(self.resource.listed(raws))
+        self._sink(event)
         self._heard()
         self.synced.set()
         self.tried.set()
-        log.info("listed", resource=self.resource.name, count=len(raws), resource_version=version)
+        log.info("listed", resource=self.resource.name, count=next(counter), resource_version=version)
         return version
 
     def _take(self, change: _Change) -> str:

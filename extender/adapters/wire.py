@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.adapters.objects import NodeObject, PodObject
+from extender.cluster.limits import LONGEST_NAME
 from extender.errors import BadRequest
 
+_LONGEST_UID = 64
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -104,6 +106,7 @@ def decode(body: bytes) -> Asked:
         args = _ARGS.decode(body)
         if args.pod is None:
             raise BadRequest("Pod is missing; accepted: ExtenderArgs with Pod, and Nodes or NodeNames")
+        _check(args.pod)
         if args.node_names is not None:
             return Asked(args.pod, args.node_names)
         if args.nodes is None:
@@ -122,6 +125,7 @@ def decode_preemption(body: bytes) -> AskedToPreempt:
     if args.pod is None or victims is None:
         what = "Pod is missing" if args.pod is None else "NodeNameToVictims and NodeNameToMetaVictims are both null"
         raise BadRequest(f"{what}; accepted: ExtenderPreemptionArgs with Pod, and one of the two maps")
+    _check(args.pod)
     return AskedToPreempt(args.pod, list(victims), victims=victims)
 
 
@@ -134,6 +138,20 @@ def _refused(kind: str) -> Iterator[None]:
         raise BadRequest(f"the body is not {kind}: {error}") from None
     except RecursionError:
         raise BadRequest(f"the body is nested too deeply; accepted: {kind} as kube-scheduler sends it") from None
+
+
+def _check(pod: PodObject) -> None:
+    """Raise BadRequest where a pod says what no pod of an API server does."""
+    meta = pod.metadata
+    for name, text, most in (
+        ("uid", meta.uid, _LONGEST_UID),
+        ("name", meta.name, LONGEST_NAME),
+        ("namespace", meta.namespace, LONGEST_NAME),
+    ):
+        if len(text) > most:
+            raise BadRequest(f"Pod.metadata.{name} has {len(text)} characters; accepted: at most {most}")
+    if not -(2**31) <= (pod.spec.priority or 0) < 2**31:
+        raise BadRequest("Pod.spec.priority is beyond 32 bits; accepted: what an API server lets through")
 
 
 def node_object(raw: msgspec.Raw) -> NodeObject:

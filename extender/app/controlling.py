@@ -29,6 +29,7 @@ from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of, waits_of
 from extender.cluster.model import Event, Pod
 from extender.cluster.state import Ledger
+from extender.control.feeding import Feed
 from extender.control.leading import Leader, Terms
 from extender.control.moves import Moves
 from extender.control.observing import LEAST_SECONDS, Observer
@@ -62,6 +63,7 @@ class Control:
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
         by_filter = settings.order == "filter"
         self._backlog = backlog_of(settings, by_filter=by_filter)
+        self._feed = Feed(self._ledger, self._backlog, time.time)
         self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
         self._watches = [self._watch(resource) for resource in self._resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -266,8 +268,7 @@ class Control:
             log.exception("write failed")
 
     def _take(self, event: Event) -> None:
-        self._backlog.apply(event, time.time())
-        self._ledger.apply(event)
+        self._feed.take(event)
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

@@ -6,6 +6,7 @@ Whatever may not be read is noted in `unread`: who needs it says so, the others 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ from extender.adapters.watching import Resource, jobs, listed, nodes, pod_groups
 from extender.app.ordering import POD_GROUPS, backlog_of, policy_of, rounds_of
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
 from extender.cluster.state import Ledger
+from extender.control.backlog import Backlog
+from extender.control.feeding import Feed
 from extender.control.view import View, view
 from extender.errors import ClusterError
 from extender.planner import Carried, Planner, Policy
@@ -77,7 +80,7 @@ class Reader:
 
     def objects(self, name: str, path: str) -> list[dict[str, Any]]:
         """Return objects as JSON; none where they may not be read."""
-        return [msgspec.json.decode(raw) for raw in self._try(name, lambda: listed(self.api, path)[0]) or ()]
+        return self._try(name, lambda: [msgspec.json.decode(raw) for raw in listed(self.api, path)[0]]) or []
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return the release's ConfigMaps, by name."""
@@ -89,8 +92,8 @@ class Reader:
 
     def event(self, resource: Resource, *, optional: bool = False) -> Event | None:
         """Return what a list says, as the event that a watch would bring; None where it may not be read."""
-        found = self._try(resource.name, lambda: listed(self.api, resource.path)[0], absent_is_fine=optional)
-        return None if found is None else resource.listed(found)
+        read = partial(_read_all, self.api, resource)
+        return self._try(resource.name, read, absent_is_fine=optional)
 
     def _try(self, name: str, read: Callable[[], _Value], *, absent_is_fine: bool = False) -> _Value | None:
         try:
@@ -125,18 +128,20 @@ def look(reader: Reader, told: Settings, told_by: str, waits: WaitsTold | None =
     Raises ClusterError where the API server cannot be reached.
     """
     now = time.time()
-    seen_nodes = reader.event(nodes(told.capacity_rules()))
-    seen_pods = reader.event(pods())
+    ledger, backlog = Ledger(in_flight_seconds=told.control.assume_seconds), backlog_of(told)
+    feed = Feed(ledger, backlog, lambda: now)
+    seen_nodes = _take(feed, reader.event(nodes(told.capacity_rules())))
+    seen_pods = _take(feed, reader.event(pods()))
     groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
     others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]
     if any(queue.asks_for_labels for queue in told.declared_queues()):
         others.append(reader.event(namespaces()))
+    for event in others:
+        _take(feed, event)
     return Look(
         settings=told,
         told_by=told_by,
-        view=None
-        if seen_nodes is None or seen_pods is None
-        else _view(told, [seen_nodes, seen_pods, *others], now, waits),
+        view=None if seen_nodes is None or seen_pods is None else _view(told, ledger, backlog, now, waits),
         pods=seen_pods.pods if isinstance(seen_pods, PodsListed) else (),
         nodes=seen_nodes.nodes if isinstance(seen_nodes, NodesListed) else (),
     )
@@ -169,13 +174,16 @@ def policy_in_force(told: Settings, waits: WaitsTold | None) -> Policy:
     return policy if waits is None else replace(policy, locality_waits=waits.in_force)
 
 
-def _view(told: Settings, events: Sequence[Event | None], now: float, waits: WaitsTold | None) -> View:
-    ledger = Ledger(in_flight_seconds=told.control.assume_seconds)
-    backlog = backlog_of(told)
-    for event in events:
-        if event is not None:
-            backlog.apply(event, now)
-            ledger.apply(event)
+def _read_all(api: Api, resource: Resource) -> Event:
+    return resource.listed(listed(api, resource.path)[0])
+
+
+def _take(feed: Feed, event: Event | None) -> Event | None:
+    """Take an event in, if there is one, and return it with pods as they count."""
+    return None if event is None else feed.take(event)[0]
+
+
+def _view(told: Settings, ledger: Ledger, backlog: Backlog, now: float, waits: WaitsTold | None) -> View:
     rounds = rounds_of(told, backlog)
     planner = Planner(policy_in_force(told, waits), explain=True)
     if waits is not None:

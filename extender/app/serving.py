@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -19,9 +20,10 @@ from extender.app.caches import Caches, name_of, wait_for
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of
-from extender.cluster.model import Event, NodeSeen, NodesListed
+from extender.cluster.model import Event, NodeSeen, NodesListed, PodSeen
 from extender.cluster.state import Ledger
 from extender.control.backlog import Backlog
+from extender.control.feeding import Feed
 from extender.control.turns import Turns
 from extender.errors import ClusterError
 from extender.planner import Planner
@@ -46,6 +48,7 @@ class Service:
         if settings.order == "filter":
             self._backlog = backlog_of(settings, by_filter=True)
             resources.append(jobs())
+        self._feed = Feed(self._ledger, self._backlog, time.time)
         self._watches = [self._watch(resource) for resource in resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         self._metrics.observe(self._gauges)
@@ -124,21 +127,27 @@ class Service:
         )
 
     def _take(self, event: Event) -> None:
-        if self._backlog is not None:
-            self._backlog.apply(event, time.time())
-        self._ledger.apply(event)
+        parts = self._feed.take(event)
         match event:
             case NodeSeen(node):
                 seen = [node]
             case NodesListed(listed):
                 seen = [*listed]
             case _:
+                self._warn_of_bound(parts)
                 return
         for node in seen:
             if node.problem is not None:
                 self._metrics.broken_annotations.labels("Node").inc()
                 text = f"{node.problem}; its capacity is taken from settings"
                 self._recorder.warn("Node", "", node.name, node.name, text)
+
+    def _warn_of_bound(self, parts: Sequence[Event]) -> None:
+        """Have users warned of what changed on pods that have a node: nobody asks about those any more."""
+        for part in parts:
+            if isinstance(part, PodSeen) and part.pod.holds is not None and (warning := part.pod.warning) is not None:
+                pod = part.pod
+                self._recorder.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

@@ -5,7 +5,7 @@ Lists again and again would be what a benchmark measures, not what the scheduler
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -92,7 +92,7 @@ def _bindings() -> Resource:
         found = decode(raw)
         return Pod(found.metadata.uid, "", found.metadata.name, {}, found.spec.node_name)
 
-    def read_all(raws: Sequence[msgspec.Raw]) -> Event:
+    def read_all(raws: Iterable[msgspec.Raw]) -> Event:
         return PodsListed([read(raw) for raw in raws])
 
     return Resource(

@@ -211,7 +211,7 @@ class _AlwaysReady:
 
 
 class _Silent:
-    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
         """Say nothing."""
 
 

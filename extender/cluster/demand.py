@@ -1,11 +1,11 @@
 """What a pod needs: Kubernetes' own rules for its requests, and what its annotation declares beyond them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
+from extender.cluster.limits import LONGEST_NUMBER, LONGEST_RATES, require_at_most
 from extender.cluster.resources import CPU, HUGEPAGES, MEMORY, Amounts, add, greatest, io_amounts
 from extender.errors import BadAnnotation, BadQuantity
 
@@ -14,9 +14,10 @@ CAPACITY_ANNOTATION = "dovetail.dev/capacity"
 DURATION_ANNOTATION = "dovetail.dev/duration"
 TASKS_ANNOTATION = "dovetail.dev/tasks"
 
-_LONGEST_SECONDS = 1e9
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.001, 1e9
 _MOST_TASKS = 10**9
 _MOST_DIGITS = len(str(_MOST_TASKS))
+_DIGITS_OF_A_FLOAT = frozenset("0123456789.eE+-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +50,17 @@ def requested(pod: PodResources) -> Amounts:
     held.
     Source: k8s.io/component-helpers resource.PodRequests, with UseStatusResources.
     """
-    running: Amounts = {}
-    for container in pod.containers:
-        running = add(running, _effective(container.requests, container.reported, pod.resize_infeasible))
-    sidecars: Amounts = {}
-    starting: Amounts = {}
+    sidecars: dict[str, float] = {}
+    starting: dict[str, float] = {}
     for container in pod.init_containers:
         if container.sidecar:
-            held = _effective(container.requests, container.reported, pod.resize_infeasible)
-            running, sidecars = add(running, held), add(sidecars, held)
-            starting = greatest((starting, sidecars))
+            _add_to(sidecars, _effective(container.requests, container.reported, pod.resize_infeasible))
         else:
-            starting = greatest((starting, add(container.requests, sidecars)))
+            for name, amount in container.requests.items():
+                starting[name] = max(starting.get(name, 0.0), amount + sidecars.get(name, 0.0))
+    running = sidecars
+    for container in pod.containers:
+        _add_to(running, _effective(container.requests, container.reported, pod.resize_infeasible))
     total = greatest((running, starting))
     total |= _pod_level(pod)
     return add(total, pod.overhead) if pod.overhead else total
@@ -73,6 +73,7 @@ def declared(annotation: str | None, name: str = DEMAND_ANNOTATION) -> Amounts:
     """
     if annotation is None:
         return {}
+    require_at_most(LONGEST_RATES, annotation, name)
     try:
         return io_amounts(msgspec.json.decode(annotation, type=Mapping[str, str | int | float]))
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
@@ -81,26 +82,36 @@ def declared(annotation: str | None, name: str = DEMAND_ANNOTATION) -> Amounts:
 
 
 def seconds(annotation: str | None, name: str = DURATION_ANNOTATION) -> float | None:
-    """Return the seconds that an annotation declares, above 0; None without annotation. Raises BadAnnotation."""
+    """Return the seconds that an annotation declares, 0.001 to 1e9; None without annotation. Raises BadAnnotation."""
     if annotation is None:
         return None
+    require_at_most(LONGEST_NUMBER, annotation, name)
+    text = annotation.strip().removesuffix("s")
     try:
-        found = float(annotation.strip().removesuffix("s"))
+        declared_seconds = float(text) if _DIGITS_OF_A_FLOAT.issuperset(text) else 0.0
     except ValueError:
-        found = math.nan
-    if not 0 < found <= _LONGEST_SECONDS:
-        raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: seconds above 0, such as "90" or "2.5s"')
-    return found
+        declared_seconds = 0.0
+    if not _SHORTEST_SECONDS <= declared_seconds <= _LONGEST_SECONDS:
+        accepted = 'seconds from 0.001 to 1e9, such as "90" or "2.5s"'
+        raise BadAnnotation(f"annotation {name}: {annotation!r}; accepted: {accepted}")
+    return declared_seconds
 
 
 def counted(annotation: str | None, name: str = TASKS_ANNOTATION) -> int | None:
     """Return the number of tasks that an annotation declares; None without annotation. Raises BadAnnotation."""
     if annotation is None:
         return None
+    require_at_most(LONGEST_NUMBER, annotation, name)
     text = annotation.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and 1 <= int(text) <= _MOST_TASKS):
         raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: a whole number, such as "200"')
     return int(text)
+
+
+def _add_to(total: dict[str, float], amounts: Amounts) -> None:
+    """Add to a total in place: a new one for each container would cost the square of their number."""
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0.0) + amount
 
 
 def _effective(requests: Amounts, reported: Amounts | None, resize_infeasible: bool) -> Amounts:

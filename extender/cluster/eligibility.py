@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 _HARD = ("NoSchedule", "NoExecute")
+_MOST_DIGITS = 63
+"""As many characters as the value of a label has at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,8 @@ class Requirement:
         return False
 
     def _compares(self, value: str | None) -> bool:
-        try:
-            ours, theirs = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        ours, theirs = _whole(value or ""), _whole(self.values[0] if self.values else "")
+        if ours is None or theirs is None:
             return False
         return ours > theirs if self.operator == "Gt" else ours < theirs
 
@@ -108,6 +109,15 @@ class Constraints:
     def volumes_allow(self, labels: Mapping[str, str]) -> bool:
         """Say whether all volumes can be used on a node with these labels; like kube-scheduler, by nothing else."""
         return all(_met(terms, "", labels) for terms in self.volumes)
+
+
+def _whole(text: str) -> int | None:
+    """Return the whole number of 64 bits that Go reads in a text, None where it reads none."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if len(text) > _MOST_DIGITS or not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def _met(terms: Terms, name: str, labels: Mapping[str, str]) -> bool:

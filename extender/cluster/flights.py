@@ -6,6 +6,7 @@ did get.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,14 @@ Candidates = NDArray[np.bool_]
 class Flight:
     """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got.
 
-    Where its node is known there are no candidates: it is promised `node`, or none (empty).
+    It lands at `until` at the latest. Where its node is known there are no candidates: it is promised `node`, or none
+    (empty).
     """
 
     pod: Pod
     candidates: Candidates | None
     since: float
+    until: float
     preempts: bool = False
     node: str = ""
 
@@ -59,9 +62,9 @@ class Flights:
         """Return the pods in flight."""
         return set(self._flights)
 
-    def late(self, before: float) -> list[str]:
-        """Return the pods that took off before then."""
-        return [uid for uid, flight in self._flights.items() if flight.since < before]
+    def late(self, now: float) -> list[str]:
+        """Return the pods that should have landed before now."""
+        return [uid for uid, flight in self._flights.items() if flight.until < now]
 
     def find(self, uid: str) -> Flight | None:
         """Return the flight of a pod, if it is in flight."""
@@ -101,3 +104,27 @@ def charge(total: Floats, layout: Layout, pod: Pod, node: str, sign: float) -> N
     """Add what a pod on a node takes of all nodes to a total [N, R], or take it off."""
     for name, amounts in taken(pod, node, layout.rows).items() if node in layout.rows else ():
         total[layout.rows[name]] += sign * layout.vector(amounts)
+
+
+def same_pod(one: Pod, other: Pod) -> bool:
+    """Say whether two pods of one UID can be the same: a UID with another name is forged."""
+    return (one.namespace, one.name) == (other.namespace, other.name)
+
+
+def at_point(known: Pod, asked: Pod) -> Pod:
+    """Return a pod as the watch knows it, as far on its way as a caller says that may have heard more."""
+    if asked.resource_version <= known.resource_version:
+        return known
+    return replace(
+        known, resource_version=asked.resource_version, unschedulable=asked.unschedulable, nominated=asked.nominated
+    )
+
+
+def by_rows(candidates: Candidates, then: Layout, now: Layout) -> Candidates:
+    """Return the same nodes by the rows of a later layout, without those that have gone."""
+    if then is now:
+        return candidates
+    rows = [row for name in compress(then.names, candidates.tolist()) if (row := now.rows.get(name)) is not None]
+    moved = np.zeros(len(now.names), dtype=np.bool_)
+    moved[rows] = True
+    return moved

@@ -1,7 +1,7 @@
 """Which of many nodes meet what pods ask of them: looked up by the values of labels, not node by node."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from extender.cluster.preference import Preferences
 Rows = NDArray[np.intp]
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-_NOBODY: Rows = np.empty(0, dtype=np.intp)
 
 
 class NodeLabels:
@@ -75,11 +73,9 @@ class NodeLabels:
         if requirement.field and not by_name:
             return np.full(len(self._nodes), requirement.met("", {}))
         values = self._values(requirement)
-        asked = requirement.values if requirement.operator == "In" else tuple(values)
         found = np.zeros(len(self._nodes), dtype=np.bool_)
-        for value in asked:
-            if requirement.accepts(value):
-                found[values.get(value, _NOBODY)] = True
+        for value in _accepted(requirement, values):
+            found[values[value]] = True
         return found
 
     def _values(self, requirement: Requirement) -> Mapping[str | None, Rows]:
@@ -101,3 +97,13 @@ class NodeLabels:
         for group, value in enumerate(value for value in values if value is not None):
             found[values[value]] = group
         return found
+
+
+def _accepted(requirement: Requirement, values: Mapping[str | None, Rows]) -> Collection[str | None]:
+    """Return which of these values a requirement accepts, each of its own looked up once."""
+    match requirement.operator:
+        case "In":
+            return values.keys() & set(requirement.values)
+        case "NotIn":
+            return values.keys() - set(requirement.values)
+    return [value for value in values if requirement.accepts(value)]

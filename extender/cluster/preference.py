@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from extender.cluster.eligibility import Term
+from extender.cluster.limits import LONGEST_INPUT, LONGEST_NAME, require_at_most
 from extender.cluster.resources import parse_quantity
 from extender.errors import BadAnnotation, BadQuantity
 
@@ -28,6 +29,7 @@ def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> Inpu
     """
     if annotation is None:
         return ()
+    require_at_most(LONGEST_INPUT, annotation, name)
     try:
         found = msgspec.json.decode(annotation, type=dict[str, Any])
         if len(found) > MOST_NODES:
@@ -48,6 +50,8 @@ def holders(inputs: Inputs) -> Sequence[str]:
 def _bytes(node: str, quantity: object) -> float:
     if not node:
         raise BadQuantity("a node without a name")
+    if len(node) > LONGEST_NAME:
+        raise BadQuantity(f"a node's name of {len(node)} characters; accepted: at most {LONGEST_NAME}")
     try:
         return parse_quantity(quantity)
     except BadQuantity as error:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
+from extender.cluster.limits import LONGEST_NUMBER
 from extender.errors import BadQuantity
 
 Amounts = Mapping[str, float]
@@ -27,7 +28,7 @@ DEVICE_CLAIMS = "device-claims"
 
 LARGEST = float(2**53)
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]))?", re.ASCII)
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([eE][+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]))?", re.ASCII)
 _SUFFIXES = {suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
 _SUFFIXES |= {
     suffix: Decimal(1000) ** power for power, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
@@ -37,9 +38,12 @@ _SUFFIXES |= {
 def parse_quantity(text: object, *, per_unit: int = 1) -> float:
     """Return the amount that a Kubernetes quantity names, times `per_unit`, rounded up to a whole number.
 
-    Raises BadQuantity where it is malformed, negative, or 2**53 and above.
+    Raises BadQuantity where it is malformed, too long, negative, or 2**53 and above.
     """
-    match = _QUANTITY.fullmatch(text if isinstance(text, str) else str(text))
+    written = text if isinstance(text, str) else str(text)
+    if len(written) > LONGEST_NUMBER:
+        raise BadQuantity(f"a quantity of {len(written)} characters; accepted: at most {LONGEST_NUMBER}")
+    match = _QUANTITY.fullmatch(written)
     if match is None or isinstance(text, bool):
         raise BadQuantity(f"{text!r} is not a quantity; accepted: numbers such as 2, 0.5, 250m, 100Mi, 1G")
     number, exponent, suffix = match.groups()

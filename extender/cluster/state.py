@@ -4,17 +4,30 @@ Between a filter reply and the binding that the watch shows, nobody tells us whi
 pod is *in flight*: it counts on every node that passed for it, so that the next pod cannot over-allocate the one that
 it got. It lands when the watch shows it bound, refused or gone, and at the latest after a bounded time. So is a pod
 that preempts, until the watch shows its nomination.
+
+The watch is trusted, not who asks. A pod that the watch has not shown flies for a moment, and once; it gives way to one
+that the watch has shown; and where it was never shown, no such pod flies for a while.
 """
 
 import threading
 from collections.abc import Collection, Iterable, Set
+from dataclasses import replace
 
 import numpy as np
 
-from extender.cluster.flights import Candidates, Flight, Flights, charge
+from extender.cluster.flights import Candidates, Flight, Flights, at_point, by_rows, charge, same_pod
 from extender.cluster.held import Held
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.reckoning import Reckoning
 from extender.cluster.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
+
+UNSEEN_SECONDS = 1.0
+"""How long a pod that the watch has not shown is in flight: the watch is hardly ever that far behind."""
+
+DISTRUST_SECONDS = 10.0
+"""For how long no such pod is in flight after one that the watch never showed."""
+
+_MOST_UNSEEN = 10_000
 
 
 class Ledger:
@@ -26,6 +39,7 @@ class Ledger:
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
         self._held = Held()
+        self._reckoning = Reckoning(self._pods, self._held)
         self._nominated: dict[str, Pod] = {}
         self._layout: Layout = layout_of({})
         self._flights = Flights(self._layout)
@@ -33,13 +47,31 @@ class Ledger:
         self._layout_is_old = False
         self._version = 0
         self._assumed = 0
+        self._unseen: dict[str, float] = {}
+        self._distrusts_until = float("-inf")
         self._heard = 0
         self._closed = False
         self._copies: dict[str, Floats] = {}
         self._nominations: Nominations | None = None
 
     def apply(self, event: Event) -> None:
-        """Take one event in. Duplicates change nothing; an event older than what is known is ignored."""
+        """Take one event of a watch in. Duplicates change nothing; an event older than what is known is ignored."""
+        with self._changed:
+            for part in self.reckon(event):
+                self.take(part)
+
+    def reckon(self, event: Event) -> list[Event]:
+        """Return what an event of a watch brings, with pods as they count: for `take`, before the next event comes."""
+        with self._changed:
+            return self._reckoning.parts(event)
+
+    def counted(self, pod: Pod) -> Pod:
+        """Return a pod that no watch has brought, as it would count."""
+        with self._changed:
+            return self._reckoning.counted(pod)
+
+    def take(self, event: Event) -> None:
+        """Take in a part of what `reckon` returned."""
         with self._changed:
             self._heard += 1
             match event:
@@ -106,15 +138,36 @@ class Ledger:
 
         One that preempts lands when its nomination shows.
 
-        Returns False, and does nothing, where another pod took off or the nodes changed since the snapshot was made:
-        judge again then.
+        Returns False, and does nothing, where another pod took off since the snapshot was made: judge again then. Of
+        nodes that changed meanwhile those count that are still there, as if they had changed after the answer.
         """
         with self._changed:
-            if self._assumed != snapshot.assumed or self._layout_is_old or self._layout is not snapshot.layout:
+            if self._assumed != snapshot.assumed:
                 return False
+            if self.contradicts(pod):
+                return True
             self._land(pod.uid)
-            if candidates.any() and not self._has_arrived(pod.uid):
-                self._take_off(Flight(pod, candidates, now, preempts))
+            there = by_rows(candidates, snapshot.layout, self._layout)
+            if there.any() and not self._has_arrived(pod.uid) and (until := self._may_fly_until(pod.uid, now)) > now:
+                self._take_off(Flight(pod, there, now, until, preempts))
+            return True
+
+    def contradicts(self, pod: Pod) -> bool:
+        """Say whether a pod cannot be the one of its UID that the watch has shown, or that is in flight."""
+        with self._changed:
+            flight = self._flights.find(pod.uid)
+            known = self._pods.get(pod.uid) or (flight.pod if flight is not None else None)
+            return known is not None and not same_pod(known, pod)
+
+    def yield_to(self, uid: str) -> bool:
+        """Take the pods out of flight that the watch has not shown, if it has shown this one. Says whether it did."""
+        with self._changed:
+            unseen = [flight for flight in self._flights if flight.pod.uid not in self._pods]
+            if uid not in self._pods or not unseen:
+                return False
+            self._distrusts_until = max(flight.since for flight in unseen) + DISTRUST_SECONDS
+            for flight in unseen:
+                self._land(flight.pod.uid)
             return True
 
     def promise(self, pod: Pod, node: str | None, now: float, *, preempts: bool = False) -> None:
@@ -124,7 +177,7 @@ class Ledger:
                 self._lay_out()
             self._land(pod.uid)
             if not self._has_arrived(pod.uid):
-                self._take_off(Flight(pod, None, now, preempts, node or ""))
+                self._take_off(Flight(pod, None, now, now + self._in_flight_seconds, preempts, node or ""))
 
     def in_flight(self, now: float) -> set[str]:
         """Return the pods in flight; those that have been for too long are dropped first."""
@@ -160,11 +213,10 @@ class Ledger:
             self._land(uid)
             self._changed.notify_all()
 
-    def pod(self, uid: str, resource_version: int) -> Pod | None:
-        """Return a pod that the watch has brought, if it did so at this very version."""
+    def pod(self, uid: str) -> Pod | None:
+        """Return a pod that the watch has shown."""
         with self._changed:
-            known = self._pods.get(uid)
-            return known if known is not None and known.resource_version == resource_version else None
+            return self._pods.get(uid)
 
     def wait_past(self, snapshot: Snapshot, timeout_seconds: float) -> bool:
         """Wait for an event, or a change, that the snapshot does not know; False if none comes within the time."""
@@ -248,8 +300,13 @@ class Ledger:
             self._hold(pod)
         self._nominate(pod)
         flight = self._flights.find(pod.uid)
-        if flight is not None and flight.lands_by(pod):
+        if flight is not None and (flight.lands_by(pod) or not same_pod(flight.pod, pod)):
             self._land(pod.uid)
+        elif flight is not None and known is None:
+            self._land(pod.uid)
+            until = flight.since + self._in_flight_seconds
+            self._flights.take_off(replace(flight, pod=at_point(pod, flight.pod), until=until))
+        self._unseen.pop(pod.uid, None)
 
     def _lose_pod(self, uid: str) -> None:
         self._release(self._pods.pop(uid, None))
@@ -302,8 +359,21 @@ class Ledger:
         known = self._pods.get(uid)
         return known is not None and (known.node is not None or known.finished)
 
+    def _may_fly_until(self, uid: str, now: float) -> float:
+        """Return until when a pod may be in flight; one that the watch has not shown may once."""
+        if uid in self._pods:
+            return now + self._in_flight_seconds
+        if now < self._distrusts_until:
+            return now
+        first = self._unseen.setdefault(uid, now)
+        if len(self._unseen) > _MOST_UNSEEN:
+            del self._unseen[next(iter(self._unseen))]
+        return first + min(UNSEEN_SECONDS, self._in_flight_seconds)
+
     def _expire(self, now: float) -> None:
-        for uid in self._flights.late(now - self._in_flight_seconds):
+        for uid in self._flights.late(now):
+            if uid not in self._pods:
+                self._distrusts_until = now + DISTRUST_SECONDS
             self._land(uid)
 
     # -- snapshots

@@ -28,8 +28,8 @@ class Events(Protocol):
     def say(self, pod: Pod, reason: str, message: str, key: str) -> None:
         """Write a Normal event; of one pod, reason and key only one."""
 
-    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
-        """Write a Warning event, once."""
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
+        """Write a Warning event, once for each owner, else for each object and message."""
 
 
 class Teller:
@@ -85,9 +85,9 @@ class Teller:
             self._since[pod.uid] = known if known[0] == kind else (kind, now)
 
     def _warn(self, held: list[Pod]) -> None:
-        for pod in held:
-            if (warning := pod.warning) is not None:
-                self._events.warn("Pod", pod.namespace, pod.name, pod.uid, warning)
+        """Have one pod of each owner warned of: they come from one template."""
+        for pod in {pod.owner or pod.uid: pod for pod in reversed(held) if pod.problem is not None}.values():
+            self._events.warn("Pod", pod.namespace, pod.name, pod.uid, pod.warning or "", pod.owner)
 
     def _knows(self, pod: Pod, reason: Reason) -> bool:
         return reason.kind in self._told.get(pod.uid, ())

@@ -252,10 +252,10 @@ def test_what_order_goes_by_is_read():
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
     [
-        ("duration", "long", "seconds"),
-        ("duration", "-1", "seconds"),
-        ("duration", "0", "above 0"),
-        ("duration", "nan", "above 0"),
+        *(
+            ("duration", value, "seconds")
+            for value in ("long", "-1", "0", "-0", "1e-300", "nan", "inf", "1_0", "٣", "2e9")
+        ),
         ("tasks", "0", "200"),
     ],
 )
@@ -271,6 +271,27 @@ def test_a_count_of_any_length_ends_in_a_problem_of_that_pod_alone(value):
     pod = read_pod(pod_document(annotations={KEY + "tasks": value}))
     assert pod.tasks is None
     assert pod.problem.startswith("annotation dovetail.dev/tasks: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds_since"),
+    [
+        ("1970-01-01T00:01:40Z", 100.0),
+        ("1970-01-01T01:01:40+01:00", 100.0),
+        ("1970-01-01T00:01:40.123456789Z", 100.123456),
+        ("10000-01-01T00:00:00Z", 0.0),
+        ("0001-01-01T00:00:00Z", 0.0),
+        ("9999-12-31T23:59:59-14:00", 253402351199.0),
+        ("1970-01-01", 0.0),
+        ("now", 0.0),
+        ("1" * 10_000, 0.0),
+        (None, 0.0),
+    ],
+)
+def test_a_time_that_cannot_be_is_as_none_and_the_pod_is_read(text, seconds_since):
+    document = pod_document()
+    document["metadata"]["creationTimestamp"] = text
+    assert read_pod(document).created == seconds_since
 
 
 def test_a_job_has_left_what_has_not_succeeded():

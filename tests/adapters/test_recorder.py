@@ -66,6 +66,31 @@ def test_a_warning_is_written_once_for_each_object_and_message():
     ]
 
 
+def test_pods_of_one_owner_are_warned_of_once_whatever_the_words():
+    posted = written(Board(), *((*POD[:3], f"u{number}", f"broken {number}", "owner") for number in range(5)))
+    assert [event["involvedObject"]["uid"] for _, event in posted] == ["u0"]
+
+
+def test_warnings_come_at_a_bounded_rate_and_those_left_out_can_be_given_later():
+    board, seconds = Board(), [0.0]
+    recorder = Recorder(board, clock=lambda: seconds[0])
+    for second in range(6):
+        seconds[0] = second
+        for number in range(100):
+            recorder.warn("Pod", "shop", "web", f"u{number}", "broken")
+    recorder.stop()
+    recorder.run()
+    assert [event["involvedObject"]["uid"] for _, event in board.posted] == [f"u{number}" for number in range(15)]
+
+
+def test_what_was_said_already_does_not_use_up_the_rate():
+    recorder = Recorder(Board(), clock=lambda: 0.0)
+    for _ in range(100):
+        recorder.warn(*POD)
+    recorder.warn("Pod", "shop", "other", "u2", "broken")
+    assert recorder._queue.qsize() == 2
+
+
 def test_a_second_replica_gives_the_same_event_the_same_name():
     [(_, first)], [(_, second)] = written(Board(), POD), written(Board(), POD)
     assert first["metadata"]["name"] == second["metadata"]["name"]
@@ -81,7 +106,7 @@ def test_where_too_much_waits_already_a_warning_can_be_given_again_later():
     board = Board()
     recorder = Recorder(board)
     for number in range(module._WAITING):
-        recorder.warn("Pod", "shop", "web", f"u{number}", "broken")
+        recorder.say(Pod(f"u{number}", "shop", "web", {}), "Held", "no room", "")
     recorder.warn(*POD)  # finds the queue full and must not wait
     for _ in range(2):
         recorder._queue.get_nowait()  # one for the warning, one for the end

@@ -29,8 +29,9 @@ def app():
 
 
 @contextlib.contextmanager
-def running(**settings):
-    server = Server(app(), Settings(port=0, **settings))
+def running(*, connections=50, request_seconds=10.0, **settings):
+    bounds = {"connections": connections, "request_seconds": request_seconds}
+    server = Server(app(), Settings(port=0, **settings), **bounds)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -52,7 +53,9 @@ def post(connection, path, body):
 def read_reply(connection):
     data = b""
     while b"\r\n\r\n" not in data:
-        data += connection.recv(65536)
+        part = connection.recv(65536)
+        assert part, "the connection was closed"
+        data += part
     head, _, body = data.partition(b"\r\n\r\n")
     length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
     while len(body) < length:
@@ -71,7 +74,7 @@ def test_head_and_body_of_a_reply_come_in_one_write_with_their_length():
 
 
 def test_a_large_reply_arrives_whole():
-    with running() as server, connect(server) as connection:
+    with running(max_body_bytes=10_000_000) as server, connect(server) as connection:
         post(connection, "/echo", b"y" * 9_500_000)
         assert len(read_reply(connection)[1]) == 9_500_000
 
@@ -97,6 +100,101 @@ def test_a_body_over_the_limit_is_refused_and_the_server_goes_on():
         with connect(server) as connection:
             post(connection, "/echo", b"z" * 1024)
             assert read_reply(connection)[1] == b"z" * 1024
+
+
+def ask(connection, text=b"hello"):
+    post(connection, "/echo", text)
+    return read_reply(connection)[1]
+
+
+def is_closed(connection):
+    """Wait until the other end closes; what it says before that does not matter."""
+    connection.settimeout(20)
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+PARTS = {
+    "nothing": [],
+    "half a head": [b"POST /echo HTTP/1.1\r\nHost: x\r\n"],
+    "half a body": [b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"],
+    "half a chunk": [b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n12345"],
+    "empty lines": [b"\r\n\r\n", b"\r\n"],
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_a_request_that_does_not_arrive_ends_its_connection(parts):
+    with running(request_seconds=0.5) as server, connect(server) as connection:
+        for part in parts:
+            connection.sendall(part)
+        assert is_closed(connection)
+
+
+def test_a_request_that_arrives_byte_by_byte_ends_its_connection_however_long_it_goes_on():
+    with running(request_seconds=0.5) as server, connect(server) as connection:
+        assert ask(connection) == b"hello"
+        connection.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nX-More: ")
+        sent = 0
+        with contextlib.suppress(ConnectionError):
+            for sent in range(1_000):  # noqa: B007 - each is activity
+                connection.sendall(b"x")
+                time.sleep(0.02)
+        assert sent < 999
+
+
+def test_a_connection_at_rest_between_requests_is_kept():
+    with running(request_seconds=0.1) as server, connect(server) as connection:
+        assert ask(connection) == b"hello"
+        time.sleep(2.5)  # the listener looks every second
+        assert ask(connection) == b"hello"
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_half_open_connections_shut_nobody_out(part):
+    with running(connections=20) as server, connect(server) as kept, contextlib.ExitStack() as stack:
+        assert ask(kept) == b"hello"
+        for _ in range(60):
+            other = stack.enter_context(connect(server))
+            for piece in part:
+                other.sendall(piece)
+        with connect(server) as new:
+            assert ask(new) == b"hello"
+        assert ask(kept) == b"hello", "those that have asked are closed last"
+        assert len(server._server.active_channels) <= 22
+
+
+def test_connections_at_rest_shut_nobody_out_either_and_the_oldest_goes_first():
+    with running(connections=20) as server, contextlib.ExitStack() as stack:
+        others = []
+        for _ in range(40):
+            others.append(stack.enter_context(connect(server)))
+            assert ask(others[-1]) == b"hello"
+        assert is_closed(others[0])
+        assert ask(others[-1]) == b"hello"
+
+
+def test_unfinished_requests_do_not_add_up():
+    with running(max_body_bytes=2**18) as server, contextlib.ExitStack() as stack:
+        head = f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {2**18}\r\n\r\n".encode()
+        for _ in range(24):
+            other = stack.enter_context(connect(server))
+            with contextlib.suppress(OSError):
+                other.sendall(head + b"x" * (2**18 - 1))
+        with connect(server) as new:
+            assert ask(new) == b"hello"
+        there = [channel.request for channel in server._server.channels() if channel.request is not None]
+        assert sum(request.body_bytes_received for request in there) <= 8 * 2**18
+
+
+def test_the_largest_body_fits_kube_scheduler_s_names_and_not_whole_clusters():
+    assert Settings().max_body_bytes == 5 * 2**20
 
 
 def test_stop_answers_what_was_asked_and_takes_nothing_new():

@@ -3,14 +3,17 @@
 import json
 import threading
 
+import msgspec
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from extender.adapters.kinds import pod_from
 from extender.adapters.metrics import Metrics
+from extender.adapters.objects import PodObject
 from extender.adapters.routes import create_app
 from extender.adapters.verbs import Verbs
-from extender.cluster.model import CapacityRule, Node, NodesListed, Pod, PodGone, PodSeen
+from extender.cluster.model import CapacityRule, Node, NodeSeen, NodesListed, Pod, PodGone, PodSeen
 from extender.cluster.state import Ledger
 from extender.verdict import Placement, Ranker
 
@@ -39,7 +42,7 @@ class Heard:
     def __init__(self):
         self.messages = []
 
-    def warn(self, kind, namespace, name, uid, message):
+    def warn(self, kind, namespace, name, uid, message, owner=""):
         self.messages.append((kind, f"{namespace}/{name}", message))
 
 
@@ -99,6 +102,11 @@ def pod(name="pod", *, cpu="1", network=None, version="1", annotation=None):
 def landed(name, node, *, cpu=1000.0, network=0.0, version=2, **more):
     demand = {"cpu": cpu, NETWORK: network} if network else {"cpu": cpu}
     return PodSeen(Pod(f"uid-{name}", "team", name, demand, node=node, resource_version=version, **more))
+
+
+def shown(document):
+    """Return the news by which the watch shows a pod as it is asked about."""
+    return PodSeen(pod_from(msgspec.convert(document, PodObject)))
 
 
 def meta(*uids, violations=0):
@@ -251,7 +259,11 @@ def test_before_the_caches_are_synced_verbs_answer_503_and_readyz_says_why():
 
 def test_a_broken_annotation_is_told_and_the_pod_is_placed_by_its_requests():
     extender = Extender("a")
-    assert extender.filter(pod(annotation='{"network-in": "-5"}'), "a")["NodeNames"] == ["a"]
+    broken = pod(annotation='{"network-in": "-5"}')
+    assert extender.filter(broken, "a")["NodeNames"] == ["a"]
+    assert extender.heard.messages == [], "nobody is told of a pod that the watch has not shown"
+    extender.ledger.apply(shown(broken))
+    assert extender.filter(broken, "a")["NodeNames"] == ["a"]
     ((kind, name, message),) = extender.heard.messages
     assert (kind, name) == ("Pod", "team/pod")
     assert "'-5' is negative; accepted: zero or more" in message
@@ -287,7 +299,9 @@ def test_a_mistake_of_ours_is_500_and_the_next_request_is_answered():
 
 def test_refusals_are_counted_by_reason():
     extender = Extender("a", "b")
-    extender.filter(pod(network=500), "a", "b", "gone")
+    for name in ("a", "b"):
+        extender.ledger.apply(landed(f"old-{name}", name, network=1.0))
+    extender.filter(pod(network=100), "a", "b", "gone")
     assert extender.sample("dovetail_refusals_total", reason="insufficient network-in") == 2
     assert extender.sample("dovetail_refusals_total", reason="node unknown to Dovetail") == 1
 
@@ -354,7 +368,8 @@ def test_preempt_keeps_the_nodes_where_the_pod_fits_in_every_dimension_once_the_
     assert extender.preempt(pod(), a=["uid-idle"], b=["uid-busy"]).keys() == {"a", "b"}
     assert extender.preempt(pod(cpu="3", network=100), b=["uid-busy"]) == {}, "of CPU 2 would be free"
     assert extender.preempt(pod(cpu="4", network=100), b=["uid-busy", "uid-other"]).keys() == {"b"}, "exactly"
-    assert extender.preempt(pod(cpu="4", network=101), b=["uid-busy", "uid-other"]) == {}
+    extender.ledger.apply(landed("small", "b", cpu=0.0, network=1.0))
+    assert extender.preempt(pod(cpu="4", network=100), b=["uid-busy", "uid-other"]) == {}
     assert extender.sample("dovetail_refusals_total", reason="insufficient network-in") == 2
 
 
@@ -432,6 +447,7 @@ def test_preempt_waits_a_moment_for_news_where_it_is_asked_again_about_the_same_
 
 def test_preempt_tells_of_a_broken_annotation_and_goes_by_requests():
     extender = crowded()
+    extender.ledger.apply(shown(pod(annotation="much")))
     assert extender.preempt(pod(annotation="much"), a=["uid-idle"]).keys() == {"a"}
     assert extender.heard.messages
 
@@ -454,12 +470,13 @@ def test_only_the_node_that_pods_are_leaving_for_the_pod_is_called_curable():
 
 @pytest.mark.parametrize(
     ("low", "network"),
-    [({"leaving": False}, 50), ({"leaving": True, "priority": 5}, 50), ({"leaving": True}, 101)],
-    ids=["it stays", "it is as important", "more than the node has"],
+    [({"leaving": False}, 50), ({"leaving": True, "priority": 5}, 50), ({"leaving": True}, 100)],
+    ids=["it stays", "it is as important", "others stay"],
 )
 def test_a_nominated_node_without_such_pods_is_unresolvable(low, network):
     extender = Extender("a")
     extender.ledger.apply(landed("low", "a", network=80.0, **low))
+    extender.ledger.apply(landed("other", "a", network=1.0))
     asked = {**pod(network=network), "status": {"nominatedNodeName": "a"}}
     asked["spec"]["priority"] = 5
     reply = extender.filter(asked, "a")
@@ -474,3 +491,131 @@ def test_a_pod_far_from_its_input_is_refused_for_the_network_that_it_does_not_de
     reply = extender.filter(asked, "a", "b")  # no node says how fast its disk is; 100 of network-in are not enough
     assert reply["NodeNames"] == ["a"]
     assert reply["FailedAndUnresolvableNodes"] == {"b": f"insufficient {NETWORK}"}
+
+
+# -- the watch is trusted, not the caller
+
+
+def seen(extender, *documents):
+    for document in documents:
+        extender.ledger.apply(shown(document))
+
+
+def test_what_the_watch_says_of_a_pod_counts_not_what_the_request_says():
+    extender = Extender("a", "b")
+    seen(extender, pod("first", network=80))
+    assert extender.filter(pod("first", network=1, cpu="1m", version="2"), "a")["NodeNames"] == ["a"]
+    assert extender.filter(pod("second", network=30), "a", "b")["NodeNames"] == ["b"]
+
+
+def test_a_request_of_another_pod_by_a_known_uid_is_answered_and_moves_nobody():
+    extender = Extender("a", "b")
+    real = pod("real", network=80)
+    seen(extender, real)
+    assert extender.filter(real, "a")["NodeNames"] == ["a"]
+    forged = pod("x", network=100, annotation=None)
+    forged["metadata"]["uid"] = real["metadata"]["uid"]
+    before = extender.ledger.snapshot(0).version
+    assert extender.filter(forged, "a", "b")["NodeNames"] == ["b"]
+    assert extender.preempt(forged, b=[]) == {"b": meta()}
+    assert extender.ledger.snapshot(0).version == before
+    assert extender.filter(pod("second", network=80), "a")["NodeNames"] == [], "the real one is still in flight"
+
+
+def test_a_forged_uid_of_a_pod_that_only_flies_moves_nobody_either():
+    extender = Extender("a")
+    assert extender.filter(pod("real", network=80), "a")["NodeNames"] == ["a"]
+    forged = pod("x")
+    forged["metadata"]["uid"] = "uid-real"
+    extender.filter(forged, "unknown-node")
+    assert extender.filter(pod("second", network=80), "a")["NodeNames"] == []
+
+
+def test_made_up_pods_keep_no_real_one_from_its_node():
+    extender = Extender("a", "b")
+    real = pod("real", network=10)
+    seen(extender, real)
+    for number in range(5):
+        assert extender.filter(pod(f"ghost{number}", cpu="4", network=100), "a", "b")["NodeNames"] in (["a", "b"], [])
+        assert extender.filter(real, "a", "b")["NodeNames"] == ["a", "b"]
+
+
+def test_preempt_is_not_kept_by_made_up_pods_either():
+    extender = Extender("a")
+    extender.ledger.apply(landed("low", "a", cpu=4000.0))
+    seen(extender, pod("real", network=50))
+    assert extender.preempt(pod("ghost", network=100), a=["uid-low"]).keys() == {"a"}
+    assert extender.preempt(pod("real", network=50), a=["uid-low"]).keys() == {"a"}
+
+
+def test_a_rate_that_no_node_offers_is_broken_in_a_request_as_well():
+    extender = Extender("a", "b")
+    assert extender.filter(pod("first", network=101), "a")["NodeNames"] == ["a"]
+    assert extender.filter(pod("second", network=100), "a")["NodeNames"] == ["a"], "the first counts by its requests"
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt"])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"uid": "u" * 65}, "Pod.metadata.uid has 65 characters; accepted: at most 64"),
+        ({"name": "n" * 254}, "Pod.metadata.name has 254 characters; accepted: at most 253"),
+        ({"namespace": "n" * 254}, "Pod.metadata.namespace has 254 characters; accepted: at most 253"),
+        (None, "Pod.spec.priority is beyond 32 bits"),
+    ],
+)
+def test_what_no_api_server_lets_through_is_a_bad_request(verb, change, said):
+    asked = pod()
+    asked["metadata"] |= change or {}
+    asked["spec"] |= {} if change else {"priority": 2**31}
+    reply = Extender("a").post(verb, {"Pod": asked, "NodeNames": ["a"], "NodeNameToMetaVictims": {"a": {}}})
+    assert reply.status_code == 400
+    assert said in reply.get_json()["Error"]
+
+
+# -- every call ends
+
+
+class Restless(Clock):
+    """Has something change whenever it is asked for the time; more often than a verb may ask is a fault."""
+
+    def __init__(self, change, most):
+        super().__init__()
+        self.change, self.asked, self.most = change, 0, most
+
+    def flight_time(self):
+        self.asked += 1
+        assert self.asked <= self.most, "the call does not end"
+        self.change(self.asked)
+        return self.now
+
+
+def restless(extender, change, most):
+    extender.verbs.readiness = extender.clock = Restless(change, most)
+    extender.verbs.__post_init__()
+    return extender
+
+
+@pytest.mark.parametrize("network", [50, 100])
+def test_filter_ends_however_often_nodes_change(network):
+    extender = Extender("a", "b")
+    extender.ledger.apply(landed("old", "a", network=1.0))
+
+    def change(count):
+        extender.ledger.apply(
+            NodeSeen(Node("a", {"cpu": 4000.0, "memory": 8e9, NETWORK: 100.0}, labels={"n": str(count)}))
+        )
+
+    restless(extender, change, most=5)
+    passed = ["a", "b"] if network == 50 else ["b"]
+    assert extender.filter(pod(network=network), "a", "b")["NodeNames"] == passed
+    assert extender.ledger.in_flight(0.0) == {"uid-pod"}
+
+
+@pytest.mark.parametrize("verb", ["filter", "preempt"])
+def test_a_verb_gives_up_where_another_pod_took_off_during_every_try(verb):
+    extender = Extender("a")
+    restless(extender, lambda count: extender.ledger.promise(Pod(f"u{count}", "n", "p", {}), "a", 0.0), most=41)
+    reply = extender.post(verb, {"Pod": pod(), "NodeNames": ["a"], "NodeNameToMetaVictims": {"a": {}}})
+    assert reply.status_code == 503
+    assert "other pods were placed during each of 20 tries" in reply.get_json()["Error"]

@@ -141,8 +141,8 @@ def test_rates_are_declared_in_bytes_per_second():
         '{"disk-read": "-1"}',
         '{"cpu": "1"}',
         '{"disk-read": 1e400}',
-        "[" * 100_000,
-        '{"disk-read":' + "[" * 100_000,
+        "[" * 1_000,
+        '{"disk-read":' + "[" * 1_000,
     ],
 )
 def test_a_broken_annotation_is_named_with_what_is_accepted(text):

@@ -152,11 +152,10 @@ def test_the_same_node_again_changes_nothing():
     assert filled.snapshot(0).version == before.version
 
 
-def test_a_pod_is_given_back_only_at_the_version_that_is_known():
+def test_a_pod_is_given_back_as_the_watch_has_shown_it():
     filled = ledger(PodSeen(pod("p", version=7)))
-    assert filled.pod("p", 7) == pod("p", version=7)
-    assert filled.pod("p", 8) is None
-    assert filled.pod("q", 7) is None
+    assert filled.pod("p") == pod("p", version=7)
+    assert filled.pod("q") is None
 
 
 # -- flights
@@ -242,7 +241,7 @@ def test_a_snapshot_comes_with_those_of_the_pods_asked_for_that_are_known():
 
 
 def test_a_flight_ends_after_its_time_and_not_before():
-    filled = ledger(NodeSeen(node("a")), in_flight_seconds=15)
+    filled = ledger(NodeSeen(node("a")), PodSeen(pod("p")), in_flight_seconds=15)
     take_off(filled, pod("p"), "a", now=100)
     assert filled.newest_flight_since() == 100
     assert cpu_of(filled.snapshot(115).in_flight) == [100]  # 115 - 100 = 15, not more
@@ -275,15 +274,98 @@ def test_assume_refuses_where_another_pod_took_off_since_the_snapshot():
     assert cpu_of(filled.snapshot(0).in_flight) == [100]
 
 
-@pytest.mark.parametrize("event", [NodeSeen(node("b")), NodeGone("a"), NodeSeen(node("a", **{GPU: 1.0}))])
+@pytest.mark.parametrize(
+    ("event", "in_flight"),
+    [
+        (NodeSeen(node("0")), [0, 100, 100]),
+        (NodeSeen(node("c")), [100, 100, 0]),
+        (NodeGone("a"), [100]),
+        (NodeSeen(node("a", **{GPU: 1.0})), [100, 100]),
+        (NodesListed([]), []),
+    ],
+)
 @pytest.mark.parametrize("laid_out", [True, False])
-def test_assume_refuses_where_the_nodes_changed_since_the_snapshot(event, laid_out):
-    filled = ledger(NodeSeen(node("a")))
+def test_assume_goes_through_where_nodes_changed_and_counts_on_those_that_are_still_there(event, in_flight, laid_out):
+    filled = ledger(NodeSeen(node("a")), NodeSeen(node("b")))
     old = filled.snapshot(0)
     filled.apply(event)
     if laid_out:
         filled.snapshot(0)
-    assert not filled.assume(pod("p"), everywhere(old), old, 0)
+    assert filled.assume(pod("p"), everywhere(old), old, 0)
+    assert cpu_of(filled.snapshot(0).in_flight) == in_flight
+
+
+# -- flights of pods that the watch has not shown
+
+
+def test_a_pod_that_the_watch_has_not_shown_flies_for_a_moment_and_once():
+    filled = ledger(NodeSeen(node("a")))
+    for now in (100.0, 100.5):
+        take_off(filled, pod("ghost"), "a", now=now)
+        assert cpu_of(filled.snapshot(now).in_flight) == [100]
+    assert cpu_of(filled.snapshot(101.0).in_flight) == [100]  # from the first time on: 100 + 1
+    assert cpu_of(filled.snapshot(101.1).in_flight) == [0]
+    for now in (101.2, 115.0, 1_000.0):
+        take_off(filled, pod("ghost"), "a", now=now)
+        assert cpu_of(filled.snapshot(now).in_flight) == [0]
+
+
+def test_after_one_that_was_never_shown_no_such_pod_flies_for_a_while():
+    filled = ledger(NodeSeen(node("a")), PodSeen(pod("real")))
+    take_off(filled, pod("ghost"), "a", now=100.0)
+    assert cpu_of(filled.snapshot(101.1).in_flight) == [0]  # not to be trusted until 101.1 + 10
+    for now, uid, in_flight in ((102.0, "g2", 0), (111.0, "g3", 0), (111.0, "real", 100), (111.2, "g4", 200)):
+        take_off(filled, pod(uid), "a", now=now)
+        assert cpu_of(filled.snapshot(now).in_flight) == [in_flight], uid
+
+
+def test_a_pod_that_the_watch_shows_in_time_flies_on_with_what_the_watch_says():
+    filled = ledger(NodeSeen(node("a")))
+    take_off(filled, pod("p", 900), "a", now=100.0)
+    filled.apply(PodSeen(pod("p", 30)))
+    assert cpu_of(filled.snapshot(115.0).in_flight) == [30]  # 100 + 15
+    assert cpu_of(filled.snapshot(115.1).in_flight) == [0]
+    take_off(filled, pod("another"), "a", now=115.2)
+    assert cpu_of(filled.snapshot(115.2).in_flight) == [100], "nobody was doubted"
+
+
+def test_it_lands_by_news_that_is_later_than_what_was_asked():
+    filled = ledger(NodeSeen(node("a")))
+    take_off(filled, pod("p", version=2, unschedulable=True), "a")
+    filled.apply(PodSeen(pod("p", version=1)))
+    filled.apply(PodSeen(pod("p", version=2, unschedulable=True)))
+    assert filled.snapshot(0).flights == 1, "its refusal was known when it was asked about"
+
+
+def test_pods_that_the_watch_has_not_shown_give_way_to_one_that_it_has():
+    filled = ledger(NodeSeen(node("a")), PodSeen(pod("real")), PodSeen(pod("other")))
+    for uid in ("ghost", "ghost2", "other"):
+        take_off(filled, pod(uid), "a")
+    assert not filled.yield_to("ghost3"), "nor has it shown this one"
+    assert filled.yield_to("real")
+    assert cpu_of(filled.snapshot(0).in_flight) == [100]
+    assert not filled.yield_to("real")
+    take_off(filled, pod("ghost4"), "a", now=9.0)
+    assert cpu_of(filled.snapshot(9.0).in_flight) == [100]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_forged_uid_moves_nobody(shown):
+    filled = ledger(NodesListed([node("a"), node("b")]))
+    if shown:
+        filled.apply(PodSeen(pod("p")))
+    take_off(filled, pod("p"), "a")
+    forged = replace(pod("p", 7), name="x")
+    assert filled.contradicts(forged)
+    assert not filled.contradicts(pod("p", 7))
+    take_off(filled, forged, "b")
+    assert cpu_of(filled.snapshot(0).in_flight) == [100, 0]
+
+
+def test_a_flight_of_another_pod_ends_when_the_watch_shows_whose_uid_it_is():
+    filled = ledger(NodeSeen(node("a")))
+    take_off(filled, replace(pod("p"), namespace="elsewhere"), "a")
+    filled.apply(PodSeen(pod("p")))
     assert filled.snapshot(0).flights == 0
 
 

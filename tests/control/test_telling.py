@@ -25,7 +25,7 @@ class Paper:
     def say(self, pod, reason, message, key):
         self.said.append((pod.name, reason, message))
 
-    def warn(self, kind, namespace, name, uid, message):
+    def warn(self, kind, namespace, name, uid, message, owner=""):
         self.warned.append((name, message))
 
 
@@ -133,6 +133,13 @@ def test_broken_annotations_of_held_pods_are_warned_of_in_the_words_of_serve():
     scene, paper = scene_of(pod("a", problem="broken"), pod("b", gates=(), problem="broken", node="n1"))
     Teller(paper, 1e9).tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
     assert paper.warned == [("a", scene.pods["a"].warning)]
+
+
+def test_of_pods_with_one_owner_one_is_warned_of():
+    owners = {"a": "x", "b": "x", "c": "y", "d": "", "e": ""}
+    scene, paper = scene_of(*(pod(name, owner=owner, problem="broken") for name, owner in owners.items()))
+    Teller(paper, 1e9).tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    assert sorted(name for name, _ in paper.warned) == ["a", "c", "d", "e"]
 
 
 def observer_of(scene, paper, after=10.0, **more):

@@ -66,7 +66,7 @@ def test_nothing_is_kept_for_what_cannot_start(cores, running):
 
 
 def test_all_that_is_kept_is_at_most_a_part_of_the_cluster_but_for_one_claimant():
-    # Two due classes of 4 of 40 cores each, in two queues: a tenth each. With 5 % one of them has a node, with 20 % both.
+    # Two due classes of 4 of 40 cores each, in two queues: a tenth each. With 5 % one has a node, with 20 % both.
     waiting = in_queues((0, 1, 4), (1, 1, 4), running=ends(*((node, 3) for node in range(10))))
     snapshot = taken(*[3] * 10)
     assert len(once(snapshot, waiting, Policy(reservable=0.05), now=LATE).carried.reserved) == 1

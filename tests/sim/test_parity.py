@@ -47,7 +47,7 @@ class Always:
     def flight_time(self):
         return 0.0
 
-    def warn(self, kind, namespace, name, uid, message):
+    def warn(self, kind, namespace, name, uid, message, owner=""):
         raise AssertionError(message)
 
 
