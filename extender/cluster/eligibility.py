@@ -4,11 +4,13 @@ What depends on other pods, or on volumes that are still to be found, is left to
 case. Source: Kubernetes' NodeAffinity, TaintToleration, NodeUnschedulable and VolumeBinding plugins.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 _HARD = ("NoSchedule", "NoExecute")
+_INTEGER = re.compile(r"[+-]?0{0,60}[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,16 @@ class Requirement:
         return False
 
     def _compares(self, value: str | None) -> bool:
-        try:
-            ours, theirs = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        ours, theirs = _integer(value or ""), _integer(self.values[0] if self.values else "")
+        if ours is None or theirs is None:
             return False
         return ours > theirs if self.operator == "Gt" else ours < theirs
+
+
+def _integer(text: str) -> int | None:
+    """Return the integer of 64 bits that a text is for kube-scheduler, which is written in Go; None for any other."""
+    number = int(text) if _INTEGER.fullmatch(text) else 2**63
+    return number if -(2**63) <= number < 2**63 else None
 
 
 Term = tuple[Requirement, ...]
