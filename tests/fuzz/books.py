@@ -95,8 +95,10 @@ def backlog(random, size):
     fresh = Backlog(["dovetail"], by_filter=by_filter)
     for event in there.listed():
         fresh.apply(event, 0.0)
-    _require_same(_lines(lived), _lines(fresh), "who waits at which stage")
-    _require_same({name: len(job.classes) > 0 for name, job in lived.jobs.items()}, dict.fromkeys(fresh.jobs, True), "jobs")
+    _require_same(lines(lived), lines(fresh), "who waits at which stage")
+    _require_same(
+        {name: len(job.classes) > 0 for name, job in lived.jobs.items()}, dict.fromkeys(fresh.jobs, True), "jobs"
+    )
     ended = [[it.workloads.ended(f"default/{group}") for group in ("g", "h")] for it in (lived, fresh)]
     _require_same(*ended, "how many of a group have ended")
     for stage in Stage:
@@ -204,7 +206,9 @@ def _fly(random, lived, pod):
 
 def _contents(look):
     nominated = look.nominations
-    rows = zip(nominated.uids, nominated.rows.tolist(), nominated.priorities.tolist(), nominated.demand.tolist())
+    rows = zip(
+        nominated.uids, nominated.rows.tolist(), nominated.priorities.tolist(), nominated.demand.tolist(), strict=True
+    )
     return (
         look.layout.names,
         look.layout.axis,
@@ -215,7 +219,8 @@ def _contents(look):
     )
 
 
-def _lines(backlog):
+def lines(backlog):
+    """Return who waits at which stage of which class."""
     return sorted((of.name, stage.name, sorted(of.pods[stage])) for of in backlog.classes() for stage in Stage)
 
 

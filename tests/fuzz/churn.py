@@ -25,6 +25,7 @@ from extender.planner import Policy
 from extender.verdict import judge
 from tests.control.scene import OURS, Scene
 from tests.control.test_reclaim import ReclaimScene
+from tests.fuzz.books import lines
 from tests.fuzz.broken import Broken, require
 
 POD_LIMITS, GPU_ODDS = (2, 5, 110), 0.5
@@ -42,7 +43,14 @@ _QUEUES = (
 
 def calm(random, size):
     """While nothing goes wrong, kube-scheduler takes every pod where it was promised, and everybody runs."""
-    cluster = Cluster(random, size, calm=True)
+    cluster = Cluster(random, size, calm=True, inputs=False)
+    cluster.play()
+    cluster.heal()
+
+
+def reads(random, size):
+    """So it is where pods read their input, from disks and over links that have only so much."""
+    cluster = Cluster(random, size, calm=True, inputs=True)
     cluster.play()
     cluster.heal()
 
@@ -86,7 +94,7 @@ class Cluster(ReclaimScene):
     trouble a second.
     """
 
-    def __init__(self, random, size, *, calm=False):
+    def __init__(self, random, size, *, calm=False, inputs=None):
         self.random, self.calm, self.size = random, calm, size
         self.real, self.skew, self.serial = 1_000.0, 0.0, 0
         self.there, self.offers, self.trees, self.requests = {}, {}, {}, {}
@@ -96,7 +104,7 @@ class Cluster(ReclaimScene):
         self.tasks, self.left, self.ends, self.dies, self.first_seen = {}, set(), {}, {}, {}
         self.tried, self.bound_at, self.healed, self.able = set(), 0.0, False, {}
         self.served = Ledger(in_flight_seconds=15.0)
-        self.uses_inputs, self.uses_io = random.random() < 0.4, random.random() < 0.4
+        self.uses_inputs, self.uses_io = random.random() < 0.4 if inputs is None else inputs, random.random() < 0.4
         self.uses_gangs, self.uses_gpus = random.random() < 0.4, random.random() < 0.4
         self.uses_priorities = not calm and random.random() < 0.4
         queues = random.choice(_QUEUES)
@@ -105,6 +113,7 @@ class Cluster(ReclaimScene):
         kinds += ("delete", "foreign", "evict", "gate", "budget", "slow")
         busy = random.sample(kinds, random.randint(0, 5)) if not calm else ()
         self.trouble = {kind: random.choice((0.02, 0.1, 0.3)) for kind in busy}
+        self.halves_gangs = not {"writes", "lease", "delete", "evict", "node"}.isdisjoint(busy)
         timeouts = Timeouts(20.0, 10.0, 600.0) if not calm and random.random() < 0.4 else Timeouts()
         scale_up = 30.0 if not calm and random.random() < 0.2 else 0.0
         super().__init__(
@@ -158,7 +167,11 @@ class Cluster(ReclaimScene):
 
     def add_node(self, name, number):
         random = self.random
-        offers = {"cpu": random.choice((2, 4, 8)) * 1000, "memory": random.choice((4, 8)), "pods": random.choice(POD_LIMITS)}
+        offers = {
+            "cpu": random.choice((2, 4, 8)) * 1000,
+            "memory": random.choice((4, 8)),
+            "pods": random.choice(POD_LIMITS),
+        }
         if self.uses_gpus and random.random() < GPU_ODDS:
             offers[GPU] = random.choice((1, 2))
         rates = {"disk-read": 100, "network-in": 100, "network-out": 100} if self.uses_io or self.uses_inputs else None
@@ -196,9 +209,13 @@ class Cluster(ReclaimScene):
         name = f"{task}-{self.serial}"
         tree = json.loads(json.dumps(tree))
         tree["metadata"] |= {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self.serial)}
-        tree["metadata"]["creationTimestamp"] = f"1970-01-01T00:{int(self.real) // 60 % 60:02}:{int(self.real) % 60:02}Z"
+        tree["metadata"]["creationTimestamp"] = (
+            f"1970-01-01T00:{int(self.real) // 60 % 60:02}:{int(self.real) % 60:02}Z"
+        )
         self.trees[name], self.tasks[name] = tree, task
-        self.requests[name] = {it: _number(text) for it, text in tree["spec"]["containers"][0]["resources"]["requests"].items()}
+        self.requests[name] = {
+            it: _number(text) for it, text in tree["spec"]["containers"][0]["resources"]["requests"].items()
+        }
         self.requests[name]["pods"] = 1
         if self.healed and OTHER_GATE in str(tree):
             tree["spec"]["schedulingGates"] = [{"name": HOLD_GATE}]
@@ -228,7 +245,10 @@ class Cluster(ReclaimScene):
             least = random.choice((2, 2, 3))
             count = max(count, least) if random.random() < 0.9 else least - 1
             requests |= {"cpu": "250m", "memory": "0Gi"}
-            labels |= {"scheduling.x-k8s.io/pod-group": job, "pod-group.scheduling.sigs.k8s.io/min-available": str(least)}
+            labels |= {
+                "scheduling.x-k8s.io/pod-group": job,
+                "pod-group.scheduling.sigs.k8s.io/min-available": str(least),
+            }
         gates = [HOLD_GATE] + ([OTHER_GATE] if "gate" in self.trouble and random.random() < 0.3 else [])
         spec = {
             "schedulerName": OURS,
@@ -322,7 +342,8 @@ class Cluster(ReclaimScene):
         others = self.pods.values() if among is None else among
         counted = [it for it in others if (it.node == name and not it.finished) or _counts_as_nominated(it, pod, name)]
         return all(
-            amount == 0 or sum(self.requests[it.name].get(what, 0) for it in counted) + amount <= self.offers[name].get(what, 0)
+            amount == 0
+            or sum(self.requests[it.name].get(what, 0) for it in counted) + amount <= self.offers[name].get(what, 0)
             for what, amount in self.requests[pod.name].items()
         )
 
@@ -334,7 +355,7 @@ class Cluster(ReclaimScene):
         pod, empty, placed = self.pods[name], Ledger(in_flight_seconds=1.0), []
         empty.apply(self.nodes_listed())
         for number in range(max(pod.identity.least, 1) if pod.waits else 0):
-            for where in sorted(self.there, key=lambda it: -self.offers[it]["cpu"]):
+            for where in sorted(self._sure_places(pod), key=lambda it: -self.offers[it]["cpu"]):
                 copy = replace(pod, uid=f"{number}", nominated=None, node=where)
                 empty.apply(PodSeen(copy))
                 look = empty.snapshot(0.0)
@@ -343,6 +364,11 @@ class Cluster(ReclaimScene):
                     break
                 empty.apply(PodGone(copy.uid))
         return pod.waits and len(placed) >= max(pod.identity.least, 1)
+
+    def _sure_places(self, pod):
+        """Return the nodes; of a gang that reads, those that hold its input: how others would share disks is unsure."""
+        holders = [name for name, _ in pod.inputs if name in self.there]
+        return holders if holders and pod.identity.least > 1 else self.there
 
     # -- what the process writes
 
@@ -365,7 +391,15 @@ class Cluster(ReclaimScene):
             done = heard is not None and not heard.gates and not self.slow_writers
             require(not done, "a pod is released twice", lambda: self.words(pod))
             raise ClusterError("422: the gate is not the only one")
+        self._require_whole(known)
         self._write(lambda: self.change(pod.name, gates=()))
+
+    def _require_whole(self, pod):
+        """Of a gang the first goes only when enough of it have been promised a node, or have gone before."""
+        group, least = pod.identity.group, pod.identity.least
+        if group and not self.halves_gangs:
+            gone = [it for it in self.pods.values() if it.identity.group == group and (it.promised or not it.gates)]
+            require(len(gone) >= least, "a gang starts in part", lambda: self.words(pod))
 
     def clear(self, pod):
         known = self._meant(pod)
@@ -509,12 +543,14 @@ class Cluster(ReclaimScene):
 
     def require_books(self):
         """The process' books are those of a fresh list."""
-        fresh = Ledger(in_flight_seconds=15.0)
-        fresh.apply(self.nodes_listed())
-        fresh.apply(self.pods_listed())
-        ours, theirs = self.ledger.snapshot(self.real), fresh.snapshot(self.real)
+        ledger, backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS])
+        for event in (self.nodes_listed(), self.pods_listed()):
+            ledger.apply(event)
+            backlog.apply(event, self.now)
+        ours, theirs = self.ledger.snapshot(self.real), ledger.snapshot(self.real)
         same = ours.layout.names == theirs.layout.names and (ours.allocated == theirs.allocated).all()
-        require(same, "the books are not those of a fresh list", self.words)
+        require(same, "the ledger is not that of a fresh list", self.words)
+        require(lines(self.backlog) == lines(backlog), "the backlog is not that of a fresh list", self.words)
 
     # -- troubles
 

@@ -290,5 +290,7 @@ def garbled(random, body):
             case 3:
                 body[place:place] = body[place : place + random.randint(1, 50)]
             case 4:
-                body[place:place] = random.choice((b'"', b"{", b"]", b",", b"null", b"\xff", b"\x00", b"1e999", b"[" * 3000))
+                body[place:place] = random.choice(
+                    (b'"', b"{", b"]", b",", b"null", b"\xff", b"\x00", b"1e999", b"[" * 3000)
+                )
     return bytes(body)

@@ -26,6 +26,7 @@ PROPERTIES = {
     "names": orders.names,
     "units": orders.units,
     "calm": churn.calm,
+    "reads": churn.reads,
     "churn": churn.churn,
     "requests": requests.requests,
     "sockets": requests.sockets,
@@ -34,7 +35,7 @@ GROUPS = {
     "decoding": ("quantities", "amounts", "annotations", "objects", "wrong-objects"),
     "books": ("ledger", "forgotten", "shuffled", "backlog"),
     "order": ("sound", "never-empty", "priorities", "until-all-have-run", "names", "units"),
-    "scenes": ("calm", "churn"),
+    "scenes": ("calm", "reads", "churn"),
     "http": ("requests", "sockets"),
 }
 

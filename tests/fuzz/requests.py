@@ -175,7 +175,11 @@ def _send(random, port, body):
             bad = random.choice((b"-1", b"1e3", b"99999999999999999999", b"0x10", b"", b"1, 2"))
             sent = b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: " + bad + b"\r\n\r\n"
         elif kind == 3:
-            sent = b"POST /filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" + body + b"\r\n0\r\n\r\n"
+            sent = (
+                b"POST /filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+                + body
+                + b"\r\n0\r\n\r\n"
+            )
         elif kind == 4:
             sent = random.randbytes(200).replace(b"\n", b"x") + b"\r\n\r\n"
         elif kind == 5:
