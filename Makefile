@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup control-plane demo test test-oldest check bench manifests lock clean
+MINUTES ?= 5
+.PHONY: help setup control-plane demo test test-oldest fuzz check bench manifests lock clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +40,9 @@ check: setup ## Style, types and import contracts
 test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
 	@$(BIN)/dovetail control-plane build --kubernetes 1.34
 	@$(BIN)/pytest -m integration --kubernetes 1.34
+
+fuzz: setup ## Draw new examples of every property, for MINUTES=5, from SEED=7 or a fresh one; docs/fuzz.md
+	@$(BIN)/python -m tests.fuzz --hypothesis --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 bench: control-plane ## Time the verbs, the planner, the simulator and a real cluster; the ranking rules on the traces
 	@$(BIN)/dovetail bench

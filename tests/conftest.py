@@ -1,6 +1,8 @@
-"""What all tests share: the Kubernetes minor that the integration tests run on, and that no clock decides.
+"""What all tests share: the Kubernetes minor of the integration tests, and how examples are drawn.
 
-A busy machine is not a wrong result: drawn examples may take as long as they take.
+The same code draws the same examples in each run, and no example is remembered from another. With
+`--hypothesis-profile fuzz --hypothesis-seed N` others are drawn (`make fuzz`, docs/fuzz.md). No clock decides: a busy
+machine is not a wrong result, and drawn examples may take as long as they take.
 """
 
 import pytest
@@ -8,8 +10,11 @@ from hypothesis import HealthCheck, settings
 
 from extender.controlplane import pins
 
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+settings.register_profile(
+    "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("fuzz", settings.get_profile("same"), derandomize=False, print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -44,8 +44,8 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
     with backlog.lock:  # held no longer than copying takes: the watches and the release loop want it
         found = {pod.uid: _gated(pod) for pod in backlog.at(Stage.GATED)}
         found.update((pod.uid, IS_RELEASING) for pod in backlog.at(Stage.NOMINATED))
-        claimed = (backlog.pod(uid) for uid in backlog.writes.claimed)
-        found.update((pod.uid, IS_RELEASING) for pod in claimed if pod is not None and pod.held)
+        written_to = (backlog.pod(uid) for uid in (*backlog.writes.claimed, *backlog.writes.resting))
+        found.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
         lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
         placed = places(backlog, made, plan)
         gangs = {group: _gang(backlog, group) for group in {it.like.identity.group for it in made.short}}
@@ -139,7 +139,7 @@ class _Classes:
 
 def line_of(backlog: Backlog, of: TaskClass) -> list[str]:
     """Return the pods of a class that may be released, in the order in which they will be."""
-    return [uid for uid in of.pods[Stage.READY] if uid not in backlog.writes.claimed]
+    return [uid for uid in of.pods[Stage.READY] if not backlog.writes.busy(uid)]
 
 
 def group_size(backlog: Backlog, group: str) -> tuple[int, int]:

@@ -72,6 +72,14 @@ def test_each_operator_of_node_affinity(requirement, met):
     assert allow(Constraints(terms=((requirement,),)), {"zone": "a", "cores": "16"}) == met
 
 
+@pytest.mark.parametrize("cores", ["1_0", " 10", "\u0661\u0660", "99999999999999999999", "0" * 5000 + "10", ""])
+def test_what_is_no_integer_of_64_bits_is_neither_greater_nor_less_as_for_kube_scheduler(cores):
+    for operator in ("Gt", "Lt"):
+        assert not allow(Constraints(terms=((Requirement("cores", operator, ("9",)),),)), {"cores": cores})
+        assert not allow(Constraints(terms=((Requirement("cores", operator, (cores,)),),)), {"cores": "9"})
+    assert allow(Constraints(terms=((Requirement("cores", "Gt", ("+09",)),),)), {"cores": "010"})
+
+
 def test_one_term_is_enough_and_an_empty_term_is_none():
     a, b = Requirement("zone", "In", ("a",)), Requirement("zone", "In", ("b",))
     assert allow(Constraints(terms=((a,), (b,))), {"zone": "b"})

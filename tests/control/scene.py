@@ -62,11 +62,17 @@ class Scene:
             writer=self,
             listener=self,
             pace=self.pace,
-            run_soon=lambda write: write(),
+            run_soon=lambda write: self.run_soon(write),
             leads=lambda: self.leading,
-            flight_time=lambda: self.now,
+            flight_time=lambda: self.flight_time(),
             waker=Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None,
         )
+
+    def run_soon(self, write):
+        write()
+
+    def flight_time(self):
+        return self.now
 
     def rounds(self):
         return Rounds(
@@ -127,7 +133,7 @@ class Scene:
         self.now += seconds
         planner = Planner(self.policy, explain=True)
         planner.carried = carried or planner.carried
-        return view(self.backlog, self.rounds(), planner, self.ledger.snapshot(self.now), self.now)
+        return view(self.backlog, self.rounds(), planner, self.ledger.snapshot(self.flight_time()), self.now)
 
     def why(self):
         """Return the reason of each held pod, by name."""

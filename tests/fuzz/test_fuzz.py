@@ -1,0 +1,36 @@
+"""Each property over a few draws, the same in each run; `make fuzz` draws others."""
+
+import pytest
+import structlog
+
+from tests.fuzz.properties import GROUPS, PROPERTIES, draw
+
+DRAWS = {"decoding": 150, "books": 40, "order": 40, "scenes": 16, "http": 2}
+OPEN = {
+    "annotations": "issue 12: an annotation has no limit of length, and a refusal repeats it",
+    "objects": "issue 12: the requests of several containers add up beyond what floats count exactly",
+    "calm": "issue 12: the plan promises extended resources and pod slots that a node does not have",
+    "reads": "issue 12: the plan sends a pod to a holder of its input whose disk is full",
+    "requests": "issue 12: a request that is refused takes the pod that it names out of flight",
+}
+"""Properties that do not hold yet, and why."""
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    yield
+    structlog.configure(**before)
+
+
+def drawn(names):
+    marks = {name: [pytest.mark.xfail(reason=why, strict=False)] for name, why in OPEN.items()}
+    return [pytest.param(name, id=name, marks=marks.get(name, [])) for name in names]
+
+
+@pytest.mark.parametrize("name", drawn(PROPERTIES))
+def test_a_property_holds(name):
+    (group,) = (group for group, names in GROUPS.items() if name in names)
+    for number in range(DRAWS[group]):
+        draw(name, number)
