@@ -16,6 +16,7 @@ from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, name_of, wait_for
+from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of
@@ -37,6 +38,7 @@ class Service:
     def __init__(self, settings: Settings, api: Api) -> None:
         rules = settings.capacity_rules()
         self._api, self._settings, self.liveness = api, settings, Liveness()
+        self._now = SteadyClock()
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
@@ -118,14 +120,14 @@ class Service:
             plan_seconds=settings.control.plan_milliseconds / 1000,
             flight_time=self._caches.flight_time,
             clock=time.monotonic,
-            now=time.time,
+            now=self._now,
             planned=self._metrics.plan_seconds.observe,
             placed=self._metrics.locality.count,
         )
 
     def _take(self, event: Event) -> None:
         if self._backlog is not None:
-            self._backlog.apply(event, time.time())
+            self._backlog.apply(event, self._now())
         self._ledger.apply(event)
         match event:
             case NodeSeen(node):
