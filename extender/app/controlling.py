@@ -37,6 +37,7 @@ from extender.control.reclaim import Reclaimer, Timeouts
 from extender.control.release import Pace, Releaser
 from extender.control.sending import Turn
 from extender.control.telling import Teller
+from extender.control.trials import Vain
 from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Planner, Policy
@@ -164,6 +165,10 @@ class Control:
     def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
         """Count an eviction."""
         self._metrics.reclaims.labels(why).inc()
+
+    def note_vain(self, vain: Vain) -> None:
+        """Count evictions that were in vain."""
+        self._metrics.reclaims_in_vain.labels(vain.why).inc(vain.evictions)
 
     # -- the loop
 
