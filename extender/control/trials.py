@@ -2,8 +2,8 @@
 
 kube-scheduler refuses pods for reasons that no plan knows (affinity between pods, devices, host ports). So of a shape
 of which nothing runs one pod is tried alone. Where room was made in vain, nobody is evicted for its shape for a while,
-and for its queue for a shorter one, longer each time; until a pod of that shape, or one of the queue that room was made
-for, starts. All of this is in memory: a restart costs one eviction more for each shape that is refused.
+and for its queue for a shorter one, longer each time, until a pod of the shape starts, or one that room was made for.
+All of this is in memory: a restart costs one eviction more for each shape that is refused.
 """
 
 from collections.abc import Collection, Iterable, Sequence, Set
@@ -89,10 +89,10 @@ class Trials:
             if shape in ran:
                 ran[shape].update(pod.uid for pod in pods)
         for shape, uids in ran.items():
-            rest = self._rests[shape]
-            if rest.ran is not None and uids - rest.ran:
-                del self._rests[shape]
-            else:
+            rest = self._rests.get(shape)
+            if rest is not None and rest.ran is not None and uids - rest.ran:
+                self._forget(shape)
+            elif rest is not None:
                 rest.ran = uids
 
     def may_try(self, shape: Shape, runs: Collection[Shape], under_way: Collection[Shape], time: float) -> bool:
