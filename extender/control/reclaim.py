@@ -153,8 +153,7 @@ class Reclaimer:
         releaser = self.releaser
         snapshot = releaser.ledger.snapshot(releaser.flight_time())
         sight = self._eyes.look(snapshot.layout, self.moves.asked())
-        promised = releaser.ledger.in_flight(releaser.flight_time()).union(snapshot.nominations.uids)
-        standings = standings_of(sight, releaser.rounds.tree, snapshot.layout, promised)
+        standings = standings_of(sight, releaser.rounds.tree, snapshot.layout)
         wants = _wants(sight, standings)
         self._count(standings, wants)
         self.moves.trials.note_running((sight.kinds[it].shape, crew.pods) for it, crew in sight.crews.items())

@@ -4,7 +4,7 @@ What follows from a class and from its pods on nodes is kept while these are the
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from extender.control.trials import Shape, shape_of
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_MAY_RUN = (Stage.RUNNING, Stage.READY, Stage.UNGATED, Stage.NOMINATED)
+_COMING = (Stage.READY, Stage.UNGATED, Stage.PENDING, Stage.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,10 +52,15 @@ class Crew:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The classes `active`: of which something runs, or may; `asked` are pods that were asked to go, by class."""
+    """The classes `active`: of which something holds room, or waits for its turn alone.
+
+    `coming` are those of pods that hold room and are on no node yet, a class for each pod; `asked` are pods that were
+    asked to go, by class.
+    """
 
     backlog: Backlog
     active: Sequence[TaskClass]
+    coming: Sequence[TaskClass]
     kinds: Mapping[TaskClass, Kind]
     crews: Mapping[TaskClass, Crew]
     asked: Mapping[TaskClass, Set[str]]
@@ -66,13 +71,6 @@ class Sight:
         known = {pod.uid for pod in leaving}
         asked = [pod for of, uids in self.asked.items() for pod in self.crews[of].pods if pod.uid in uids - known]
         return leaving + asked
-
-    def waiting(self, uids: Collection[str]) -> Iterator[TaskClass]:
-        """Yield the class of each of these pods that is not on a node yet."""
-        for uid in uids:
-            where = self.backlog.find(uid)
-            if where is not None and where[1] is not Stage.RUNNING and where[0] in self.kinds:
-                yield where[0]
 
 
 @dataclass(slots=True)
@@ -89,12 +87,14 @@ class Eyes:
         with self.backlog.lock:
             classes = self.backlog.classes()
             running = {it: [*pods.values()] for it in classes if (pods := it.pods[Stage.RUNNING])}
-            active = [it for it in classes if it in running or _may_run(it)]
+            coming = self._coming()
+            holding = {*running, *coming}
+            active = [it for it in classes if it in holding or self._waits(it)]
         if self._layout is not layout:
             self._layout, self._kinds, self._crews = layout, {}, {}
         self._kinds = {it: self._kinds.get(it) or _kind(it.like, layout) for it in active}
         self._crews = {it: self._crew(it, pods, layout) for it, pods in running.items()}
-        return Sight(self.backlog, active, self._kinds, self._crews, self.by_class(asked))
+        return Sight(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
 
     def by_class(self, uids: Collection[str]) -> Mapping[TaskClass, Set[str]]:
         """Return those of these pods that were on nodes at the last look, by class."""
@@ -104,6 +104,19 @@ class Eyes:
             if where is not None and where[0] in self._crews:
                 found[where[0]].add(uid)
         return found
+
+    def _coming(self) -> list[TaskClass]:
+        """Return the class of each pod that is on its way to a node, as `Backlog.held` counts them."""
+        backlog = self.backlog
+        released = (pod.uid for pod in backlog.at(Stage.PENDING) if not pod.unschedulable or pod.nominated is not None)
+        uids = {*backlog.writes.claimed, *released, *(pod.uid for pod in backlog.at(Stage.NOMINATED))}
+        found = (backlog.find(uid) for uid in uids)
+        return [where[0] for where in found if where is not None and where[1] in _COMING]
+
+    def _waits(self, of: TaskClass) -> bool:
+        """Say whether a pod of a class waits for its turn alone."""
+        waits = bool(of.pods[Stage.READY] or of.pods[Stage.UNGATED])
+        return waits and (not self.backlog.writes.resting or self.backlog.ready(of) > 0)
 
     def _crew(self, of: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:
         known = self._crews.get(of)
@@ -117,13 +130,6 @@ def is_gang(backlog: Backlog, of: TaskClass) -> bool:
         return False
     known = backlog.workloads.groups.get(identity.group)
     return (known.least if known is not None else identity.least) > 1
-
-
-def _may_run(of: TaskClass) -> bool:
-    """Say whether a pod of a class has a node, or will as things stand, or waits for its turn alone."""
-    return any(of.pods[stage] for stage in _MAY_RUN) or any(
-        not pod.unschedulable or pod.nominated is not None for pod in of.pods[Stage.PENDING].values()
-    )
 
 
 def _kind(like: Pod, layout: Layout) -> Kind:

@@ -1,6 +1,6 @@
 """What each queue, and each parent of queues, has and should have, for reclaim: shares, fair shares, minimum shares."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,10 +61,10 @@ class Standings:
         self.stays[self.member[self.rows[queue]]] -= amount
 
 
-def standings_of(sight: Sight, tree: QueueTree, layout: Layout, promised: Collection[str]) -> Standings:
-    """Return who has what: of pods on nodes those that stay, of others those that have a node `promised`, by UID.
+def standings_of(sight: Sight, tree: QueueTree, layout: Layout) -> Standings:
+    """Return who has what: of pods on nodes those that stay, of others those that are on their way to one.
 
-    Queues of which nothing runs or may run take no part of anything.
+    Queues that hold nothing and of which nothing may be released take no part of anything.
     """
     queues, _, fair = tree.shares([it.job.queue for it in sight.active])
     groups, member = _groups(queues, tree)
@@ -76,7 +76,7 @@ def standings_of(sight: Sight, tree: QueueTree, layout: Layout, promised: Collec
     for pod in sight.going():
         stay[rows[pod.identity.queue]] -= layout.vector(pod.demand)
     coming = np.zeros_like(stay)
-    for task_class in sight.waiting(promised):
+    for task_class in sight.coming:
         coming[rows[task_class.job.queue]] += sight.kinds[task_class].demand
     return Standings(
         layout=layout,
