@@ -58,6 +58,13 @@ class ControlMetrics:
             ("why",),
             registry=self.registry,
         )
+        self.reclaims_in_vain = Counter(
+            "dovetail_reclaims_in_vain",
+            "Pods evicted whose room the pod did not use that it was made for: kube-scheduler refused it, it was gone, "
+            "others took the room, or it took too long (refused, gone, taken, late).",
+            ("why",),
+            registry=self.registry,
+        )
         self.held_seconds = Histogram(
             "dovetail_held_seconds",
             "Time from a pod's creation to its release.",

@@ -24,6 +24,7 @@ from extender.adapters.waits_told import WaitsTold, written
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.writes import PodWriter
 from extender.app.caches import Caches, name_of, wait_for
+from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of, waits_of
@@ -38,6 +39,7 @@ from extender.control.refusals import refused_pods
 from extender.control.release import Pace, Releaser
 from extender.control.sending import Turn
 from extender.control.telling import Teller
+from extender.control.trials import Vain
 from extender.control.waking import Waker
 from extender.errors import ClusterError
 from extender.planner import Planner, Policy
@@ -59,11 +61,12 @@ class Control:
         told = settings.control
         rules = settings.capacity_rules()
         self._api, self._all_settings, self._settings, self.liveness = api, settings, told, Liveness()
+        self._now = SteadyClock()
         self._metrics = ControlMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
         by_filter = settings.order == "filter"
         self._backlog = backlog_of(settings, by_filter=by_filter)
-        self._feed = Feed(self._ledger, self._backlog, time.time)
+        self._feed = Feed(self._ledger, self._backlog, self._now)
         self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
         self._watches = [self._watch(resource) for resource in self._resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -166,6 +169,10 @@ class Control:
         """Count an eviction."""
         self._metrics.reclaims.labels(why).inc()
 
+    def note_vain(self, vain: Vain) -> None:
+        """Count evictions that were in vain."""
+        self._metrics.reclaims_in_vain.labels(vain.why).inc(vain.evictions)
+
     # -- the loop
 
     def _start(self) -> None:
@@ -202,9 +209,9 @@ class Control:
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
             if led:
-                rest = min(rest, self._releaser.again_at - time.time())
+                rest = min(rest, self._releaser.again_at - self._now())
             if self._waker is not None:
-                rest = min(rest, self._waker.next_due() - time.time())
+                rest = min(rest, self._waker.next_due() - self._now())
             if rest > 0 and not self._stopped.is_set():
                 self._ledger.wait_past(snapshot, rest)
 
@@ -214,8 +221,8 @@ class Control:
             return
         begun = time.perf_counter()
         try:
-            self._reclaimer.step(time.time())
-            self._releaser.step(time.time())
+            self._reclaimer.step(self._now())
+            self._releaser.step(self._now())
             self._moved()
         except Exception:  # whatever it is: a loop that ended here would hold every pod for ever
             self._metrics.failures.inc()
@@ -223,8 +230,8 @@ class Control:
         self._metrics.plan_seconds.observe(time.perf_counter() - begun)
 
     def _rest(self) -> None:
-        self._reclaimer.rest(time.time())
-        self._releaser.rest(time.time())
+        self._reclaimer.rest(self._now())
+        self._releaser.rest(self._now())
         self._moved()
 
     def _moved(self) -> None:
@@ -238,7 +245,7 @@ class Control:
             self.liveness.beat(_OBSERVE)
             try:
                 if self._leader.leads() and self._caches.problem() is None:
-                    pause = self._observer.look(time.time())
+                    pause = self._observer.look(self._now())
                 else:
                     self._observer.look_away()
                     pause = LEAST_SECONDS
@@ -280,7 +287,7 @@ class Control:
     def _waits(self) -> bytes:
         """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
         carried = self._releaser.planner.carried
-        age = max(time.time() - carried.planned_at, 0.0)
+        age = max(self._now() - carried.planned_at, 0.0)
         passed = self._releaser.passed_over.seconds()
         return written(WaitsTold(self._leader.leads(), self._observer.waits.in_force, carried.locality, age, passed))
 

@@ -17,6 +17,7 @@ from extender.adapters.server import Server
 from extender.adapters.verbs import Verbs
 from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
 from extender.app.caches import Caches, name_of, wait_for
+from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of
@@ -39,6 +40,7 @@ class Service:
     def __init__(self, settings: Settings, api: Api) -> None:
         rules = settings.capacity_rules()
         self._api, self._settings, self.liveness = api, settings, Liveness()
+        self._now = SteadyClock()
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
@@ -48,7 +50,7 @@ class Service:
         if settings.order == "filter":
             self._backlog = backlog_of(settings, by_filter=True)
             resources.append(jobs())
-        self._feed = Feed(self._ledger, self._backlog, time.time)
+        self._feed = Feed(self._ledger, self._backlog, self._now)
         self._watches = [self._watch(resource) for resource in resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         self._metrics.observe(self._gauges)
@@ -121,7 +123,7 @@ class Service:
             plan_seconds=settings.control.plan_milliseconds / 1000,
             flight_time=self._caches.flight_time,
             clock=time.monotonic,
-            now=time.time,
+            now=self._now,
             planned=self._metrics.plan_seconds.observe,
             placed=self._metrics.locality.count,
         )

@@ -39,6 +39,9 @@ DEFAULT_SECONDS = 60.0
 
 _BEFORE_RELEASE = (Stage.READY, Stage.UNGATED)
 
+_NEWS_SECONDS = 600.0
+"""What a watch brings for the first time was not created longer ago than this: else somebody's clock was set."""
+
 _ON_ITS_OWN = ("DaemonSet", "Node")
 """Owners whose pods take no turn: their nodes are settled."""
 
@@ -239,7 +242,7 @@ class Backlog:
         if not self.has_place(pod):
             self._lose(pod.uid)
             return
-        pod = self._tenancy.settle(pod)
+        pod = _dated(self._tenancy.settle(pod), known, now, news=learn)
         if pod.claims:
             pod = self._with_volumes(pod, known)
         if known is not None and (known.gates, known.node) != (pod.gates, pod.node):
@@ -391,3 +394,19 @@ class Backlog:
         if self.nodes.get(node.name) != node:
             self.nodes[node.name] = node
             self.nodes_version += 1
+
+
+def _dated(pod: Pod, known: Pod | None, now: float, *, news: bool) -> Pod:
+    """Return a pod whose dates agree with our clock, whatever is set meanwhile: they stay as they first came.
+
+    Nothing is from the future, and a pod that is `news`, and not read from a list, is not from long ago.
+    """
+    created, started = pod.created, pod.started
+    if known is not None:
+        created = known.created
+    elif news and now - created > _NEWS_SECONDS:
+        created = now
+    if started is not None:
+        started = known.started if known is not None and known.started is not None else min(started, now)
+    created = min(created, now)
+    return pod if (created, started) == (pod.created, pod.started) else replace(pod, created=created, started=started)

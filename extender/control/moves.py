@@ -6,7 +6,7 @@ what was freed goes by plan.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,14 +20,16 @@ from extender.control.backlog import Stage, stage_of
 from extender.control.needs import need_of
 from extender.control.release import Releaser
 from extender.control.standings import MINIMUM_SHARE
+from extender.control.trials import GONE, LATE, REFUSED, TAKEN, Shape, Trials, Vain, queue_of, shape_of
 from extender.control.victims import Choice
 from extender.errors import ClusterError
 from extender.verdict import judge, room_for
 
 PATIENCE_SECONDS = 300.0
 """A node is kept for a pod for so long; victims that take longer to end give their room to whom the plan chooses."""
-_REFUSED_SECONDS = 30.0
-"""A pod whose PodDisruptionBudget forbids its eviction, or whose eviction failed, is left alone for so long."""
+_SPARED_SECONDS, _LONGEST_SPARED_SECONDS = 30.0, 960.0
+"""A pod whose PodDisruptionBudget forbids its eviction, or whose eviction failed, is left alone for so long at first,
+twice as long each time, and at most."""
 _ANY_PRIORITY = 2**31
 
 log = structlog.get_logger()
@@ -49,10 +51,13 @@ class Listener(Protocol):
     def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:
         """Note an eviction for a queue."""
 
+    def note_vain(self, vain: Vain) -> None:
+        """Note evictions whose room the pod did not use that it was made for."""
+
 
 @dataclass(slots=True, eq=False)
 class Move:
-    """A waiting pod, the node that it gets, and who goes there. `promised` is the flight time of the last promise.
+    """A waiting pod, the node that it gets, and who goes there. `since`, and `promised` anew, are in flight time.
 
     `level` is how far from its input that is, None where it is all the same.
     """
@@ -65,35 +70,50 @@ class Move:
     victims: Sequence[Pod]
     since: float
     promised: float
+    shape: Shape
+
+
+@dataclass(slots=True)
+class _Spared:
+    """A pod that was not to be evicted: it is left alone until then, as it was for so long."""
+
+    until: float
+    seconds: float
 
 
 @dataclass(slots=True)
 class Moves:
-    """The moves under way. Writes run in other threads; what came of them is taken in by `tend`."""
+    """The moves under way. Writes run in other threads; what came of them is taken in by `tend`.
+
+    All times but those of claims are in flight time, which stands still while we cannot see who has gone.
+    """
 
     releaser: Releaser
     evictor: Evictor
     listener: Listener
+    trials: Trials = field(default_factory=Trials)
     _moves: list[Move] = field(default_factory=list)
     _asked: dict[str, float] = field(default_factory=dict)
-    _spared: dict[str, float] = field(default_factory=dict)
+    _spared: dict[str, _Spared] = field(default_factory=dict)
     _outcomes: deque[tuple[Move, Sequence[Pod]]] = field(default_factory=deque)
 
-    def begin(self, pod: Pod, queue: str, why: str, choice: Choice, now: float) -> None:
+    def begin(self, pod: Pod, queue: str, why: str, choice: Choice) -> None:
         """Promise the node to the pod, which is claimed already, and ask for the evictions."""
-        victims = [it.pod for it in choice.victims]
-        move = Move(pod, queue, why, choice.node, choice.level, victims, now, self.releaser.flight_time())
+        time = self.releaser.flight_time()
+        move = Move(pod, queue, why, choice.node, choice.level, choice.victims, time, time, shape_of(pod))
         self._moves.append(move)
-        self._asked |= {it.uid: now for it in victims}
+        self._asked |= {victim.uid: time for victim in choice.victims}
         self.releaser.kept.add(pod.uid)
-        self.releaser.ledger.promise(pod, move.node, move.promised)
+        self.releaser.ledger.promise(pod, move.node, time)
         self.releaser.run_soon(lambda: self._evict(move))
 
     def tend(self, now: float) -> int:
-        """Go on with all moves; return how many evictions that were counted have not been made."""
+        """Go on with all moves; return how many evictions that were counted have not been asked for."""
         unmade = self._take_outcomes(now)
-        self._expire(now)
+        self._expire()
         self._go_on(now)
+        for vain in self.trials.look(self.releaser.backlog, self.releaser.flight_time()):
+            self._tell_vain(vain)
         return unmade
 
     def stop(self, now: float) -> None:
@@ -106,13 +126,22 @@ class Moves:
         """Say whether a pod is on its way out, by us or anyhow."""
         return pod.leaving or pod.uid in self._asked
 
-    def is_spared(self, pod: Pod) -> bool:
-        """Say whether a pod is not to be asked now, as its eviction was refused lately."""
-        return pod.uid in self._spared
+    def asked(self) -> Collection[str]:
+        """Return the pods that were asked to go, by UID, and are there still."""
+        return self._asked.keys()
+
+    def spared(self) -> Collection[str]:
+        """Return the pods that are not to be asked now, by UID, as their eviction was refused lately."""
+        time = self.releaser.flight_time()
+        return {uid for uid, spared in self._spared.items() if time < spared.until}
 
     def under_way(self) -> set[tuple[str, str]]:
         """Return for whom there are moves: why, and the queue."""
         return {(move.why, move.queue) for move in self._moves}
+
+    def shapes(self) -> set[Shape]:
+        """Return for which shapes, and queues as such, there are moves."""
+        return {of for move in self._moves for of in (move.shape, queue_of(move.shape))}
 
     # -- writing
 
@@ -152,18 +181,23 @@ class Moves:
     # -- what came of it
 
     def _take_outcomes(self, now: float) -> int:
-        """Undo moves that were refused in part; who was evicted for them is gone all the same."""
+        """Undo moves that were refused in part; who was evicted for them is gone all the same.
+
+        What was refused was asked for: it counts in the rate, only those after it do not.
+        """
         unmade = 0
         while self._outcomes:
             move, asked = self._outcomes.popleft()
             left = move.victims[len(asked) :]
-            unmade += len(left)
             if left:
+                unmade += len(left) - 1
                 self._undo(move, left, now)
         return unmade
 
     def _undo(self, move: Move, left: Sequence[Pod], now: float) -> None:
-        self._spared[left[0].uid] = now + _REFUSED_SECONDS
+        before = self._spared.get(left[0].uid)
+        seconds = _SPARED_SECONDS if before is None else min(2 * before.seconds, _LONGEST_SPARED_SECONDS)
+        self._spared[left[0].uid] = _Spared(self.releaser.flight_time() + seconds, seconds)
         for victim in left:
             self._asked.pop(victim.uid, None)
         if move in self._moves:
@@ -175,14 +209,22 @@ class Moves:
         self._moves, moves = [], self._moves
         for move in moves:
             pod = self.releaser.backlog.pod(move.pod.uid)
-            if pod is None or stage_of(pod) is not Stage.READY:
+            if pod is None:
                 self.releaser.kept.discard(move.pod.uid)
+                self._fail(move, GONE)
+            elif stage_of(pod) is not Stage.READY:
+                self.releaser.kept.discard(move.pod.uid)
+                self.trials.send(pod, len(move.victims))
             elif self._is_free(pod, move.node) or not (any(self._still_there(move)) or self._frees_more(move.node)):
                 self._complete(move, pod, now)
-            elif now - move.since > PATIENCE_SECONDS or not all(map(self.goes, self._still_there(move))):
+            elif self._is_too_old(move) or not all(map(self.goes, self._still_there(move))):
                 self._let_go(move, now)
+                self._fail(move, LATE)
             else:
                 self._keep(move, pod)
+
+    def _is_too_old(self, move: Move) -> bool:
+        return self.releaser.flight_time() - move.since > PATIENCE_SECONDS
 
     def _still_there(self, move: Move) -> Iterator[Pod]:
         known = (self.releaser.backlog.pod(victim.uid) for victim in move.victims)
@@ -208,7 +250,10 @@ class Moves:
         self._let_go(move, now)
         if self._has_room(pod, move.node):
             self.releaser.backlog.claim(pod.uid, now + self.releaser.pace.assume_seconds)
+            self.trials.send(pod, len(move.victims))
             self.releaser.send(pod, move.node, now, move.level)
+        else:
+            self._fail(move, TAKEN)
 
     def _is_free(self, pod: Pod, node: str) -> bool:
         """Say whether there is room for all that is promised, there and to read from: something else has ended."""
@@ -236,12 +281,33 @@ class Moves:
         self.releaser.ledger.forget(move.pod.uid)
         self.releaser.backlog.claim(move.pod.uid, now)
 
-    def _expire(self, now: float) -> None:
+    def _fail(self, move: Move, why: str) -> None:
+        self._tell_vain(self.trials.fail(move.pod, len(move.victims), why, self.releaser.flight_time()))
+
+    def _tell_vain(self, vain: Vain) -> None:
+        self.listener.note_vain(vain)
+        pod, rests = vain.pod, round(vain.rests_seconds)
+        named = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid, "queue": pod.identity.queue, "why": vain.why}
+        log.warning("evicted in vain", **named, evictions=vain.evictions, rests_seconds=rests)
+        if vain.why == REFUSED:
+            self.releaser.run_soon(lambda: self._tell_refused(pod, rests))
+
+    def _tell_refused(self, pod: Pod, seconds: int) -> None:
+        message = f"room was made for it, and kube-scheduler refuses it; nobody is evicted for its like for {seconds} s"
+        try:
+            self.evictor.tell(pod, "ReclaimedInVain", message)
+        except ClusterError as error:
+            log.warning("event lost", error=str(error))
+
+    def _expire(self) -> None:
         """Forget refusals that are old, and evictions that are over or that the watch should have shown by now."""
-        self._spared = {uid: until for uid, until in self._spared.items() if until > now}
-        shown = self.releaser.pace.assume_seconds
+        time, shown = self.releaser.flight_time(), self.releaser.pace.assume_seconds
+        self.trials.forget_old(time)
+        self._spared = {
+            uid: spared for uid, spared in self._spared.items() if time - spared.until < _LONGEST_SPARED_SECONDS
+        }
         self._asked = {
             uid: since
             for uid, since in self._asked.items()
-            if (pod := self.releaser.backlog.pod(uid)) is not None and (pod.leaving or now - since <= shown)
+            if (pod := self.releaser.backlog.pod(uid)) is not None and (pod.leaving or time - since <= shown)
         }

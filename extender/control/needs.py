@@ -24,9 +24,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Need:
-    """What a pod takes of each node if it runs there [N, R], and of the `sources` [H] if it runs on none of them.
+    """What a pod takes of each node if it runs there [N, R], and of the `sources` [S] if it runs on none of them.
 
-    `parts` [H, R] is what counts on each, `reads` [R] what one of the `usable` [H] must have.
+    `parts` [S, R] is what counts on each, `reads` [R] what one of the `usable` [S] must have.
     """
 
     takes: Floats
@@ -35,17 +35,16 @@ class Need:
     reads: Floats
     usable: Mask
 
-    def rows(self, row: int) -> Rows:
-        """Return the nodes whose room counts if it runs on this one [T], which comes first."""
-        return np.array([row]) if row in self.sources else np.array([row, *self.sources])
+    def met(self, here: Floats, there: Floats, rows: Rows) -> Mask:
+        """Return on which of these nodes [H] it can run and nobody is crowded out.
 
-    def met(self, free: Floats, row: int) -> bool:
-        """Say whether it can run on this node and nobody is crowded out; `free` [T, R] is what those of `rows` have."""
-        return bool(fits(free[0], self.takes[row])) and (len(free) == 1 or self.is_lent(free[1:]))
+        `here` [H, R] is what they have, `there` [H, S, R] what its sources would have.
+        """
+        return np.asarray(fits(here, self.takes[rows]) & (np.isin(rows, self.sources) | self.is_lent(there)))
 
-    def is_lent(self, free: Floats) -> bool:
-        """Say whether it can read from elsewhere and nobody is crowded out; `free` [H, R] is what its sources have."""
-        return bool(fits(free, self.parts).all()) and self._is_lent_by_one(free)
+    def is_lent(self, there: Floats) -> Mask:
+        """Return where it can read from elsewhere and nobody is crowded out [...]; `there` [..., S, R] as above."""
+        return np.asarray(fits(there, self.parts).all(axis=-1) & self._is_lent_by_one(there))
 
     def nodes(self, free: Floats) -> Mask:
         """Return on which nodes a plan would let it run [N]; `free` [N, R]."""
@@ -54,8 +53,10 @@ class Need:
             able &= np.isin(np.arange(len(able)), self.sources)
         return able
 
-    def _is_lent_by_one(self, free: Floats) -> bool:
-        return not self.usable.any() or bool(fits(free[self.usable], self.reads).any())
+    def _is_lent_by_one(self, there: Floats) -> Mask:
+        if not self.usable.any():
+            return np.ones(there.shape[:-2], dtype=np.bool_)
+        return np.asarray(fits(there[..., self.usable, :], self.reads).any(axis=-1))
 
 
 def need_of(pod: Pod, layout: Layout, nodes: Nodes) -> Need:

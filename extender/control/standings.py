@@ -1,17 +1,15 @@
 """What each queue, and each parent of queues, has and should have, for reclaim: shares, fair shares, minimum shares."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.model import Pod
 from extender.cluster.snapshot import Layout
-from extender.control.backlog import Backlog, Stage
+from extender.control.sight import Sight
 from extender.control.tree import QueueTree
-from extender.control.usage import taking_part
-from extender.policy.reclaim import below_fair_share, below_minimum_share, excess, may_lose
+from extender.policy.reclaim import below_fair_share, below_minimum_share, excess
 from extender.policy.shares import dominant_shares
 
 Floats = NDArray[np.float64]
@@ -54,11 +52,6 @@ class Standings:
         """Return by how much of the cluster what runs of each queue is above its fair share [Q]."""
         return excess(dominant_shares(self.stays, self.total), self.fair)[: len(self.queues)]
 
-    def may_lose(self, loser: str, amount: Floats, gainer: str) -> bool:
-        """Say whether a queue, and what is above it and not above the gainer, keep their fair shares without that."""
-        groups = self.member[self.rows[loser]] & ~self.member[self.rows[gainer]]
-        return may_lose(self.stays, amount, self.total, self.fair, groups)
-
     def gain(self, queue: str, amount: Floats) -> None:
         """Count as promised to a queue."""
         self.promised[self.member[self.rows[queue]]] += amount
@@ -68,17 +61,24 @@ class Standings:
         self.stays[self.member[self.rows[queue]]] -= amount
 
 
-def standings_of(backlog: Backlog, tree: QueueTree, layout: Layout, *, stays: Callable[[Pod], bool]) -> Standings:
-    """Return who has what: of pods on nodes those that stay, of others those that are on their way to one."""
-    classes = backlog.classes()
-    queues = sorted({it.job.queue for it in classes})
-    active, _, shares = tree.shares(sorted(taking_part(backlog, classes)))
-    part = dict(zip(active, shares.tolist(), strict=True))
-    fair = np.array([part.get(name, 0.0) for name in queues])
+def standings_of(sight: Sight, tree: QueueTree, layout: Layout) -> Standings:
+    """Return who has what: of pods on nodes those that stay, of others those that are on their way to one.
+
+    Queues that hold nothing and of which nothing may be released take no part of anything.
+    """
+    queues, _, fair = tree.shares([it.job.queue for it in sight.active])
     groups, member = _groups(queues, tree)
     rows = {name: row for row, name in enumerate(queues)}
-    shape = (len(groups), len(layout.axis))
-    found = Standings(
+    inside = member.T.astype(np.float64)
+    stay = np.zeros((len(queues), len(layout.axis)))
+    for task_class, crew in sight.crews.items():
+        stay[rows[task_class.job.queue]] += len(crew.pods) * sight.kinds[task_class].demand
+    for pod in sight.going():
+        stay[rows[pod.identity.queue]] -= layout.vector(pod.demand)
+    coming = np.zeros_like(stay)
+    for task_class in sight.coming:
+        coming[rows[task_class.job.queue]] += sight.kinds[task_class].demand
+    return Standings(
         layout=layout,
         queues=queues,
         rows=rows,
@@ -86,15 +86,9 @@ def standings_of(backlog: Backlog, tree: QueueTree, layout: Layout, *, stays: Ca
         fair=(member * fair[:, np.newaxis]).sum(axis=0),
         minimum=np.array([tree.minimum(name) for name in groups]),
         total=layout.total,
-        stays=np.zeros(shape),
-        promised=np.zeros(shape),
+        stays=inside @ stay,
+        promised=inside @ coming,
     )
-    for it in classes:
-        demand = layout.vector(it.like.demand)
-        groups_of = member[rows[it.job.queue]]
-        found.stays[groups_of] += demand * sum(map(stays, it.pods[Stage.RUNNING].values()))
-        found.promised[groups_of] += demand * (backlog.held(it) - len(it.pods[Stage.RUNNING]))
-    return found
 
 
 def _groups(queues: Sequence[str], tree: QueueTree) -> tuple[Sequence[str], Mask]:

@@ -40,11 +40,11 @@ def excess(share: Floats, fair: Floats) -> Floats:
     return np.maximum(share - fair, 0.0)
 
 
-def may_lose(held: Floats, amount: Floats, total: Floats, fair: Floats, groups: Mask) -> bool:
-    """Say whether these `groups` [G] stay at their fair share or above once they have `amount` [R] less.
+def may_lose(held: Floats, amount: Floats, total: Floats, fair: Floats) -> Mask:
+    """Return who of many [...] may lose an amount: all groups that this concerns [..., D] keep their fair share.
 
-    `held` [G, R] is what they have, `total` [R] the cluster. Which groups: those that the loser is in and the gainer is
-    not; what both are in loses nothing.
+    `held` [..., D, R] is what these have, `fair` [..., D] their fair shares, `amount` [..., R], `total` [R] the
+    cluster. Which groups: those that the loser is in and the gainer is not; what both are in loses nothing.
     """
-    after = dominant_shares(held[groups] - amount, total)
-    return bool((after >= fair[groups] - _ROUNDING).all())
+    after = dominant_shares(held - amount[..., np.newaxis, :], total)
+    return np.asarray((after >= fair - _ROUNDING).all(axis=-1))

@@ -18,12 +18,12 @@ _ROUNDING = 1e-9
 
 
 def dominant_shares(allocated: Floats, total: Floats) -> Floats:
-    """Return each group's largest share of any dimension [J], in [0, 1]; `allocated` [J, R], `total` [R] (DRF).
+    """Return each group's largest share of any dimension [..., J], in [0, 1] (DRF).
 
-    A dimension that the cluster has none of or does not limit takes no part.
+    `allocated` [..., J, R], `total` [R]. A dimension that the cluster has none of or does not limit takes no part.
     """
     counts = (total > 0) & np.isfinite(total)
-    return np.asarray((allocated[:, counts] / total[counts]).max(axis=1, initial=0.0))
+    return np.asarray((allocated[..., counts] / total[counts]).max(axis=-1, initial=0.0))
 
 
 def fair_shares(queue: Rows, weight: Floats, queue_weight: Floats, active: Mask) -> Floats:

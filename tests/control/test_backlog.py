@@ -19,7 +19,7 @@ from extender.cluster.model import (
 )
 from extender.control.backlog import Backlog, Stage, stage_of
 from extender.control.classes import MOST_ENDED
-from tests.control.scene import pod
+from tests.control.scene import Scene, node, pod
 
 
 @pytest.fixture
@@ -201,3 +201,34 @@ def test_a_deleted_pod_costs_the_same_however_many_groups_there_are():
         return calls_of(lambda: backlog.apply(PodGone("uid-p0"), 100.0))
 
     assert cost(range(200)) == cost(range(2))
+
+
+class TestDates:
+    """Whatever clock is set while the process runs: how long a pod has waited, or run, is by our own clock."""
+
+    def one(self, **more):
+        scene = Scene(node("n1"))
+        scene.now = 50_000.0
+        scene.see(pod("a", **more))
+        return scene, scene.backlog.classes()[0]
+
+    def test_a_pod_that_says_that_it_is_from_the_future_waits_from_now_on(self):
+        scene, task_class = self.one(created=57_200.0)
+        scene.now += 10
+        scene.change("a", unschedulable=True)
+        assert scene.backlog.since(task_class) == 50_000.0
+
+    def test_a_new_pod_that_says_that_it_is_hours_old_waits_from_now_on(self):
+        assert self.one(created=42_800.0)[0].backlog.pod("uid-a").created == 50_000.0
+
+    def test_a_pod_that_is_listed_may_be_hours_old(self):
+        scene, _ = self.one(created=50_000.0)
+        scene.apply(PodsListed([pod("b", created=42_800.0)]))
+        assert scene.backlog.pod("uid-b").created == 42_800.0
+
+    def test_what_started_in_the_future_has_run_since_it_was_seen_to_run(self):
+        scene, task_class = self.one(created=50_000.0)
+        scene.change("a", gates=(), node="n1", started=57_200.0)
+        scene.now += 30
+        scene.change("a", finished=True, started=57_200.0)
+        assert task_class.seconds(60.0, scene.now) == 30.0

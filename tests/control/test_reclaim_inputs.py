@@ -235,10 +235,10 @@ class Noted:
     def __init__(self, moves):
         self.moves, self.begun, self.victims = moves, {}, 0
 
-    def begin(self, pod, queue, why, choice, now):
+    def begin(self, pod, queue, why, choice):
         self.begun[pod.name] = choice.node
         self.victims += len(choice.victims)
-        self.moves.begin(pod, queue, why, choice, now)
+        self.moves.begin(pod, queue, why, choice)
 
     def __getattr__(self, name):
         return getattr(self.moves, name)

@@ -47,17 +47,23 @@ def test_what_is_above_the_fair_share_is_the_most_that_may_be_cut():
 def test_nobody_is_cut_below_his_fair_share(amount, may):
     # 7 of 10 is 0.7: with 2 less it is at its half.
     held, fair = np.array([[7.0, 10.0]]), np.array([0.5])
-    assert may_lose(held, np.array(amount), TOTAL, fair, np.array([True])) == may
+    assert may_lose(held, np.array(amount), TOTAL, fair) == may
 
 
 def test_a_loss_that_is_not_of_the_dominant_resource_does_not_count():
     held, fair = np.array([[6.0, 10.0]]), np.array([0.6])
-    assert may_lose(held, np.array([0.0, 10.0]), TOTAL, fair, np.array([True]))
+    assert may_lose(held, np.array([0.0, 10.0]), TOTAL, fair)
 
 
 def test_each_of_the_groups_must_keep_its_share():
     # The queue is far above, its parent is at its share.
     held, fair = np.array([[5.0, 0.0], [5.0, 0.0]]), np.array([0.2, 0.5])
     loss = np.array([1.0, 0.0])
-    assert not may_lose(held, loss, TOTAL, fair, np.array([True, True]))
-    assert may_lose(held, loss, TOTAL, fair, np.array([True, False])), "for a sibling the parent loses nothing"
+    assert not may_lose(held, loss, TOTAL, fair)
+    assert may_lose(held[:1], loss, TOTAL, fair[:1]), "for a sibling the parent loses nothing"
+
+
+def test_many_may_be_asked_about_at_once():
+    # 4 of 10 are left of 6 less 2: above 0.4 by nothing, below 0.5.
+    held, fair = np.array([[[6.0, 0.0]], [[6.0, 0.0]]]), np.array([[0.4], [0.5]])
+    assert may_lose(held, np.array([[2.0, 0.0], [2.0, 0.0]]), TOTAL, fair).tolist() == [True, False]
