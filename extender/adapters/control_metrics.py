@@ -19,7 +19,7 @@ class ControlGauges:
     """What is read at each scrape: `queues` by name are share and fair share, `oldest` seconds of the oldest wait.
 
     `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
-    for locality are in seconds, by level; `passed_over` are seconds, by queue.
+    for locality are in seconds, by level; `passed_over` are seconds, by queue; `kept_idle` is a part of the cluster.
     """
 
     leads: bool
@@ -37,6 +37,7 @@ class ControlGauges:
     waits: Mapping[str, float] = field(default_factory=dict)
     passed_over: Mapping[str, float] = field(default_factory=dict)
     refused: int = 0
+    kept_idle: float = 0.0
 
 
 class ControlMetrics:
@@ -113,6 +114,11 @@ class _State(Collector):
         )
         yield GaugeMetricFamily(
             "dovetail_refused_pods", "Pods released that kube-scheduler refuses, not nominated.", value=now.refused
+        )
+        yield GaugeMetricFamily(
+            "dovetail_reserved_idle_ratio",
+            "The part of the cluster that has room and is reserved, by the resource of which it is most.",
+            value=now.kept_idle,
         )
         yield labelled(
             "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds

@@ -4,7 +4,7 @@ As it tells them to who asks, and as they are read from what it says.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,7 +20,8 @@ class WaitsTold:
     """Waits as a plan left them `age_seconds` ago; `leads` says whether it is of the replica that acts.
 
     `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`. `passed_over` says for how
-    many seconds queues below their share have been passed over.
+    many seconds queues below their share have been passed over; `reserved` on which nodes room is reserved, by class,
+    and `kept_idle` how much of the cluster is free there.
     """
 
     leads: bool
@@ -28,6 +29,8 @@ class WaitsTold:
     jobs: Mapping[str, LocalityWait] = field(default_factory=dict)
     age_seconds: float = 0.0
     passed_over: Mapping[str, float] = field(default_factory=dict)
+    reserved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    kept_idle: float = 0.0
 
 
 class _Job(msgspec.Struct):
@@ -44,6 +47,8 @@ class _Told(msgspec.Struct):
     jobs: dict[str, _Job]
     age_seconds: float
     passed_over: dict[str, float] = msgspec.field(default_factory=dict)
+    reserved: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    kept_idle: float = 0.0
 
 
 def written(told: WaitsTold) -> bytes:
@@ -61,4 +66,4 @@ def read(source: str, text: str) -> WaitsTold:
         name: LocalityWait(it.level, it.seconds, math.inf if it.counts is None else it.counts)
         for name, it in told.jobs.items()
     }
-    return WaitsTold(told.leads, told.in_force, jobs, told.age_seconds, told.passed_over)
+    return WaitsTold(told.leads, told.in_force, jobs, told.age_seconds, told.passed_over, told.reserved, told.kept_idle)

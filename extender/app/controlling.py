@@ -288,8 +288,17 @@ class Control:
         """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
         carried = self._releaser.planner.carried
         age = max(self._now() - carried.planned_at, 0.0)
-        passed = self._releaser.passed_over.seconds()
-        return written(WaitsTold(self._leader.leads(), self._observer.waits.in_force, carried.locality, age, passed))
+        return written(
+            WaitsTold(
+                leads=self._leader.leads(),
+                in_force=self._observer.waits.in_force,
+                jobs=carried.locality,
+                age_seconds=age,
+                passed_over=self._releaser.passed_over.seconds(),
+                reserved={name: reservation.nodes for name, reservation in carried.reserved.items()},
+                kept_idle=self._releaser.kept_idle,
+            )
+        )
 
     def _gauges(self) -> ControlGauges:
         seen, load, leads = self._observer.seen, self._observer.load, self._leader.leads()
@@ -308,6 +317,7 @@ class Control:
             job_tasks=load.typical.tasks if load.typical else None,
             replicas=load.typical.replicas if load.typical else None,
             waits=self._observer.waits_by_level() if leads else {},
+            kept_idle=self._releaser.kept_idle if leads else 0.0,
             passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self._releaser.passed_over.seconds()),
         )
 

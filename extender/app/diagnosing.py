@@ -35,6 +35,7 @@ class Diagnosis:
         if seen.view is not None and due_now(seen.view):
             time.sleep(self.again_seconds)
             later = look(self.reader, seen.settings, seen.told_by).view
+        waits = waits_of(self.reader, self.control)
         return Facts(
             schedulers=seen.settings.control.schedulers,
             lead=self._lead(seen),
@@ -47,12 +48,10 @@ class Diagnosis:
             deadlines=self._deadlines(),
             leases=frozenset(it["metadata"]["name"] for it in self.reader.objects("leases", f"{_LEASES}/leases")),
             unread=self.reader.unread,
-            passed_over=self._passed_over(),
+            passed_over=waits if isinstance(waits, str) else waits.passed_over,
+            reserved={} if isinstance(waits, str) else waits.reserved,
+            kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
         )
-
-    def _passed_over(self) -> Mapping[str, float] | str:
-        told = waits_of(self.reader, self.control)
-        return told if isinstance(told, str) else told.passed_over
 
     def _lead(self, seen: Look) -> Lead | str | None:
         told = seen.settings.control.lease

@@ -155,6 +155,31 @@ def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # n
     _show([_cluster(options, paths(provide(kubernetes)), names, **given)], options)
 
 
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@kubernetes_option
+@click.option("--minutes", default=6.0, show_default=True, type=click.FloatRange(0.5, 240), help="For how long.")
+@click.option(
+    "--backlog", default=1_200, show_default=True, type=click.IntRange(1, 20_000), help="Jobs that wait, each."
+)
+def live(kubernetes: str, as_json: bool, minutes: float, backlog: int) -> None:
+    """Hold two queues' shares of a standing backlog against the fair ones, on a real control plane.
+
+    Queues of weight 3 (sure of a quarter) and 1, each with so many one-pod jobs waiting all the time, on 160 slots.
+    """
+    MissingExtra.unless_installed("rich", "trustme")
+    from extender.app.logs import configure_logs
+    from extender.bench import live as measuring
+    from extender.settings import LogSettings
+
+    configure_logs(LogSettings(level="error", format="text"))
+    case = measuring.Case(backlog=backlog)
+    seconds = 60 * minutes
+    with _progress("Watching the shares", int(seconds)) as advance:
+        looks = measuring.watch(paths(provide(kubernetes)), case, seconds, lambda _look: advance())
+    _show([measuring.report(case, looks)], Options(as_json=as_json, quick=False))
+
+
 def _extender(options: Options) -> "Report":
     """Run the extender benchmark."""
     from extender.bench import verbs

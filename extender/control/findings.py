@@ -87,7 +87,8 @@ class Facts:
 
     `later` is the order a few seconds after `view`, by which is seen whether anything moves. `deadlines` by owner UID,
     `leases` the names of all Leases. `passed_over` says for how many seconds queues below their share have waited while
-    room that they could have used went to others.
+    room that they could have used went to others. `reserved` says on which nodes room is reserved, by class;
+    `kept_idle` is the part of the cluster that is free there.
     """
 
     schedulers: Sequence[str]
@@ -102,6 +103,8 @@ class Facts:
     leases: frozenset[str] = frozenset()
     unread: Mapping[str, str] = field(default_factory=dict)
     passed_over: Mapping[str, float] | str = field(default_factory=dict)
+    reserved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    kept_idle: float = 0.0
 
     @property
     def held(self) -> list[Pod]:
@@ -294,6 +297,14 @@ def _below_share(found: View) -> Iterator[str]:
             yield f"{name} has {percent(share)} of {percent(fair)} (mostly {kind})"
 
 
+def reserved_room(facts: Facts) -> Iterator[Finding]:
+    """Say for whom room is kept idle, and how much."""
+    if facts.reserved:
+        named = (f"{name.strip('|')} on {', '.join(nodes[:3])}" for name, nodes in sorted(facts.reserved.items()))
+        text = f"{percent(facts.kept_idle)} of the cluster is free and reserved: for " + "; ".join(named)
+        yield Finding("reserved room", OK, text)
+
+
 def queue_names(facts: Facts) -> Iterator[Finding]:
     """Say which namespaces' pods name a queue that they cannot use."""
     if facts.view is None:
@@ -351,6 +362,7 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     deadlines,
     minimums,
     shares,
+    reserved_room,
     queue_names,
     capacities,
     annotations,

@@ -61,6 +61,8 @@ class Releaser:
     """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
     passed_over: PassedOver = field(default_factory=PassedOver)
     waker: Waker | None = None
+    kept_idle: float = 0.0
+    """The part of the cluster that has room, and is reserved, after the last plan."""
     again_at: float = math.inf
     """When to plan again even if nothing has happened: somebody's wait for locality is over."""
     unbound: int = 0
@@ -177,11 +179,13 @@ class Releaser:
         made = self.rounds.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
         if not made.classes:
             self.passed_over.note(Seen(), now)
+            self.kept_idle = 0.0
             self._wake({}, snapshot, now)
             self.again_at = self._refusals.again_at()
             return self._scaling_up(snapshot, refused, slots, now)
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
         self.passed_over.note(seen_in(made.waiting, plan.assignments, snapshot), now)
+        self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
         rows = set(plan.assignments.task_class.tolist())
         asked, named = self._asked(made, plan)

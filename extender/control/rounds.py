@@ -5,6 +5,7 @@ follow only from which classes are open and which nodes there are stay the same 
 knows by this what it need not prepare again.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from extender.cluster.queues import Queue
 from extender.cluster.reading import away, besides_reading, reading, taken
 from extender.cluster.resources import Amounts
 from extender.cluster.snapshot import Layout
-from extender.cluster.waiting import Running, Waiting
+from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.classes import waits_as
 from extender.control.gangs import Gang, gangs_of, group_of
@@ -34,6 +35,9 @@ Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _RUNNING_KEPT_SECONDS = 5.0
+
+_ENDLESS = ("DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""Owners whose pods run until somebody deletes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ class Rounds:
             kept = self._kept(rows, layout)
             begun = {name for name, gang in gangs.items() if gang.begun}
             usual = self._backlog.usual_seconds()
-            since = np.array([self._since(it, begun, now) for it in classes])
+            since = np.array([self._since(it, begun) for it in classes])
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
                 names=kept.names,
@@ -183,9 +187,7 @@ class Rounds:
                 since=since,
                 finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
                 jobs=jobs.jobs,
-                running=self._all_running(layout, now)
-                if self._long_tasks or (now - since > self._starved_after).any()
-                else None,
+                running=self._all_running(layout, now) if self._asks_what_runs(jobs.jobs, since, now) else None,
                 priority=kept.priority,
                 behind=jobs.behind_of(classes),
                 barred=kept.barred,
@@ -219,10 +221,9 @@ class Rounds:
         inside = [place for place, it in enumerate(classes) if it.job.queue in active]
         return [classes[place] for place in inside], [ready[place] for place in inside], held[inside]
 
-    def _since(self, of: TaskClass, begun: Collection[str], now: float) -> float:
-        """Return since when a class has waited: what a gang that has begun still lacks has waited too long already."""
-        since = self._backlog.since(of)
-        return min(since, now - 2 * self._starved_after) if group_of(of) in begun else since
+    def _since(self, of: TaskClass, begun: Collection[str]) -> float:
+        """Return since when a class has waited: what a gang that has begun still lacks is due, whatever waits."""
+        return -math.inf if group_of(of) in begun else self._backlog.since(of)
 
     # -- classes
 
@@ -274,8 +275,16 @@ class Rounds:
 
     # -- what runs
 
+    def _asks_what_runs(self, jobs: Jobs, since: Floats, now: float) -> bool:
+        """Say whether a plan may reserve room, or keeps long tasks apart."""
+        old = (now - since > self._starved_after).any()
+        return bool(self._long_tasks or len(jobs.queue_names) > 1 or old)
+
     def _all_running(self, layout: Layout, now: float) -> Running:
-        """Return what runs, for reservations; a few seconds old at most, as it is the dearest thing to ask for."""
+        """Return what runs, for reservations; a few seconds old at most, as it is the dearest thing to ask for.
+
+        What overran what was expected is expected to run as long again; what is to run for ever never ends.
+        """
         if self._running is not None:
             then, of, running = self._running
             if of is layout and 0 <= now - then < _RUNNING_KEPT_SECONDS:  # its rows are of that layout
@@ -284,12 +293,12 @@ class Rounds:
         there = [
             (
                 layout.rows[name],
-                max((pod.started or now) + seconds, now),
-                layout.vector(amounts),
+                _ends_at(pod, seconds, now),
+                demand if amounts is pod.demand else layout.vector(amounts),
                 seconds if name == node else 0.0,  # what it only reads there is no task of that node
             )
             for it in self._backlog.classes()
-            for seconds in (it.seconds(usual, now),)
+            for seconds, demand in ((it.seconds(usual, now), layout.vector(it.like.demand)),)
             for pod in it.pods[Stage.RUNNING].values()
             if (node := pod.node or "") in layout.rows
             for name, amounts in taken(pod, node, layout.rows).items()
@@ -302,6 +311,13 @@ class Rounds:
         )
         self._running = (now, layout, found)
         return found
+
+
+def _ends_at(pod: Pod, seconds: float, now: float) -> float:
+    if pod.owner_kind in _ENDLESS:
+        return math.inf
+    started = now if pod.started is None else min(pod.started, now)
+    return max(started + seconds, 2 * now - started - seconds)
 
 
 def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, Gang]) -> tuple[Rows | None, Counts | None]:

@@ -299,7 +299,7 @@ class Reservations:
         demand = np.where(near[:, np.newaxis], board.classes.here[row], board.classes.away[row])
         free_at = np.where(able, _free_at(board.free.T, demand, running), np.inf)
         node = int(free_at.argmin()) if len(free_at) else -1
-        return ([(row, node, 1)], float(free_at[node])) if node >= 0 and np.isfinite(free_at[node]) else ([], np.inf)
+        return ([(row, node, 1)], float(free_at[node])) if node >= 0 and free_at[node] < np.inf else ([], np.inf)
 
     def _soonest_nodes(self, claimant: _Claimant) -> tuple[list[tuple[int, int, int]], float]:
         """Return the same for a gang: the nodes where what runs ends first, until all of it has room."""
@@ -307,8 +307,9 @@ class Reservations:
         room = board.free.T.copy()
         last = np.full(len(room), self._now)
         if running is not None:
-            np.add.at(room, running.node, running.demand)
-            np.maximum.at(last, running.node, running.ends_at)
+            ends = running.ends_at < np.inf
+            np.add.at(room, running.node[ends], running.demand[ends])
+            np.maximum.at(last, running.node[ends], running.ends_at[ends])
         else:
             room = board.classes.capacity.T - board.reserved.T
         found: list[tuple[int, int, int]] = []
