@@ -9,6 +9,7 @@ from extender.cluster.queues import Queue
 from extender.control.backlog import Stage
 from extender.control.queue_shares import shares_of
 from extender.control.queue_states import queue_states
+from extender.control.sight import Eyes
 from extender.control.standings import standings_of
 from extender.control.usage import held_by
 from extender.policy.shares import dominant_shares
@@ -26,7 +27,10 @@ def by_queue(scene):
     """Return what each place that shows or uses a queue's share says of it."""
     seen = scene.view()
     layout = seen.snapshot.layout
-    standing = standings_of(scene.backlog, seen.rounds.tree, layout, stays=lambda _pod: True)
+    sight = Eyes(scene.backlog).look(layout, ())
+    standing = standings_of(sight, seen.rounds.tree, layout)
+    for it in sight.going():  # for reclaim these have gone already
+        standing.gain(it.identity.queue, layout.vector(it.demand))
     reclaim = dominant_shares(standing.stays + standing.promised, layout.total)
     planned = {}
     jobs = seen.made.waiting.jobs
@@ -43,7 +47,8 @@ def by_queue(scene):
 
 def fair_by_queue(scene):
     seen = scene.view()
-    standing = standings_of(scene.backlog, seen.rounds.tree, seen.snapshot.layout, stays=lambda _pod: True)
+    layout = seen.snapshot.layout
+    standing = standings_of(Eyes(scene.backlog).look(layout, ()), seen.rounds.tree, layout)
     return {
         "queues": {it.name: it.fair for it in queue_states(seen)},
         "explain": {name: fair for name, (_, fair) in shares_of(seen.made, seen.snapshot).items()},
@@ -105,7 +110,7 @@ def test_a_queue_with_nothing_but_refused_pods_takes_no_part():
     assert fair_by_queue(scene) == {
         "queues": {"q": None, "r": 1.0},
         "explain": {"r": 1.0},
-        "reclaim": {"q": 0.0, "r": 1.0},
+        "reclaim": {"r": 1.0},
     }
 
 
