@@ -188,6 +188,12 @@ def test_a_write_that_fails_unforeseen_is_counted_and_ends_no_writer(clock):
 
 def test_steps_that_all_fail_are_no_progress(clock):
     class Broken:
+        def __init__(self, whole):
+            self._whole = whole
+
+        def __getattr__(self, name):
+            return getattr(self._whole, name)
+
         def step(self, now):
             fail()
 
@@ -197,7 +203,7 @@ def test_steps_that_all_fail_are_no_progress(clock):
     control = made(Control, fail)
     control.liveness.clock = clock
     control._caches.problem = lambda: None
-    control._reclaimer = control._releaser = Broken()
+    control._reclaimer = control._releaser = Broken(control._releaser)
     control._rest()
     begun, clock.now = clock.now, clock.now + SILENT_SECONDS  # planSeconds, 3, are a rest
     control._step()

@@ -296,7 +296,11 @@ class TestDiagnosis:
         reader = Reader(server(**{lease: None, OUR_PODS: None}), RELEASE)
         Diagnosis(reader).facts(look(reader, Settings(), "here"))
         why = "you may not (403)"
-        assert reader.unread == {"lease dovetail-system/dovetail-control": why, "pods of serve": why}
+        assert reader.unread == {
+            "lease dovetail-system/dovetail-control": why,
+            "pods of serve": why,
+            "pods of control": why,
+        }
 
 
 class TestScrapes:

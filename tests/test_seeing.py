@@ -92,7 +92,6 @@ def test_what_may_not_be_read_is_in_the_first_line_and_in_the_status(tmp_path, c
     ("path", "name"),
     [
         (LEASE, "lease dovetail-system/dovetail-control"),
-        (OUR_PODS, "pods of serve"),
         ("/api/v1/nodes", "nodes"),
         ("/api/v1/pods", "pods"),
         ("/apis/apps/v1/deployments", "deployments"),
@@ -111,3 +110,10 @@ def test_without_pods_and_nodes_there_is_no_answer_at_all(tmp_path, command, pat
         done = CliRunner().invoke(cli, [*command.split(), f"--kubeconfig={kubeconfig(tmp_path, url)}"])
     assert done.exit_code == 1
     assert WHY in str(done.exception)
+
+
+def test_doctor_names_both_of_our_pods_that_it_may_not_ask(tmp_path):
+    status, text = asked(tmp_path, "doctor", OUR_PODS)
+    assert status == 1
+    words = " ".join(text.split("\n\n")[0].split())
+    assert words == f"INCOMPLETE, as this could not be read: pods of control: {WHY}; pods of serve: {WHY}"

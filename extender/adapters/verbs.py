@@ -136,7 +136,8 @@ class Verbs:
         Raises TooManyCalls where one took off each time.
         """
         stranger = self.ledger.contradicts(pod)
-        if not stranger:
+        if not stranger and self.ledger.flies(pod.uid):
+            self._view(self.ledger.snapshot(self.readiness.flight_time()), asked)  # who asks wrongly changes nothing
             self.ledger.forget(pod.uid)
         started, tries = time.monotonic(), 0
         while tries < MOST_TRIES:

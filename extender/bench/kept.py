@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.model import Node
-from extender.cluster.resources import DIMENSIONS
 from extender.cluster.snapshot import Layout, Nominations, Snapshot, layout_of
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.planner import Planner, Policy
@@ -110,21 +109,23 @@ class Scene:
         allocated = self._fixed.copy()
         for _, _, node, cores, _ in self._ends:
             allocated[node, 0] += cores * _CORE
-        nobody = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((0, len(DIMENSIONS))))
+        nobody = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((0, len(self._layout.axis))))
         return Snapshot(0, 0, self._layout, allocated, np.zeros_like(allocated), nobody)
 
     def _waiting(self) -> Waiting:
         self.waiting.sort(key=lambda task_class: task_class.name)
         classes, count = self.waiting, len(self.waiting)
-        demand = np.zeros((count, len(DIMENSIONS)))
+        demand = np.zeros((count, len(self._layout.axis)))
         demand[:, 0] = [it.cores * _CORE for it in classes]
         seconds, left = np.array([it.seconds for it in classes]), np.array([it.count for it in classes])
         queue = np.array([it.queue for it in classes], dtype=np.intp)
         gangs = [row for row, it in enumerate(classes) if it.gang]
         ends = sorted(self._ends)
-        held = np.zeros((len(ends), len(DIMENSIONS)))
+        held = np.zeros((len(ends), len(self._layout.axis)))
         held[:, 0] = [cores * _CORE for *_, cores, _ in ends]
-        allocated = np.zeros((count + len(_QUEUES), len(DIMENSIONS)))  # a job each, and one of what runs in each queue
+        allocated = np.zeros(
+            (count + len(_QUEUES), len(self._layout.axis))
+        )  # a job each, and one of what runs in each queue
         for *_, cores, of in ends:
             allocated[count + of, 0] += cores * _CORE
         work = seconds * left * demand[:, 0] / (self.nodes * _NODE_CORES * _CORE)

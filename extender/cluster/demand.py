@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.cluster.limits import LONGEST_NUMBER, LONGEST_RATES, require_at_most
-from extender.cluster.resources import CPU, HUGEPAGES, MEMORY, Amounts, add, greatest, io_amounts
+from extender.cluster.resources import CPU, HUGEPAGES, LARGEST, MEMORY, Amounts, add, greatest, io_amounts
 from extender.errors import BadAnnotation, BadQuantity
 
 DEMAND_ANNOTATION = "dovetail.dev/demand"
@@ -47,7 +47,7 @@ def requested(pod: PodResources) -> Amounts:
     Containers and sidecars add up; an init container runs beside the sidecars started before it, and the largest such
     moment counts if it is larger. Pod-level CPU, memory and huge pages replace the sum. Overhead comes on top. A
     running container counts as the largest of spec, actuated and allocated, so that a resize never frees what is still
-    held.
+    held. No amount is above what is counted exactly (`resources.LARGEST`): no node has so much.
     Source: k8s.io/component-helpers resource.PodRequests, with UseStatusResources.
     """
     sidecars: dict[str, float] = {}
@@ -63,7 +63,8 @@ def requested(pod: PodResources) -> Amounts:
         _add_to(running, _effective(container.requests, container.reported, pod.resize_infeasible))
     total = greatest((running, starting))
     total |= _pod_level(pod)
-    return add(total, pod.overhead) if pod.overhead else total
+    total = add(total, pod.overhead) if pod.overhead else total
+    return {name: min(amount, LARGEST - 1) for name, amount in total.items()}
 
 
 def declared(annotation: str | None, name: str = DEMAND_ANNOTATION) -> Amounts:

@@ -213,6 +213,11 @@ class Ledger:
             self._land(uid)
             self._changed.notify_all()
 
+    def flies(self, uid: str) -> bool:
+        """Say whether a pod is in flight."""
+        with self._changed:
+            return uid in self._flights
+
     def pod(self, uid: str) -> Pod | None:
         """Return a pod that the watch has shown."""
         with self._changed:

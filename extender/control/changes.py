@@ -166,7 +166,7 @@ def _barred(case: Case) -> list[str]:
 
 def _reserved(case: Case) -> list[str]:
     nodes = sorted({node for of in case.view.plan.carried.reserved.values() for node in of.nodes})
-    return [f"the tasks that have waited too long must start on the nodes reserved for them: {', '.join(nodes[:5])}"]
+    return [f"those for whom room is reserved must start, on {', '.join(nodes[:5])}"]
 
 
 def _locality(case: Case) -> list[str]:
@@ -184,7 +184,7 @@ def _near(case: Case, near: Near) -> list[str]:
     rows = (wanted - reserved - crowded, reserved, crowded)
     words = (
         "room must come free on {}",
-        "the tasks that have waited too long must start on the nodes reserved for them: {}",
+        "those for whom room is reserved must start, on {}",
         "fewer long tasks must run on {}",
     )
     return [words.format(_named(case, of)) for of, words in zip(rows, words, strict=True) if of]

@@ -66,7 +66,7 @@ class Gangs:
 def start_due_gangs(board: Board, gangs: Gangs, level: Mask) -> Rows:
     """Start the least of each due gang of these classes [C], the earliest first; returns those that did not fit.
 
-    Only of queues that stay within their part of the cluster by it.
+    Only of queues that have no more than their part of the cluster, and none that alone would be more.
     """
     fairness = board.fairness
     due = level & (fairness.due < np.inf) & (np.array(board.left) > 0)
@@ -138,7 +138,8 @@ def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
     for row in members.tolist():
         tasks = min(missing, board.left[row])
         takes, missing = takes + tasks * fairness.takes[row], missing - tasks
-    within = fairness.queues.within_part(queue, takes)
+    begun = board.waiting.since.item(int(members[0])) == -np.inf  # its queue had that turn already
+    within = begun or fairness.queues.may_pass(queue, takes)
     return within and _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
 
 

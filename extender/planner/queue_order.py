@@ -57,6 +57,11 @@ class QueueOrder:
         """Say whether the queue would be within its part with so much [R] more."""
         return bool((self._used[self._leaves[queue]] + takes).max(initial=0.0) <= self.part.item(queue) + ROUNDING)
 
+    def may_pass(self, queue: int, takes: Floats) -> bool:
+        """Say whether the queue has no more than its part, and so much [R] alone would be no more: one task beyond."""
+        part = self.part.item(queue) + ROUNDING
+        return bool(self.share(queue) <= part and takes.max(initial=0.0) <= part)
+
     def count(self, queue: int, takes: Floats) -> None:
         """Count what a start of the queue takes [R]."""
         self._change(self._used, queue, takes)

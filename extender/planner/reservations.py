@@ -1,8 +1,9 @@
 """Room that is reserved: for a class or gang that its queue is entitled to start, and that fits nowhere yet.
 
 One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else, where
-nothing of a queue below its part fits anywhere, the class that has waited longest. A queue is *entitled* to what keeps
-it within its part of the cluster; to more once what it was owed while it saved for that claimant pays for it.
+nothing of a queue below its part fits anywhere, the class that has waited longest. A queue is *entitled* to that class
+if it stays within its part of the cluster; to one that is due if it has no more than its part, and the claimant alone
+is no more: it passes its part by that one at most. For a larger one what it was owed while it saved must pay.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
@@ -64,7 +65,10 @@ class Reservations:
     # -- at the beginning of a level
 
     def honour(self, level: Mask) -> None:
-        """Start whom room was reserved for, if it is there by now; what is not started keeps its room."""
+        """Start whom room was reserved for, if it is there by now; else it is kept on.
+
+        But not for a claimant that has room, and waits for a nearer node.
+        """
         board, rows = self._board, self._board.snapshot.layout.rows
         claims = list(self._still_valid(level))
         for _, reservation in claims:
@@ -72,7 +76,8 @@ class Reservations:
         for name, reservation in claims:
             claimant = self._claimant_of(self._row[name])
             self._keep(reservation, -1.0)
-            if not self._starts(claimant, [rows[node] for node in reservation.nodes]):
+            started = self._starts(claimant, [rows[node] for node in reservation.nodes])
+            if not started and not self._fits_now(claimant):
                 self._keep(reservation, 1.0)
                 self.reserved[name] = reservation
         board.admit(level)
@@ -80,9 +85,12 @@ class Reservations:
     def start_due(self, level: Mask) -> None:
         """Start one class that is due of the queue whose turn it is, wherever it fits.
 
-        It leaves no disk to shuffles: else it and they could wait for each other for ever.
+        What a gang that has begun still lacks goes before: its queue had that turn already. None of them leaves disks
+        to shuffles: else it and they could wait for each other for ever.
         """
         fairness, board = self._board.fairness, self._board
+        for row in (level & (board.waiting.since == -np.inf) & board.alive & (self._gangs.of < 0)).nonzero()[0]:
+            self._starts(_Claimant((int(row),), (1,)), ())
         due = (level & (fairness.due < np.inf) & board.alive & (self._gangs.of < 0)).nonzero()[0]
         if not len(due):
             return
@@ -113,6 +121,8 @@ class Reservations:
         if not fairness.several or board.waiting.running is None:
             return
         waits = level & (np.array(board.left) > 0) & (self._gangs.of < 0)
+        if board.locality is not None:  # who waits for a nearer node wants no other room kept
+            waits &= ~board.locality.nearness.chooses
         for queue in self._queues(waits):
             rows = (waits & (fairness.queue == queue)).nonzero()[0]
             rows = rows[np.argsort(board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED]
@@ -190,11 +200,11 @@ class Reservations:
     def _is_entitled(self, claimant: _Claimant) -> bool:
         fairness = self._board.fairness
         queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
-        if fairness.queues.within_part(queue, takes):
-            return True
         if not fairness.is_due(claimant.row):
-            return False
-        excess = fairness.queues.share(queue) + float(takes.max()) - fairness.queues.part.item(queue)
+            return fairness.queues.within_part(queue, takes)
+        if fairness.queues.may_pass(queue, takes):
+            return True
+        excess = float(takes.max()) - fairness.queues.part.item(queue)
         seconds = float(self._board.waiting.duration[list(claimant.rows)].max())
         return self.owed.get(self._name(claimant), 0.0) >= excess * seconds > 0
 
@@ -334,9 +344,7 @@ def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bo
     """Place one task where it fits: on a preferred node, else on one with its block or the most room."""
     nodes = np.arange(board.free.shape[1])
     near, far = board.fits(np.array([row]), nodes)
-    if board.locality is not None:
-        if not due and not bool((near | far).any()):
-            return False
+    if board.locality is not None and due:
         near, far = board.locality.keep_near(np.array([row]), nodes, near, far)
     places = nodes[(near | far)[0]]
     room = board.room(places)

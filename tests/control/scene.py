@@ -38,6 +38,10 @@ def pod(name, cpu=100, *, queue="q", job=None, gates=(HOLD_GATE,), created=0.0, 
     )
 
 
+LONG_SECONDS = 100_000.0
+"""Whatever waits beside: who has waited for so long is due."""
+
+
 class Scene:
     """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
 

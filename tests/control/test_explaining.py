@@ -11,7 +11,7 @@ from extender.control.changes import changes_for
 from extender.control.explaining import Position, Use, explain
 from extender.control.release import Pace
 from extender.planner import Policy
-from tests.control.scene import Scene, node, pod
+from tests.control.scene import LONG_SECONDS, Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
 
@@ -194,14 +194,14 @@ class TestChange:
         scene.see(pod("more", 300, queue="rich"), pod("first", 300, queue="poor"))
         assert change(scene, "more")[0] == "queue rich must fall below its fair share of 50.0 % (it has 60.0 %)"
 
-    def test_room_that_is_kept_for_others(self):
+    def test_room_that_is_reserved_for_others(self):
+        # `large` is due: when `has` ends it goes, and the 400 that are free until then are kept.
         scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
-        scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
-        scene.see(pod("more", 300, queue="rich"), pod("large", 500, queue="poor"))
-        assert change(scene, "more") == [
-            "queue rich must fall below its fair share of 50.0 % (it has 60.0 %)",
-            "or tasks of the queues that have less must have started, or have waited for policy.starvedAfterSeconds",
-        ]
+        scene.see(pod("large", 500, queue="poor"))
+        scene.now += LONG_SECONDS
+        scene.see(pod("has", 600, queue="rich", gates=(), node="n1", started=scene.now))
+        scene.see(pod("more", 300, queue="rich"))
+        assert change(scene, "more") == ["those for whom room is reserved must start, on n1"]
 
     def test_a_pod_that_is_too_large(self):
         scene = Scene(node("n1"))

@@ -5,7 +5,7 @@ from extender.cluster.model import Group, GroupSeen, Node
 from extender.control.turns import LOCALITY_WAITS
 from extender.planner import Policy
 from tests.control.asked import Asked, free
-from tests.control.scene import Scene, node, pod
+from tests.control.scene import LONG_SECONDS, Scene, node, pod
 from tests.control.test_locality import WAITS, full, reader
 
 
@@ -120,7 +120,9 @@ def test_a_starved_pod_is_released_after_its_waits_although_room_comes_seldom():
         for name, where in scene.nominated().items():
             if name in scene.pods and scene.pods[name].node is None:
                 scene.bind(name, where)
-    assert chances <= 2
+    # Due after 50 s, and twice as long as `full-n2` of its queue counts, which has run all the time; then one chance to
+    # begin its wait, and the next to go.
+    assert chances <= 6
 
 
 def test_a_gang_with_inputs_waits_and_goes_whole():
@@ -207,11 +209,12 @@ def test_who_reads_from_another_node_leaves_its_disk_to_a_reservation_when_it_en
     disks = [Node(name, {"cpu": 1000.0, "disk-read": 100.0, "network-in": 100.0}) for name in ("n1", "n2")]
     scene = Scene(*disks, policy=Policy(starved_after=10.0, reservable=1.0))
     reads = {"cpu": 100.0, "disk-read": 60.0}
-    scene.see(pod("v", reads, node="n2", gates=(), started=100.0, duration=10.0, inputs=(("n1", 1.0),)))
-    scene.see(pod("holder", reads, node="n2", gates=(), started=100.0, duration=1000.0))
-    scene.see(pod("w", reads, created=1.0))
+    scene.see(pod("w", reads))
+    now = scene.now = scene.now + LONG_SECONDS
+    scene.see(pod("v", reads, node="n2", gates=(), started=now, duration=10.0, inputs=(("n1", 1.0),)))
+    scene.see(pod("holder", reads, node="n2", gates=(), started=now, duration=1000.0))
     scene.step()
-    assert list(scene.releaser.planner.carried.reserved.values()) == ["n1"]
+    assert [kept.nodes for kept in scene.releaser.planner.carried.reserved.values()] == [("n1",)]
 
 
 def test_a_long_task_counts_where_it_runs_and_not_where_it_reads():

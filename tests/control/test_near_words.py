@@ -4,7 +4,7 @@ from extender.control.cases import case_of
 from extender.control.changes import changes_for
 from extender.control.explaining import explain
 from extender.planner import Policy
-from tests.control.scene import Scene, node, pod
+from tests.control.scene import LONG_SECONDS, Scene, node, pod
 from tests.control.test_locality import RACK, WAITS, full, racks, reader
 
 IN_THE_END = "nothing: after its waits (locality.waitSeconds) it takes what there is"
@@ -86,13 +86,15 @@ def test_where_all_nodes_hold_its_input_those_with_too_many_long_tasks_are_named
 
 
 def test_a_node_with_room_that_is_reserved_is_named_as_such():
-    # big wants all of n2, of which 1,000 are free, and has waited for 99 s.
+    # big wants all of n2, of which 1,000 are free, and is due.
     scene = Scene(node("n1"), node("n2", 2000), policy=Policy(locality_waits=(5.0,), starved_after=10.0))
-    scene.see(pod("f", 1000, node="n2", gates=()), pod("big", 2000, created=1.0), reader("a", "n2", created=99.0))
+    scene.see(pod("big", 2000))
+    scene.now += LONG_SECONDS
+    scene.see(pod("f", 1000, node="n2", gates=(), started=scene.now), reader("a", "n2", created=scene.now))
     scene.step()
     assert scene.why()["a"].text == said("1 preferred node, reserved")
     assert changes(scene) == [
-        "the tasks that have waited too long must start on the nodes reserved for them: n2",
+        "those for whom room is reserved must start, on n2",
         f"or {IN_THE_END}",
     ]
 

@@ -18,7 +18,7 @@ KUEUE = "kueue.x-k8s.io/admission"
 def busy(*pods, **options):
     """Return a scene with a node of 1,000 of CPU of which 800 are taken."""
     scene = Scene(node("n1"), **options)
-    scene.see(pod("runs", 800, gates=(), node="n1", queue="other"), *pods)
+    scene.see(pod("runs", 800, gates=(), node="n1"), *pods)
     return scene
 
 
@@ -103,16 +103,21 @@ def test_a_queue_that_has_its_share_lets_others_go_first():
     assert scene.why() == {"first": reasons.IS_PACED, "more": reasons.BELOW_SHARE_FIRST}
 
 
-def test_a_queue_that_has_its_share_leaves_room_to_one_that_has_less():
-    # Of 1,000 `rich` holds 600; its share is half. 400 are free: too little for the 500 of `poor`.
+def test_what_a_queue_below_its_share_cannot_use_others_may_have_and_what_comes_free_is_kept_for_it():
+    # Of 1,000 `rich` holds 600; its share is half. 400 are free: too little for the 500 of `poor`. Of what `has` leaves
+    # `poor` has its 500, and then `rich` 300 more.
     scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
     scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
     scene.see(pod("more", 300, queue="rich"), pod("large", 500, queue="poor"))
     scene.step()
-    assert (scene.nominated(), scene.why()["large"].kind, scene.why()["more"].kind) == ({}, "no-room", "kept")
+    assert scene.nominated() == {"more": "n1"}
+    scene.bind("more")
+    scene.see(pod("again", 300, queue="rich"))
+    scene.step()
+    assert scene.why()["large"].text.endswith("room is reserved for it on n1")
     scene.end("has")
     scene.step()
-    assert scene.nominated() == {"large": "n1", "more": "n1"}
+    assert scene.nominated() == {"more": "n1", "large": "n1"}
 
 
 def test_where_nobody_goes_first_the_planner_s_own_reason_stands():

@@ -84,7 +84,7 @@ def shuffled(random, size):
 
 def backlog(random, size):
     """Any history ends in the same classes, with the same pods at the same stages, as its end alone."""
-    there, by_filter = _There(random), random.random() < 0.3
+    there, by_filter = _There(random, foreign=False), random.random() < 0.3
     lived = Backlog(["dovetail"], by_filter=by_filter)
     for number in range(4 + 4 * size):
         lived.apply(there.next(), float(number))
@@ -111,8 +111,9 @@ def backlog(random, size):
 class _There:
     """What there is, and the news of it: true, late and doubled."""
 
-    def __init__(self, random):
-        self.random, self.nodes, self.pods, self.version = random, {}, {}, 0
+    def __init__(self, random, *, foreign=True):
+        """With `foreign` one pod is of another scheduler; a backlog remembers of those what no list says."""
+        self.random, self.nodes, self.pods, self.version, self.foreign = random, {}, {}, 0, foreign
         self.uids = [f"p{number}" for number in range(random.randint(1, 6))]
         self.alike = {uid: self._identity() for uid in self.uids}
 
@@ -168,6 +169,10 @@ class _There:
         known = self.pods.get(uid)
         demand = {name: float(random.randint(1, 50)) for name in random.sample(("cpu", "memory", "disk-read", _GPU), 2)}
         holders = random.sample((*_NODES, "gone"), random.choice((0, 0, 1, 2)))
+        if known is not None and known.node is not None:  # what a pod declares counts as when it got its node
+            rates = {name: amount for name, amount in known.demand.items() if name == "disk-read"}
+            demand = {name: amount for name, amount in demand.items() if name != "disk-read"} | rates
+            holders = [name for name, _ in known.inputs]
         node = (known and known.node) or random.choice((None, None, *_NODES, "gone"))
         gates = [gate for gate in ((known.gates) if known else (HOLD_GATE, "other")) if random.random() < 0.6]
         gates = [] if node else gates
@@ -185,7 +190,7 @@ class _There:
             failed=known.failed if known and known.finished else random.random() < 0.1,
             leaving=bool(known and known.leaving) or random.random() < 0.1,
             gates=tuple(gates),
-            scheduler="other" if uid == "p0" else "dovetail",
+            scheduler="other" if uid == "p0" and self.foreign else "dovetail",
             identity=self.alike[uid],
             inputs=tuple((name, 1.0) for name in sorted(holders)),
             created=float(self.uids.index(uid)),
@@ -221,7 +226,8 @@ def _contents(look):
 
 def lines(backlog):
     """Return who waits at which stage of which class."""
-    return sorted((of.name, stage.name, sorted(of.pods[stage])) for of in backlog.classes() for stage in Stage)
+    stages = ((of.name, stage.name, sorted(of.pods[stage])) for of in backlog.classes() for stage in Stage)
+    return sorted(line for line in stages if line[-1])
 
 
 def _subject(event):

@@ -157,7 +157,7 @@ class Cluster(ReclaimScene):
 
     def restart(self):
         """Start a new process: with a new ledger and backlog, from a list."""
-        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS])
+        self.ledger, self.backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS], queues=self.queues)
         self.queued.clear()
         for pipe in (self.nodes_pipe, self.pods_pipe):
             pipe.news.clear()
@@ -543,7 +543,7 @@ class Cluster(ReclaimScene):
 
     def require_books(self):
         """The process' books are those of a fresh list."""
-        ledger, backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS])
+        ledger, backlog = Ledger(in_flight_seconds=15.0), Backlog([OURS], queues=self.queues)
         for event in (self.nodes_listed(), self.pods_listed()):
             ledger.apply(event)
             backlog.apply(event, self.now)
