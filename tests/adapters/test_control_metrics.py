@@ -41,6 +41,10 @@ def test_how_long_queues_are_passed_over_is_told_by_queue():
     assert {it.labels["queue"]: it.value for it in found.samples} == {"poor": 61.0, "rich": 0.0}
 
 
+def test_how_much_is_free_and_reserved_is_told():
+    assert value(families(kept_idle=0.04), "dovetail_reserved_idle_ratio") == 0.04
+
+
 def test_the_waits_in_force_are_told_by_level():
     found = families(waits={"node": 0.6, "rack": 5.0})["dovetail_locality_wait_in_force_seconds"]
     assert {it.labels["level"]: it.value for it in found.samples} == {"node": 0.6, "rack": 5.0}

@@ -10,7 +10,12 @@ from extender.errors import ClusterError
 from extender.planner import LocalityWait
 
 TOLD = WaitsTold(
-    True, (2.5, 4.0), {"q|a": LocalityWait(1, 0.75, math.inf), "q|b": LocalityWait(0, 2.0, 3.0)}, age_seconds=0.25
+    True,
+    (2.5, 4.0),
+    {"q|a": LocalityWait(1, 0.75, math.inf), "q|b": LocalityWait(0, 2.0, 3.0)},
+    age_seconds=0.25,
+    reserved={"q|a||cpu=8": ["n1", "n2"]},
+    kept_idle=0.03,
 )
 
 

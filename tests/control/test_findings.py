@@ -235,6 +235,12 @@ class TestShares:
         assert (level, text) == ("warning", "cannot tell whether queues are passed over: no replica of it leads")
 
 
+def test_room_that_is_reserved_is_said_with_whom_it_is_for():
+    told = found("reserved room", reserved={"poor|big||cpu=8": ("n2", "n3")}, kept_idle=0.021)
+    assert told == [("ok", "2.1 % of the cluster is free and reserved: for poor|big||cpu=8 on n2, n3")]
+    assert found("reserved room") == []
+
+
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():
     named = [replace(pod(f"p{n}"), identity=Identity(f"p{n}", queue="made-up", named="made-up")) for n in range(3)]
     assert found("queue names", scene_of(*named)) == [
