@@ -6,7 +6,7 @@ server after a restart, but for learned durations and how far stages without an 
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, KeysView, Sequence
 from dataclasses import replace
 
 from extender.cluster.model import (
@@ -111,6 +111,10 @@ class Backlog:
         """Return the pods that are so far on their way."""
         with self.lock:
             return list(self._at[stage].values())
+
+    def uids_at(self, stage: Stage) -> KeysView[str]:
+        """Return the UIDs of the pods that are so far on their way, as they change; for who holds the lock."""
+        return self._at[stage].keys()
 
     def pod(self, uid: str) -> Pod | None:
         """Return a pod that has a place in the order."""

@@ -154,7 +154,7 @@ class Rounds:
         self._backlog = backlog
         self._starved_after = starved_after
         self._open: _Open | None = None
-        self._running: tuple[float, Layout, Running] | None = None
+        self._running: tuple[float, Layout, Sequence[str], Running] | None = None
 
     def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
@@ -281,14 +281,15 @@ class Rounds:
         return bool(self._long_tasks or len(jobs.queue_names) > 1 or old)
 
     def _all_running(self, layout: Layout, now: float) -> Running:
-        """Return what runs, for reservations; a few seconds old at most, as it is the dearest thing to ask for.
+        """Return what runs, for reservations: who started in the last seconds may be missing, as it is dear to ask for.
 
-        What overran what was expected is expected to run as long again; what is to run for ever never ends.
+        Who has ended is not there: its room counts as free already. What overran what was expected is expected to run
+        as long again; what is to run for ever never ends.
         """
         if self._running is not None:
-            then, of, running = self._running
+            then, of, uids, running = self._running
             if of is layout and 0 <= now - then < _RUNNING_KEPT_SECONDS:  # its rows are of that layout
-                return running
+                return self._still_running(uids, running)
         usual = self._backlog.usual_seconds()
         there = [
             (
@@ -296,6 +297,7 @@ class Rounds:
                 _ends_at(pod, seconds, now),
                 demand if amounts is pod.demand else layout.vector(amounts),
                 seconds if name == node else 0.0,  # what it only reads there is no task of that node
+                pod.uid,
             )
             for it in self._backlog.classes()
             for seconds, demand in ((it.seconds(usual, now), layout.vector(it.like.demand)),)
@@ -306,11 +308,18 @@ class Rounds:
         found = Running(
             node=np.array([node for node, *_ in there], dtype=np.intp),
             ends_at=np.array([ends for _, ends, *_ in there], dtype=np.float64),
-            demand=np.array([demand for _, _, demand, _ in there]).reshape(len(there), len(layout.axis)),
-            seconds=np.array([seconds for *_, seconds in there], dtype=np.float64),
+            demand=np.array([demand for _, _, demand, *_ in there]).reshape(len(there), len(layout.axis)),
+            seconds=np.array([seconds for *_, seconds, _ in there], dtype=np.float64),
         )
-        self._running = (now, layout, found)
+        self._running = (now, layout, [uid for *_, uid in there], found)
         return found
+
+    def _still_running(self, uids: Sequence[str], running: Running) -> Running:
+        on_nodes = self._backlog.uids_at(Stage.RUNNING)
+        stays = np.fromiter((uid in on_nodes for uid in uids), dtype=np.bool_, count=len(uids))
+        if stays.all() or running.seconds is None:
+            return running
+        return Running(running.node[stays], running.ends_at[stays], running.demand[stays], running.seconds[stays])
 
 
 def _ends_at(pod: Pod, seconds: float, now: float) -> float:

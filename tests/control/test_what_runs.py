@@ -45,3 +45,16 @@ def test_nothing_is_reserved_on_a_node_of_what_never_ends():
     scene.see(task(scene.now, owner_kind="ReplicaSet"))
     scene.step()
     assert not scene.releaser.planner.carried.reserved
+
+
+def test_what_has_ended_gives_its_room_once():
+    # Daemons hold 100 of 1,000 for ever, so 1,000 are never free, whoever ends; looks are a few seconds apart.
+    scene = Scene(node("n1"))
+    scene.see(pod("w", 1000))
+    scene.now += LONG_SECONDS
+    scene.see(pod("daemon", 100, node="n1", gates=(), owner_kind="DaemonSet"))
+    scene.see(*[task(scene.now, f"t{n}") for n in range(9)])
+    for number in range(9):
+        scene.step(0.2)
+        assert not scene.releaser.planner.carried.reserved
+        scene.end(f"t{number}")
