@@ -86,10 +86,12 @@ def _divided(weight: Floats, minimum: Floats, wanted: Floats, whole: float) -> F
     given = asked + np.concatenate(([0.0], np.cumsum(slopes[:-1] * np.diff(levels))))
     if not len(levels) or given[-1] <= whole:  # the rest is for those without a weight, as if they had one alike
         part, rest = np.where(growing, wanted, least), ~growing
-        part[rest] = _divided(np.ones(len(part))[rest], least[rest], wanted[rest], whole - float(part[growing].sum()))
+        left = max(whole - float(part[growing].sum()), 0.0)
+        if rest.any():
+            part[rest] = _divided(np.ones(len(part))[rest], least[rest], wanted[rest], left)
         return part
-    place = int(np.searchsorted(given, whole, side="right")) - 1
-    level = levels[place] + (whole - given[place]) / slopes[place]
+    place = int(np.searchsorted(given, whole, side="left")) - 1  # from here to the next level enough is given out
+    level = levels[place] + (whole - given[place]) / slopes[place] if place >= 0 else levels[0]
     return np.asarray(np.clip(level * weight, least, wanted))
 
 

@@ -80,6 +80,11 @@ def test_children_divide_what_their_parent_has():
     assert found == pytest.approx([0.5, 0.375, 0.125, 0.5])
 
 
+def test_what_is_wanted_may_be_more_than_there_is_by_no_more_than_rounding():
+    # 0.3 + 0.6 + 0.1 is more than 1 in the last digit.
+    assert parts([3, 1, 1], [0, 0, 0], [0.3, 0.6, 0.1]) == pytest.approx([0.3, 0.6, 0.1])
+
+
 amounts = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0, 2.0, 3.0]), st.sampled_from([0.0, 0.1, 0.5]), st.floats(0, 2)),
     min_size=1,
