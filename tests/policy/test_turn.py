@@ -81,8 +81,9 @@ def test_children_divide_what_their_parent_has():
 
 
 def test_what_is_wanted_may_be_more_than_there_is_by_no_more_than_rounding():
-    # 0.55 + 0.34 + 0.11 is more than 1 in the last digit.
-    assert parts([3, 1, 1], [0, 0, 0], [0.55, 0.34, 0.11]) == pytest.approx([0.55, 0.34, 0.11])
+    # The second is 0.6 and one in the last digit, so the sum is more than 1.
+    wanted = [0.3, np.nextafter(0.6, 1), 0.1]
+    assert parts([3, 1, 1], [0, 0, 0], wanted) == pytest.approx(wanted)
 
 
 amounts = st.lists(
