@@ -112,6 +112,7 @@ def decode(body: bytes) -> Asked:
         if args.nodes is None:
             raise BadRequest("Nodes and NodeNames are both null; accepted: one of them")
         whole = args.nodes.items or []
+        str(body, "utf-8")  # whole nodes go back as they came: what is no text would make a reply that is none
         return Asked(args.pod, [_NODE.decode(raw).metadata.name for raw in whole], whole)
 
 

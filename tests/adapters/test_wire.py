@@ -161,3 +161,9 @@ def test_scores_are_encoded_as_integers_in_the_order_of_the_rows():
 def test_no_score_at_all_is_an_empty_array():
     nothing = np.array([], dtype=np.intp)
     assert wire.ScoreTable([]).encode(nothing, nothing) == b"[]"
+
+
+def test_whole_nodes_that_are_no_text_are_refused_for_they_would_go_back_as_they_came():
+    nodes = b'"Nodes": {"items": [{"metadata": {"name": "n", "annotations": {"a": "\x88"}}}]}'
+    with pytest.raises(BadRequest, match="^the body is not ExtenderArgs: 'utf-8' codec can't decode byte 0x88"):
+        wire.decode(b"{" + POD.encode() + b", " + nodes + b"}")
