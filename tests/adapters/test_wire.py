@@ -165,5 +165,5 @@ def test_no_score_at_all_is_an_empty_array():
 
 def test_whole_nodes_that_are_no_text_are_refused_for_they_would_go_back_as_they_came():
     nodes = b'"Nodes": {"items": [{"metadata": {"name": "n", "annotations": {"a": "\x88"}}}]}'
-    with pytest.raises(BadRequest, match="^the body is not ExtenderArgs: 'utf-8' codec can't decode byte 0x88"):
+    with pytest.raises(BadRequest, match=r"^the body is not ExtenderArgs: 'utf-8' codec can't decode byte 0x88"):
         wire.decode(b"{" + POD.encode() + b", " + nodes + b"}")
