@@ -16,7 +16,7 @@ class Writes:
     """`claimed` and `resting` say until when, by UID, in seconds since the epoch. They share the backlog's `lock`.
 
     `queued` are those with a write that has not begun, how many of each: they are left alone also when their claim is
-    over, so that no more pile up.
+    over, so that no more pile up. They have a lock of their own: who writes never waits for who looks at the backlog.
     """
 
     def __init__(self, lock: threading.RLock) -> None:
@@ -25,6 +25,7 @@ class Writes:
         self.queued: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._lock = lock
+        self._queue_lock = threading.Lock()
 
     def rest(self, uid: str, now: float) -> None:
         """Leave a pod alone for a while that could not be written to, longer each time; it is not on its way."""
@@ -49,12 +50,12 @@ class Writes:
 
     def queue(self, uid: str) -> None:
         """Note that a write to a pod waits to begin."""
-        with self._lock:
+        with self._queue_lock:
             self.queued[uid] += 1
 
     def begin(self, uid: str) -> None:
         """Note that a write to a pod that was queued begins."""
-        with self._lock:
+        with self._queue_lock:
             self.queued[uid] -= 1
             if self.queued[uid] <= 0:
                 del self.queued[uid]
@@ -68,7 +69,10 @@ class Writes:
         with self._lock:
             if not (self.claimed or self.resting or self.queued):
                 return 0
-            return len(uids & (self.claimed.keys() | self.resting.keys() | self.queued.keys()))
+            if len(uids) <= len(self.claimed):  # most classes have few pods
+                return sum(map(self.busy, uids))
+            with self._queue_lock:
+                return len(uids & (self.claimed.keys() | self.resting.keys() | self.queued.keys()))
 
     def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
         """Let go of what was claimed until now: no news of it has come.
