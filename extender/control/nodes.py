@@ -35,11 +35,12 @@ class Nodes:
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
         labels = self.labels(layout)
-        if pod.constraints not in self._allowed:
+        known = self._allowed.get(pod.constraints)
+        if known is None:
             if len(self._allowed) >= _MOST_KEPT:
                 self._allowed.clear()
-            self._allowed[pod.constraints] = labels.allow(pod.constraints)
-        return self._allowed[pod.constraints]
+            known = self._allowed[pod.constraints] = labels.allow(pod.constraints)
+        return known
 
     def usable(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run that would hold it if they were empty [N]."""
