@@ -52,10 +52,11 @@ class Reservations:
         self._before = board.carried
         self.reserved: dict[str, Reservation] = {}
         self.owed: dict[str, float] = {}
-        self.lapsed: dict[str, Lapse] = {}
         names = board.waiting.names
         self._row = {name: row for row, name in enumerate(names)} if self._is_carried() else {}
-        self.lapsed = {name: lapse for name, lapse in board.carried.lapsed.items() if name in self._row}
+        self.lapsed: dict[str, Lapse] = {
+            name: lapse for name, lapse in board.carried.lapsed.items() if name in self._row
+        }
         self._note_owed()
 
     def _is_carried(self) -> bool:

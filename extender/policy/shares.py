@@ -67,24 +67,6 @@ def scaled_minimums(minimum: Floats, parent: Rows) -> tuple[Floats, bool]:
     return minimum / np.where(too_much, asked, 1.0)[group], bool(too_much.any())
 
 
-def as_far_as_wanted(fair: Floats, wanted: Floats) -> Floats:
-    """Return each queue's part of the cluster [Q]: by its fair share, but nobody more than it wants (max-min).
-
-    What one does not want others divide by their fair shares. In all 1 at most; less only if all have what they want.
-    """
-    part, left = np.zeros(len(fair)), 1.0
-    wants = (fair > 0) & (wanted > 0)
-    while wants.any() and left > 0:
-        offered = np.where(wants, left / fair[wants].sum() * fair, 0.0)
-        content = wants & (wanted <= offered)
-        if not content.any():
-            return part + offered
-        part[content] = wanted[content]
-        left -= float(wanted[content].sum())
-        wants &= ~content
-    return part
-
-
 def owed(share: Floats, fair: Floats) -> Floats:
     """Return how far below its fair share each group is [J], as a part of it: 1 has nothing, 0 its share, below 0 more.
 
@@ -110,19 +92,6 @@ def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> tuple[Mask,
     waiting.partition(len(waiting) - take)
     least = float(waiting[len(waiting) - take])
     return np.asarray(active & (owed >= least)), least
-
-
-def in_proportion(share: Floats, fair: Floats, wanting: Mask) -> tuple[Mask, Floats]:
-    """Return which groups that want something [Q] have no more than their part of what those have; and the parts.
-
-    At least one, if any wants something: shares cannot all be above their proportion (DRF's progressive filling). One
-    without a fair share is only among them where no other wants anything.
-    """
-    entitled = wanting & (fair > 0)
-    if not entitled.any():
-        return wanting, np.full(len(fair), np.inf)
-    part = fair * (share[entitled].sum() / fair[entitled].sum()) * (1.0 + _ROUNDING) + _ROUNDING
-    return np.asarray(entitled & (share <= part)), part
 
 
 def serve(deficit: Floats, fair: Floats, group: int, amount: float) -> Floats:

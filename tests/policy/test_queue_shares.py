@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from extender.policy.shares import as_far_as_wanted, queue_shares, scaled_minimums
+from extender.policy.shares import queue_shares, scaled_minimums
 
 
 def shares(*queues):
@@ -142,23 +142,3 @@ def test_the_order_of_the_rows_does_not_matter(tree, random):
     place = np.append(np.argsort(order), -1)  # where each row went; the last: no parent
     share = queue_shares(weight[order], minimum[order], place[parent[order]], active[order])
     assert_allclose(share, queue_shares(*tree)[order], atol=1e-12)
-
-
-def parts(fair, wanted):
-    return as_far_as_wanted(np.array(fair, float), np.array(wanted, float))
-
-
-def test_queues_that_want_everything_get_their_fair_shares():
-    assert_allclose(parts([3, 2, 1], [1, 1, 1]), [1 / 2, 1 / 3, 1 / 6])
-
-
-def test_what_a_queue_does_not_want_the_others_divide_by_their_shares():
-    # .1 of the half that is the first's: .9 are left for 2 : 1. If the third wants .2 of its .3, the second has .7.
-    assert_allclose(parts([3, 2, 1], [0.1, 1, 1]), [0.1, 0.6, 0.3])
-    assert_allclose(parts([3, 2, 1], [0.1, 1, 0.2]), [0.1, 0.7, 0.2])
-
-
-def test_nobody_gets_more_than_it_wants_and_without_a_share_nothing():
-    assert_allclose(parts([3, 2, 1], [0.1, 0.2, 0.1]), [0.1, 0.2, 0.1])
-    assert_allclose(parts([1, 0], [0.4, 1]), [0.4, 0])
-    assert_allclose(parts([0, 0], [1, 1]), [0, 0])
