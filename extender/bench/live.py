@@ -3,7 +3,6 @@
 What a minute of a demo does not show: whether the queues keep their shares once the backlog is old.
 """
 
-import calendar
 import random
 import time
 from collections import Counter
@@ -90,42 +89,51 @@ def watch_on(plane: ControlPlane, case: Case, seconds: float, tell: Callable[[Lo
     configuration["profiles"] = [{**profile, "schedulerName": "dovetail"} for profile in configuration["profiles"]]
     plane.add_scheduler(configuration)
     plane.add_control({**case.settings, "control": {**case.more.get("control", {}), "lease": {"namespace": "default"}}})
+    waiting: dict[str, dict[str, float]] = {queue: {} for queue in case.weights}
     made: Counter[str] = Counter()
     looks: list[Look] = []
     begin = time.monotonic()
     while (at := time.monotonic() - begin) < seconds:
-        look, waiting = _look(client, at, case)
+        look = _look(client, at, waiting)
         looks.append(look)
         tell(look)
-        _fill_up(client, case, waiting, made, draw)
+        _fill_up(client, case, at, waiting, made, draw)
         time.sleep(max(_EVERY_SECONDS - (time.monotonic() - begin - at), 0.0))
     return looks
 
 
-def _look(client: ApiClient, at: float, case: Case) -> tuple[Look, Counter[str]]:
-    """Return what is there, and how many wait of each queue; pods that have ended are deleted."""
-    running, waiting, oldest = Counter[str](), Counter[str](), dict[str, float]()
-    now = time.time()
-    for pod in workload.pods(client):
+def _look(client: ApiClient, at: float, waiting: Mapping[str, dict[str, float]]) -> Look:
+    """Return what is there; pods that have ended are deleted, and who has a node waits no more.
+
+    Only pods with a node are asked for: every second a list of all would take its time from what is measured.
+    """
+    running = Counter[str]()
+    for pod in workload.pods(client, fieldSelector="spec.nodeName!="):
         queue, name = pod["metadata"]["labels"]["dovetail.dev/queue"], pod["metadata"]["name"]
+        waiting[queue].pop(name, None)
         if pod["status"]["phase"] in _OVER:
             request(client, "DELETE", f"/api/v1/namespaces/default/pods/{name}", {"gracePeriodSeconds": 0})
-        elif pod["spec"].get("nodeName"):
-            running[queue] += 1
         else:
-            waiting[queue] += 1
-            created = calendar.timegm(time.strptime(pod["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ"))
-            oldest[queue] = max(oldest.get(queue, 0.0), now - created)
-    return Look(at, {queue: running[queue] for queue in case.weights}, oldest), waiting
+            running[queue] += 1
+    oldest = {queue: at - min(created.values()) for queue, created in waiting.items() if created}
+    return Look(at, {queue: running[queue] for queue in waiting}, oldest)
 
 
-def _fill_up(client: ApiClient, case: Case, waiting: Counter[str], made: Counter[str], draw: random.Random) -> None:
+def _fill_up(
+    client: ApiClient,
+    case: Case,
+    at: float,
+    waiting: Mapping[str, dict[str, float]],
+    made: Counter[str],
+    draw: random.Random,
+) -> None:
     """Create what is missing of each queue's backlog."""
     fresh = []
-    for queue in case.weights:
-        for _ in range(case.backlog - waiting[queue]):
+    for queue, there in waiting.items():
+        for _ in range(case.backlog - len(there)):
             made[queue] += 1
             name = f"{queue}-{made[queue]:06d}"
+            there[name] = at
             fresh.append(
                 builders.pod(
                     name,

@@ -4,6 +4,8 @@ Filled by the watches; `rounds` makes the planner's arrays of it. It is a cache:
 server after a restart, but for learned durations and how far stages without an owner have got.
 """
 
+import itertools
+import math
 import threading
 from collections import Counter
 from collections.abc import Collection, KeysView, Sequence
@@ -38,6 +40,8 @@ DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or its like."""
 
 _BEFORE_RELEASE = (Stage.READY, Stage.UNGATED)
+
+_HOLDING = (Stage.RUNNING, Stage.NOMINATED, Stage.PENDING)
 
 _NEWS_SECONDS = 600.0
 """What a watch brings for the first time was not created longer ago than this: else somebody's clock was set."""
@@ -187,11 +191,21 @@ class Backlog:
                     found += len(pods[stage].keys() & claimed.keys())
             return found
 
+    def holding(self) -> set[TaskClass]:
+        """Return the classes that may hold room: most that wait have no pod that is on its way anywhere."""
+        with self.lock:
+            stages = (self._at[stage] for stage in _HOLDING)
+            uids = (*itertools.chain.from_iterable(stages), *self.writes.claimed)
+            return {self._where[uid][0] for uid in uids if uid in self._where}
+
     def since(self, of: TaskClass) -> float:
         """Return since when a class that has pods ready has waited for one of them to go."""
         with self.lock:
-            oldest = [next(iter(pods.values())).created for stage in _BEFORE_RELEASE if (pods := of.pods[stage])]
-            return max(min(oldest), of.released_at)
+            since = math.inf
+            for stage in _BEFORE_RELEASE:
+                if pods := of.pods[stage]:
+                    since = min(since, next(iter(pods.values())).created)
+            return max(since, of.released_at)
 
     def find(self, uid: str) -> tuple[TaskClass, Stage] | None:
         """Return the class of a pod, and where it is on its way."""

@@ -26,12 +26,13 @@ def group_of(of: TaskClass) -> str:
 
 def gangs_of(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, Gang]:
     """Return the groups with a minimum that is not met yet, by name."""
+    grouped = [it for it in classes if it.like.identity.group]
     ready: dict[str, int] = {}
-    for it in classes:
-        if name := group_of(it):
-            ready[name] = ready.get(name, 0) + backlog.ready(it)
+    for it in grouped:
+        name = group_of(it)
+        ready[name] = ready.get(name, 0) + backlog.ready(it)
     found = {}
-    for name, (least, started) in _started(backlog, classes).items():
+    for name, (least, started) in _started(backlog, grouped).items():
         if least > started:
             found[name] = Gang(least - started, max(least - started - ready[name], 0), started > 0)
     return found

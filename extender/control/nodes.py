@@ -34,12 +34,16 @@ class Nodes:
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
+        return self.allowed_by(pod.constraints, layout)
+
+    def allowed_by(self, constraints: Constraints, layout: Layout) -> Mask:
+        """Return which nodes a pod's constraints allow [N]."""
         labels = self.labels(layout)
-        known = self._allowed.get(pod.constraints)
+        known = self._allowed.get(constraints)
         if known is None:
             if len(self._allowed) >= _MOST_KEPT:
                 self._allowed.clear()
-            known = self._allowed[pod.constraints] = labels.allow(pod.constraints)
+            known = self._allowed[constraints] = labels.allow(constraints)
         return known
 
     def usable(self, pod: Pod, layout: Layout) -> Mask:

@@ -74,12 +74,12 @@ class _Levels:
         deepest = max(map(len, paths), default=1)
         self._chains = np.array([path + [path[-1]] * (deepest - len(path)) for path in paths], dtype=np.intp)
         self._paths = paths
+        held = np.zeros((len(paths), len(total)))
+        np.add.at(held, jobs.queue, jobs.allocated / np.where((total > 0) & np.isfinite(total), total, np.inf))
         self._held = np.zeros((len(parent), len(total)))
         self._fair = np.zeros(len(parent))
-        held = jobs.allocated / np.where((total > 0) & np.isfinite(total), total, np.inf)
-        for row, of in enumerate(jobs.queue.tolist()):
-            self.give(of, held[row])
-        for path, fair in zip(paths, jobs.queue_weight.tolist(), strict=True):
+        for queue, (path, fair) in enumerate(zip(paths, jobs.queue_weight.tolist(), strict=True)):
+            self.give(queue, held[queue])
             self._fair[path] += fair
 
     def give(self, queue: int, amount: Floats) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.reading import away, besides_reading, reading, taken
@@ -22,7 +23,7 @@ from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.control.backlog import Backlog, Stage, TaskClass
 from extender.control.classes import waits_as
 from extender.control.gangs import Gang, gangs_of, group_of
-from extender.control.job_rows import JobsOf, place_of
+from extender.control.job_rows import JobsOf, in_order
 from extender.control.nodes import Nodes
 from extender.control.places import Places, Read
 from extender.control.tree import QueueTree
@@ -85,7 +86,8 @@ def pods_of(made: Round, plan: Plan) -> list[tuple[int, Pod | None]]:
 class _Open:
     """What stays as it is while the same classes are open on the same nodes."""
 
-    classes: Sequence[TaskClass]
+    classes: list[TaskClass]
+    suffixes: list[str]
     names: Sequence[str]
     layout: Layout
     nodes_version: int
@@ -96,10 +98,9 @@ class _Open:
     preferred: Counts | None
     waits_as: Sequence[str]
 
-    def suits(self, rows: Sequence["_Row"], layout: Layout, nodes_version: int) -> bool:
-        same = self.layout is layout and self.nodes_version == nodes_version and len(rows) == len(self.classes)
-        ours = zip(self.classes, self.names, strict=True)
-        return same and all(of is row.of and name == row.name for (of, name), row in zip(ours, rows, strict=False))
+    def suits(self, classes: list[TaskClass], suffixes: list[str], layout: Layout, nodes_version: int) -> bool:
+        same = self.layout is layout and self.nodes_version == nodes_version
+        return same and self.classes == classes and self.suffixes == suffixes
 
 
 class _Row(NamedTuple):
@@ -108,10 +109,6 @@ class _Row(NamedTuple):
     of: TaskClass
     waiting: int
     read: Read | None
-
-    @property
-    def name(self) -> str:
-        return self.of.name if self.read is None else self.of.name + self.read.suffix
 
     @property
     def demand(self) -> Amounts:
@@ -159,22 +156,18 @@ class Rounds:
     def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
         with self._backlog.lock:
-            found, waiting_pods, held = self._of_active_queues(self._backlog.classes())
-            ready = [(it, 0 if it.name in without else count) for it, count in zip(found, waiting_pods, strict=True)]
-            gangs = gangs_of(self._backlog, found)
-            short = [it for it, count in ready if count and (gang := gangs.get(group_of(it))) and gang.missing]
-            left_out = {id(it) for it in short}
-            opened = sorted(
-                ((it, count) for it, count in ready if count and id(it) not in left_out),
-                key=lambda pair: (*place_of(pair[0].job), pair[0].name),
-            )
-            rows = self._rows(opened, layout)
-            classes = [it.of for it in rows]
-            jobs = self._jobs.next(found, held, layout, now)
-            kept = self._kept(rows, layout)
-            begun = {name for name, gang in gangs.items() if gang.begun}
             usual = self._backlog.usual_seconds()
-            since = np.array([self._since(it, begun) for it in classes])
+            found, waiting_pods, held = self._of_active_queues(in_order(self._backlog.classes()))
+            seconds = np.array([it.seconds(usual, now) for it in found], dtype=np.float64)
+            gangs = gangs_of(self._backlog, found)
+            counts = [0 if it.name in without else count for it, count in zip(found, waiting_pods, strict=True)]
+            left_out = {id(it) for it in found if (gang := gangs.get(group_of(it))) and gang.missing} if gangs else ()
+            opened = [row for row, count in enumerate(counts) if count and id(found[row]) not in left_out]
+            rows, places = self._rows(found, counts, opened, layout)
+            classes = [it.of for it in rows]
+            jobs = self._jobs.next(found, held, seconds, layout)
+            kept = self._kept(rows, layout)
+            since = self._since(classes, {name for name, gang in gangs.items() if gang.begun})
             row, least = _gang_rows(classes, gangs)
             waiting = Waiting(
                 names=kept.names,
@@ -183,9 +176,9 @@ class Rounds:
                 demand=kept.demand,
                 reading=kept.reading,
                 inputs=[None if it.read is None else it.read.blocks for it in rows],
-                duration=np.array([it.seconds(usual, now) for it in classes], dtype=np.float64),
+                duration=seconds[places],
                 since=since,
-                finished=np.array([self._finished(it) for it in classes], dtype=np.float64),
+                finished=self._finished(classes),
                 jobs=jobs.jobs,
                 running=self._all_running(layout, now) if self._asks_what_runs(jobs.jobs, since, now) else None,
                 priority=kept.priority,
@@ -199,16 +192,24 @@ class Rounds:
                 waits_as=kept.waits_as,
                 jobs_there=[waits_as(queue, name) for queue, name in self._backlog.jobs],
             )
+            short = [it for it, count in zip(found, counts, strict=True) if count and id(it) in left_out]
             return Round(waiting, classes, short, [None if it.read is None else it.read.pods for it in rows])
 
-    def _rows(self, opened: Sequence[tuple[TaskClass, int]], layout: Layout) -> list[_Row]:
-        """Return the rows: each class and how many of it wait; those that declare inputs by what is known of these."""
-        found: list[_Row] = []
-        for of, count in opened:
-            reads = self.places.reads(of, layout)
-            found += [_Row(of, count, None)] if reads is None else [_Row(of, it.waiting, it) for it in reads]
-        self.places.forget_but({of for of, _ in opened})
-        return found
+    def _rows(
+        self, classes: Sequence[TaskClass], counts: Sequence[int], opened: Sequence[int], layout: Layout
+    ) -> tuple[list[_Row], list[int]]:
+        """Return the rows of the opened classes, and the place of each one's class: those that declare inputs are
+        several rows, by what is known of these.
+        """  # noqa: D205 - one sentence
+        rows: list[_Row] = []
+        places: list[int] = []
+        for place in opened:
+            of, count = classes[place], counts[place]
+            reads = self.places.reads(of, layout) if of.like.inputs else None
+            rows += [_Row(of, count, None)] if reads is None else [_Row(of, it.waiting, it) for it in reads]
+            places += [place] * (1 if reads is None else len(reads))
+        self.places.forget_but([classes[place] for place in opened])
+        return rows, places
 
     def _of_active_queues(self, classes: Sequence[TaskClass]) -> tuple[list[TaskClass], list[int], Counts]:
         """Return the classes of queues that hold something, or have something to release; others take no part.
@@ -221,24 +222,31 @@ class Rounds:
         inside = [place for place, it in enumerate(classes) if it.job.queue in active]
         return [classes[place] for place in inside], [ready[place] for place in inside], held[inside]
 
-    def _since(self, of: TaskClass, begun: Collection[str]) -> float:
-        """Return since when a class has waited: what a gang that has begun still lacks is due, whatever waits."""
-        return -math.inf if group_of(of) in begun else self._backlog.since(of)
+    def _since(self, classes: Sequence[TaskClass], begun: Collection[str]) -> Floats:
+        """Return since when classes have waited [C]: what a gang that has begun still lacks is due, whatever waits."""
+        since = np.array([self._backlog.since(it) for it in classes], dtype=np.float64)
+        if begun:
+            since[[group_of(it) in begun for it in classes]] = -math.inf
+        return since
 
     # -- classes
 
     def _kept(self, rows: Sequence[_Row], layout: Layout) -> _Open:
         version = self._backlog.nodes_version
-        if self._open is None or not self._open.suits(rows, layout, version):
-            classes = [it.of for it in rows]
-            shape = (len(classes), len(layout.axis))
+        classes, suffixes = [it.of for it in rows], ["" if it.read is None else it.read.suffix for it in rows]
+        if self._open is None or not self._open.suits(classes, suffixes, layout, version):
+            demand = self._jobs.demands(classes, layout)
+            for row, it in enumerate(rows):
+                if it.read is not None:
+                    demand[row] = layout.vector(it.demand)
             priority = np.array([it.like.priority for it in classes], dtype=np.int64)
             self._open = _Open(
                 classes=classes,
-                names=[it.name for it in rows],
+                suffixes=suffixes,
+                names=[of.name + suffix for of, suffix in zip(classes, suffixes, strict=True)],
                 layout=layout,
                 nodes_version=version,
-                demand=np.array([layout.vector(it.demand) for it in rows]).reshape(shape),
+                demand=demand,
                 reading=np.array([it.reading for it in rows], dtype=np.float64),
                 priority=priority if len(set(priority.tolist())) > 1 else None,
                 barred=self._barred(classes, layout),
@@ -249,29 +257,40 @@ class Rounds:
 
     def _preferred(self, classes: Sequence[TaskClass], layout: Layout) -> Counts | None:
         """Return how far nodes are from those that classes prefer [C, N]; None where none prefers any."""
-        levels = [self.places.levels(it.like, layout) for it in classes]
-        if all(it is None for it in levels):
+        levels = {
+            row: found
+            for row, it in enumerate(classes)
+            if (it.like.prefers or it.like.constraints.volumes)
+            and (found := self.places.levels(it.like, layout)) is not None
+        }
+        if not levels:
             return None
-        alike = np.zeros(len(layout.names), dtype=np.int64)
-        return np.array([alike if it is None else it for it in levels])
+        preferred = np.zeros((len(classes), len(layout.names)), dtype=np.int64)
+        for row, found in levels.items():
+            preferred[row] = found
+        return preferred
 
     def _barred(self, classes: Sequence[TaskClass], layout: Layout) -> Mask | None:
         """Return on which nodes classes may not run [C, N]; None where all may run everywhere."""
-        allowed = np.array([self.allowed(it.like, layout) for it in classes], dtype=np.bool_)
-        barred = ~allowed.reshape(len(classes), len(layout.names))
-        return barred if barred.any() else None
+        rows: dict[Constraints, int] = {}
+        row = [rows.setdefault(it.like.constraints, len(rows)) for it in classes]
+        barred = ~np.array([self.nodes.allowed_by(by, layout) for by in rows], dtype=np.bool_)
+        return barred[row] if barred.any() else None
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
         return self.nodes.allowed(pod, layout)
 
-    def _finished(self, of: TaskClass) -> float:
-        """Return which part of its stage has ended, by what its pods or their owner say of its size; else 0."""
-        told = of.part_done()
-        if told is not None:
-            return told
-        owner = self._backlog.workloads.owners.get(of.like.owner)
-        return 1.0 - owner.left / owner.total if owner is not None and owner.total else 0.0
+    def _finished(self, classes: Sequence[TaskClass]) -> Floats:
+        """Return which part of its stage has ended [C], by what its pods or their owner say of its size; else 0."""
+        owners = self._backlog.workloads.owners
+        finished = np.zeros(len(classes))
+        for row, of in enumerate(classes):
+            if of.like.tasks is not None:
+                finished[row] = of.part_done() or 0.0
+            elif (owner := owners.get(of.like.owner)) is not None and owner.total:
+                finished[row] = 1.0 - owner.left / owner.total
+        return finished
 
     # -- what runs
 
@@ -330,7 +349,7 @@ def _ends_at(pod: Pod, seconds: float, now: float) -> float:
 
 
 def _gang_rows(classes: Sequence[TaskClass], gangs: Mapping[str, Gang]) -> tuple[Rows | None, Counts | None]:
-    names = sorted({group_of(it) for it in classes} & gangs.keys())
+    names = sorted({group_of(it) for it in classes} & gangs.keys()) if gangs else []
     if not names:
         return None, None
     rows = {name: row for row, name in enumerate(names)}

@@ -20,7 +20,8 @@ Counts = NDArray[np.int64]
 
 def pods_held(backlog: Backlog, classes: Sequence[TaskClass]) -> Counts:
     """Return how many pods of each class hold room [C]."""
-    return np.array([backlog.held(it) for it in classes], dtype=np.int64)
+    holding = backlog.holding()
+    return np.array([backlog.held(it) if it in holding else 0 for it in classes], dtype=np.int64)
 
 
 def held_by(backlog: Backlog, classes: Sequence[TaskClass], layout: Layout) -> dict[str, Floats]:
