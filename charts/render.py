@@ -11,7 +11,8 @@ from typing import Any
 import click
 import yaml
 
-from extender.controlplane import build, pins
+from lab.controlplane import pins
+from lab.controlplane.building import build
 
 ROOT = Path(__file__).parents[1]
 CHART = ROOT / "charts" / "dovetail"

@@ -1,5 +1,6 @@
 """The command `dovetail`."""
 
+import importlib
 import math
 import sys
 from collections.abc import Callable
@@ -9,18 +10,48 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from extender.bench.commands import bench
-from extender.controlplane.commands import control_plane
-from extender.demo.commands import demo
 from extender.errors import DovetailError
-from extender.experiments.commands import experiment
-from extender.sim.commands import simulate
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _USER_FILE = Path.home() / ".kube" / "config"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_LABORATORY = ("bench", "control-plane", "demo", "experiment", "simulate")
+
+
+def _laboratory() -> dict[str, click.Command]:
+    """Return the commands of the laboratory by name; none where it is not beside the service, as in the image."""
+    if not (Path(__file__).parents[1] / "lab" / "commands.py").is_file():
+        return {}
+    commands = importlib.import_module("lab.commands").COMMANDS  # it imports us, so we never name it in an import
+    return {command.name: command for command in commands}
+
+
+class _Commands(click.Group):
+    """The service's commands, and those of the laboratory where it is."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted([*super().list_commands(ctx), *_laboratory()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name; say where to find one of the laboratory that is not here."""
+        found = super().get_command(ctx, cmd_name) or (_laboratory().get(cmd_name) if cmd_name in _LABORATORY else None)
+        if found is None and cmd_name in _LABORATORY:
+            ctx.fail(f"{cmd_name!r} is a command of the laboratory, which is not here. {_WHERE}")
+        return found
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Say where the laboratory is, where it is not here."""
+        if not _laboratory():
+            formatter.write_paragraph()
+            formatter.write_text(f"The laboratory ({', '.join(_LABORATORY)}) is not here. {_WHERE}")
+
+
+_WHERE = "Run it in a checkout of the project: `make setup`, then `.venv/bin/dovetail`."
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dovetail")
 def cli() -> None:
     """Pack a Kubernetes cluster by all its resources.
@@ -104,7 +135,7 @@ def explain_pod(
     best nodes suit it, and what would have to change. Where pods wait for room near their input, `control` is asked for
     how long they have. Exits with 1 where something may not be read; the first line says what.
     """
-    from extender.app import seeing
+    from extender.app.inspection import answers as seeing
 
     text, complete = seeing.explain_pod(seeing.Asked(kubeconfig, config, as_json, namespace, control), name)
     click.echo(text)
@@ -118,7 +149,7 @@ def queues(kubeconfig: Path | None, namespace: str, config: Path | None, as_json
 
     Exits with 1 where something may not be read; the first line says what.
     """
-    from extender.app import seeing
+    from extender.app.inspection import answers as seeing
 
     text, complete = seeing.show_queues(seeing.Asked(kubeconfig, config, as_json, namespace))
     click.echo(text)
@@ -137,7 +168,7 @@ def doctor(
     Works with whatever rights you have; the first line says what may not be read. Exits with 1 where there is a
     problem, or something was not read.
     """
-    from extender.app import seeing
+    from extender.app.inspection import answers as seeing
 
     text, well = seeing.examine(seeing.Asked(kubeconfig, config, as_json, namespace, control), extender)
     click.echo(text)
@@ -157,7 +188,7 @@ def drain(config: Path | None, kubeconfig: Path | None, yes: bool, dry_run: bool
     Gates of others stay. Can be interrupted and repeated. Ends with 1 where something of ours is left.
     """
     from extender import settings
-    from extender.app.draining import run
+    from extender.app.inspection.drain import run
 
     if not (yes or dry_run):
         click.confirm("This releases all pods that Dovetail holds, in no order. Go on?", abort=True, err=True)
@@ -171,7 +202,7 @@ def drain(config: Path | None, kubeconfig: Path | None, yes: bool, dry_run: bool
 def validate_config(file: Path) -> None:
     """Check a settings file: names each wrong key, its value, and what is accepted. Warns of what is not meant so."""
     from extender import settings
-    from extender.control.tree import QueueTree
+    from extender.control.queues.tree import QueueTree
 
     found = settings.load(file)
     for warning in QueueTree(found.declared_queues()).warnings():
@@ -226,7 +257,8 @@ def locality(
     From a target to the chances D that it lets pass and the wait W1, or with --wait from a wait to the locality. With
     --from-cluster or --metrics by what `dovetail control` measured, and beside it the locality that came of it.
     """
-    from extender.app import calculating, measuring
+    from extender.app.inspection import locality_wait as calculating
+    from extender.app.inspection import measured as measuring
 
     given = calculating.Given(**said)
     if (given.target is None) == (given.wait is None):
@@ -244,13 +276,6 @@ def locality(
     found = calculating.answer(asked)
     told = calculating.as_json if as_json else calculating.words
     click.echo(told(asked, found, measured))
-
-
-cli.add_command(bench)
-cli.add_command(control_plane)
-cli.add_command(demo)
-cli.add_command(experiment)
-cli.add_command(simulate)
 
 
 def main() -> None:

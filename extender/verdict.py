@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.cluster.ledger.snapshot import UNADVERTISED, Floats, Layout, Rows, Snapshot, read_only
 from extender.cluster.model import Pod
-from extender.cluster.preference import holders
-from extender.cluster.reading import away, sources, taken
-from extender.cluster.snapshot import UNADVERTISED, Floats, Layout, Rows, Snapshot, read_only
+from extender.cluster.pods.preference import holders
+from extender.cluster.pods.reading import away, sources, taken
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
 from extender.policy.locality import penalised, remote_factor

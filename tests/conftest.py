@@ -8,7 +8,7 @@ machine is not a wrong result, and drawn examples may take as long as they take.
 import pytest
 from hypothesis import HealthCheck, settings
 
-from extender.controlplane import pins
+from lab.controlplane import pins
 
 settings.register_profile(
     "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from extender.adapters.kube import Api, UnsupportedVersion
-from extender.adapters.watching import Resource, Watch
+from extender.adapters.kube.api import Api, UnsupportedVersion
+from extender.adapters.kube.watching import Resource, Watch
 from extender.errors import ClusterError
 
 _SETTLE_SECONDS = 0.5

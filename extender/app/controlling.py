@@ -14,34 +14,34 @@ from pathlib import Path
 
 import structlog
 
-from extender.adapters.control_metrics import ControlGauges, ControlMetrics
-from extender.adapters.health import create_health_app
-from extender.adapters.kube import Api, UnsupportedVersion, connect
-from extender.adapters.leases import ApiLease
-from extender.adapters.recorder import Recorder
-from extender.adapters.server import Server
-from extender.adapters.waits_told import WaitsTold, written
-from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
-from extender.adapters.writes import PodWriter
+from extender.adapters.http.health import create_health_app
+from extender.adapters.http.server import Server
+from extender.adapters.http.wait_report import WaitsTold, written
+from extender.adapters.kube.api import Api, UnsupportedVersion, connect
+from extender.adapters.kube.leases import ApiLease
+from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.watching import Resource, Watch, jobs, nodes, pods
+from extender.adapters.kube.writes import PodWriter
+from extender.adapters.metrics.control import ControlGauges, ControlMetrics
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of, waits_of
+from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event, Pod
-from extender.cluster.state import Ledger
-from extender.control.feeding import Feed
+from extender.control.backlog.feeding import Feed
+from extender.control.filter_order.waking import Waker
 from extender.control.leading import Leader, Terms
-from extender.control.moves import Moves
-from extender.control.observing import LEAST_SECONDS, Observer
-from extender.control.reclaim import Reclaimer, Timeouts
-from extender.control.refusals import refused_pods
-from extender.control.release import Pace, Releaser
-from extender.control.sending import Turn
-from extender.control.telling import Teller
-from extender.control.trials import Vain
-from extender.control.waking import Waker
+from extender.control.reclaim.evictions import Moves
+from extender.control.reclaim.loop import Reclaimer, Timeouts
+from extender.control.reclaim.trials import Vain
+from extender.control.release.loop import Pace, Releaser
+from extender.control.release.refusals import refused_pods
+from extender.control.release.sending import Turn
 from extender.errors import ClusterError
+from extender.explain.events import Teller
+from extender.explain.observing import LEAST_SECONDS, Observer
 from extender.planner import Planner, Policy
 from extender.settings import Settings
 

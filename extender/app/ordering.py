@@ -4,13 +4,13 @@ import math
 
 import structlog
 
-from extender.adapters.kube import Api, Refused
-from extender.adapters.namespaces import namespaces
-from extender.adapters.volumes import claims, volumes
-from extender.adapters.watching import Resource, pod_groups
-from extender.control.backlog import Backlog
-from extender.control.rounds import Rounds
-from extender.control.waits import Target, Waits
+from extender.adapters.kube.api import Api, Refused
+from extender.adapters.kube.namespaces import namespaces
+from extender.adapters.kube.volumes import claims, volumes
+from extender.adapters.kube.watching import Resource, pod_groups
+from extender.control.backlog.backlog import Backlog
+from extender.control.locality.target_wait import Target, Waits
+from extender.control.plan_input.builder import Rounds
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.settings import Settings

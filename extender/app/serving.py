@@ -9,23 +9,23 @@ from pathlib import Path
 
 import structlog
 
-from extender.adapters.kube import Api, UnsupportedVersion, connect
-from extender.adapters.metrics import Gauges, Metrics
-from extender.adapters.recorder import Recorder
-from extender.adapters.routes import create_app
-from extender.adapters.server import Server
-from extender.adapters.verbs import Verbs
-from extender.adapters.watching import Resource, Watch, jobs, nodes, pods
+from extender.adapters.http.routes import create_app
+from extender.adapters.http.server import Server
+from extender.adapters.http.verbs import Verbs
+from extender.adapters.kube.api import Api, UnsupportedVersion, connect
+from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.watching import Resource, Watch, jobs, nodes, pods
+from extender.adapters.metrics.serve import Gauges, Metrics
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of
+from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event, NodeSeen, NodesListed, PodSeen
-from extender.cluster.state import Ledger
-from extender.control.backlog import Backlog
-from extender.control.feeding import Feed
-from extender.control.turns import Turns
+from extender.control.backlog.backlog import Backlog
+from extender.control.backlog.feeding import Feed
+from extender.control.filter_order.order import Turns
 from extender.errors import ClusterError
 from extender.planner import Planner
 from extender.settings import Settings

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from extender.cluster.eligibility import Constraints, Requirement, Term, Terms
 from extender.cluster.model import Node
-from extender.cluster.preference import Preferences
+from extender.cluster.pods.preference import Preferences
 
 Rows = NDArray[np.intp]
 Counts = NDArray[np.int64]

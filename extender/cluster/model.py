@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from extender.cluster.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
-from extender.cluster.identity import NOBODY, Identity
-from extender.cluster.preference import Inputs, Preferences
+from extender.cluster.pods.demand import CAPACITY_ANNOTATION, declared
+from extender.cluster.pods.identity import NOBODY, Identity
+from extender.cluster.pods.preference import Inputs, Preferences
 from extender.cluster.resources import Amounts
 
 HOLD_GATE = "dovetail.dev/hold"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from extender.cluster.limits import LONGEST_NUMBER
+from extender.cluster.pods.limits import LONGEST_NUMBER
 from extender.errors import BadQuantity
 
 Amounts = Mapping[str, float]

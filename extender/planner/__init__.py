@@ -3,7 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.between import farthest, pass_over, start, wait_now
+from extender.planner.locality.between import farthest, pass_over, start, wait_now
 from extender.planner.plan import (
     HELD_KINDS,
     Assignments,
@@ -18,7 +18,7 @@ from extender.planner.plan import (
     WaitLeft,
 )
 from extender.planner.planning import Planner, plan_once
-from extender.planner.scoring import Rating, alignments, owed_to_jobs, ratings
+from extender.planner.terms import Rating, alignments, owed_to_jobs, ratings
 from extender.planner.tuning import Policy
 
 __all__ = [

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
-from extender.planner.fairness import Fairness
+from extender.planner.fairness.turn import Fairness
 from extender.planner.fitting import Fitting, within, within_disk
-from extender.planner.locality import Locality
-from extender.planner.nearness import level_between
+from extender.planner.locality.delay import Locality
+from extender.planner.locality.nearness import level_between
+from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
 from extender.planner.scores import Scores
-from extender.planner.sources import Sources
 from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.visit import Visit

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 
 Floats = NDArray[np.float64]

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
-from extender.planner.due_times import due_times
+from extender.planner.fairness.due_times import due_times
+from extender.planner.fairness.priorities import levels
+from extender.planner.fairness.reservations import Reservations
 from extender.planner.filling import match
 from extender.planner.gangs import Gangs, fill_by_gangs, start_due_gangs
+from extender.planner.locality.locality_waits import waits_without
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
-from extender.planner.priorities import levels
 from extender.planner.reasons import held
-from extender.planner.reservations import Reservations
 from extender.planner.tuning import DEFICIT, Policy
-from extender.planner.waits import waits_without
 
 
 class Planner:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.snapshot import Layout
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
 
 Floats = NDArray[np.float64]

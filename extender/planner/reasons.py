@@ -7,9 +7,9 @@ import numpy as np
 
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
-from extender.planner.locality import Locality
+from extender.planner.locality.delay import Locality
+from extender.planner.locality.preferred import CROWDED, RESERVED, described, states
 from extender.planner.plan import Floats, Held, Mask, Near, Reservation, WaitLeft
-from extender.planner.preferred import CROWDED, RESERVED, described, states
 
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 

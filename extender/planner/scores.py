@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.waiting import Waiting
-from extender.planner.precedence import before_others
+from extender.planner.fairness.precedence import before_others
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
 from extender.planner.visit import Visit

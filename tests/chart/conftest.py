@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from charts.render import GATING_API, VALUES, template
-from extender.controlplane import build, pins
+from lab.controlplane import pins
+from lab.controlplane.building import build
 
 MODES = ("scheduler", "existing")
 

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from charts.render import NAMESPACE, ROOT
-from extender.controlplane.rest import request
-from extender.controlplane.running import ControlPlane
+from lab.controlplane.rest import request
+from lab.controlplane.running import ControlPlane
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:dovetail"
 """The user name that the bindings mean; a client certificate with this common name has exactly their rights."""

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.cluster.identity import Identity
+from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import HOLD_GATE, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
-from extender.cluster.state import Ledger
-from extender.control.backlog import Backlog, Stage
+from extender.cluster.pods.identity import Identity
+from extender.control.backlog.backlog import Backlog, Stage
 from tests.fuzz.broken import require
 
 _NODES = ("a", "b", "c", "d")

@@ -12,21 +12,21 @@ from dataclasses import replace
 
 import msgspec
 
-from extender.adapters.kinds import node_from, pod_from
-from extender.adapters.objects import NodeObject, PodObject
+from extender.adapters.kube.decoding import node_from, pod_from
+from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import HOLD_GATE, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.queues import Queue
-from extender.cluster.state import Ledger
-from extender.control.backlog import Backlog
-from extender.control.reclaim import Timeouts
-from extender.control.release import Pace
+from extender.control.backlog.backlog import Backlog
+from extender.control.reclaim.loop import Timeouts
+from extender.control.release.loop import Pace
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.verdict import judge
-from tests.control.scene import OURS, Scene
-from tests.control.test_reclaim import ReclaimScene
 from tests.fuzz.books import lines
 from tests.fuzz.broken import Broken, require
+from tests.service.control.reclaim.test_loop import ReclaimScene
+from tests.service.control.scene import OURS, Scene
 
 POD_LIMITS, GPU_ODDS = (2, 5, 110), 0.5
 GPU, OTHER_GATE = "nvidia.com/gpu", "other.example/gate"

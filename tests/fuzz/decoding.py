@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import msgspec
 
-from extender.adapters import wire
-from extender.adapters.kinds import group_from, node_from, owner_from, pod_from, terms_from, version_number
-from extender.adapters.objects import GroupObject, JobObject, NodeObject, PodObject, Selector
-from extender.cluster.demand import counted, declared, seconds
-from extender.cluster.identity import identify
+from extender.adapters.http import wire
+from extender.adapters.kube.decoding import group_from, node_from, owner_from, pod_from, terms_from, version_number
+from extender.adapters.kube.objects import GroupObject, JobObject, NodeObject, PodObject, Selector
 from extender.cluster.labels import NodeLabels
 from extender.cluster.model import CapacityRule
-from extender.cluster.preference import declared_input
+from extender.cluster.pods.demand import counted, declared, seconds
+from extender.cluster.pods.identity import identify
+from extender.cluster.pods.preference import declared_input
 from extender.cluster.resources import LARGEST, countable, io_amounts, parse_quantity
 from extender.errors import BadAnnotation, BadQuantity, BadRequest
 from tests.fuzz import draws

@@ -1,6 +1,6 @@
 """The order: what a plan promises, in scenes of queues, priorities, gangs, blocks and barred nodes.
 
-Scenes are made by `tests.planner.scenes`; a plan is asked for what it starts, never for how it got there.
+Scenes are made by `tests.service.planner.scenes`; a plan is asked for what it starts, never for how it got there.
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ import numpy as np
 from extender.cluster.waiting import Blocks
 from extender.planner import Carried, Planner, Policy, plan_once
 from tests.fuzz.broken import Broken, require
-from tests.planner.scenes import cluster, load_of, pairs, tasks
+from tests.service.planner.scenes import cluster, load_of, pairs, tasks
 
 _TASK_SECONDS = 10.0
 _STEPS = 400

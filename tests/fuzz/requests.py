@@ -5,13 +5,13 @@ import json
 import socket
 import threading
 
-from extender.adapters.routes import create_app
-from extender.adapters.server import Server
+from extender.adapters.http.routes import create_app
+from extender.adapters.http.server import Server
 from extender.settings import Server as ServerSettings
-from tests.adapters.test_verbs import Extender, landed
-from tests.adapters.test_verbs import pod as good_pod
 from tests.fuzz import draws
 from tests.fuzz.broken import require
+from tests.service.adapters.http.test_verbs import Extender, landed
+from tests.service.adapters.http.test_verbs import pod as good_pod
 
 EACH = 100
 """Requests a draw."""

@@ -1,7 +1,7 @@
 """Write down what is decided, to compare after a change that should change no decision.
 
-`python -m tests.golden DIRECTORY` writes scenes of the release loop (what it writes, what it says of who waits) and what
-the simulator makes of workloads; `diff -r` compares two of them. Names of fields and classes do not count.
+`python -m tests.golden DIRECTORY` writes scenes of the release loop (what it writes, what it says of who waits) and
+what the simulator makes of workloads; `diff -r` compares two of them. Names of fields and classes do not count.
 """
 
 import dataclasses
@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import structlog
 
-from extender.control.cases import case_of
-from extender.control.changes import changes_for
-from extender.control.explaining import explain
-from extender.control.queue_states import queue_states
+from extender.explain.advice import changes_for
+from extender.explain.pod import explain
+from extender.explain.pod_in_plan import case_of
+from extender.explain.queues import queue_states
 from tests.fuzz.broken import Broken
 from tests.fuzz.churn import Cluster
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from extender.controlplane import build, pins, showing, workload
-from extender.controlplane.rest import request as send
-from extender.controlplane.running import ControlPlane
+from lab.controlplane import pins, showing, workload
+from lab.controlplane.building import build
+from lab.controlplane.rest import request as send
+from lab.controlplane.running import ControlPlane
 
 HERE = Path(__file__).parent
 TOLD = pytest.StashKey[list[str]]()

@@ -14,8 +14,8 @@ import yaml
 from kubernetes.utils import parse_quantity
 
 from charts.render import NAMESPACE, ROOT
-from extender.controlplane import workload
-from extender.controlplane.rest import RequestRefused, request
+from lab.controlplane import workload
+from lab.controlplane.rest import RequestRefused, request
 from tests.chart.rbac import CONTROL_ACCOUNT, granted
 
 IO = ("disk-read", "disk-write", "network-in", "network-out")

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from charts.render import ROOT
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import RequestRefused, request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import RequestRefused, request
 
 HOLD = {"name": "dovetail.dev/hold"}
 API = "/apis/admissionregistration.k8s.io/v1"

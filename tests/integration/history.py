@@ -4,7 +4,7 @@ import json
 import threading
 from collections import Counter, defaultdict
 
-from extender.adapters.kube import Api
+from extender.adapters.kube.api import Api
 from tests.integration.dovetail import amounts, rates
 
 HOLD = "dovetail.dev/hold"

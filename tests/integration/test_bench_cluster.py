@@ -7,10 +7,10 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from extender.bench.cluster import Size, measure
-from extender.bench.throughput import STOCK
 from extender.cli import cli
 from extender.errors import ControlPlaneError
+from lab.bench.cluster.runs import Size, measure
+from lab.bench.cluster.throughput import STOCK
 
 
 @pytest.mark.usefixtures("programs")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from extender.controlplane import build, builders, workload
-from extender.controlplane.rest import STRATEGIC, RequestRefused, request
-from extender.controlplane.running import ControlPlane
 from extender.errors import ControlPlaneError
+from lab.controlplane import builders, workload
+from lab.controlplane.building import build
+from lab.controlplane.rest import STRATEGIC, RequestRefused, request
+from lab.controlplane.running import ControlPlane
 
 
 def wait_for_phase(client, name, phase, seconds=15):
@@ -242,7 +243,7 @@ def test_nothing_outlives_a_killed_owner(programs, tmp_path):
 
 OWNER = """
 import pathlib, sys, time
-from extender.controlplane.running import ControlPlane
+from lab.controlplane.running import ControlPlane
 programs = {name: pathlib.Path(path) for name, _, path in (it.partition("=") for it in sys.argv[1:])}
 with ControlPlane(programs) as running:
     print(running.folder, *running.pids.values(), flush=True)

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import STRATEGIC, request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import STRATEGIC, request
 from tests.chart.rbac import CONTROL_ACCOUNT, granted, granted_drain
 from tests.integration.gating import BINDINGS, HOLD, POLICIES, gates, is_gated, namespace, policy, require_policies
 

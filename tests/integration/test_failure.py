@@ -13,8 +13,8 @@ import urllib.request
 import pytest
 import yaml
 
-from extender.controlplane import builders, ports, workload
-from extender.controlplane.rest import request
+from lab.controlplane import builders, ports, workload
+from lab.controlplane.rest import request
 from tests.chart.rbac import granted
 from tests.integration.dovetail import (
     Dovetail,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import RequestRefused, request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import RequestRefused, request
 from tests.integration.gating import HOLD, gates, namespace, policy, require_policies, try_pod
 
 DAEMONS = "/apis/apps/v1/namespaces/gated/daemonsets"

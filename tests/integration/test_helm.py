@@ -10,8 +10,9 @@ import subprocess
 import pytest
 
 from charts.render import CHART, NAMESPACE, VALUES
-from extender.controlplane import build, builders, pins, workload
-from extender.controlplane.rest import RequestRefused, request
+from lab.controlplane import builders, pins, workload
+from lab.controlplane.building import build
+from lab.controlplane.rest import RequestRefused, request
 from tests.integration.gating import MANAGED, POLICIES, is_gated, namespace, require_policies
 
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"

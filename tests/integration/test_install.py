@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from charts.render import NAMESPACE, ROOT
-from extender.controlplane import pins
-from extender.controlplane.rest import RequestRefused, request
+from lab.controlplane import pins
+from lab.controlplane.rest import RequestRefused, request
 from tests.chart.rbac import ACCOUNT, CONTROL_ACCOUNT, granted
 
 MODES = ("scheduler", "existing")

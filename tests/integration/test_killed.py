@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 
-from extender.controlplane import builders, workload
+from lab.controlplane import builders, workload
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, offers
 from tests.integration.history import History
 

@@ -1,6 +1,6 @@
 """Queues keep their shares on a real control plane once everything that waits is older than any bound."""
 
-from extender.bench.live import Case, shares_of, watch
+from lab.bench.order.live import Case, shares_of, watch
 
 _AFTER_SECONDS = 20.0
 

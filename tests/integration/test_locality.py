@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from extender.cluster.model import PROMISED_ANNOTATION
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
 from tests.integration.test_order_by_filter import ordered
 from tests.integration.test_placement import refusal

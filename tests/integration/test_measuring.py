@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from extender.adapters import waits_told
-from extender.adapters.scrapes import said_at
-from extender.controlplane import builders, workload
+from extender.adapters.http import wait_report as waits_told
+from extender.adapters.metrics.scraping import said_at
+from lab.controlplane import builders, workload
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes
 from tests.integration.test_seeing import metric
 

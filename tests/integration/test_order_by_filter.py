@@ -6,8 +6,8 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
 from tests.chart.rbac import ACCOUNT, ORDER_RULES
 from tests.integration.dovetail import control_on, dovetail_on, offers, over_allocated
 from tests.integration.history import HOLD, History

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
 from tests.integration.dovetail import IO, dovetail_on, equal_nodes, mixed_pods, over_allocated
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
 from tests.integration.dovetail import dovetail_on, over_allocated
 from tests.integration.test_placement import place, refusal
 

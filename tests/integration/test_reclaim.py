@@ -5,9 +5,9 @@ import urllib.request
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
 from extender.errors import ControlPlaneError
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
 from tests.chart.rbac import granted_eviction
 from tests.integration.dovetail import control_on, dovetail_on
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
-from extender.controlplane.running import ADMIN
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
+from lab.controlplane.running import ADMIN
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, over_allocated
 
 HOLD = "dovetail.dev/hold"

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from charts.render import NAMESPACE
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
-from extender.controlplane.running import ADMIN
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
+from lab.controlplane.running import ADMIN
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, scheduler_configuration
 
 HOLD = "dovetail.dev/hold"

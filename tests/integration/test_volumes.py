@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import RequestRefused, request
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import RequestRefused, request
 from tests.chart.rbac import CONTROL_ACCOUNT
 from tests.integration.dovetail import control_on, dovetail_on
 from tests.integration.test_order_by_filter import ordered, pod

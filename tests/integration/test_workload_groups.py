@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from extender.controlplane import builders, workload
-from extender.controlplane.rest import request
-from extender.controlplane.running import ControlPlane
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import request
+from lab.controlplane.running import ControlPlane
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes
 
 GROUPS = "scheduling.k8s.io/v1alpha2"

@@ -10,8 +10,9 @@ import pytest
 from kubernetes.config import new_client_from_config
 
 from charts.render import CHART, NAMESPACE, ROOT, VALUES
-from extender.controlplane import build, builders, pins
-from extender.controlplane.rest import MERGE, request
+from lab.controlplane import builders, pins
+from lab.controlplane.building import build
+from lab.controlplane.rest import MERGE, request
 
 pytestmark = [pytest.mark.kind, pytest.mark.timeout(1800)]
 

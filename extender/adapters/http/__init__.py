@@ -1,0 +1,1 @@
+"""kube-scheduler's verbs over HTTP, with health: decode, ask `verdict`, encode."""

@@ -1,0 +1,246 @@
+"""Kubernetes' objects -> our Pod, Node, Owner and Group. Pure.
+
+Kubernetes' spelling ends here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from extender.adapters.kube.objects import (
+    Condition,
+    ContainerSpec,
+    ContainerStatus,
+    Expression,
+    GroupObject,
+    JobObject,
+    NodeObject,
+    PodMeta,
+    PodObject,
+    PodSpec,
+    PodStatus,
+    Quantities,
+    Requests,
+    Selector,
+    SelectorTerm,
+)
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Terms, Toleration
+from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
+from extender.cluster.pods.demand import Container, PodResources, counted, declared, requested, seconds
+from extender.cluster.pods.identity import Identity, identify
+from extender.cluster.pods.limits import LONGEST_NAME, LONGEST_NUMBER, shortened
+from extender.cluster.pods.preference import Preferences, declared_input
+from extender.cluster.resources import DEVICE_CLAIMS, PODS, Amounts, countable, greatest, offered
+from extender.errors import BadAnnotation
+
+_Value = TypeVar("_Value")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_ANNOTATIONS: Mapping[str, str] = {}
+
+
+def pod_from(found: PodObject) -> Pod:
+    """Return our Pod. A broken annotation leaves its requests and says so in `problem`."""
+    meta, spec, status = found.metadata, found.spec, found.status or PodStatus()
+    told = meta.annotations
+    problems = _too_long(meta)
+    io = _read(declared, told.demand if told else None, problems) or {}
+    claims = float(len(spec.resource_claims or ()))
+    demand = {**requested(_resources(spec, status)), **io, PODS: 1.0, DEVICE_CLAIMS: claims}
+    owner = next((it for it in meta.owner_references or () if it.controller and len(it.uid) <= LONGEST_NAME), None)
+    return Pod(
+        uid=meta.uid,
+        namespace=meta.namespace,
+        name=meta.name,
+        demand={name: amount for name, amount in demand.items() if amount > 0},
+        gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        scheduler=spec.scheduler_name or "",
+        identity=_identity(meta, spec, owner.uid if owner else None),
+        constraints=_constraints(spec),
+        owner=owner.uid if owner else "",
+        owner_kind=owner.kind if owner else "",
+        created=_epoch(meta.creation_timestamp) or 0.0,
+        started=_epoch(status.start_time),
+        duration=_read(seconds, told.duration if told else None, problems),
+        tasks=_read(counted, told.tasks if told else None, problems),
+        inputs=_read(declared_input, told.input if told else None, problems) or (),
+        prefers=_preferences(spec),
+        may_preempt=spec.preemption_policy != "Never",
+        promised=_name(told.promised if told else None),
+        node=spec.node_name or None,
+        nominated=status.nominated_node_name or None,
+        priority=spec.priority or 0,
+        finished=status.phase in ("Succeeded", "Failed"),
+        failed=status.phase == "Failed",
+        unschedulable=any(_is_refusal(condition) for condition in status.conditions or ()),
+        resource_version=version_number(meta.resource_version),
+        problem="; ".join(problems) or None,
+        leaving=meta.deletion_timestamp is not None,
+        claims=_claims(meta, spec),
+    )
+
+
+def node_from(found: NodeObject, rules: Sequence[CapacityRule]) -> Node:
+    """Return our Node. A broken annotation leaves the capacity from settings and says so in `problem`."""
+    meta, labels = found.metadata, found.metadata.labels or {}
+    allocatable, problem = offered(_quantities(found.status.allocatable if found.status else None)), None
+    try:
+        io = io_capacity(labels, meta.annotations.capacity if meta.annotations else None, rules)
+    except BadAnnotation as error:
+        io, problem = io_capacity(labels, None, rules), shortened(str(error))
+    spec = found.spec
+    return Node(
+        meta.name,
+        {**allocatable, **io},
+        problem,
+        labels=labels,
+        taints=tuple(Taint(it.key, it.value or "", it.effect) for it in (spec.taints if spec else None) or ()),
+        unschedulable=spec.unschedulable if spec else False,
+    )
+
+
+def owner_from(found: JobObject) -> Owner:
+    """Return our Owner: of a Job without completions, as many are left as it runs at a time."""
+    total = found.spec.completions if found.spec.completions is not None else found.spec.parallelism or 1
+    created = _epoch(found.metadata.creation_timestamp) or 0.0
+    return Owner(found.metadata.uid, max(total - found.status.succeeded, 0), total, created)
+
+
+def group_from(found: GroupObject, source: str) -> Group:
+    """Return our Group."""
+    spec, meta = found.spec, found.metadata
+    gang = spec.scheduling_policy.gang if spec.scheduling_policy else None
+    return Group(f"{meta.namespace}/{meta.name}", gang.min_count if gang else spec.min_member, source)
+
+
+def terms_from(found: Selector) -> Terms:
+    """Return the terms of a node selector."""
+    return tuple(_term(it) for it in found.node_selector_terms or ())
+
+
+def _too_long(meta: PodMeta) -> list[str]:
+    """Return what is wrong with annotations that name groups and queues: such names are not taken."""
+    names = meta.annotations.names() if meta.annotations else _NO_ANNOTATIONS
+    return [
+        f"annotation {name}: {len(text)} characters; accepted: at most {LONGEST_NAME}"
+        for name, text in names.items()
+        if len(text) > LONGEST_NAME
+    ]
+
+
+def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
+    annotations = meta.annotations.names() if meta.annotations else _NO_ANNOTATIONS
+    short = {name: text for name, text in annotations.items() if len(text) <= LONGEST_NAME}
+    group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
+    told = {**short, **(meta.labels or {})}
+    return identify(meta.namespace, meta.uid, told, pod_group=group, owner=owner)
+
+
+def _constraints(spec: PodSpec) -> Constraints:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required if affinity else None
+    if not (spec.node_selector or required or spec.tolerations):
+        return ANYWHERE
+    return Constraints(
+        selector=tuple(sorted((spec.node_selector or {}).items())),
+        terms=terms_from(required) if required is not None else None,
+        tolerations=tuple(
+            Toleration(it.key or "", it.operator or "Equal", it.value or "", it.effect or "")
+            for it in spec.tolerations or ()
+        ),
+    )
+
+
+def _claims(meta: PodMeta, spec: PodSpec) -> tuple[str, ...]:
+    """Return the claims that a pod uses; one made for it alone bears its name and that of the volume."""
+    found = []
+    for it in spec.volumes or ():
+        if it.persistent_volume_claim is not None:
+            found.append(f"{meta.namespace}/{it.persistent_volume_claim.claim_name}")
+        elif it.ephemeral is not None:
+            found.append(f"{meta.namespace}/{meta.name}-{it.name}")
+    return tuple(found)
+
+
+def _preferences(spec: PodSpec) -> Preferences:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    preferred = affinity.preferred if affinity else None
+    return tuple((it.weight, _term(it.preference)) for it in preferred or ())
+
+
+def _term(found: SelectorTerm) -> Term:
+    return (*_requirements(found.match_expressions), *_requirements(found.match_fields, field=True))
+
+
+def _requirements(expressions: Sequence[Expression] | None, *, field: bool = False) -> tuple[Requirement, ...]:
+    return tuple(Requirement(it.key, it.operator, tuple(it.values or ()), field) for it in expressions or ())
+
+
+def _read(read: Callable[[str | None], _Value], annotation: str | None, problems: list[str]) -> _Value | None:
+    """Return what an annotation says; None, and a problem more, where it cannot be understood.
+
+    Whatever goes wrong in reading it: one pod's annotation must not end the watch of all.
+    """
+    try:
+        return read(annotation)
+    except BadAnnotation as error:
+        problems.append(shortened(str(error)))
+    except Exception as error:
+        problems.append(shortened(f"an annotation cannot be read: {error}"))
+    return None
+
+
+def _name(text: str | None) -> str | None:
+    return text if text and len(text) <= LONGEST_NAME else None
+
+
+def _epoch(moment: str | None) -> float | None:
+    """Return the seconds since the epoch of an RFC 3339 time; None where it is none, or before the epoch."""
+    if not moment or len(moment) > LONGEST_NUMBER:
+        return None
+    try:
+        read = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    return read.timestamp() if read.tzinfo is not None and read >= _EPOCH else None
+
+
+def _is_refusal(condition: Condition) -> bool:
+    """Say whether this is kube-scheduler's refusal, which the condition of a gated pod is not."""
+    return condition.type == "PodScheduled" and condition.status == "False" and condition.reason != "SchedulingGated"
+
+
+def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
+    reported = {s.name: s for s in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
+    pending = next((c for c in status.conditions or () if c.type == "PodResizePending"), None)
+    level = countable(_quantities(spec.resources.requests if spec.resources else None))
+    return PodResources(
+        containers=[_container(c, reported.get(c.name)) for c in spec.containers or ()],
+        init_containers=[_container(c, reported.get(c.name)) for c in spec.init_containers or ()],
+        overhead=countable(_quantities(spec.overhead)),
+        pod_level=level,
+        pod_level_reported=_reported(status.resources, status.allocated_resources),
+        resize_infeasible=pending is not None and pending.reason == "Infeasible",
+    )
+
+
+def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container:
+    return Container(
+        requests=countable(_quantities(spec.resources.requests if spec.resources else None)),
+        reported=_reported(status.resources, status.allocated_resources) if status else None,
+        sidecar=spec.restart_policy == "Always",
+    )
+
+
+def _reported(actuated: Requests | None, allocated: Quantities | None) -> Amounts | None:
+    if actuated is None:
+        return None
+    return greatest((countable(_quantities(actuated.requests)), countable(_quantities(allocated))))
+
+
+def _quantities(quantities: Mapping[str, str] | None) -> Mapping[str, str]:
+    return quantities or {}
+
+
+def version_number(text: str) -> int:
+    """Return a resource version as a number, 0 where it is none; they grow with time."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0

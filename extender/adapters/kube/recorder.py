@@ -1,0 +1,137 @@
+"""Events on pods and nodes, written in the background: neither a verb nor a loop waits for the API server."""
+
+import hashlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import structlog
+
+from extender.adapters.kube.api import Refused
+from extender.cluster.model import Pod
+from extender.errors import ClusterError
+
+_WAITING = 1_000
+_REMEMBERED = 10_000
+_WARNINGS_PER_SECOND = 1.0
+_MOST_WARNINGS_AT_ONCE = 10.0
+
+log = structlog.get_logger()
+
+
+class Poster(Protocol):
+    """What creates objects (an Api)."""
+
+    def post(self, path: str, body: Mapping[str, Any]) -> None:
+        """Create an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class Recorder:
+    """Writes each event once: its name follows from what it is about, so a second replica finds it there.
+
+    Warnings are about what users wrote: they come at a bounded rate, whatever there is to warn of.
+    """
+
+    def __init__(self, api: Poster, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._clock = clock
+        self._warnings, self._counted_at = _MOST_WARNINGS_AT_ONCE, clock()
+        self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_WAITING)
+        self._said: dict[str, None] = {}
+        self._saying = threading.Lock()
+
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
+        """Say that an annotation is broken, once for each `owner` (a UID), else for each object and message.
+
+        Returns at once. Where too much was said just now, or waits, a later call says it.
+        """
+        if not self._may_warn():
+            return
+        about = _About(kind, namespace or "default", name, uid)
+        if self._put(about, "Warning", "BrokenAnnotation", message, owner or f"{uid}{message}"):
+            with self._saying:
+                self._warnings -= 1
+            log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
+
+    def say(self, pod: Pod, reason: str, message: str, key: str) -> None:
+        """Say what became of a pod: one event for each reason and key, whatever the message. Returns at once."""
+        about = _About("Pod", pod.namespace, pod.name, pod.uid)
+        self._put(about, "Normal", reason, message, f"{pod.uid}/{reason}/{key}")
+
+    def _may_warn(self) -> bool:
+        """Say whether the rate allows another warning."""
+        with self._saying:
+            now = self._clock()
+            earned = _WARNINGS_PER_SECOND * max(now - self._counted_at, 0.0)
+            self._warnings, self._counted_at = min(_MOST_WARNINGS_AT_ONCE, self._warnings + earned), now
+            return self._warnings >= 1
+
+    def _put(self, about: _About, sort: str, reason: str, message: str, key: str) -> bool:
+        """Have an event written; False where it was already, or too much waits."""
+        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        event = _event(about, sort, reason, message, digest)
+        with self._saying:
+            if digest in self._said:
+                return False
+            try:
+                self._queue.put_nowait((about.namespace, event))
+            except queue.Full:
+                return False
+            self._said[digest] = None
+            if len(self._said) > _REMEMBERED:
+                del self._said[next(iter(self._said))]
+        return True
+
+    def run(self) -> None:
+        """Write what was said until `stop`."""
+        while (item := self._queue.get()) is not None:
+            namespace, event = item
+            try:
+                self._api.post(f"/api/v1/namespaces/{namespace}/events", event)
+            except Refused as refusal:
+                if refusal.status != 409:
+                    log.warning("event refused", error=str(refusal))
+            except ClusterError as error:
+                log.warning("event lost", error=str(error))
+            except Exception:  # whatever it is: a loop that ended here would lose all later events
+                log.exception("event lost")
+
+    def stop(self) -> None:
+        """End `run` after what was said so far."""
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            return
+
+
+def _event(about: _About, sort: str, reason: str, message: str, digest: str) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    involved = {"apiVersion": "v1", "kind": about.kind, "name": about.name, "uid": about.uid}
+    if about.kind != "Node":
+        involved["namespace"] = about.namespace
+    name = f"{about.name[:220].rstrip('-.')}.{digest}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": about.namespace},
+        "involvedObject": involved,
+        "type": sort,
+        "reason": reason,
+        "message": message[:1_000],
+        "source": {"component": "dovetail"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

@@ -1,0 +1,316 @@
+"""List+watch of one resource into events.
+
+A watch resumes where it stopped: on a plain end of stream (an apiserver ends watches in a burst, without an error), on
+a broken connection, on a timeout. Only 410 Gone, or what cannot be read, makes it list again; a list states everything
+there is, so nothing is missed and nothing counted twice.
+"""
+
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+import urllib3
+
+from extender.adapters.kube.api import Api, Refused
+from extender.adapters.kube.decoding import group_from, node_from, owner_from, pod_from
+from extender.adapters.kube.objects import GroupObject, JobObject, NodeObject, PodObject
+from extender.cluster.model import (
+    CapacityRule,
+    Event,
+    GroupGone,
+    GroupSeen,
+    GroupsListed,
+    NodeGone,
+    NodeSeen,
+    NodesListed,
+    OwnerGone,
+    OwnerSeen,
+    OwnersListed,
+    PodGone,
+    PodSeen,
+    PodsListed,
+)
+from extender.errors import ClusterError
+
+_PAGE = 500
+_WATCH_SECONDS = 300
+_SILENCE_SECONDS = 75
+"""Bookmarks come every minute: a watch that is silent for longer hangs."""
+_LONGEST_PAUSE_SECONDS = 10.0
+
+log = structlog.get_logger()
+
+
+class _Expired(Exception):
+    """The resource version is too old to resume from."""
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Versioned(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _List(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    items: list[msgspec.Raw] | None = None
+
+
+class _Change(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """How one resource is read: its path, and how its objects become events.
+
+    One that is `optional` may go away with its whole kind: then there are none of it, and nothing is wrong.
+    """
+
+    name: str
+    path: str
+    listed: Callable[[Iterable[msgspec.Raw]], Event]
+    seen: Callable[[msgspec.Raw], Event]
+    gone: Callable[[msgspec.Raw], Event]
+    optional: bool = False
+
+
+def listed(api: Api, path: str, turned: Callable[[], None] = lambda: None) -> tuple[Iterator[msgspec.Raw], str]:
+    """Return all objects at a path, and the resource version of that list, which its first page says.
+
+    The objects come one by one and page by page, so that no more than one page is in memory as JSON. `turned` is called
+    for each page.
+    """
+    first = _page(api, path, "")
+    return _objects(api, path, first, turned), first.metadata.resource_version
+
+
+def _objects(api: Api, path: str, page: _List, turned: Callable[[], None]) -> Iterator[msgspec.Raw]:
+    while True:
+        turned()
+        yield from page.items or ()
+        if not (token := page.metadata.continue_):
+            return
+        del page  # before the next one comes
+        page = _page(api, path, token)
+
+
+def _page(api: Api, path: str, token: str) -> _List:
+    params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
+    return msgspec.json.decode(api.get(path, params).data, type=_List)
+
+
+def pods() -> Resource:
+    """Return how pods are read."""
+    decode = msgspec.json.Decoder(PodObject).decode
+    return Resource(
+        name="pods",
+        path="/api/v1/pods",
+        listed=lambda raws: PodsListed([pod_from(decode(raw)) for raw in raws]),
+        seen=lambda raw: PodSeen(pod_from(decode(raw))),
+        gone=lambda raw: PodGone(decode(raw).metadata.uid),
+    )
+
+
+def nodes(rules: Sequence[CapacityRule]) -> Resource:
+    """Return how nodes are read; `rules` give the I/O capacity of those that carry no annotation."""
+    decode = msgspec.json.Decoder(NodeObject).decode
+    return Resource(
+        name="nodes",
+        path="/api/v1/nodes",
+        listed=lambda raws: NodesListed([node_from(decode(raw), rules) for raw in raws]),
+        seen=lambda raw: NodeSeen(node_from(decode(raw), rules)),
+        gone=lambda raw: NodeGone(decode(raw).metadata.name),
+    )
+
+
+def jobs() -> Resource:
+    """Return how Jobs are read."""
+    decode = msgspec.json.Decoder(JobObject).decode
+    return Resource(
+        name="jobs",
+        path="/apis/batch/v1/jobs",
+        listed=lambda raws: OwnersListed([owner_from(decode(raw)) for raw in raws]),
+        seen=lambda raw: OwnerSeen(owner_from(decode(raw))),
+        gone=lambda raw: OwnerGone(decode(raw).metadata.uid),
+    )
+
+
+def pod_groups(path: str) -> Resource:
+    """Return how the pod groups at this path are read: they differ in nothing that we use."""
+    decode = msgspec.json.Decoder(GroupObject).decode
+    return Resource(
+        name=path.removeprefix("/apis/").replace("/", "."),
+        path=path,
+        listed=lambda raws: GroupsListed(path, [group_from(decode(raw), path) for raw in raws]),
+        seen=lambda raw: GroupSeen(group_from(decode(raw), path)),
+        gone=lambda raw: GroupGone(group_from(decode(raw), path)),
+        optional=True,
+    )
+
+
+class Watch:
+    """Follows one resource until stopped, in the thread that calls `run`."""
+
+    def __init__(
+        self,
+        api: Api,
+        resource: Resource,
+        sink: Callable[[Event], None],
+        *,
+        restarted: Callable[[str, str], None] = lambda _resource, _cause: None,
+        moved: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`sink` takes the events; `restarted` is told what ended a watch, `moved` that the loop goes on."""
+        self.resource = resource
+        self.synced = threading.Event()
+        self.tried = threading.Event()
+        self.heard_at: float | None = None
+        self._uptime: tuple[float, float | None] = (0.0, None)
+        self._api = api
+        self._sink = sink
+        self._restarted = restarted
+        self._moved = moved
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._stream: urllib3.HTTPResponse | None = None
+
+    def run(self) -> None:
+        """List, then watch, for ever. What ends a watch is counted; after rounds that brought nothing, pauses grow."""
+        version, fruitless = "", 0
+        while not self._stopped.is_set():
+            fruitless += 1
+            self._moved()
+            try:
+                version = version or self._list()
+                for taken in self._follow(version):
+                    version, fruitless = taken, 0
+                cause = "ended"
+            except _Expired:
+                version, cause = "", "expired"
+            except (ClusterError, urllib3.exceptions.HTTPError, OSError) as error:
+                cause = "failed"
+                if self.resource.optional and isinstance(error, Refused) and error.status == 404:
+                    version = ""
+                    self._sink(self.resource.listed([]))
+                    self._heard()
+                    self.synced.set()
+                if not self._stopped.is_set():
+                    log.warning("watch failed", resource=self.resource.name, error=str(error), failures=fruitless)
+            except Exception as error:  # whatever it is: a loop that ended here would leave us blind
+                version, cause = "", "garbled"
+                log.warning("watch sent what cannot be read", resource=self.resource.name, error=repr(error))
+            self._disconnect()
+            self.tried.set()
+            if not self._stopped.is_set():
+                self._restarted(self.resource.name, cause)
+                self._stopped.wait(_pause(fruitless))
+
+    def stop(self) -> None:
+        """End `run` at once, also where it waits for bytes."""
+        self._stopped.set()
+        stream = self._stream
+        if stream is not None:
+            with suppress(ValueError, RuntimeError, OSError):  # it has ended by itself
+                stream.shutdown()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the stream is open."""
+        return self._uptime[1] is not None
+
+    def connected_seconds(self) -> float:
+        """Return for how long the stream has been open, all in all: a clock that stands still while it is not."""
+        before, since = self._uptime
+        return before + (self._clock() - since if since is not None else 0.0)
+
+    def age_seconds(self) -> float:
+        """Return for how long nothing has been heard; infinite before the first list."""
+        return float("inf") if self.heard_at is None else self._clock() - self.heard_at
+
+    def _follow(self, version: str) -> Iterator[str]:
+        """Yield each resource version that has been taken in after this one."""
+        params = [
+            ("watch", "true"),
+            ("resourceVersion", version),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(_WATCH_SECONDS + random.randrange(60))),  # noqa: S311 - spreads reconnections
+        ]
+        try:
+            stream = self._stream = self._api.get(self.resource.path, params, seconds=_SILENCE_SECONDS)
+        except Refused as refusal:
+            if refusal.status == 410:
+                raise _Expired from None
+            raise
+        self._heard()
+        self._uptime = (self._uptime[0], self._clock())
+        try:
+            for line in _lines(stream) if not self._stopped.is_set() else ():
+                yield self._take(msgspec.json.decode(line, type=_Change))
+                if self._stopped.is_set():
+                    return
+        finally:
+            self._stream = None
+            stream.close()
+
+    def _list(self) -> str:
+        try:
+            raws, version = listed(self._api, self.resource.path, self._moved)
+            counter = itertools.count()
+            event = self.resource.listed(raw for raw, _ in zip(raws, counter, strict=False))
+        except Refused as refusal:
+            if refusal.status == 410:
+                raise _Expired from None
+            raise
+        self._sink(event)
+        self._heard()
+        self.synced.set()
+        self.tried.set()
+        log.info("listed", resource=self.resource.name, count=next(counter), resource_version=version)
+        return version
+
+    def _take(self, change: _Change) -> str:
+        if change.type == "ERROR":
+            status = msgspec.json.decode(change.object, type=_Status)
+            log.info("watch expired", resource=self.resource.name, code=status.code, message=status.message)
+            raise _Expired
+        if change.type != "BOOKMARK":
+            self._sink((self.resource.gone if change.type == "DELETED" else self.resource.seen)(change.object))
+        self._heard()
+        return msgspec.json.decode(change.object, type=_Versioned).metadata.resource_version
+
+    def _disconnect(self) -> None:
+        self._uptime = (self.connected_seconds(), None)
+
+    def _heard(self) -> None:
+        self._moved()
+        self.heard_at = self._clock()
+
+
+def _lines(stream: urllib3.HTTPResponse) -> Iterator[bytes]:
+    """Yield whole lines of a stream; a last line that was cut off is dropped, as it will be sent again."""
+    rest = b""
+    for chunk in stream.stream(2**16):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in lines if line)
+
+
+def _pause(fruitless: int) -> float:
+    longest = min(_LONGEST_PAUSE_SECONDS, 0.1 * 2.0 ** min(fruitless, 10))
+    return longest * random.uniform(0.5, 1.0) if fruitless else 0.0  # noqa: S311

@@ -1,0 +1,1 @@
+"""Metrics: what our processes export, and how they are read from outside."""

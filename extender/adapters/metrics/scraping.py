@@ -1,0 +1,100 @@
+"""What our processes say of themselves, read by others: by their address, or through the API server's proxy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import urllib3
+from prometheus_client.parser import text_string_to_metric_families
+
+from extender.adapters.kube.api import Api
+from extender.errors import ClusterError
+
+NAME_LABEL = "app.kubernetes.io/name=dovetail"
+EXTENDER_PORT, CONTROL_PORT = "extender", "control"
+"""What the ports of `dovetail serve` and of `dovetail control` are called in their pods."""
+
+_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Scrape:
+    """The samples of one /metrics by name and labels; `of` adds up those that match."""
+
+    source: str
+    samples: list[tuple[str, dict[str, str], float]] = field(default_factory=list)
+
+    def of(self, name: str, **labels: str) -> float:
+        """Return the sum of a metric's samples with these labels."""
+        return sum(value for found, told, value in self.samples if found == name and labels.items() <= told.items())
+
+    def each(self, name: str) -> list[tuple[dict[str, str], float]]:
+        """Return the labels and values of a metric's samples."""
+        return [(told, value) for found, told, value in self.samples if found == name]
+
+    def knows(self, name: str) -> bool:
+        """Say whether there is such a metric."""
+        return any(found == name for found, _, _ in self.samples)
+
+
+def scraped(source: str, text: str) -> Scrape:
+    """Return what the text of /metrics says. Raises ClusterError where it is no such text."""
+    try:
+        families = list(text_string_to_metric_families(text))
+    except ValueError as error:
+        raise ClusterError(f"{source}: this is not the text of /metrics: {error}") from None
+    return Scrape(source, [(it.name, dict(it.labels), it.value) for family in families for it in family.samples])
+
+
+def by_address(url: str) -> Scrape:
+    """Return the metrics of the service at an address, with or without /metrics. Raises ClusterError."""
+    return scraped(*said_at(url, "metrics"))
+
+
+def of_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str = EXTENDER_PORT) -> list[Scrape]:
+    """Return the metrics of each of these pods (as JSON) that runs and has the port, through the API server.
+
+    Raises ClusterError where one cannot be asked.
+    """
+    return [scraped(source, text) for source, text in said_by_pods(api, pods, port_name, "metrics")]
+
+
+def our_pods(api: Api, namespace: str) -> list[dict[str, Any]]:
+    """Return our pods in the namespace of the release, as JSON: anybody can label pods as ours in another."""
+    found: list[dict[str, Any]] = api.read(f"/api/v1/namespaces/{namespace}/pods", [("labelSelector", NAME_LABEL)])[
+        "items"
+    ]
+    return found
+
+
+def said_at(url: str, path: str) -> tuple[str, str]:
+    """Return the address of a service, named with or without the path, and what it says there. Raises ClusterError."""
+    url = url.rstrip("/").removesuffix(f"/{path}")
+    try:
+        reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False)
+    except (urllib3.exceptions.HTTPError, ValueError) as error:
+        raise ClusterError(f"{url}: {error}") from None
+    if reply.status != 200:
+        raise ClusterError(f"{url}/{path}: {reply.status}")
+    return url, reply.data.decode(errors="replace")
+
+
+def said_by_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str, path: str) -> list[tuple[str, str]]:
+    """Return who says what at a path, of the pods (as JSON) that run and have the port. Raises ClusterError."""
+    found = []
+    for pod in pods:
+        port = _port(pod, port_name)
+        if port and pod.get("status", {}).get("phase") == "Running":
+            meta = pod["metadata"]
+            name = f"{meta['namespace']}/{meta['name']}"
+            at = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/{path}"
+            found.append((f"pod {name}", api.get(at, seconds=_SECONDS).data.decode(errors="replace")))
+    return found
+
+
+def _port(pod: dict[str, Any], name: str) -> int | None:
+    """Return the port of this name that a pod listens on; None where it has none."""
+    spec = pod["spec"]
+    containers = (*spec["containers"], *spec.get("initContainers", ()))  # a sidecar is one of the latter
+    ports = (port for container in containers for port in container.get("ports", ()))
+    return next((int(port["containerPort"]) for port in ports if port.get("name") == name), None)

@@ -1,0 +1,115 @@
+"""`dovetail drain`, wired: what it removes, and how that is told."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from extender.adapters.kube.api import connect
+from extender.control.drain import Drained, Seen, drain, look
+from extender.settings import Settings
+
+_DEFAULT_SCHEDULER = "default-scheduler"
+_NAMES = 10
+
+
+def run(settings: Settings, kubeconfig: Path | None, *, dry_run: bool, as_json: bool) -> bool:
+    """Drain and say what was done; return whether nothing of ours is left. With `dry_run`, say what would be done."""
+    api = connect(kubeconfig)
+    ours = frozenset(settings.control.schedulers) - {_DEFAULT_SCHEDULER}
+    if dry_run:
+        seen = look(api, ours)
+        _tell(would(seen), told_before(seen, ours), as_json)
+        return True
+    drained = drain(api, ours, show=_Bar().show)
+    _tell(was(drained), told_after(drained, ours), as_json)
+    return not drained.left
+
+
+def would(seen: Seen) -> dict[str, Any]:
+    """Return what a dry run found, for machines."""
+    return {
+        "dryRun": True,
+        "policies": list(seen.policies),
+        "bindings": list(seen.bindings),
+        "gates": sum(it.gated for it in seen.held),
+        "nominations": sum(it.nominated for it in seen.held),
+        "waitingForOurScheduler": seen.waiting,
+    }
+
+
+def was(drained: Drained) -> dict[str, Any]:
+    """Return what was done, for machines."""
+    return {
+        "dryRun": False,
+        "policies": list(drained.policies),
+        "bindings": list(drained.bindings),
+        "gates": drained.gates,
+        "nominations": drained.nominations,
+        "left": dict(drained.left),
+        "waitingForOurScheduler": drained.waiting,
+    }
+
+
+def told_before(seen: Seen, ours: frozenset[str]) -> list[str]:
+    """Return what a dry run found, for people."""
+    return [
+        f"admission policies to remove    {_listed(seen.policies)}",
+        f"gates to remove                 {sum(it.gated for it in seen.held)}",
+        f"nominations to clear            {sum(it.nominated for it in seen.held)}",
+        *_waiting(seen.waiting, ours),
+        "Nothing was changed.",
+    ]
+
+
+def told_after(drained: Drained, ours: frozenset[str]) -> list[str]:
+    """Return what was done, for people."""
+    shown = list(drained.left.items())[:_NAMES]
+    more = len(drained.left) - len(shown)
+    return [
+        f"admission policies removed      {_listed(drained.policies)}",
+        f"gates removed                   {drained.gates}",
+        f"nominations cleared             {drained.nominations}",
+        *_waiting(drained.waiting, ours),
+        *([f"pods that still carry something of ours: {len(drained.left)}"] if drained.left else []),
+        *(f"  {pod}: {reason}" for pod, reason in shown),
+        *([f"  and {more} more"] if more else []),
+        "Run it again once the reason is gone." if drained.left else "No pod is held.",
+    ]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _waiting(count: int, ours: frozenset[str]) -> list[str]:
+    if not count:
+        return []
+    names = " or ".join(sorted(ours))
+    return [
+        f"pods that wait for {names}: {count}. If that scheduler is removed too, nobody places them:",
+        "  leave it until they are bound, or create them again with another schedulerName.",
+    ]
+
+
+def _tell(found: dict[str, Any], lines: list[str], as_json: bool) -> None:
+    click.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+
+
+class _Bar:
+    """A progress bar on a terminal, one for each round; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def show(self, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=total, label="pods", show_pos=True, file=sys.stderr)
+        self._bar.update(1)
+        if done == total:
+            self._bar.render_finish()
+            self._bar = None

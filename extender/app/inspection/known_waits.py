@@ -1,0 +1,29 @@
+"""What only the `control` that acts knows of waits for locality, however it is reached; else why it is not known."""
+
+from extender.adapters.http.wait_report import PATH, WaitsTold, read
+from extender.adapters.kube.api import Refused
+from extender.adapters.metrics.scraping import CONTROL_PORT, NAME_LABEL, our_pods, said_at, said_by_pods
+from extender.app.inspection.reading import Reader, in_short
+from extender.errors import ClusterError
+
+
+def waits_of(reader: Reader, address: str = "") -> WaitsTold | str:
+    """Return the waits as the replica that acts has them, at its address, else through its pods; or why not."""
+    try:
+        said = [said_at(address, PATH)] if address else _of_pods(reader)
+        told = [read(source, text) for source, text in said]
+    except Refused as refusal:
+        barred = reader.note_barred("pods of control", refusal)
+        why = in_short(refusal) if barred else f"answer {refusal.status}; a NetworkPolicy may forbid it"
+        return f"its pods cannot be asked through the API server: {why}; try --control"
+    except ClusterError as error:
+        return str(error)
+    if not told:
+        return (
+            f"no pod of it runs in {reader.namespace}, labelled {NAME_LABEL} with a port {CONTROL_PORT}; try --control"
+        )
+    return next((it for it in told if it.leads), "no replica of it leads")
+
+
+def _of_pods(reader: Reader) -> list[tuple[str, str]]:
+    return said_by_pods(reader.api, our_pods(reader.api, reader.namespace), CONTROL_PORT, PATH)

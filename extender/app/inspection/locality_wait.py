@@ -1,0 +1,136 @@
+"""What `dovetail locality` prints: how long to wait for a target locality, or what a wait comes to (equation 2)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from extender.app.inspection.measured import Measured
+from extender.policy.locality import expected_locality, least_locality, rate_of_room, skips_for, skips_in, wait_for
+
+GIVEN, MEASURED, DEFAULT = "given", "measured", "default"
+TASKS, NODES, REPLICAS, SLOTS, TASK_SECONDS = 20, 100, 3, 8.0, 20.0
+"""What is taken where nobody says and nothing is measured; `slots` are tasks per node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user says; None is what he does not. Either `target`, a part of tasks, or `wait` in seconds is given."""
+
+    target: float | None = None
+    wait: float | None = None
+    tasks: int | None = None
+    nodes: int | None = None
+    replicas: int | None = None
+    slots: float | None = None
+    task_seconds: float | None = None
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A job of so many `tasks`, on so many `nodes`; `rate` is how many places free up per second under load.
+
+    Either `target`, a part of its tasks, or `wait` in seconds is given. `told_by` says where the others come from.
+    """
+
+    tasks: int
+    nodes: int
+    replicas: int
+    rate: float
+    target: float | None = None
+    wait: float | None = None
+    told_by: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`skips` D, `wait_seconds` W1, the `expected` locality by the sum of 3.5, and `least` by its closed form."""
+
+    skips: float
+    wait_seconds: float
+    expected: float
+    least: float
+    rate: float
+
+
+def question(given: Given, measured: Measured | None) -> Question:
+    """Return what is asked: as given, else as measured, else by default. Raises NotMeasured."""
+    tasks, tasks_by = _first(given.tasks, measured.tasks if measured else None, TASKS)
+    replicas, replicas_by = _first(given.replicas, measured.replicas if measured else None, REPLICAS)
+    nodes = given.nodes or (measured.known_nodes() if measured else NODES)
+    rate = given.rate or (measured.rate() if measured else _rate_of_full(nodes, given))
+    told_by = {
+        "tasks": tasks_by,
+        "nodes": GIVEN if given.nodes else MEASURED if measured else DEFAULT,
+        "replicas": replicas_by,
+        "rate": GIVEN if given.rate or given.slots or given.task_seconds else MEASURED if measured else DEFAULT,
+    }
+    return Question(tasks, nodes, replicas, rate, given.target, given.wait, told_by)
+
+
+def answer(asked: Question) -> Answer:
+    """Return the wait for a target, or what a wait comes to."""
+    sizes = {"tasks": asked.tasks, "nodes": asked.nodes, "replicas": asked.replicas}
+    skips = skips_in(asked.wait, asked.rate) if asked.wait is not None else skips_for(asked.target or 0.0, **sizes)
+    return Answer(
+        skips=skips,
+        wait_seconds=wait_for(skips, asked.rate),
+        expected=expected_locality(skips, **sizes),
+        least=least_locality(skips, **sizes),
+        rate=asked.rate,
+    )
+
+
+def words(asked: Question, found: Answer, measured: Measured | None) -> str:
+    """Return an answer for people."""
+    lines = (
+        f"a job of {_many(asked.tasks, 'task')}, {_many(asked.nodes, 'node')}, "
+        f"{_many(asked.replicas, 'copy', 'copies')} of each input:",
+        f"  room frees up        {found.rate:.4g} times per second under load",
+        f"  D, chances to pass   {found.skips:.1f}",
+        f"  W1, the wait         {found.wait_seconds:.3g} s",
+        f"  expected locality    {found.expected:.1%}  (closed form of equation 2, below it: {found.least:.1%})",
+    )
+    return "\n".join((*lines, *(_measured_words(asked, measured) if measured else ())))
+
+
+def as_json(asked: Question, found: Answer, measured: Measured | None) -> str:
+    """Return an answer for programs."""
+    sizes = {"tasks": asked.tasks, "nodes": asked.nodes, "replicas": asked.replicas, "told_by": dict(asked.told_by)}
+    return json.dumps({**asdict(found), **sizes, "measured": asdict(measured) if measured else None})
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def _first(given: int | None, measured: int | None, otherwise: int) -> tuple[int, str]:
+    """Return the first that is there, and what it is."""
+    if given is not None:
+        return given, GIVEN
+    return (measured, MEASURED) if measured is not None else (otherwise, DEFAULT)
+
+
+def _rate_of_full(nodes: int, given: Given) -> float:
+    """Return how many places free up per second where all are busy."""
+    return rate_of_room(nodes * (given.slots or SLOTS), given.task_seconds or TASK_SECONDS)
+
+
+def _measured_words(asked: Question, measured: Measured) -> tuple[str, ...]:
+    """Return what the answer rests on, and what came of the waits that are in force."""
+    freed = f"{measured.freed or 0:,} times in {measured.loaded_seconds or 0.0:,.0f} s under load"
+    by_default = [name for name, by in asked.told_by.items() if by == DEFAULT]
+    return (
+        f"by the metrics of {measured.source}:",
+        f"  room freed up        {freed}",
+        f"  locality so far      {_by_level(measured.placements)}",
+        *((f"  not measured yet     {', '.join(by_default)}: by default",) if by_default else ()),
+    )
+
+
+def _by_level(placements: Mapping[str, int]) -> str:
+    total = sum(placements.values())
+    if not total:
+        return "nothing started that has a preferred node"
+    parts = ", ".join(f"{level} {count / total:.1%}" for level, count in placements.items())
+    return f"{parts}  (of {total:,} pods)"

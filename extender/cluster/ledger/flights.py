@@ -1,0 +1,130 @@
+"""Pods on their way to a node: they passed the filter, preempt, or were promised one, and nobody has seen them arrive.
+
+What is in flight counts on every node that it may have got, so that the next pod cannot over-allocate the one that it
+did get.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.ledger.snapshot import Floats, Layout, Rows
+from extender.cluster.model import Pod
+from extender.cluster.pods.reading import taken
+
+Candidates = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got.
+
+    It lands at `until` at the latest. Where its node is known there are no candidates: it is promised `node`, or none
+    (empty).
+    """
+
+    pod: Pod
+    candidates: Candidates | None
+    since: float
+    until: float
+    preempts: bool = False
+    node: str = ""
+
+    def lands_by(self, news: Pod) -> bool:
+        """Say whether this news ends the flight: bound, finished, or, after we were asked, refused or nominated."""
+        refused = news.unschedulable and not self.pod.unschedulable
+        nominated = self.preempts and news.nominated is not None
+        later = news.resource_version > self.pod.resource_version
+        return news.node is not None or news.finished or (later and (refused or nominated))
+
+
+class Flights:
+    """Those in flight; `total` [N, R] is what they count on each node of the layout."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._flights: dict[str, Flight] = {}
+        self._layout = layout
+        self.total: Floats = np.zeros(layout.capacity.shape)
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._flights
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self._flights.values())
+
+    def uids(self) -> set[str]:
+        """Return the pods in flight."""
+        return set(self._flights)
+
+    def late(self, now: float) -> list[str]:
+        """Return the pods that should have landed before now."""
+        return [uid for uid, flight in self._flights.items() if flight.until < now]
+
+    def find(self, uid: str) -> Flight | None:
+        """Return the flight of a pod, if it is in flight."""
+        return self._flights.get(uid)
+
+    def take_off(self, flight: Flight) -> None:
+        """Put a pod in flight that is not."""
+        self._flights[flight.pod.uid] = flight
+        self._charge(flight, 1.0)
+
+    def land(self, uid: str) -> bool:
+        """Take a pod out of flight. Says whether it was."""
+        flight = self._flights.pop(uid, None)
+        if flight is not None:
+            self._charge(flight, -1.0)
+        return flight is not None
+
+    def lay_out(self, layout: Layout, before: Rows, after: Rows) -> None:
+        """Take new rows and columns: what was row `before[i]` is row `after[i]` now, if it is still there."""
+        self._layout, self.total = layout, np.zeros(layout.capacity.shape)
+        for uid, flight in self._flights.items():
+            if flight.candidates is not None:
+                candidates = np.zeros(len(layout.names), dtype=np.bool_)
+                candidates[after] = flight.candidates[before]
+                self._flights[uid] = replace(flight, candidates=candidates)
+            self._charge(self._flights[uid], 1.0)
+
+    def _charge(self, flight: Flight, sign: float) -> None:
+        if flight.candidates is None:
+            charge(self.total, self._layout, flight.pod, flight.node, sign)
+        else:
+            demand = sign * self._layout.vector(flight.pod.demand)
+            self.total += demand if flight.candidates.all() else flight.candidates[:, None] * demand
+
+
+def charge(total: Floats, layout: Layout, pod: Pod, node: str, sign: float) -> None:
+    """Add what a pod on a node takes of all nodes to a total [N, R], or take it off."""
+    for name, amounts in taken(pod, node, layout.rows).items() if node in layout.rows else ():
+        total[layout.rows[name]] += sign * layout.vector(amounts)
+
+
+def same_pod(one: Pod, other: Pod) -> bool:
+    """Say whether two pods of one UID can be the same: a UID with another name is forged."""
+    return (one.namespace, one.name) == (other.namespace, other.name)
+
+
+def at_point(known: Pod, asked: Pod) -> Pod:
+    """Return a pod as the watch knows it, as far on its way as a caller says that may have heard more."""
+    if asked.resource_version <= known.resource_version:
+        return known
+    return replace(
+        known, resource_version=asked.resource_version, unschedulable=asked.unschedulable, nominated=asked.nominated
+    )
+
+
+def by_rows(candidates: Candidates, then: Layout, now: Layout) -> Candidates:
+    """Return the same nodes by the rows of a later layout, without those that have gone."""
+    if then is now:
+        return candidates
+    rows = [row for name in compress(then.names, candidates.tolist()) if (row := now.rows.get(name)) is not None]
+    moved = np.zeros(len(now.names), dtype=np.bool_)
+    moved[rows] = True
+    return moved

@@ -1,0 +1,48 @@
+"""Which pods hold which node: bound to it, and not finished."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+
+from extender.cluster.model import Pod
+from extender.cluster.pods.reading import reading
+
+
+class Held:
+    """By UID. `readers` are those that read an input, perhaps from other nodes."""
+
+    def __init__(self) -> None:
+        self.readers: set[str] = set()
+        self._on: defaultdict[str, set[str]] = defaultdict(set)
+        self._priorities: Counter[int] = Counter()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._on.values()))
+
+    def add(self, pod: Pod, node: str) -> None:
+        """Note that a pod holds a node."""
+        self._on[node].add(pod.uid)
+        self._priorities[pod.priority] += 1
+        if reading(pod):
+            self.readers.add(pod.uid)
+
+    def remove(self, pod: Pod, node: str) -> None:
+        """Note that it does no more."""
+        self._on[node].discard(pod.uid)
+        self.readers.discard(pod.uid)
+        self._priorities[pod.priority] -= 1
+        if not self._priorities[pod.priority]:
+            del self._priorities[pod.priority]
+        if not self._on[node]:
+            del self._on[node]
+
+    def on(self, node: str) -> Collection[str]:
+        """Return the pods that hold a node."""
+        return self._on.get(node, frozenset())
+
+    def by_node(self) -> Iterable[tuple[str, Collection[str]]]:
+        """Return the pods that hold each node."""
+        return self._on.items()
+
+    def least_priority(self) -> int | None:
+        """Return the lowest priority of all these pods; None where there is none."""
+        return min(self._priorities, default=None)

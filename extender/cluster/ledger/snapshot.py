@@ -1,0 +1,192 @@
+"""One immutable moment of the cluster: arrays, and the way from names to rows and back.
+
+N nodes, sorted by name; R dimensions: the six, then by name what else some node offers, then what none does.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.model import Node, Pod
+from extender.cluster.pods.reading import taken
+from extender.cluster.resources import DEVICE_CLAIMS, DIMENSIONS, IO_DIMENSIONS, PODS, Amounts, is_extended, is_packed
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+Number = TypeVar("Number", np.float64, np.int64, np.intp)
+
+UNADVERTISED = "unadvertised resources"
+"""The last dimension of `layout_of`: all that pods ask for and no node offers. There is nothing of it anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which row is which node, which column is which dimension, and what each node offers.
+
+    `capacity` [N, R] is infinite where a node does not declare a disk or network rate: we do not limit it there. Of all
+    else a node has nothing that it does not advertise, as kube-scheduler sees it.
+    """
+
+    names: tuple[str, ...]
+    rows: Mapping[str, int]
+    axis: tuple[str, ...]
+    columns: Mapping[str, int]
+    capacity: Floats
+
+    @property
+    def total(self) -> Floats:
+        """What all nodes offer together, of the dimensions that they limit and that shares are of [R]; 0 of others.
+
+        A place for a pod is no part of a share: small pods would count as much as large ones.
+        """
+        limited = np.isfinite(self.capacity) & [name != PODS for name in self.axis]
+        return np.asarray(np.where(limited, self.capacity, 0.0).sum(axis=0))
+
+    @property
+    def packed(self) -> Floats:
+        """What each node offers of the dimensions that say how well a pod suits it [N, R]; infinite of others."""
+        return np.where([is_packed(name) for name in self.axis], self.capacity, np.inf)
+
+    def vector(self, amounts: Amounts) -> Floats:
+        """Return amounts as a row [R]; what no node offers is added up in the last dimension."""
+        row = np.zeros(len(self.axis))
+        rest = self.columns.get(UNADVERTISED)
+        for name, amount in amounts.items():
+            column = self.columns.get(name)
+            if column is not None:
+                row[column] = amount
+            elif rest is not None:
+                row[rest] = sum(amounts[name] for name in self.unadvertised(amounts))
+        return row
+
+    def unadvertised(self, amounts: Amounts) -> list[str]:
+        """Return which of these resources no node offers; with device claims no extended ones: a claim may bring them.
+
+        Where no node says how many pods it takes, nobody counts them.
+        """
+        claims = amounts.get(DEVICE_CLAIMS, 0.0) > 0
+        return [
+            name
+            for name, amount in amounts.items()
+            if amount > 0
+            and name not in self.columns
+            and name not in (PODS, DEVICE_CLAIMS)
+            and not (claims and is_extended(name))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Nominations:
+    """Waiting pods that somebody nominated to a node: they count there against pods of equal or lower priority.
+
+    One that will read its input from other nodes has a row for each.
+    """
+
+    uids: tuple[str, ...]
+    rows: Rows
+    priorities: NDArray[np.int64]
+    demand: Floats
+
+    def load(self, shape: tuple[int, ...], *, priority: int, uid: str) -> Floats | None:
+        """Return what nominated pods take from a pod of this priority [N, R]; None where there are none."""
+        counts = self.priorities >= priority
+        if uid in self.uids:
+            counts[[place for place, other in enumerate(self.uids) if other == uid]] = False
+        if not counts.any():
+            return None
+        load = np.zeros(shape)
+        np.add.at(load, self.rows[counts], self.demand[counts])
+        return load
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The cluster at one version: what is allocated for certain, and what pods in flight may add [N, R].
+
+    `assumed` counts the pods that ever took off, `flights` those in flight, `heard` the events taken in.
+    """
+
+    version: int
+    assumed: int
+    layout: Layout
+    allocated: Floats
+    in_flight: Floats
+    nominations: Nominations
+    flights: int = 0
+    heard: int = 0
+
+    def with_nodes(self, nodes: Sequence[Node]) -> "Snapshot":
+        """Return a snapshot that also knows these empty nodes, after the others, on the same axis."""
+        axis = self.layout.axis
+        more = _capacities(nodes, axis)
+        return replace(
+            self,
+            layout=_layout(
+                self.layout.names + tuple(node.name for node in nodes), axis, np.vstack((self.layout.capacity, more))
+            ),
+            allocated=read_only(np.vstack((self.allocated, np.zeros_like(more)))),
+            in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
+        )
+
+
+def read_only(array: NDArray[Number]) -> NDArray[Number]:
+    """Return the array itself, no longer to be written to."""
+    array.setflags(write=False)
+    return array
+
+
+def layout_of(nodes: Mapping[str, Node]) -> Layout:
+    """Return the layout of these nodes: rows by name, columns the six dimensions, what else they offer, the rest."""
+    names = tuple(sorted(nodes))
+    offered = {name for node in nodes.values() for name, amount in node.allocatable.items() if amount > 0}
+    axis = (*DIMENSIONS, *sorted(offered.difference(DIMENSIONS)), UNADVERTISED)
+    return _layout(names, axis, _capacities([nodes[name] for name in names], axis))
+
+
+def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> Layout:
+    return Layout(
+        names=names,
+        rows={name: row for row, name in enumerate(names)},
+        axis=axis,
+        columns={name: column for column, name in enumerate(axis)},
+        capacity=read_only(capacity),
+    )
+
+
+def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
+    """Return what nodes offer [N, R]: disk and network rates that a node does not declare are unlimited.
+
+    So is, on a node that offers something that is not on the axis, all that is not.
+    """
+    default = {name: np.inf if name in IO_DIMENSIONS else 0.0 for name in axis}
+    known = set(axis)
+    rows = [
+        [node.allocatable.get(name, default[name]) for name in axis[:-1]] + [np.inf if _offers(node, known) else 0.0]
+        for node in nodes
+    ]
+    return np.array(rows).reshape(len(nodes), len(axis))
+
+
+def _offers(node: Node, besides: Set[str]) -> bool:
+    """Say whether a node offers anything besides these."""
+    return any(amount > 0 and name not in besides for name, amount in node.allocatable.items())
+
+
+def nominations_of(pods: Iterable[Pod], layout: Layout) -> Nominations:
+    """Return what nominated pods take of the nodes that they wait for, and of those that they will read from."""
+    taking = [
+        (pod, layout.rows[name], layout.vector(amounts))
+        for pod in pods
+        if pod.nominated in layout.rows
+        for name, amounts in taken(pod, pod.nominated or "", layout.rows).items()
+    ]
+    return Nominations(
+        uids=tuple(pod.uid for pod, _, _ in taking),
+        rows=read_only(np.array([row for _, row, _ in taking], dtype=np.intp)),
+        priorities=read_only(np.array([pod.priority for pod, _, _ in taking], dtype=np.int64)),
+        demand=read_only(np.array([demand for _, _, demand in taking]).reshape(len(taking), len(layout.axis))),
+    )

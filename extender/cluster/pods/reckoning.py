@@ -1,0 +1,163 @@
+"""What pods declare, as it counts: no more than nodes offer, and as it was when a pod got its node.
+
+Users write what their pods declare, and may change it at any time. So:
+
+1. A rate that is above what any node offers, or an input on more nodes than there are, is a broken annotation.
+2. What a pod declares counts as it was when the pod was first seen on its node. (After a restart: as it is then.)
+3. A pod on a node reads from others no faster than the node's link; what it takes adds up exactly, however huge.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from extender.cluster.ledger.node_holders import Held
+from extender.cluster.model import Event, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.pods.demand import DEMAND_ANNOTATION
+from extender.cluster.pods.preference import INPUT_ANNOTATION, holders
+from extender.cluster.resources import DISK_READ, IO_DIMENSIONS, LARGEST, NETWORK_IN, NETWORK_OUT, Amounts
+
+CHANGED = (
+    f"annotation {DEMAND_ANNOTATION} or {INPUT_ANNOTATION} has changed since the pod got its node: it counts as then"
+)
+
+_UNLIMITED = float("inf")
+_ADDS_UP = LARGEST / 1024
+"""8 TiB; as many millicores are more than there are."""
+
+
+class Reckoning:
+    """Turns events into events of pods as they count. `pods` and `held` are a ledger's own, which takes these events.
+
+    A change of the nodes brings news of pods that count as something else by it.
+    """
+
+    def __init__(self, pods: Mapping[str, Pod], held: Held) -> None:
+        self._pods, self._held = pods, held
+        self._nodes: dict[str, Amounts] = {}
+        self._most: Amounts = {}
+        self._link = _UNLIMITED
+        self._as_seen: dict[str, Pod] = {}
+        self._declaring: set[str] = set()
+
+    def parts(self, event: Event) -> list[Event]:
+        """Return what is to be taken in, in this order, for an event of a watch."""
+        match event:
+            case NodeSeen(node):
+                return [event, *self._change_nodes({**self._nodes, node.name: node.allocatable})]
+            case NodeGone(gone):
+                left = {name: offered for name, offered in self._nodes.items() if name != gone}
+                return [event, *self._change_nodes(left)]
+            case NodesListed(nodes):
+                return [event, *self._change_nodes({node.name: node.allocatable for node in nodes})]
+            case PodSeen(pod):
+                known = self._pods.get(pod.uid)
+                return [
+                    event if known is not None and known.resource_version > pod.resource_version else self._see(pod)
+                ]
+            case PodGone(uid):
+                self._as_seen.pop(uid, None)
+                self._declaring.discard(uid)
+            case PodsListed(pods):
+                uids = {pod.uid for pod in pods}
+                self._as_seen = {uid: pod for uid, pod in self._as_seen.items() if uid in uids}
+                self._declaring &= uids
+                return [PodsListed([self._see(pod).pod for pod in pods])]
+        return [event]
+
+    def counted(self, pod: Pod) -> Pod:
+        """Return a pod as it counts by the nodes that there are: itself, or another with a problem or less demand."""
+        if pod.node is not None and pod.node in self._nodes:
+            link = min(self._link, self._nodes[pod.node].get(NETWORK_IN, _UNLIMITED))
+            return _at_most(_plausible(pod, self._most, len(self._nodes)), self._nodes[pod.node], link)
+        return _plausible(pod, self._most, len(self._nodes))
+
+    def _see(self, pod: Pod) -> PodSeen:
+        known = self._as_seen.get(pod.uid) or self._pods.get(pod.uid)
+        if known is not None and known.node is not None and pod.node is not None:
+            pod = _as_bound(pod, known)
+        if _declares(pod):
+            self._declaring.add(pod.uid)
+        else:
+            self._declaring.discard(pod.uid)
+        counted = self.counted(pod)
+        if counted is pod:
+            self._as_seen.pop(pod.uid, None)
+        else:
+            self._as_seen[pod.uid] = pod
+        return PodSeen(counted)
+
+    def _change_nodes(self, nodes: dict[str, Amounts]) -> Iterable[Event]:
+        """Take other nodes, and return news of the pods that count as something else by it."""
+        before, self._nodes = self._nodes, nodes
+        changed = {name for name in before.keys() | nodes.keys() if before.get(name) != nodes.get(name)}
+        if not changed:
+            return []
+        then = (self._most, self._link, len(before))
+        self._most, self._link = _most_offered(nodes.values()), _fastest_link(nodes.values())
+        uids = {uid for name in changed for uid in self._held.on(name)}
+        if then != (self._most, self._link, len(nodes)):
+            uids |= self._declaring
+        there = [(uid, self._pods[uid]) for uid in sorted(uids) if uid in self._pods]
+        seen = [(pod, self._see(self._as_seen.get(uid, pod))) for uid, pod in there]
+        return [news for pod, news in seen if news.pod != pod]
+
+
+def _declares(pod: Pod) -> bool:
+    return bool(pod.inputs) or any(name in pod.demand for name in IO_DIMENSIONS)
+
+
+def _most_offered(nodes: Collection[Amounts]) -> Amounts:
+    """Return the most that any node offers of each rate; what one does not limit is not there."""
+    most = {name: max((node.get(name, _UNLIMITED) for node in nodes), default=_UNLIMITED) for name in IO_DIMENSIONS}
+    return {name: amount for name, amount in most.items() if amount < _UNLIMITED}
+
+
+def _fastest_link(nodes: Collection[Amounts]) -> float:
+    """Return how fast a node may be read from at most, of those that say so; where none does, without limit."""
+    told = [[node[name] for node in nodes if name in node] for name in (DISK_READ, NETWORK_OUT)]
+    return min((max(rates) for rates in told if rates), default=_UNLIMITED)
+
+
+def _plausible(pod: Pod, most: Amounts, nodes: int) -> Pod:
+    """Return a pod without those of its annotations that no node could meet, and with what is wrong with them."""
+    if not _declares(pod):
+        return pod
+    problems = [pod.problem] if pod.problem else []
+    demand, inputs = pod.demand, pod.inputs
+    beyond = [name for name, amount in most.items() if demand.get(name, 0.0) > amount]
+    if beyond:
+        what = ", ".join(f"{name} {demand[name]:g}, any node offers at most {most[name]:g}" for name in beyond)
+        problems.append(f"annotation {DEMAND_ANNOTATION}: {what}")
+        demand = _requests(demand)
+    if nodes and len(inputs) > nodes:
+        problems.append(f"annotation {INPUT_ANNOTATION}: {len(inputs)} nodes, there are {nodes}")
+        inputs = ()
+    if demand is pod.demand and inputs is pod.inputs:
+        return pod
+    return replace(pod, demand=demand, inputs=inputs, problem="; ".join(problems))
+
+
+def _as_bound(pod: Pod, known: Pod) -> Pod:
+    """Return a pod with what it declared when it was first seen on its node."""
+    if _rates(pod.demand) == _rates(known.demand) and pod.inputs == known.inputs:
+        return pod
+    problem = f"{pod.problem}; {CHANGED}" if pod.problem else CHANGED
+    return replace(pod, demand={**_requests(pod.demand), **_rates(known.demand)}, inputs=known.inputs, problem=problem)
+
+
+def _at_most(pod: Pod, offered: Amounts, link: float) -> Pod:
+    """Return a pod on a node that offers this: it reads no faster than by `link`, and a thousand add up exactly."""
+    limits = {name: max(offered.get(name, 0.0), _ADDS_UP) for name in pod.demand}
+    if pod.inputs and pod.node not in holders(pod.inputs):
+        limits[DISK_READ] = min(link, limits.get(DISK_READ, link))
+    if all(amount <= limits[name] for name, amount in pod.demand.items()):
+        return pod
+    return replace(pod, demand={name: min(amount, limits[name]) for name, amount in pod.demand.items()})
+
+
+def _rates(demand: Amounts) -> Amounts:
+    return {name: amount for name, amount in demand.items() if name in IO_DIMENSIONS}
+
+
+def _requests(demand: Amounts) -> Amounts:
+    return {name: amount for name, amount in demand.items() if name not in IO_DIMENSIONS}

@@ -1,0 +1,100 @@
+"""What is shown of the order while it goes on: a second, whole plan now and then, for events and metrics.
+
+The release loop asks only for the first few of a plan and for no reasons, which cost more than the plan. So this looks
+in a thread of its own, at most once a second, and for at most a twentieth of the time.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from extender.cluster.ledger.ledger import Ledger
+from extender.control.backlog.backlog import Backlog
+from extender.control.locality.measured_load import Load, typical
+from extender.control.locality.target_wait import Waits
+from extender.control.plan_input.builder import Rounds
+from extender.control.queues.fair_shares import shares_of
+from extender.explain.events import Teller
+from extender.explain.planned_order import View, view
+from extender.explain.queues import held_since
+from extender.explain.wait_reasons import counted
+from extender.planner import Carried, Planner, Policy
+
+LEAST_SECONDS = 1.0
+_MOST_OF_THE_TIME = 0.05
+MOST_QUEUES = 200
+"""So many queues have metrics: those that settings declare, then those with most waiting or running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`held`: pods by kind of reason; by queue `shares` (share, fair share) and the `oldest` wait in seconds."""
+
+    held: Mapping[str, int] = field(default_factory=dict)
+    shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    oldest: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Observer:
+    """Looks at the order; one thread. `rounds` is its own; `carried` returns what the release loop's plans carry.
+
+    `clock` is one that is never set. When other `waits` come into force, the release loop is told to `plan_by` them.
+    """
+
+    ledger: Ledger
+    backlog: Backlog
+    rounds: Rounds
+    policy: Policy
+    teller: Teller
+    carried: Callable[[], Carried]
+    flight_time: Callable[[], float]
+    clock: Callable[[], float] = time.monotonic
+    seen: Seen = field(default_factory=Seen)
+    load: Load = field(default_factory=Load)
+    waits: Waits = field(default_factory=Waits)
+    plan_by: Callable[[Policy], None] = lambda _: None
+    _planner: Planner = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._planner = Planner(self.policy, explain=True)
+
+    def look(self, now: float) -> float:
+        """Look, tell what is due, and return after how many seconds to look again."""
+        begun, left = self.clock(), self.backlog.left
+        self._planner.carried = self.carried()
+        found = view(self.backlog, self.rounds, self._planner, self.ledger.snapshot(self.flight_time()), now)
+        self.teller.tell(self.backlog, found.why, now)
+        self.seen = _summary(found)
+        self.load.look(found.plan.held.values(), left, begun)
+        self.load.typical = typical(self.backlog) or self.load.typical
+        if self.waits.look(self.load, self.backlog.schedulable_nodes(), begun):
+            self.policy = self._planner.policy = replace(self.policy, locality_waits=self.waits.in_force)
+            self.plan_by(self.policy)
+        return max(LEAST_SECONDS, (self.clock() - begun) / _MOST_OF_THE_TIME)
+
+    def look_away(self) -> None:
+        """Show nothing: another replica acts."""
+        self.seen = Seen()
+        self.load.look_away()
+
+    def waits_by_level(self) -> Mapping[str, float]:
+        """Return for how many seconds a job may be passed over at each level, by its name."""
+        return dict(zip(self.rounds.places.level_names, self.waits.in_force, strict=False))
+
+
+def _summary(found: View) -> Seen:
+    shares = shares_of(found.made, found.snapshot)
+    with found.backlog.lock:
+        classes = found.backlog.classes()
+        pods: dict[str, int] = {}
+        for it in classes:
+            pods[it.job.queue] = pods.get(it.job.queue, 0) + it.unfinished
+        oldest = held_since(found.backlog)
+    declared = found.rounds.tree.declared
+    names = sorted(shares, key=lambda name: (name not in declared, -pods.get(name, 0), name))[:MOST_QUEUES]
+    return Seen(
+        held=counted(found.why),
+        shares={name: shares[name] for name in names},
+        oldest={name: max(found.now - oldest[name], 0.0) if name in oldest else 0.0 for name in names},
+    )

@@ -1,0 +1,78 @@
+"""When a class is due: the promise to a class, inside its queue's turn (docs/turns.md).
+
+A class that has waited for `starved_after` seconds gets a due time: then, and `_PATIENCE` times as long again as its
+queue's part of the cluster needs for all that the queue's jobs still have to do. So nobody is due merely because a
+backlog is long, or has many classes: in the order of arrival all would have had their turn well before.
+From its due time on the class goes before others of its queue, the earliest first, in every second start.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.waiting import Waiting
+from extender.planner.fairness.turn import Fairness
+from extender.planner.fifo import at_the_head
+from extender.planner.plan import Carried, DueTime, Floats
+from extender.planner.tuning import Policy
+
+_PATIENCE = 2.0
+"""Half of a queue's starts are for those that are due: at that rate they need twice the time."""
+_LONGEST_SECONDS = 86_400.0
+_LEAST_PART = 1e-3
+_ROUNDING_SECONDS = 1e-3
+_EARLIEST = -1e15
+
+
+@dataclass(frozen=True, slots=True)
+class DueTimes:
+    """`due` [C]: since when a class is due, infinite if it is not; `next_at`: when the next one will be.
+
+    `promised` is what the next plan goes on with, by class name.
+    """
+
+    due: Floats
+    promised: Mapping[str, DueTime]
+    next_at: float
+
+
+def due_times(policy: Policy, waiting: Waiting, fairness: Fairness, carried: Carried, now: float) -> DueTimes:
+    """Return which classes are due at `now` seconds.
+
+    In a FIFO queue only who is first in line: the others wait because they are not.
+    """
+    due = np.full(len(waiting.count), np.inf)
+    old = (waiting.count > 0) & (now - waiting.since >= policy.starved_after - _ROUNDING_SECONDS)
+    if waiting.behind is not None:
+        old &= at_the_head(waiting.job, waiting.behind, waiting.count > 0)
+    rows = old.nonzero()[0]
+    if not len(rows):
+        return DueTimes(due, {}, np.inf)
+    seconds = _queue_seconds(waiting, fairness)[fairness.queue[rows]]
+    fresh = np.maximum(waiting.since[rows], _EARLIEST) + policy.starved_after + seconds
+    promised: dict[str, DueTime] = {}
+    for row, at in zip(rows.tolist(), fresh.tolist(), strict=True):
+        name, since = waiting.names[row], waiting.since.item(row)
+        before = carried.due.get(name)
+        kept = before is not None and before.since == since
+        promised[name] = before if before is not None and kept else DueTime(since, at)
+        due[row] = promised[name].due
+    later = due > now + _ROUNDING_SECONDS
+    next_at = float(due[later].min(initial=np.inf))
+    return DueTimes(np.where(later, np.inf, due), promised, max(next_at, now + 1.0))
+
+
+def _queue_seconds(waiting: Waiting, fairness: Fairness) -> Floats:
+    """Return for how long what each queue's jobs have left keeps its part of the cluster busy, times patience [Q].
+
+    `Jobs.work` adds up all resources; here the one of which a job's waiting tasks take most counts (DRF).
+    """
+    jobs, each = waiting.jobs, fairness.takes * (waiting.count * waiting.duration)[:, np.newaxis]
+    of_jobs = np.zeros((len(jobs.names), each.shape[1]))
+    np.add.at(of_jobs, waiting.job, each)
+    all_resources, dominant = of_jobs.sum(axis=1), of_jobs.max(axis=1, initial=0.0)
+    ratio = np.divide(dominant, all_resources, out=np.ones(len(jobs.names)), where=all_resources > 0)
+    work = np.bincount(jobs.queue, weights=np.maximum(jobs.work * ratio, dominant), minlength=len(jobs.queue_weight))
+    seconds = _PATIENCE * work / np.maximum(fairness.queues.part, _LEAST_PART)
+    return np.asarray(np.minimum(seconds, _LONGEST_SECONDS))

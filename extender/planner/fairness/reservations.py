@@ -1,0 +1,402 @@
+"""Room that is reserved: for a class or gang that its queue is entitled to start, and that fits nowhere yet.
+
+One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else, where
+nothing of a queue below its part fits anywhere, the class that has waited longest. A queue is *entitled* to that class
+if it stays within its part of the cluster; to one that is due if it has no more than its part, and the claimant alone
+is no more: it passes its part by that one at most. For a larger one what it was owed while it saved must pay.
+
+Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
+never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
+to at most `reservable` of the cluster, or to what one claimant needs. A reservation that comes to nothing lapses, and
+the next one for that class is put off for longer each time.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.waiting import Running
+from extender.planner.board import Board
+from extender.planner.gangs import Gangs, goes_whole
+from extender.planner.locality.sources import Sources
+from extender.planner.plan import Carried, Floats, Lapse, Mask, Reservation, Rows
+
+_NODES_TRIED = 16
+_CLASSES_TRIED = 16
+_QUEUES_TRIED = 16
+_LONGEST_STEP_SECONDS = 300.0
+_LEAST_LAPSE_SECONDS, _LONGEST_LAPSE_SECONDS = 60.0, 3600.0
+_WITHOUT_ENDS_SECONDS = 600.0
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Claimant:
+    """A class, or a gang's classes, as rows; how many `tasks` of each must start together."""
+
+    rows: tuple[int, ...]
+    tasks: tuple[int, ...]
+    gang: int = -1
+
+    @property
+    def row(self) -> int:
+        return self.rows[0]
+
+
+class Reservations:
+    """What is reserved while a plan is made; `room` are amounts [R, N], already taken from the board's `free`."""
+
+    def __init__(self, board: Board, gangs: Gangs, now: float) -> None:
+        self._board, self._gangs, self._now = board, gangs, now
+        self._before = board.carried
+        self.reserved: dict[str, Reservation] = {}
+        self.owed: dict[str, float] = {}
+        names = board.waiting.names
+        self._row = {name: row for row, name in enumerate(names)} if self._is_carried() else {}
+        self.lapsed: dict[str, Lapse] = {
+            name: lapse for name, lapse in board.carried.lapsed.items() if name in self._row
+        }
+        self._note_owed()
+
+    def _is_carried(self) -> bool:
+        before = self._before
+        return bool(before.reserved or before.owed or before.lapsed)
+
+    # -- at the beginning of a level
+
+    def honour(self, level: Mask) -> None:
+        """Start whom room was reserved for, if it is there by now; else it is kept on.
+
+        But not for a claimant that has room, and waits for a nearer node.
+        """
+        board, rows = self._board, self._board.snapshot.layout.rows
+        claims = list(self._still_valid(level))
+        for _, reservation in claims:
+            self._keep(reservation, 1.0)
+        for name, reservation in claims:
+            claimant = self._claimant_of(self._row[name])
+            self._keep(reservation, -1.0)
+            started = self._starts(claimant, [rows[node] for node in reservation.nodes])
+            if not started and not self._fits_now(claimant):
+                self._keep(reservation, 1.0)
+                self.reserved[name] = reservation
+        board.admit(level)
+
+    def start_due(self, level: Mask) -> None:
+        """Start one class that is due of the queue whose turn it is, wherever it fits.
+
+        What a gang that has begun still lacks goes before: its queue had that turn already. None of them leaves disks
+        to shuffles: else it and they could wait for each other for ever.
+        """
+        fairness, board = self._board.fairness, self._board
+        for row in (level & (board.waiting.since == -np.inf) & board.alive & (self._gangs.of < 0)).nonzero()[0]:
+            self._starts(_Claimant((int(row),), (1,)), ())
+        due = (level & (fairness.due < np.inf) & board.alive & (self._gangs.of < 0)).nonzero()[0]
+        if not len(due):
+            return
+        alive = np.unique(fairness.queue[board.alive])
+        first = alive[fairness.queues.keys[alive].argmin()]
+        mine = due[(fairness.queue[due] == first) & ~fairness.by_due[fairness.queue[due]]]
+        for row in mine[np.argsort(fairness.due[mine], kind="stable")][:_CLASSES_TRIED].tolist():
+            if self._starts(_Claimant((row,), (1,)), ()):
+                return
+
+    def reserve_for_due(self, level: Mask) -> None:
+        """Reserve room for who is due, has none and fits nowhere now."""
+        fairness = self._board.fairness
+        due = level & (np.array(self._board.left) > 0) & (fairness.due < np.inf)
+        for queue in self._queues(due):
+            rows = (due & (fairness.queue == queue)).nonzero()[0]
+            rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
+            claimants = (self._claimant_of(row) for row in rows.tolist())
+            claimant = next((it for it in claimants if self._may_claim(it) and not self._fits_now(it)), None)
+            if claimant is not None:
+                self._claim(claimant)
+
+    # -- at its end
+
+    def reserve_for_queues(self, level: Mask) -> None:
+        """Reserve room for queues below their part of which nothing fits anywhere."""
+        board, fairness = self._board, self._board.fairness
+        if not fairness.several or board.waiting.running is None:
+            return
+        waits = level & (np.array(board.left) > 0) & (self._gangs.of < 0)
+        if board.locality is not None:  # who waits for a nearer node wants no other room kept
+            waits &= ~board.locality.nearness.chooses
+        for queue in self._queues(waits):
+            rows = (waits & (fairness.queue == queue)).nonzero()[0]
+            rows = rows[np.argsort(board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED]
+            claimants = [_Claimant((row,), (1,)) for row in rows.tolist()]
+            entitled = [it for it in claimants if self._may_claim(it) and self._is_entitled(it)]
+            if entitled and not self._any_fits(rows):
+                self._claim(entitled[0])
+
+    def outcome(self, now: float) -> Carried:
+        """Return what the next plan goes on with."""
+        return Carried(reserved=self.reserved, owed=self.owed, lapsed=self.lapsed, planned_at=now)
+
+    def kept_idle(self) -> float:
+        """Return the part of the cluster that has room, and is reserved, by the resource of which it is most."""
+        board = self._board
+        idle = np.clip(np.minimum(board.reserved, board.free + board.reserved), 0.0, None).sum(axis=1)
+        total = board.classes.total
+        return float(np.divide(idle, total, out=np.zeros_like(idle), where=total > 0).max(initial=0.0))
+
+    # -- who may claim
+
+    def _still_valid(self, level: Mask) -> Iterable[tuple[str, Reservation]]:
+        """Yield what is still reserved: its class waits, its queue is entitled, its nodes are there, in time."""
+        for name, reservation in self._before.reserved.items():
+            row = self._row.get(name, -1)
+            if row < 0 or not level[row] or not self._board.left[row]:
+                continue
+            claimant = self._claimant_of(row)
+            if not self._still_fits(reservation) or not self._is_entitled(claimant):
+                continue
+            if self._now > reservation.until:
+                self._note_lapse(name)
+            else:
+                yield name, reservation
+
+    def _still_fits(self, reservation: Reservation) -> bool:
+        """Whether all its classes and nodes are there, each node large enough if it were empty."""
+        rows = self._board.snapshot.layout.rows
+        there = all(name in self._row and node in rows for name, node, _ in reservation.room)
+        return there and all(
+            bool(_on_empty_nodes(self._board, self._row[name])[1][rows[node]]) for name, node, _ in reservation.room
+        )
+
+    def _claimant_of(self, row: int) -> _Claimant:
+        gang = int(self._gangs.of[row])
+        if gang < 0:
+            return _Claimant((row,), (1,))
+        rows = (self._gangs.of == gang).nonzero()[0].tolist()
+        missing, tasks = int(self._gangs.least[gang]), []
+        for member in rows:
+            tasks.append(min(missing, self._board.left[member]))
+            missing -= tasks[-1]
+        return _Claimant(tuple(rows), tuple(tasks), gang)
+
+    def _queues(self, classes: Mask) -> list[int]:
+        """Return the queues of these classes [C] without a reservation, the next one first; not all of very many."""
+        fairness = self._board.fairness
+        queues = np.unique(fairness.queue[classes])
+        has = {int(fairness.queue[self._row_of(name)]) for name in self.reserved}
+        order = queues[np.argsort(fairness.queues.keys[queues], kind="stable")].tolist()
+        return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
+
+    def _may_claim(self, claimant: _Claimant) -> bool:
+        lapse = self.lapsed.get(self._name(claimant))
+        return lapse is None or self._now >= lapse.again_at
+
+    def _fits_now(self, claimant: _Claimant) -> bool:
+        """Whether there is room: then the claimant waits for something else, and nothing need be kept."""
+        return claimant.gang < 0 and self._any_fits(np.array(claimant.rows))
+
+    def _any_fits(self, rows: Rows) -> bool:
+        near, far = self._board.fits(rows, np.arange(self._board.free.shape[1]))
+        return bool((near | far).any())
+
+    def _is_entitled(self, claimant: _Claimant) -> bool:
+        fairness = self._board.fairness
+        queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
+        if not fairness.is_due(claimant.row):
+            return fairness.queues.within_part(queue, takes)
+        if fairness.queues.may_pass(queue, takes):
+            return True
+        excess = float(takes.max()) - fairness.queues.part.item(queue)
+        seconds = float(self._board.waiting.duration[list(claimant.rows)].max())
+        return self.owed.get(self._name(claimant), 0.0) >= excess * seconds > 0
+
+    def _takes(self, claimant: _Claimant) -> Floats:
+        tasks = np.array(claimant.tasks)[:, np.newaxis]
+        return np.asarray((self._board.fairness.takes[list(claimant.rows)] * tasks).sum(axis=0))
+
+    def _name(self, claimant: _Claimant) -> str:
+        return self._board.waiting.names[claimant.row]
+
+    def _row_of(self, name: str) -> int:
+        return self._row[name] if name in self._row else self._board.waiting.names.index(name)
+
+    def _note_owed(self) -> None:
+        """Add to what queues are owed that save for a large claimant, and have what they save count as theirs."""
+        fairness, before = self._board.fairness, self._before
+        seconds = min(max(self._now - before.planned_at, 0.0), _LONGEST_STEP_SECONDS)
+        for name, owed in before.owed.items():
+            row = self._row.get(name, -1)
+            if row < 0 or not fairness.is_due(row):
+                continue
+            queue = int(fairness.queue[row])
+            below = max(fairness.queues.part.item(queue) - fairness.queues.share(queue), 0.0)
+            self.owed[name] = owed + below * seconds
+        for name in {*self.owed, *before.reserved}:
+            row = self._row.get(name, -1)
+            if row >= 0 and fairness.is_due(row):
+                fairness.queues.save(int(fairness.queue[row]), self._takes(self._claimant_of(row)))
+
+    def _note_lapse(self, name: str) -> None:
+        before = self.lapsed.get(name)
+        least = max(self._board.policy.starved_after, _LEAST_LAPSE_SECONDS)
+        seconds = min(least if before is None else 2 * before.seconds, _LONGEST_LAPSE_SECONDS)
+        self.lapsed[name] = Lapse(self._now + seconds, seconds)
+
+    # -- starting and keeping
+
+    def _starts(self, claimant: _Claimant, preferred: Sequence[int]) -> bool:
+        """Start the claimant, on the `preferred` nodes where it can; say whether that was done."""
+        board, fairness = self._board, self._board.fairness
+        queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
+        name, due = self._name(claimant), fairness.is_due(claimant.row)
+        if claimant.gang >= 0:
+            started = goes_whole(board, self._gangs, claimant.gang)
+        else:
+            board.sources.keeping = False
+            started = _start(board, claimant.row, preferred, due=due)
+            board.sources.keeping = True
+        if started:
+            if due and (name in self.owed or name in self._before.reserved):
+                fairness.queues.save(queue, -takes)
+            self.owed.pop(name, None)
+            self.lapsed.pop(name, None)
+        return started
+
+    def _claim(self, claimant: _Claimant) -> None:
+        board, name = self._board, self._name(claimant)
+        if not self._is_entitled(claimant):
+            if board.fairness.is_due(claimant.row):
+                self.owed.setdefault(name, 0.0)
+            return
+        kept = float((self._reserved_parts() + self._takes(claimant)).max())
+        if self.reserved and kept > board.policy.reservable + _ROUNDING:
+            return
+        room, ends_at = self._soonest(claimant)
+        if not room:
+            return
+        seconds = max(2 * (ends_at - self._now), board.policy.starved_after, _LEAST_LAPSE_SECONDS)
+        until = self._now + min(seconds, _LONGEST_LAPSE_SECONDS)
+        names, nodes = board.waiting.names, board.snapshot.layout.names
+        self.reserved[name] = Reservation(tuple((names[row], nodes[node], tasks) for row, node, tasks in room), until)
+        self._keep(self.reserved[name], 1.0)
+
+    def _reserved_parts(self) -> Floats:
+        """Return what is reserved by now, as parts of the cluster [R]."""
+        total, amounts = self._board.classes.total, self._board.reserved.sum(axis=1)
+        return np.asarray(np.divide(amounts, total, out=np.zeros_like(total), where=total > 0))
+
+    def _keep(self, reservation: Reservation, sign: float) -> None:
+        """Take the room that is reserved from what others see as free, or give it back."""
+        board = self._board
+        for name, node_name, tasks in reservation.room:
+            node, row = board.snapshot.layout.rows.get(node_name), self._row_of(name)
+            if node is not None:
+                amounts = sign * tasks * _demand_on(board, row, node)
+                board.free[:, node] -= amounts
+                board.reserved[:, node] += amounts
+
+    # -- where
+
+    def _soonest(self, claimant: _Claimant) -> tuple[list[tuple[int, int, int]], float]:
+        """Return where there will be room soonest, as (class, node, tasks), and when; nowhere: nothing."""
+        if claimant.gang < 0:
+            return self._soonest_node(claimant.row)
+        return self._soonest_nodes(claimant)
+
+    def _soonest_node(self, row: int) -> tuple[list[tuple[int, int, int]], float]:
+        board, running = self._board, self._board.waiting.running
+        near, able = _on_empty_nodes(board, row)
+        if running is None:  # nobody knows what runs: the first node that is large enough
+            return ([(row, int(able.argmax()), 1)], self._now + _WITHOUT_ENDS_SECONDS) if able.any() else ([], np.inf)
+        demand = np.where(near[:, np.newaxis], board.classes.here[row], board.classes.away[row])
+        free_at = np.where(able, _free_at(board.free.T, demand, running), np.inf)
+        node = int(free_at.argmin()) if len(free_at) else -1
+        return ([(row, node, 1)], float(free_at[node])) if node >= 0 and free_at[node] < np.inf else ([], np.inf)
+
+    def _soonest_nodes(self, claimant: _Claimant) -> tuple[list[tuple[int, int, int]], float]:
+        """Return the same for a gang: the nodes where what runs ends first, until all of it has room."""
+        board, running = self._board, self._board.waiting.running
+        room = board.free.T.copy()
+        last = np.full(len(room), self._now)
+        if running is not None:
+            ends = running.ends_at < np.inf
+            np.add.at(room, running.node[ends], running.demand[ends])
+            np.maximum.at(last, running.node[ends], running.ends_at[ends])
+        else:
+            room = board.classes.capacity.T - board.reserved.T
+        found: list[tuple[int, int, int]] = []
+        for row, tasks in zip(claimant.rows, claimant.tasks, strict=True):
+            demand, left = board.classes.whole[row], tasks
+            _, able = _on_empty_nodes(board, row)
+            asked = demand > 0
+            times = np.floor((room[:, asked] / demand[asked]).min(axis=1, initial=tasks) + _ROUNDING)
+            for node in np.argsort(np.where(able & (times > 0), last, np.inf), kind="stable").tolist():
+                count = min(left, int(times[node])) if able[node] else 0
+                if left <= 0 or count <= 0:
+                    break
+                found.append((row, node, count))
+                room[node] -= count * demand
+                left -= count
+            if left > 0:
+                return [], np.inf
+        return found, float(max(last[node] for _, node, _ in found)) if found else np.inf
+
+
+def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bool:
+    """Place one task where it fits: on a preferred node, else on one with its block or the most room."""
+    nodes = np.arange(board.free.shape[1])
+    near, far = board.fits(np.array([row]), nodes)
+    if board.locality is not None and due:
+        near, far = board.locality.keep_near(np.array([row]), nodes, near, far)
+    places = nodes[(near | far)[0]]
+    room = board.room(places)
+    if not board.classes.own[row]:
+        room = room + board.sources.local[row, places]
+    order = places[np.argsort(-room, kind="stable")].tolist()
+    first = [node for node in preferred if node in order]
+    for node in (first + [node for node in order if node not in first])[:_NODES_TRIED]:
+        started = board.start(row, node)
+        board.sources.dead.discard(row)
+        board.alive[row] = board.left[row] > 0
+        if started:
+            return True
+    return False
+
+
+def _demand_on(board: Board, row: int, node: int) -> Floats:
+    """Return what a task takes of the node [R], reading there if it can."""
+    near = board.classes.own[row] or bool(board.sources.local[row, node])
+    amounts = board.classes.here[row] if near else board.classes.away[row]
+    return np.asarray(amounts)
+
+
+def _on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
+    """Return on which nodes a task would read if all were empty, and on which it could start at all [N]."""
+    waiting, classes = board.waiting, board.classes
+    near = (board.sources.local[row] > 0) & (classes.here_needs[row][:, np.newaxis] <= classes.capacity).all(axis=0)
+    far = (classes.away_needs[row][:, np.newaxis] <= classes.capacity).all(axis=0)
+    if classes.own[row]:
+        far[:] = False
+    else:
+        empty = Sources(classes, waiting.inputs, waiting.count, classes.capacity.copy(), headroom=0.0)
+        far &= empty.able(np.array([row]), np.arange(len(far)))[0]
+    able = near | far
+    if waiting.barred is not None:
+        able &= ~waiting.barred[row]
+    return near, able
+
+
+def _free_at(present: Floats, demand: Floats, running: Running) -> Floats:
+    """Return when each node [N] will have room for its `demand` [N, R] by the ends of what runs; infinite: never.
+
+    `present` [N, R] is what it has free, which is not enough yet.
+    """
+    order = np.lexsort((running.ends_at, running.node))
+    node, ends = running.node[order], running.ends_at[order]
+    freed = np.cumsum(running.demand[order], axis=0)
+    first = np.searchsorted(node, node, side="left")
+    before = np.vstack((np.zeros(demand.shape[1]), freed))[first]
+    enough = (present[node] + freed - before >= demand[node]) | (demand[node] <= 0)
+    free_at = np.full(len(present), np.inf)
+    then = np.flatnonzero(enough.all(axis=1))
+    np.minimum.at(free_at, node[then], ends[then])
+    return free_at

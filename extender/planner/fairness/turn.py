@@ -1,0 +1,178 @@
+"""Whose turn it is while a plan is made: the queue, inside it who has waited too long, then the jobs owed most.
+
+Docs: docs/turns.md. Between queues it is `queue_order`; inside a queue, the fairness knob of Tetris
+(3.4) leaves the choice to the score among the jobs that are furthest below their share. A class past its due time
+(`due_times`) goes before them, in every second start of its queue.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.waiting import Jobs
+from extender.planner.fairness.queue_order import QueueOrder
+from extender.planner.tuning import DEFICIT, SLOTS, Policy
+from extender.planner.visit import Visit
+from extender.policy import shares
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_MEMORY = DIMENSIONS.index("memory")
+
+
+class Fairness:
+    """The jobs [J] of classes [C] and their queues [Q].
+
+    `in_line` [C] are the classes whose jobs the knob lets go first in their queue; `changes` counts how often that was
+    settled. `due` [C]: since when a class is due, infinite for those that are not (yet). `by_due` [Q]: the last start
+    of the queue was of a class that was due.
+    """
+
+    def __init__(self, policy: Policy, jobs: Jobs, total: Floats, job: Rows, left: Counts, takes: Floats) -> None:
+        """Take what there is in all [R], each class's `job` [C], tasks `left` [C] and what one takes [C, R]."""
+        self._policy, self._job, self._job_of = policy, job, job.tolist()
+        self.queue: Rows = jobs.queue[job]
+        if policy.sharing == SLOTS:
+            total = np.where(np.arange(len(total)) == _MEMORY, total, 0.0)
+        per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        self.takes: Floats = takes * per_unit
+        self._used = jobs.allocated * per_unit
+        self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
+        active = (self._wanting > 0) | jobs.allocated.any(axis=1)
+        self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
+        self._queue_of = jobs.queue.tolist()
+        queues = len(jobs.queue_weight)
+        of_jobs, of_classes = np.zeros((2, queues, len(total)))
+        np.add.at(of_jobs, jobs.queue, self._used)
+        np.add.at(of_classes, self.queue, self.takes * left[:, np.newaxis])
+        self.queues = QueueOrder(jobs, of_jobs, of_classes)
+        self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
+        self.owed = shares.owed(self._used.max(axis=1, initial=0.0), self._fair)
+        self.deficit = np.zeros(len(jobs.names))
+        self.due: Floats = np.full(len(job), np.inf)
+        self.by_due: Mask = np.zeros(queues, dtype=np.bool_)
+        self._some_due = False
+        self._turn: Mask = np.zeros(len(jobs.names), dtype=np.bool_)
+        self._least = np.full(queues, -np.inf)
+        self.changes = 0
+        self._settle_all()
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one queue has or wants something."""
+        return self.queues.several
+
+    def carry(self, deficit: Floats) -> None:
+        """Go on with the deficits [J] of the last plan."""
+        self.deficit = deficit
+        self._settle_all()
+
+    def set_due(self, due: Floats, by_due: Mask) -> None:
+        """Say since when classes are due [C], and which queues served such a class last [Q]."""
+        self.due, self.by_due = due, by_due
+        self._some_due = bool((due < np.inf).any())
+
+    def among(self, left: Counts) -> None:
+        """Choose from now on only among the jobs of which tasks are `left` [C] here."""
+        self._wanting = np.bincount(self._job, weights=left, minlength=len(self._wanting))
+        self._settle_all()
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is counted from now on."""
+        used, wanting, owed, deficit = self._used.copy(), self._wanting.copy(), self.owed.copy(), self.deficit.copy()
+        due, by_due = self.due.copy(), self.by_due.copy()
+        undo_queues = self.queues.checkpoint()
+
+        def undo() -> None:
+            self._used[:], self._wanting, self.owed[:], self.deficit = used, wanting.copy(), owed, deficit.copy()
+            self.set_due(due.copy(), by_due.copy())
+            undo_queues()
+            self._settle_all()
+
+        return undo
+
+    def owed_to(self, task_class: int) -> float:
+        """Return what the class's job is owed."""
+        return float(self.owed[self._job_of[task_class]])
+
+    def is_due(self, task_class: int) -> bool:
+        """Whether the class has waited past its due time."""
+        return self._some_due and bool(self.due[task_class] < np.inf)
+
+    def first(self, visit: Visit, pool: Mask) -> Mask:
+        """Return those of the `pool` [k] of a visit whose turn it is; nobody only where the pool is empty."""
+        group = pool
+        if self.several:
+            keys = self.queues.keys[self.queue[visit.rows]]
+            group = pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf))
+        if self._some_due:
+            due = np.where(group & ~self.by_due[self.queue[visit.rows]], self.due[visit.rows], np.inf)
+            earliest = due.min(initial=np.inf)
+            if earliest < np.inf:
+                return np.asarray(due == earliest)
+        if visit.turned != self.changes:
+            visit.turn, visit.turned = self.in_line[visit.rows], self.changes
+        turn = group & visit.turn
+        return turn if np.count_nonzero(turn) else group
+
+    def next_in_line(self, rows: Rows, group: Mask) -> Mask:
+        """Return those of the `group` [k] of these classes [k] whose jobs would be first if no others wanted anything.
+
+        The group is of one queue, or of queues whose turn it is alike.
+        """
+        wanting = np.zeros(len(self._wanting), dtype=np.bool_)
+        wanting[self._job[rows[group]]] = True
+        turn, _ = self._choose(slice(None), wanting & (self._wanting > 0))
+        return np.asarray(group & turn[self._job[rows]])
+
+    def count(self, task_class: int) -> None:
+        """Count a task as given to its job and its queue."""
+        job, policy = self._job_of[task_class], self._policy
+        queue, takes = self._queue_of[job], self.takes[task_class]
+        self._wanting[job] -= 1
+        used = self._used[job]
+        used += takes
+        fair = self._fair.item(job)
+        owed = (fair - max(used.tolist())) / fair if fair > 0 else -np.inf
+        self.owed[job] = owed
+        self.queues.count(queue, takes)
+        if self._some_due:
+            self.by_due[queue] = self.due[task_class] < np.inf
+            self.due[task_class] = np.inf
+        if policy.sharing == DEFICIT:
+            self.deficit = shares.serve(self.deficit, self._fair, job, float(takes.max()))
+            self._settle_all()
+        elif owed < self._least[queue] or self._wanting[job] <= 0:
+            self._settle(queue)
+
+    def _settle_all(self) -> None:
+        for queue in range(len(self._least)) if self.several else (0,):
+            self._choose_in(queue)
+        self._note()
+
+    def _settle(self, queue: int) -> None:
+        """Settle anew which jobs of a queue are in line, and how little owed one may be to stay there."""
+        self._choose_in(queue if self.several else 0)
+        self._note()
+
+    def _choose_in(self, queue: int) -> None:
+        jobs = self._jobs_of[queue] if self.several else slice(None)
+        self._turn[jobs], least = self._choose(jobs, self._wanting[jobs] > 0)
+        self._least[queue if self.several else slice(None)] = least
+
+    def _note(self) -> None:
+        self.in_line: Mask = self._turn[self._job]
+        self.changes += 1
+
+    def _choose(self, jobs: Rows | slice, wanting: Mask) -> tuple[Mask, float]:
+        """Return which of these jobs [k] may be served of those that are `wanting` [k], and what the last is owed."""
+        if self._policy.sharing == DEFICIT:
+            return shares.most_owed(self.deficit[jobs], wanting, kappa=self._policy.kappa), -np.inf
+        if self._policy.fairness > 0:
+            return shares.first_in_line(self.owed[jobs], wanting, fairness=self._policy.fairness)
+        return wanting, -np.inf

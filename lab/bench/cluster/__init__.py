@@ -1,0 +1,1 @@
+"""How fast pods get onto a real cluster."""

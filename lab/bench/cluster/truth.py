@@ -1,0 +1,67 @@
+"""What became of pods, counted from the API server's manifests and by nothing that schedulers share."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from kubernetes.utils import parse_quantity
+
+from extender.cluster.model import PROMISED_ANNOTATION
+from lab.controlplane.builders import CAPACITY, DEMAND, Manifest
+
+_ENDED = ("Succeeded", "Failed")
+
+
+def over_allocated(nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[tuple[str, str], float]:
+    """Return by how much each (node, dimension) is over-allocated; empty where nothing is.
+
+    For pods of plain containers that were not resized.
+    """
+    held: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for pod in pods:
+        if pod["spec"].get("nodeName") and pod["status"]["phase"] not in _ENDED:
+            held[pod["spec"]["nodeName"]].update(_demand(pod))
+    over: dict[tuple[str, str], float] = {}
+    for node in nodes:
+        name = node["metadata"]["name"]
+        over |= {(name, of): held[name][of] - limit for of, limit in _offer(node).items() if held[name][of] > limit}
+    return over
+
+
+def on_nominated(pods: Iterable[Manifest]) -> int:
+    """Return how many pods are bound to the node that we nominated for them."""
+    return sum(_promise(pod) is not None and _promise(pod) == pod["spec"].get("nodeName") for pod in pods)
+
+
+def _promise(pod: Manifest) -> str | None:
+    promised: str | None = pod["metadata"].get("annotations", {}).get(PROMISED_ANNOTATION)
+    return promised
+
+
+def _demand(pod: Manifest) -> Counter[str]:
+    demand = Counter({"pods": 1.0})
+    demand.update(_annotated(pod, DEMAND))
+    for container in pod["spec"]["containers"]:
+        demand.update(_amounts(container["resources"].get("requests", {})))
+    return demand
+
+
+def _offer(node: Manifest) -> dict[str, float]:
+    allocatable = node["status"]["allocatable"]
+    return {**_amounts(allocatable), "pods": float(allocatable["pods"]), **_annotated(node, CAPACITY)}
+
+
+def _annotated(manifest: Manifest, annotation: str) -> dict[str, float]:
+    """Return bytes per second."""
+    declared = json.loads(manifest["metadata"].get("annotations", {}).get(annotation, "{}"))
+    return {name: _amount(quantity) for name, quantity in declared.items()}
+
+
+def _amounts(quantities: Manifest) -> dict[str, float]:
+    """Return CPU in millicores (whole numbers, so that sums are exact) and memory in bytes."""
+    parts = {"cpu": 1000, "memory": 1}
+    return {name: _amount(quantities[name], of) for name, of in parts.items() if name in quantities}
+
+
+def _amount(quantity: str | int, parts: int = 1) -> float:
+    return float(parse_quantity(quantity) * parts)  # type: ignore[no-untyped-call]

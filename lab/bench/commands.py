@@ -1,0 +1,311 @@
+"""The command `dovetail bench`: every benchmark, or one of them."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from extender.errors import ControlPlaneError, MissingExtra, TraceError
+from lab.controlplane.commands import kubernetes_option, paths, provide
+
+if TYPE_CHECKING:
+    from lab.report.rows import Report
+
+_DEFAULT_TRACES = Path("../shared/traces")
+_PLAIN_WIDTH = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What all benchmarks are told."""
+
+    as_json: bool
+    quick: bool
+    seeds: int = 3
+    first_seed: int = 3
+    traces: Path | None = None
+
+
+def _form(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what every benchmark can be told."""
+    for option in (
+        click.option("--quick", is_flag=True, help="A small form, in seconds: to see that it works, not to quote."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+    ):
+        command = option(command)
+    return command
+
+
+def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what replays of traces can be told."""
+    for option in (
+        click.option(
+            "--traces",
+            type=click.Path(file_okay=False, path_type=Path),
+            help=f"Folder of the workload traces. Default: {_DEFAULT_TRACES}, where it exists.",
+        ),
+        click.option(
+            "--first-seed",
+            default=3,
+            show_default=True,
+            type=click.IntRange(0),
+            help="The first seed; the default rule and step were chosen on 0 to 2.",
+        ),
+        click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(invoke_without_command=True)
+@_replays
+@_form
+@click.pass_context
+def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Measure placement, the order, and how fast the verbs, the planner, the simulator and a real cluster are.
+
+    Without a command, all of it; what cannot run is named with its reason.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    reports = [_extender(options), _simulator(options), _order(options)]
+    if programs := _programs_if_any():
+        reports.append(_cluster(options, programs))
+    if options.traces or _DEFAULT_TRACES.is_dir():
+        reports.append(_placement(options))
+    else:
+        click.echo(f"placement: skipped: no workload traces at {_DEFAULT_TRACES}; say where with --traces", err=True)
+    _show(reports, options)
+
+
+@bench.command()
+@_replays
+@_form
+@click.option("--shape-step", type=click.FloatRange(0, 1), help="Instead of the default step (placement.shapeStep).")
+@click.option("--ranking", "names", multiple=True, help="Only this one; can be repeated.")
+def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Compare the ranking rules: how much of a cluster each fills, by replays of real workloads.
+
+    Pods of two traces (openb: a GPU cluster of many node shapes; Alibaba 2017: batch tasks on equal
+    machines) arrive in random order and none leaves. Rules and baselines get the same arrivals.
+    """
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    _show([_placement(options, shape_step, names)], options)
+
+
+@bench.command()
+@_form
+def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time filter and prioritize beside a handler that only decodes and encodes, at 100 to 5,000 nodes.
+
+    All three are called in turn over kept-alive loopback connections to one server, which runs in a process of its own.
+    """
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    _show([_extender(options)], options)
+
+
+@bench.command()
+@_form
+def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time a replay of the paper's deployment suite, and one plan for 5,000 nodes and 100,000 waiting tasks."""
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    _show([_simulator(options)], options)
+
+
+@bench.command()
+@_form
+@click.option("--first-seed", default=0, show_default=True, type=click.IntRange(0), help="The first seed.")
+def order(first_seed: int, **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Try the order on deep and aged backlogs, in the simulator: job times, shares, room kept idle.
+
+    Fifty DAG jobs on ten slots beside DRF; an hour of one-pod jobs in three queues; random clusters with tasks that
+    are hard or impossible to place.
+    """
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    _show([_order(options, first_seed)], options)
+
+
+@bench.command()
+@_form
+@kubernetes_option
+@click.option(
+    "--nodes", "sizes", multiple=True, type=click.IntRange(1, 10_000), help="Can be repeated.  [default: 1000, 5000]"
+)
+@click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods in each run.  [default: 1000]")
+@click.option("--jobs", default=10, show_default=True, type=click.IntRange(1), help="By how many jobs; no two alike.")
+@click.option("--runs", type=click.IntRange(1), help="How often each contender runs.  [default: 3]")
+@click.option("--contender", "names", multiple=True, help="Only this one; can be repeated.")
+def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time how fast pods are bound on a real control plane: the stock scheduler, and Dovetail.
+
+    The contenders take turns on one control plane, which runs on loopback with simulated nodes. The clock runs from
+    the first create call to the last bind.
+    """
+    options = Options(as_json=given.pop("as_json"), quick=given.pop("quick"))
+    MissingExtra.unless_installed("rich", "trustme")
+    _show([_cluster(options, paths(provide(kubernetes)), names, **given)], options)
+
+
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@kubernetes_option
+@click.option("--minutes", default=6.0, show_default=True, type=click.FloatRange(0.5, 240), help="For how long.")
+@click.option(
+    "--backlog", default=1_200, show_default=True, type=click.IntRange(1, 20_000), help="Jobs that wait, each."
+)
+def live(kubernetes: str, as_json: bool, minutes: float, backlog: int) -> None:
+    """Hold two queues' shares of a standing backlog against the fair ones, on a real control plane.
+
+    Queues of weight 3 (sure of a quarter) and 1, each with so many one-pod jobs waiting all the time, on 160 slots.
+    """
+    MissingExtra.unless_installed("rich", "trustme")
+    from extender.app.logs import configure_logs
+    from extender.settings import LogSettings
+    from lab.bench.order import live as measuring
+
+    configure_logs(LogSettings(level="error", format="text"))
+    case = measuring.Case(backlog=backlog)
+    seconds = 60 * minutes
+    with _progress("Watching the shares", int(seconds)) as advance:
+        looks = measuring.watch(paths(provide(kubernetes)), case, seconds, lambda _look: advance())
+    _show([measuring.report(case, looks)], Options(as_json=as_json, quick=False))
+
+
+def _extender(options: Options) -> "Report":
+    """Run the extender benchmark."""
+    from lab.bench.speed import verbs
+
+    sizes, calls = (verbs.SIZES[:2], 50) if options.quick else (verbs.SIZES, 1_000)
+    with _progress("Calling", len(sizes) * (calls + calls // 10)) as advance:
+        return verbs.report(list(verbs.measure(sizes, calls, advance)))
+
+
+def _simulator(options: Options) -> "Report":
+    """Run the simulator benchmark."""
+    from lab.bench.speed import simulator as measuring
+    from lab.report.progress import each
+
+    size, run = (measuring.QUICK, measuring.SMALL_SUITE) if options.quick else (measuring.FULL, measuring.SUITE)
+    with each(["replay"], "tasks") as show:
+        outcome = measuring.replay(run, lambda done, total: show("replay", done, total))
+    with _progress("Planning", measuring.PLANS) as advance:
+        timings = list(measuring.plans(size, advance))
+    return measuring.report(outcome, timings, size, measuring.steps(size))
+
+
+def _order(options: Options, first_seed: int = 0) -> "Report":
+    """Run the benchmark of the order."""
+    from lab.bench.order import rows as measuring
+
+    size = measuring.QUICK if options.quick else measuring.FULL
+    with _progress("Replaying", size.runs) as advance:
+        return measuring.measure(size, advance, first_seed)
+
+
+def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":
+    """Run the placement benchmark. Raises TraceError."""
+    from extender.verdict import Placement
+    from lab.bench.placement import packing as measuring
+    from lab.bench.placement.rankings import rankings
+
+    known = {
+        ranking.name: ranking
+        for ranking in rankings(Placement() if shape_step is None else Placement(shape_step=shape_step))
+    }
+    compared = [known[name] for name in _known(names, known, "--ranking")]
+    seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))
+    scenes = measuring.scenes(_traces(options.traces), quick=options.quick)
+    with _progress("Replaying", len(scenes) * len(compared) * len(seeds)) as advance:
+        return measuring.measure(scenes, compared, seeds, advance)
+
+
+def _cluster(
+    options: Options,
+    programs: Mapping[str, Path],
+    names: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    pods: int | None = None,
+    jobs: int = 10,
+    runs: int | None = None,
+) -> "Report":
+    """Run the cluster benchmark. Raises ControlPlaneError."""
+    from extender.app.logs import configure_logs
+    from extender.settings import LogSettings
+    from lab.bench.cluster import runs as measuring
+    from lab.bench.cluster import throughput
+
+    configure_logs(LogSettings(level="error", format="text"))
+    known = {contender.name: contender for contender in throughput.CONTENDERS}
+    compared = [known[name] for name in _known(names, known, "--contender")]
+    pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 3)
+    usual = (200,) if options.quick else (1_000, 5_000)
+    planned = [measuring.Size(it, pods, jobs, runs, limit_seconds=60 + pods / 10) for it in sizes or usual]
+    with _progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
+        return throughput.report(
+            [run for size in planned for run in measuring.measure(programs, size, advance, compared)]
+        )
+
+
+def _programs_if_any() -> dict[str, Path]:
+    """Return the programs of a control plane; none, with the reason said, where they cannot be had."""
+    try:
+        MissingExtra.unless_installed("trustme")
+        return paths(provide())
+    except (MissingExtra, ControlPlaneError) as error:
+        click.echo(f"cluster: skipped: {error}", err=True)
+        return {}
+
+
+def _known(names: Sequence[str], known: Collection[str], option: str) -> Sequence[str]:
+    """Return the names, or all that are known where none was given. Raises BadParameter."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r}; known are {', '.join(known)}", param_hint=option)
+    return names or list(known)
+
+
+def _traces(given: Path | None) -> Path:
+    """Return the folder of the traces. Raises TraceError where there is none."""
+    from lab.bench.placement import traces
+
+    folder = given or _DEFAULT_TRACES
+    if not folder.is_dir():
+        needed = ", ".join(map(str, (traces.OPENB_NODES, traces.OPENB_PODS, traces.ALIBABA_JOBS)))
+        raise TraceError(f"no workload traces at {folder}; say with --traces which folder holds {needed}")
+    return folder
+
+
+def _show(reports: Sequence["Report"], options: Options) -> None:
+    from rich.console import Console
+
+    from lab.report.rows import to_json
+
+    if options.as_json:
+        click.echo(to_json([row for report in reports for row in report.rows]))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PLAIN_WIDTH)
+    for report in reports:
+        for table in report.tables:
+            console.print(table)
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a progress bar on stderr, if that is a terminal; yields what advances it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,1 @@
+"""How well pods are placed: how much of a cluster each ranking rule fills."""

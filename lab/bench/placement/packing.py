@@ -1,0 +1,206 @@
+"""How much of a cluster each ranking fills: pods of a trace arrive one by one, none leaves.
+
+Every decision is the service's own: `verdict.judge` says where the pod fits, `verdict.Ranker` gives
+the levels, and the best level wins, ties at random. A pod that fits nowhere is lost. What is
+measured is the allocated share of the resource that is asked for most, once pods that ask for
+100 % (or more) of the cluster's capacity of it have arrived: what is short of 100 % is stranded.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from extender.cluster.ledger.snapshot import Floats, Layout, Nominations, Rows, Snapshot, layout_of
+from extender.cluster.resources import CPU
+from extender.errors import TraceError
+from extender.verdict import judge
+from lab.bench.placement.rankings import Ranking
+from lab.bench.placement.traces import GPU, Task, Workload, read_alibaba2017, read_openb
+from lab.report.rows import Report, Row
+
+_WHOLE_GPU = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A workload, the resource measured (that asked for most), and at which per cents of its capacity asked for."""
+
+    workload: Workload
+    resource: str
+    measure: str
+    asked: tuple[int, ...]
+    about: str
+
+
+def scenes(directory: Path, *, quick: bool) -> list[Scene]:
+    """Return what is replayed; `quick` shrinks the clusters. Raises TraceError."""
+    openb = read_openb(directory, every=20 if quick else 1)
+    alibaba = read_alibaba2017(directory, machines=10 if quick else 100)
+    return [
+        Scene(openb, GPU, "gpu_allocated", (100, 130), f"GPUs allocated, %, {len(openb.nodes):,} nodes of many shapes"),
+        Scene(
+            alibaba,
+            CPU,
+            "cpu_allocated",
+            (100, 110, 130),
+            f"CPU allocated, %, {len(alibaba.nodes)} equal machines",
+        ),
+    ]
+
+
+def measure(
+    scenes: Sequence[Scene],
+    compared: Sequence[Ranking],
+    seeds: Sequence[int],
+    advance: Callable[[], None],
+) -> Report:
+    """Replay every scene with every ranking and seed; calls `advance` after each replay."""
+    rows: list[Row] = []
+    tables = []
+    for scene in scenes:
+        found = {}
+        for ranking in compared:
+            found[ranking] = _shares(scene, ranking, seeds, advance)
+            rows += _rows(scene, ranking, found[ranking], seeds)
+        tables.append(_table(scene, found, seeds))
+    return Report(rows, tables)
+
+
+def _shares(scene: Scene, ranking: Ranking, seeds: Sequence[int], advance: Callable[[], None]) -> Floats:
+    """Return the allocated share in per cent for each seed and mark [S, M]."""
+    shares = []
+    for seed in seeds:
+        shares.append(100 * replay(scene, ranking, seed))
+        advance()
+    return np.array(shares)
+
+
+def replay(scene: Scene, ranking: Ranking, seed: int) -> Floats:
+    """Return the allocated share of the measured resource at each mark of the scene [M].
+
+    One seed gives the same arrivals to every ranking.
+    """
+    workload, marks = scene.workload, np.array(scene.asked) / 100
+    layout = layout_of({node.name: node for node in workload.nodes})
+    arrivals = _arrivals(scene, layout, marks[-1], np.random.default_rng([seed, 0]))
+    cluster = _Cluster(layout, workload, ranking, np.random.default_rng([seed, 1]))
+    placed = np.array([cluster.place(workload.tasks[task]) for task in arrivals.tasks])
+    allocated = np.cumsum(np.where(placed, arrivals.shares, 0.0))
+    return allocated[np.searchsorted(np.cumsum(arrivals.shares), marks)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrivals:
+    """The pods in the order they come: the task of each [P], and its share of the measured resource's capacity [P]."""
+
+    tasks: NDArray[np.intp]
+    shares: Floats
+
+
+def _arrivals(scene: Scene, layout: Layout, until: float, draw: np.random.Generator) -> _Arrivals:
+    """Draw tasks with replacement, by weight, each with its wave, until more than `until` has been asked for.
+
+    Raises TraceError where no task asks for anything.
+    """
+    tasks = scene.workload.tasks
+    capacity = layout.capacity[:, layout.columns[scene.resource]].sum()
+    shares = np.array([task.pod.demand.get(scene.resource, 0.0) for task in tasks]) / capacity
+    waves = np.array([task.wave for task in tasks])
+    weights = np.array([task.weight for task in tasks])
+    if not shares @ weights > 0:
+        raise TraceError(f"{scene.workload.name}: no task asks for {scene.resource}, so nothing can be measured")
+    drawn = np.empty(0, dtype=np.intp)
+    while shares[drawn].sum() <= until:
+        more = draw.choice(len(tasks), 500, p=weights / weights.sum())
+        drawn = np.concatenate((drawn, np.repeat(more, waves[more])))
+    return _Arrivals(drawn, shares[drawn])
+
+
+class _Cluster:
+    """The nodes as they fill up."""
+
+    def __init__(self, layout: Layout, workload: Workload, ranking: Ranking, draw: np.random.Generator) -> None:
+        empty = np.zeros_like(layout.capacity)
+        nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), empty[:0])
+        self._snapshot = Snapshot(0, 0, layout, allocated=empty, in_flight=empty, nominations=nobody)
+        self._devices = _Devices([workload.gpus.get(name, 0) for name in layout.names])
+        self._ranking = ranking
+        self._draw = draw
+
+    def place(self, task: Task) -> bool:
+        """Allocate a pod of this task on the node that ranks first; False where none can take it."""
+        fits = judge(self._snapshot, task.pod).passed & self._devices.fits(task)
+        rows = np.flatnonzero(fits)
+        if not rows.size:
+            return False
+        row = self._choose(task, rows)
+        allocated = self._snapshot.allocated.copy()
+        allocated[row] += self._snapshot.layout.vector(task.pod.demand)
+        self._snapshot = replace(self._snapshot, allocated=allocated)
+        self._devices.take(task, row)
+        return True
+
+    def _choose(self, task: Task, rows: Rows) -> int:
+        ranks = self._ranking.ranks(self._snapshot, task.pod, rows)
+        best = rows[ranks == ranks.max()]
+        return int(best[self._draw.integers(best.size)])
+
+
+class _Devices:
+    """What is free of each single GPU, in thousandths [N, D]: a pod's part of a GPU must fit on one of them.
+
+    The extender counts a node's GPUs as one resource; in a cluster that shares GPUs its device plugin's own filter does
+    this part.
+    """
+
+    def __init__(self, gpus: Sequence[int]) -> None:
+        present = np.arange(max([*gpus, 1])) < np.array(gpus)[:, np.newaxis]
+        self._free = np.where(present, _WHOLE_GPU, 0)
+        self._largest = self._free.max(axis=1)
+        self._whole = present.sum(axis=1)
+
+    def fits(self, task: Task) -> NDArray[np.bool_]:
+        """Return which nodes have the GPUs [N]."""
+        if task.gpu_milli == _WHOLE_GPU:
+            return np.asarray(self._whole >= task.gpus)
+        return np.asarray(self._largest >= task.gpu_milli)
+
+    def take(self, task: Task, row: int) -> None:
+        """Take whole GPUs, or a part of the fullest one that has room."""
+        if not task.gpus:
+            return
+        free = self._free[row]
+        enough = np.flatnonzero(free >= task.gpu_milli)
+        free[enough[np.argsort(free[enough], kind="stable")][: task.gpus]] -= task.gpu_milli
+        self._largest[row] = free.max()
+        self._whole[row] = np.count_nonzero(free == _WHOLE_GPU)
+
+
+def _rows(scene: Scene, ranking: Ranking, shares: Floats, seeds: Sequence[int]) -> list[Row]:
+    """Return one row per mark; `shares` [S, M] in per cent."""
+    return [
+        Row(
+            id=f"placement.{scene.workload.name}.{ranking.name}.{scene.measure}.{asked}",
+            ours=round(float(column.mean()), 2),
+            unit="%",
+            note=f"{column.min():.2f} to {column.max():.2f}, seeds {seeds[0]} to {seeds[-1]}; {ranking.note}",
+        )
+        for asked, column in zip(scene.asked, shares.T, strict=True)
+    ]
+
+
+def _table(scene: Scene, found: Mapping[Ranking, Floats], seeds: Sequence[int]) -> Table:
+    title = f"{scene.workload.name}: {scene.about}; mean (lowest-highest) of {len(seeds)} seeds"
+    table = Table(title=title, title_justify="left")
+    table.add_column("ranking")
+    for asked in scene.asked:
+        table.add_column(f"{asked} % asked", justify="right")
+    table.add_column("what it is")
+    for ranking, shares in found.items():
+        cells = [f"{column.mean():.1f} ({column.min():.1f}-{column.max():.1f})" for column in shares.T]
+        table.add_row(ranking.name, *cells, ranking.note)
+    return table

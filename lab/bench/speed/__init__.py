@@ -1,0 +1,1 @@
+"""How fast the verbs, the planner and the simulator are."""

@@ -1,0 +1,105 @@
+"""A cluster and what waits for it, of any size: what the planner is timed on.
+
+A third of the classes reads blocks, a sixth shuffles, the others read where they run; demands are spread as the
+deployment suite's (Tetris, 5.1).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.waiting import Blocks, Floats, Inputs, Jobs, Running, Spread, Waiting
+
+_GIB, _MB = 2.0**30, 1e6
+_CAPACITY = np.array([32_000, 96 * _GIB, 800 * _MB, 800 * _MB, 1250 * _MB, 1250 * _MB])
+_COPIES = 3
+_SHUFFLED_FROM = 200
+_STAGES_PER_JOB = 2
+_SECONDS = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many nodes, waiting tasks, and classes of them."""
+
+    nodes: int
+    tasks: int
+    classes: int
+
+
+def snapshot(size: Size, *, full: float) -> Snapshot:
+    """Return equal nodes on each of which this part of everything is allocated."""
+    capacity = np.tile(_CAPACITY, (size.nodes, 1))
+    names = tuple(f"node-{row:05d}" for row in range(size.nodes))
+    nothing = np.zeros_like(capacity)
+    return Snapshot(
+        version=0,
+        assumed=0,
+        layout=Layout(
+            names=names,
+            rows={name: row for row, name in enumerate(names)},
+            axis=DIMENSIONS,
+            columns={name: column for column, name in enumerate(DIMENSIONS)},
+            capacity=read_only(capacity),
+        ),
+        allocated=read_only(np.floor(capacity * full)),
+        in_flight=read_only(nothing),
+        nominations=Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0]),
+    )
+
+
+def waiting(size: Size, draw: np.random.Generator, *, full: float) -> Waiting:
+    """Return what waits, and what runs on the part of the cluster that is allocated."""
+    per_class = size.tasks // size.classes
+    jobs = -(-size.classes // _STAGES_PER_JOB)
+    job = np.arange(size.classes) // _STAGES_PER_JOB
+    return Waiting(
+        names=[f"job-{it:04d}/stage-{row % _STAGES_PER_JOB}" for row, it in enumerate(job.tolist())],
+        job=job,
+        count=np.full(size.classes, per_class, dtype=np.int64),
+        demand=_demand(size.classes, draw),
+        reading=np.round(draw.uniform(10, 60, size.classes)) * _MB,
+        inputs=[_inputs(row, per_class, size.nodes, draw) for row in range(size.classes)],
+        duration=np.full(size.classes, _SECONDS),
+        since=np.zeros(size.classes),
+        finished=draw.uniform(0, 0.8, size.classes),
+        jobs=_jobs(jobs, draw),
+        running=_running(size.nodes, full),
+    )
+
+
+def _demand(classes: int, draw: np.random.Generator) -> Floats:
+    demand = np.zeros((classes, len(DIMENSIONS)))
+    demand[:, 0] = np.round(np.where(draw.random(classes) < 0.5, 2000, 600) * draw.uniform(0.5, 1.5, classes))
+    demand[:, 1] = np.round(np.where(draw.random(classes) < 0.5, 8, 2) * draw.uniform(0.75, 1, classes) * _GIB)
+    demand[:, 3] = np.round(draw.uniform(5, 50, classes)) * _MB
+    return demand
+
+
+def _inputs(row: int, tasks: int, nodes: int, draw: np.random.Generator) -> Inputs:
+    if row % 6 in (0, 1):
+        return Blocks(draw.integers(0, nodes, (tasks, _COPIES)).astype(np.intp), np.ones(tasks, dtype=np.bool_), nodes)
+    if row % 6 == 2:
+        sources = np.sort(draw.choice(nodes, min(_SHUFFLED_FROM, nodes), replace=False)).astype(np.intp)
+        return Spread(sources, np.full(len(sources), 20 * _MB / len(sources)))
+    return None
+
+
+def _jobs(count: int, draw: np.random.Generator) -> Jobs:
+    return Jobs(
+        names=[f"job-{row:04d}" for row in range(count)],
+        queue=np.zeros(count, dtype=np.intp),
+        weight=np.ones(count),
+        allocated=np.zeros((count, len(DIMENSIONS))),
+        work=draw.uniform(1, 100, count),
+        queue_names=("default",),
+        queue_weight=np.ones(1),
+    )
+
+
+def _running(nodes: int, full: float) -> Running | None:
+    if not full:
+        return None
+    return Running(np.arange(nodes), np.full(nodes, _SECONDS), np.tile(np.floor(_CAPACITY * full), (nodes, 1)))

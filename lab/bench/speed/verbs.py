@@ -1,0 +1,234 @@
+"""How long the verbs take over a kept-alive loopback connection, beside a handler that only decodes and encodes.
+
+A process of its own runs the service's own server, verbs and ledger, filled with nodes and pods; no API server is
+needed. Between two rounds the pod asked about lands, as a binding does.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from flask import Response, request
+from rich.table import Table
+
+from extender.adapters.http import wire
+from extender.adapters.http.routes import create_app
+from extender.adapters.http.server import Server
+from extender.adapters.http.verbs import Verbs
+from extender.adapters.kube.decoding import pod_from
+from extender.adapters.kube.objects import PodObject
+from extender.adapters.metrics.serve import Metrics
+from extender.app.logs import configure_logs
+from extender.cluster.ledger.ledger import Ledger
+from extender.cluster.model import Node, NodesListed, Pod, PodsListed
+from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
+from extender.settings import LogSettings
+from extender.settings import Server as ServerSettings
+from extender.verdict import Placement, Ranker
+from lab.report.rows import Report, Row
+
+SIZES = (100, 500, 1_000, 5_000)
+VERBS = ("filter", "prioritize", "floor")
+_PODS_PER_NODE = 8
+_GIB = 2.0**30
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one verb at one size."""
+
+    verb: str
+    nodes: int
+    p50: float
+    p99: float
+
+
+def measure(
+    sizes: Sequence[int], calls: int, progress: Callable[[], None], *, pod: bytes | None = None
+) -> Iterator[Timing]:
+    """Yield the timings of filter, prioritize and floor at each size, called in turn so that noise hits all alike."""
+    for nodes in sizes:
+        with _serving(nodes) as port:
+            seconds = _call_in_turn(port, nodes, calls, pod or _POD, progress)
+        for verb in VERBS:
+            p50, p99 = np.percentile(seconds[verb], (50, 99))
+            yield Timing(verb, nodes, float(p50), float(p99))
+
+
+def report(timings: Sequence[Timing]) -> Report:
+    """Return the rows and the table: milliseconds, and how many times the floor the dearer verb costs at p50."""
+    rows: list[Row] = []
+    table = Table(title="Milliseconds a call, over a kept-alive loopback connection")
+    for heading in ("nodes", "filter p50", "p99", "prioritize p50", "p99", "floor p50", "p99", "ratio"):
+        table.add_column(heading, justify="right")
+    for nodes in sorted({timing.nodes for timing in timings}):
+        at = {timing.verb: timing for timing in timings if timing.nodes == nodes}
+        ratio = max(at["filter"].p50, at["prioritize"].p50) / at["floor"].p50
+        cells = [f"{nodes:,}"]
+        for verb in VERBS:
+            for name in ("p50", "p99"):
+                milliseconds = getattr(at[verb], name) * 1000
+                rows.append(Row(f"{verb}_{name}_ms.{nodes}", round(milliseconds, 3), "ms"))
+                cells.append(f"{milliseconds:.2f}")
+        rows.append(Row(f"ratio.{nodes}", round(ratio, 3), "times", note="the dearer verb's p50 over the floor's"))
+        table.add_row(*cells, f"{ratio:.2f}")
+    table.caption = (
+        "floor: the same server decodes the request and returns all nodes. ratio: the dearer verb / floor, p50"
+    )
+    return Report(rows, [table])
+
+
+def _call_in_turn(
+    port: int, nodes: int, calls: int, pod: bytes, progress: Callable[[], None]
+) -> dict[str, list[float]]:
+    names = json.dumps(np.random.default_rng(1).permutation(_names(nodes)).tolist()).encode()
+    body = b'{"Pod":' + pod + b',"Nodes":null,"NodeNames":' + names + b"}"
+    seconds: dict[str, list[float]] = {verb: [] for verb in VERBS}
+    with contextlib.ExitStack() as stack:
+        connections = {verb: stack.enter_context(_connect(port)) for verb in VERBS}
+        for number in range(calls + calls // 10):
+            for verb, connection in connections.items():
+                took = _call(connection, verb, body)
+                if number >= calls // 10:
+                    seconds[verb].append(took)
+            _call(connections["floor"], "land", b"")
+            progress()
+    return seconds
+
+
+def _connect(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _call(connection: socket.socket, verb: str, body: bytes) -> float:
+    """Return the seconds from the first byte sent to the last byte read."""
+    head = f"POST /{verb} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    message = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    started = time.perf_counter()
+    connection.sendall(message)
+    reply = connection.recv(2**20)
+    ends = reply.index(b"\r\n\r\n") + 4
+    if not reply.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(reply[:300].decode(errors="replace"))
+    length = int(reply[:ends].lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    missing = length - (len(reply) - ends)
+    while missing > 0:
+        missing -= len(connection.recv(2**20))
+    return time.perf_counter() - started
+
+
+@contextlib.contextmanager
+def _serving(nodes: int) -> Iterator[int]:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(nodes, theirs), daemon=True)
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        process.terminate()
+        process.join(5)
+
+
+def _serve(nodes: int, ready: Connection) -> None:
+    """Run the service's server in this process, with one more path: `/floor`."""
+    sys.stderr = Path("/dev/null").open("w")  # noqa: SIM115 - lasts as long as the process; one line per call is written
+    configure_logs(LogSettings())
+    verbs = Verbs(
+        ledger=_filled_ledger(nodes),
+        ranker=Ranker(Placement()),
+        rules=(),
+        readiness=_AlwaysReady(),
+        warner=_Silent(),
+        metrics=Metrics("bench"),
+        wait_seconds=0.5,
+    )
+    app = create_app(verbs)
+    app.add_url_rule("/floor", "floor", _floor, methods=["POST"])
+    app.add_url_rule("/land", "land", lambda: _land(verbs.ledger), methods=["POST"])
+    server = Server(app, ServerSettings(port=0))
+    ready.send(server.port)
+    server.run()
+
+
+def _floor() -> Response:
+    """Decode the request and return all nodes unchanged: what any extender in this server costs."""
+    asked = wire.decode(request.get_data(cache=False))
+    return Response(wire.encode(wire.FilterReply(node_names=asked.names)), mimetype="application/json")
+
+
+def _land(ledger: Ledger) -> Response:
+    """Take the pod out of flight, as the watch does when it shows the binding; between calls, not in one."""
+    ledger.forget("asked")
+    return Response(b"{}", mimetype="application/json")
+
+
+def _filled_ledger(nodes: int) -> Ledger:
+    """Return a ledger of nodes of three shapes, each with pods that leave room."""
+    draw = np.random.default_rng(0)
+    ledger = Ledger(in_flight_seconds=15.0)
+    cores = draw.choice((16, 32, 64), nodes)
+    io = dict.fromkeys(IO_DIMENSIONS, 1e9)
+    ledger.apply(
+        NodesListed(
+            [Node(n, {CPU: c * 1000.0, MEMORY: c * 4 * _GIB, **io}) for n, c in zip(_names(nodes), cores, strict=True)]
+        )
+    )
+    pods = []
+    for number, name in enumerate(_names(nodes) * _PODS_PER_NODE):
+        io = {dimension: float(draw.integers(1, 10**8)) for dimension in IO_DIMENSIONS}
+        demand = {CPU: float(draw.integers(100, 1500)), MEMORY: float(draw.integers(1, 5)) * _GIB, **io}
+        pods.append(Pod(uid=str(number), namespace="bench", name=f"pod-{number}", demand=demand, node=name))
+    pods.append(pod_from(msgspec.json.decode(_POD, type=PodObject)))
+    ledger.apply(PodsListed(pods))
+    return ledger
+
+
+def _names(nodes: int) -> list[str]:
+    return [f"node-{number:05d}" for number in range(nodes)]
+
+
+class _AlwaysReady:
+    def wait(self, seconds: float) -> bool:  # noqa: ARG002 - the port's signature
+        return True
+
+    def problem(self) -> str | None:
+        return None
+
+    def flight_time(self) -> float:
+        return time.monotonic()
+
+
+class _Silent:
+    def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
+        """Say nothing."""
+
+
+_POD = msgspec.json.encode(
+    {
+        "metadata": {
+            "name": "asked",
+            "namespace": "bench",
+            "uid": "asked",
+            "resourceVersion": "1",
+            "annotations": {"dovetail.dev/demand": '{"network-in": "20M", "disk-read": "50Mi"}'},
+        },
+        "spec": {
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}}}],
+            "schedulerName": "dovetail",
+            "priority": 0,
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    }
+)

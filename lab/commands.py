@@ -1,0 +1,9 @@
+"""The commands of the laboratory, which `dovetail` shows where the laboratory is."""
+
+from lab.bench.commands import bench
+from lab.controlplane.commands import control_plane
+from lab.demo.commands import demo
+from lab.experiments.commands import experiment
+from lab.sim.commands import simulate
+
+COMMANDS = (bench, control_plane, demo, experiment, simulate)

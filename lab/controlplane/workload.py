@@ -1,0 +1,135 @@
+"""Many nodes and pods at once, what became of them, and waiting for it."""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from kubernetes.client import ApiClient
+
+from extender.errors import ControlPlaneError
+from lab.controlplane.builders import Manifest
+from lab.controlplane.rest import request
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+
+_THREADS = 8
+_PAGE = 5000
+_Result = TypeVar("_Result")
+
+
+def create_nodes(client: ApiClient, manifests: Iterable[Manifest], *, ready: float | None = 60) -> list[Manifest]:
+    """Create nodes, eight at a time, and wait up to `ready` seconds until pods may go to all of them.
+
+    A new node carries a not-ready taint from admission until the controller manager has seen that it is ready.
+    """
+    made = _in_threads(lambda manifest: request(client, "POST", NODES, manifest), manifests)
+    if ready is not None:
+        names = {node["metadata"]["name"] for node in made}
+        wait_until(lambda: names <= _untainted(client), ready, f"{len(names)} nodes to lose their not-ready taint")
+    return made
+
+
+def create_pods(client: ApiClient, manifests: Iterable[Manifest]) -> list[Manifest]:
+    """Create pods, eight at a time; they reach the server in nearly this order."""
+    return _in_threads(
+        lambda manifest: request(client, "POST", _pods_of(manifest["metadata"]["namespace"]), manifest), manifests
+    )
+
+
+def pods(client: ApiClient, **query: object) -> list[Manifest]:
+    """Return all pods of all namespaces; `fieldSelector` and `labelSelector` may narrow them."""
+    return _all_pages(client, PODS, query)
+
+
+def nodes(client: ApiClient, **query: object) -> list[Manifest]:
+    """Return all nodes."""
+    return _all_pages(client, NODES, query)
+
+
+def pod(client: ApiClient, name: str, namespace: str = "default") -> Manifest:
+    """Return one pod."""
+    return dict(request(client, "GET", f"{_pods_of(namespace)}/{name}"))
+
+
+def bound_pods(client: ApiClient) -> dict[str, str]:
+    """Return the node's name by pod's name, for every pod that has one."""
+    return {it["metadata"]["name"]: it["spec"]["nodeName"] for it in pods(client) if it["spec"].get("nodeName")}
+
+
+def phases(client: ApiClient) -> dict[str, str]:
+    """Return the phase by pod's name."""
+    return {it["metadata"]["name"]: it["status"]["phase"] for it in pods(client)}
+
+
+def resize(client: ApiClient, name: str, *, namespace: str = "default", **requests: str | int) -> Manifest:
+    """Change the requests of a pod's container `main` in place, as in `resize(client, "a", cpu="2")`."""
+    told = {key: str(value) for key, value in requests.items()}
+    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": told}}]}}
+    path = f"{_pods_of(namespace)}/{name}/resize"
+    return dict(request(client, "PATCH", path, patch, content="application/strategic-merge-patch+json"))
+
+
+def delete_all_pods(client: ApiClient, *, seconds: float = 60) -> None:
+    """Delete every pod of every namespace at once and wait until they are gone."""
+    _delete(client, PODS, pods, seconds)
+
+
+def delete_all_nodes(client: ApiClient, *, seconds: float = 60) -> None:
+    """Delete every node and wait until they are gone."""
+    _delete(client, NODES, nodes, seconds)
+
+
+def wait_until(condition: Callable[[], _Result], seconds: float, what: str, *, every: float = 0.1) -> _Result:
+    """Return the condition's first true result; raise if that takes longer than `seconds`."""
+    limit = time.monotonic() + seconds
+    while not (result := condition()):
+        if time.monotonic() > limit:
+            raise ControlPlaneError(f"waited {seconds:g} s in vain for {what}")
+        time.sleep(every)
+    return result
+
+
+def _delete(client: ApiClient, path: str, remaining: Callable[[ApiClient], list[Manifest]], seconds: float) -> None:
+    def gone() -> bool:
+        left = remaining(client)
+        collections = {_collection(path, it) for it in left}
+        for collection in collections:
+            request(client, "DELETE", collection, gracePeriodSeconds=0)
+        return not left
+
+    wait_until(gone, seconds, f"everything at {path} to be deleted")
+
+
+def _collection(path: str, manifest: Manifest) -> str:
+    namespace = manifest["metadata"].get("namespace")
+    return path if namespace is None else _pods_of(namespace)
+
+
+def _pods_of(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def _untainted(client: ApiClient) -> set[str]:
+    return {
+        it["metadata"]["name"]
+        for it in nodes(client)
+        if not any(taint["key"] == "node.kubernetes.io/not-ready" for taint in it["spec"].get("taints", ()))
+    }
+
+
+def _all_pages(client: ApiClient, path: str, query: dict[str, object]) -> list[Manifest]:
+    found: list[Manifest] = []
+    page: dict[str, Any] = {"limit": _PAGE, **query}
+    while True:
+        answer = request(client, "GET", path, **page)
+        found += answer["items"]
+        if not answer["metadata"].get("continue"):
+            return found
+        page["continue"] = answer["metadata"]["continue"]
+
+
+def _in_threads(send: Callable[[Manifest], Any], manifests: Iterable[Manifest]) -> list[Manifest]:
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return list(threads.map(send, manifests))

@@ -1,0 +1,137 @@
+"""The command `dovetail demo`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from extender.errors import MissingExtra
+from lab.controlplane import pins
+from lab.report.files import ReportFile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lab.demo.comparison import Comparison
+    from lab.demo.workload import Size
+
+_FILE = ReportFile()
+_PICTURES = (".png", ".svg")
+_WIDTH = 100
+
+
+def _picture(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Check the picture's form before two minutes have gone into it."""
+    if path is not None and path.suffix not in _PICTURES:
+        raise click.BadParameter(f"{path} ends in {path.suffix!r}; accepted: {', '.join(_PICTURES)}")
+    return path
+
+
+@click.command()
+@click.option("--nodes", type=click.IntRange(1, 1000), help="How many nodes.  [default: 40; quick: 10]")
+@click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods.  [default: 900; quick: 120]")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
+@click.option(
+    "--kubernetes",
+    type=click.Choice(pins.KUBERNETES_MINORS),
+    default=pins.DEFAULT_KUBERNETES,
+    show_default=True,
+    help="The pinned minor version.",
+)
+@click.option("--queues", is_flag=True, help="Instead: three queues that come one after the other, and how they share.")
+@click.option("--quick", is_flag=True, help="Few short pods: shows that it works, not what it gains.")
+@click.option("--output", type=_FILE, default=Path("out/demo.html"), show_default=True, help="Where the report goes.")
+@click.option("--picture", type=_FILE, callback=_picture, help="Also draw a .png or .svg.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON instead of a table.")
+def demo(
+    nodes: int | None,
+    pods: int | None,
+    seed: int,
+    kubernetes: str,
+    queues: bool,
+    quick: bool,
+    output: Path,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Run one workload twice: by the stock scheduler, and with Dovetail.
+
+    The control plane is real and runs on loopback; the nodes are simulated. Takes about two minutes once the programs
+    are built. Prints the figures side by side and writes a report with plots.
+    """
+    MissingExtra.unless_installed("matplotlib", "rich", "trustme")
+    if queues:
+        _share_by_queues(seed, kubernetes, picture, quick=quick, as_json=as_json)
+        return
+    from lab.demo.workload import FULL, QUICK, Size
+
+    usual = QUICK if quick else FULL
+    found = _compare(Size(nodes or usual.nodes, pods or usual.pods, usual.work_seconds), seed, kubernetes)
+    found.write_report(output)
+    if picture is not None:
+        found.write_picture(picture)
+    _print_json(found) if as_json else _print_table(found)
+    for path in (output, picture):
+        if path is not None:
+            click.echo(f"{'report' if path is output else 'picture'}: {path.resolve()}", err=as_json)
+
+
+def _share_by_queues(seed: int, kubernetes: str, picture: Path | None, *, quick: bool, as_json: bool) -> None:
+    """Run three queues with Dovetail and show how they shared."""
+    from extender.app.logs import configure_logs
+    from extender.settings import LogSettings
+    from lab.controlplane import commands
+    from lab.demo import queues, run, shares, showing
+
+    configure_logs(LogSettings(level="error", format="text"))
+    programs = commands.paths(commands.provide(kubernetes))
+    drawn = queues.three_queues(seed=seed, quick=quick)
+    with showing.progress(len(drawn.tasks)) as show:
+        outcome = run.run(programs, drawn, run.DOVETAIL, show(run.DOVETAIL))
+    found = shares.shares(drawn, outcome.times)
+    if as_json:
+        click.echo(json.dumps(queues.as_json(found), indent=2))
+    else:
+        queues.show(_console(), found, outcome.kubernetes)
+    if picture is not None:
+        queues.picture(found, picture)
+        click.echo(f"picture: {picture.resolve()}", err=as_json)
+
+
+def _compare(size: "Size", seed: int, kubernetes: str) -> "Comparison":
+    from extender.app.logs import configure_logs
+    from extender.settings import LogSettings
+    from lab.controlplane import commands
+    from lab.demo import comparison, showing, workload
+
+    configure_logs(LogSettings(level="error", format="text"))
+    programs = commands.paths(commands.provide(kubernetes))
+    drawn = workload.generate(size, seed=seed)
+    with showing.progress(size.pods) as show:
+        stock, dovetail = comparison.run_both(programs, drawn, show)
+    return comparison.compare(drawn, stock, dovetail, seed=seed)
+
+
+def _print_table(found: "Comparison") -> None:
+    from lab.demo import report
+
+    console = _console()
+    console.print(found.about)
+    report.table(console, found.rows)
+    for text in (report.MEASURE, report.QUEUED, found.slowed, report.SHARING, report.EQUAL):
+        console.print(text)
+        console.print()
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    terminal = Console()
+    return Console(width=min(terminal.width, _WIDTH) if terminal.is_terminal else _WIDTH, highlight=False)
+
+
+def _print_json(found: "Comparison") -> None:
+    from lab.demo import rows
+
+    click.echo(json.dumps(rows.as_json(found.rows), indent=2))

@@ -1,0 +1,82 @@
+"""Both runs of one workload, and everything that is told about them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lab.demo import plots, report
+from lab.demo.figures import course, figures, job_ends
+from lab.demo.rows import Row, rows
+from lab.demo.run import DOVETAIL, STOCK, Contender, Outcome, Show, run
+from lab.demo.shares import shares
+from lab.demo.workload import KINDS, SHAPES, Workload
+
+_COLOURS = {STOCK: "#c8553d", DOVETAIL: "#1f6fb2"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, the stock scheduler's first: what was run, what is drawn, and the figures side by side."""
+
+    about: str
+    stock: plots.Run
+    dovetail: plots.Run
+    rows: list[Row]
+
+    @property
+    def slowed(self) -> str:
+        """Return the sentence about the slow-down of pods."""
+        return report.slowed(self.stock.figures.slowdown_mean, self.dovetail.figures.slowdown_mean)
+
+    def write_report(self, path: Path) -> None:
+        """Write the report as one HTML file."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        drawn = plots.plots((self.stock, self.dovetail))
+        path.write_text(report.page(self.about, self.rows, self.slowed, drawn), encoding="utf-8")
+
+    def write_picture(self, path: Path) -> None:
+        """Write the main plots as a picture."""
+        plots.picture((self.stock, self.dovetail), path)
+
+
+def run_both(programs: Mapping[str, Path], workload: Workload, show: Callable[[Contender], Show]) -> list[Outcome]:
+    """Run the workload by the stock scheduler, then with Dovetail."""
+    return [run(programs, workload, contender, show(contender)) for contender in (STOCK, DOVETAIL)]
+
+
+def compare(workload: Workload, stock: Outcome, dovetail: Outcome, *, seed: int) -> Comparison:
+    """Return what the two runs came to."""
+    ours, theirs = _drawn(workload, dovetail), _drawn(workload, stock)
+    return Comparison(about(workload, stock.kubernetes, seed), theirs, ours, rows(theirs.figures, ours.figures))
+
+
+def about(workload: Workload, kubernetes: str, seed: int) -> str:
+    """Return in a sentence or two what was run."""
+    shapes = [machine.shape for machine in workload.machines]
+    nodes = ", ".join(
+        f"{shapes.count(it)} with {it.cores} cores, {it.memory_gb} GB, {it.disks} disks, {it.gbps} Gbps"
+        for it in SHAPES
+        if it in shapes
+    )
+    kinds = [task.kind for task in workload.tasks]
+    pods = ", ".join(f"{kinds.count(kind.name)} {kind.name}" for kind in KINDS)
+    work = f"{workload.work.min():.1f} to {workload.work.max():.1f} s of work each"
+    return (
+        f"Kubernetes {kubernetes}; {len(shapes)} nodes: {nodes}. {len(kinds)} pods of {workload.jobs.max() + 1} jobs, "
+        f"submitted in one burst: {pods}; {work} (seed {seed})."
+    )
+
+
+def _drawn(workload: Workload, outcome: Outcome) -> plots.Run:
+    went = course(workload, outcome.times)
+    return plots.Run(
+        name=outcome.contender.name,
+        colour=_COLOURS[outcome.contender],
+        went=went,
+        shares=shares(workload, outcome.times),
+        figures=figures(workload, outcome.times, went),
+        job_ends=job_ends(workload, outcome.times),
+        pod_ends=np.sort(outcome.times.ended),
+    )

@@ -1,0 +1,154 @@
+"""The plots of two runs, drawn without a display; as SVG for the report, or as a picture file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from extender.cluster.ledger.snapshot import Floats
+from extender.cluster.resources import DIMENSIONS
+from lab.demo.figures import GROUPS, Course, Figures
+from lab.demo.shares import Shares
+from lab.demo.workload import QUEUES
+from lab.report.drawing import COLOURS, STYLE, finish, svg
+
+_DPI = 160
+_TIME = "seconds since the first pod started"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is drawn of a run: its name, its colour, how it went, its figures, and when jobs and pods ended (sorted)."""
+
+    name: str
+    colour: str
+    went: Course
+    shares: Shares
+    figures: Figures
+    job_ends: Floats
+    pod_ends: Floats
+
+
+def picture(runs: Sequence[Run], path: Path) -> None:
+    """Write the plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
+    with mpl.rc_context(STYLE | {"svg.hashsalt": "picture"}):
+        figure = Figure(figsize=(10, 9.6), layout="constrained")
+        axes = figure.subplots(3, 2)
+        _draw_working(axes[0, 0], runs)
+        _draw_used_bars(axes[0, 1], runs)
+        _draw_over(axes[1, 0], runs, ("disk", "network"))
+        _draw_ends(axes[1, 1], runs, jobs=True)
+        for place, run in enumerate(runs):
+            draw_shares(axes[2, place], run.shares, _shares_title(run))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def plots(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the report's plots as SVG elements, by what they show."""
+    return {
+        "Pods at once": svg("running", (10, 3.4), (1, 2), lambda axes: _draw_pods(axes, runs)),
+        "Use of each resource": svg("used", (10, 5.6), (2, 3), lambda axes: _draw_used(axes, runs)),
+        "Over-allocation": svg("over", (10, 3.2), (1, 2), lambda axes: _draw_groups(axes, runs)),
+        "Shares of the queues": svg("shares", (10, 3.4), (1, 2), lambda axes: _draw_queues(axes, runs)),
+        "Completion": svg("ends", (10, 3.4), (1, 2), lambda axes: _draw_completion(axes, runs)),
+    }
+
+
+def _draw_pods(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+    for run in runs:
+        _step(axes[0], run, run.went.running)
+    finish(axes[0], "Pods running", "pods", _TIME)
+    _draw_working(axes[1], runs)
+
+
+def _draw_working(axes: Axes, runs: Sequence[Run]) -> None:
+    for run in runs:
+        _step(axes, run, run.went.working)
+    finish(axes, "Work done at once", "pods at full speed", _TIME)
+
+
+def _draw_used(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+    for place, (axis, name) in enumerate(zip(axes, DIMENSIONS, strict=True)):
+        for run in runs:
+            _step(axis, run, run.went.used[:, place])
+        allocated = runs[0].went.allocated[:, place]
+        axis.stairs(allocated, runs[0].went.at, color=runs[0].colour, linestyle=":", label=f"{runs[0].name}: allocated")
+        finish(axis, name, "of the cluster", _TIME if place >= 3 else "", legend=False)
+        axis.yaxis.set_major_formatter(PercentFormatter(1))
+        axis.axhline(1, color="#999999", linewidth=0.8)
+        axis.set_ylim(top=max(1.05, 1.05 * allocated.max()))
+    handles, labels = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=8)
+
+
+def _draw_used_bars(axes: Axes, runs: Sequence[Run]) -> None:
+    places = np.arange(len(DIMENSIONS))
+    for number, run in enumerate(runs):
+        values = [run.figures.used[name] for name in DIMENSIONS]
+        bars = axes.bar(places + (number - 0.5) * 0.38, values, 0.36, color=run.colour, label=run.name)
+        axes.bar_label(bars, [f"{value:.0%}" for value in values], fontsize=7.5, padding=1)
+    axes.set_xticks(places, DIMENSIONS)
+    axes.tick_params("x", labelsize=8)
+    finish(axes, "Resources used, mean while pods waited", "of the cluster", "")
+    axes.grid(visible=False, axis="x")
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_ylim(top=1.15)
+
+
+def _draw_over(axes: Axes, runs: Sequence[Run], groups: Sequence[str]) -> None:
+    for run in runs:
+        for group, line in zip(groups, ("-", ":"), strict=False):
+            label = run.name if len(groups) == 1 else f"{run.name}: {group}"
+            over, at = run.went.over(group), run.went.at
+            axes.stairs(over, at, color=run.colour, linestyle=line, linewidth=1.8, label=label, clip_on=False)
+    finish(axes, f"Nodes with {' or '.join(groups)} over-allocated", "of the nodes", _TIME)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def _draw_groups(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+    for axis, group in zip(axes, GROUPS, strict=True):
+        _draw_over(axis, runs, (group,))
+
+
+def _draw_queues(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+    for axis, run in zip(axes, runs, strict=True):
+        draw_shares(axis, run.shares, _shares_title(run))
+
+
+def _shares_title(run: Run) -> str:
+    return f"{run.name}: share of each queue (dotted: fair)"
+
+
+def draw_shares(axes: Axes, found: Shares, title: str) -> None:
+    """Draw each queue's share over time, and its fair share; a line where the first queue ran out of waiting pods."""
+    for place, (queue, colour) in enumerate(zip(QUEUES, COLOURS, strict=False)):
+        label = f"{queue.name} (weight {queue.weight:g})"
+        axes.stairs(found.share[:, place], found.at, color=colour, linewidth=1.5, label=label)
+        axes.stairs(found.fair[:, place], found.at, color=colour, linewidth=1.0, linestyle=":")
+    axes.axvline(found.contended, color="#999999", linewidth=0.8)
+    finish(axes, title, "of all queues", _TIME)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_ylim(top=1.0)
+
+
+def _draw_completion(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+    _draw_ends(axes[0], runs, jobs=True)
+    _draw_ends(axes[1], runs, jobs=False)
+
+
+def _draw_ends(axes: Axes, runs: Sequence[Run], *, jobs: bool) -> None:
+    for run in runs:
+        axes.ecdf(run.job_ends if jobs else run.pod_ends, color=run.colour, label=run.name, linewidth=1.5)
+    finish(axes, f"{'Jobs' if jobs else 'Pods'} that have ended", "part of all", _TIME)
+    axes.set_xlim(left=0)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def _step(axes: Axes, run: Run, values: Floats) -> None:
+    axes.stairs(values, run.went.at, color=run.colour, linewidth=1.5, label=run.name)

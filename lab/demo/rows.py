@@ -1,0 +1,113 @@
+"""The figures of two runs side by side, as rows: for the table, for the HTML report, and as JSON."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from extender.cluster.queues import Queue
+from extender.cluster.resources import DIMENSIONS
+from lab.demo.figures import GROUPS, Figures
+from lab.demo.workload import QUEUES
+
+_WAITED = "mean while pods waited"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: an id, what it is, its unit, both values, and how many decimals are shown."""
+
+    id: str
+    label: str
+    unit: str
+    stock: float
+    dovetail: float
+    decimals: int = 1
+    compared: bool = True
+    note: str = ""
+
+    @property
+    def change_percent(self) -> float | None:
+        """How much Dovetail's figure differs from the stock scheduler's; none where that says nothing."""
+        return (self.dovetail / self.stock - 1) * 100 if self.compared and self.stock else None
+
+    def shown(self) -> tuple[str, str, str, str]:
+        """Return label, both values and the change as text."""
+        change = self.change_percent
+        values = [f"{value:.{self.decimals}f} {self.unit}".strip() for value in (self.stock, self.dovetail)]
+        return self.label, values[0], values[1], "" if change is None else f"{change:+.0f} %"
+
+
+def rows(stock: Figures, dovetail: Figures) -> list[Row]:
+    """Return every figure of the two runs, most telling first."""
+
+    def row(id: str, label: str, unit: str, value: Callable[[Figures], float], **more: Any) -> Row:  # noqa: A002, ANN401
+        return Row(id, label, unit, value(stock), value(dovetail), **more)
+
+    return [
+        row("makespan_s", "makespan: all pods have ended", "s", lambda it: it.makespan),
+        row("job_completion_mean_s", "mean completion time of a job", "s", lambda it: it.job_mean),
+        row("job_completion_median_s", "median completion time of a job", "s", lambda it: it.job_median),
+        row("pod_completion_mean_s", "mean completion time of a pod", "s", lambda it: it.pod_mean),
+        row("working_mean", "work done at once, full-speed pods *", "", lambda it: it.working_mean, note=_WAITED),
+        row("running_mean", "pods running at once *", "", lambda it: it.running_mean, note=_WAITED),
+        row("running_peak", "pods running at once, peak", "", lambda it: it.running_peak, decimals=0),
+        row("slowdown_mean", "slow-down by sharing, mean of pods", "x", lambda it: it.slowdown_mean, decimals=2),
+        row("slowdown_worst", "slow-down by sharing, worst pod", "x", lambda it: it.slowdown_worst, decimals=2),
+        *(_share(stock, dovetail, queue) for queue in QUEUES),
+        *(_used(stock, dovetail, name) for name in DIMENSIONS),
+        *(row for group in GROUPS for row in _over(stock, dovetail, group)),
+        row("pods_ended", "pods that have ended", "", lambda it: it.pods, decimals=0, compared=False),
+    ]
+
+
+def as_json(found: Sequence[Row]) -> dict[str, list[dict[str, object]]]:
+    """Return the rows in the form that every experiment of this project prints."""
+    told = [_entry(f"{row.id}.{who}", value, row) for row in found for who, value in _values(row)]
+    change = {row.id: row.change_percent for row in found}
+    note = "paper: Tetris 5.2, 250 machines, its own workload, against the Capacity Scheduler"
+    for id_, paper in (("makespan_s", -29), ("job_completion_mean_s", -30)):
+        told.append(
+            {"id": f"{id_}.change", "ours": _rounded(change[id_]), "paper": paper, "unit": "percent", "note": note}
+        )
+    return {"rows": told}
+
+
+def _share(stock: Figures, dovetail: Figures, queue: Queue) -> Row:
+    fair = queue.weight / sum(it.weight for it in QUEUES) * 100
+    label = f"share of {queue.name} (fair: {fair:.0f} %) **"
+    values = (stock.shares[queue.name] * 100, dovetail.shares[queue.name] * 100)
+    note = f"fair share {fair:.1f}; of the queues' dominant shares, while pods of each waited"
+    return Row(f"share_percent.{queue.name}", label, "%", *values, 0, compared=False, note=note)
+
+
+def _used(stock: Figures, dovetail: Figures, name: str) -> Row:
+    label = f"{name} used *"
+    note = "part of the cluster's capacity, " + _WAITED
+    return Row(f"used_percent.{name}", label, "%", stock.used[name] * 100, dovetail.used[name] * 100, 0, note=note)
+
+
+def _over(stock: Figures, dovetail: Figures, group: str) -> list[Row]:
+    part, worst = (
+        (stock.over_part[group] * 100, dovetail.over_part[group] * 100),
+        (
+            stock.over_worst[group],
+            dovetail.over_worst[group],
+        ),
+    )
+    return [
+        Row(f"over_percent.{group}", f"node-time, {group} over-allocated *", "%", *part, note=_WAITED),
+        Row(f"over_worst.{group}", f"worst {group} allocation / capacity", "x", *worst, decimals=2),
+    ]
+
+
+def _values(row: Row) -> list[tuple[str, float]]:
+    return [("stock", row.stock), ("dovetail", row.dovetail)]
+
+
+def _entry(id_: str, value: float, row: Row) -> dict[str, object]:
+    unit = {"%": "percent", "x": "factor", "": "pods"}.get(row.unit, row.unit)
+    return {"id": id_, "ours": _rounded(value), "paper": None, "unit": unit, "note": row.note}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

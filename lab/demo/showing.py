@@ -1,0 +1,48 @@
+"""How far the runs are: a bar for each on a terminal, a line for each quarter elsewhere. On standard error."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lab.demo.run import Contender, Show
+
+_PARTS = 4
+
+
+@contextmanager
+def progress(pods: int) -> Iterator[Callable[[Contender], Show]]:
+    """Return what gives each run its bar."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda contender: _lines(contender.name, pods)
+        return
+    columns = (
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pods ended, {task.fields[running]:>3} run"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
+        yield lambda contender: _bar(bars, contender.name, pods)
+
+
+def _bar(bars: Progress, name: str, pods: int) -> Show:
+    task = bars.add_task(name, total=pods, running=0)
+    return lambda finished, running: bars.update(task, completed=finished, running=running)
+
+
+def _lines(name: str, pods: int) -> Show:
+    click.echo(f"{name}: starting a control plane, then {pods} pods", err=True)
+    said = 0
+
+    def show(finished: int, running: int) -> None:
+        nonlocal said
+        if finished * _PARTS // pods > said:
+            said = finished * _PARTS // pods
+            click.echo(f"{name}: {finished} of {pods} pods have ended, {running} run", err=True)
+
+    return show

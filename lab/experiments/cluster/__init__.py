@@ -1,0 +1,1 @@
+"""One workload on a real control plane and in the simulator, side by side."""

@@ -1,0 +1,148 @@
+"""What a run came to in numbers, whether it was on a cluster or in the simulator. Pure.
+
+Symbols: T tasks, P points in time, Q queues.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from lab.experiments.cluster.history import History
+from lab.sim.engine.outcome import Outcome
+from lab.sim.workloads.workload import BLOCKS, Machines, Stage, Workload
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+_IO = ("disk-read", "disk-write", "network-in", "network-out")
+
+
+@dataclass(frozen=True, slots=True)
+class Fared:
+    """A run in numbers: seconds; percent of the maps that read on their node, and in their rack or nearer.
+
+    `slow_down`: how many times as long as at their peaks tasks took. `shares`: percent of what all queues held, while
+    tasks of each waited, by queue. `over`: percent of the time that a node's disk or link was over-allocated.
+    """
+
+    makespan: float
+    mean: float
+    median: float
+    node_local: float
+    rack_local: float
+    slow_down: float
+    shares: dict[str, float]
+    over: float
+
+
+_NUMBERS = tuple(field.name for field in fields(Fared) if field.name != "shares")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a cluster's watch showed: how many pods were lost, stuck and double, and seconds at their median and p99.
+
+    `turn_to_bound`: from the removal of our gate, else the pod's creation, to its binding; `bound_to_running`: to
+    KWOK's word; `open_to_created`: from the moment that a stage's pods are asked for; `done_to_ended`: from the end of
+    a task's work until that is seen.
+    """
+
+    lost: int
+    stuck: int
+    double: int
+    turn_to_bound: tuple[float, float]
+    open_to_created: tuple[float, float]
+    bound_to_running: tuple[float, float]
+    done_to_ended: tuple[float, float]
+
+
+def fared(jobs: Workload, cluster: Machines, outcome: Outcome) -> Fared:
+    """Return what a run of these jobs on these machines came to."""
+    runs, stages = outcome.tasks, _stages(jobs)
+    reads = np.array([stage.source == BLOCKS for stage in stages])[runs.stage]
+    near = runs.source[reads] == runs.node[reads]
+    racks = cluster.racks if cluster.racks is not None else np.arange(len(cluster.capacity))
+    beside = racks[runs.source[reads]] == racks[runs.node[reads]]
+    return Fared(
+        makespan=outcome.makespan,
+        mean=float(outcome.job_seconds.mean()),
+        median=float(np.median(outcome.job_seconds)),
+        node_local=float(100 * near.mean()),
+        rack_local=float(100 * beside.mean()),
+        slow_down=outcome.task_seconds / outcome.ideal_task_seconds,
+        shares=shares(jobs, outcome),
+        over=float(100 * max(outcome.fullness.over_allocated[DIMENSIONS.index(name)] for name in _IO)),
+    )
+
+
+def mean_of(several: Sequence[Fared]) -> Fared:
+    """Return the mean of runs of the same jobs."""
+    numbers = {name: float(np.mean([getattr(it, name) for it in several])) for name in _NUMBERS}
+    queues = {name: float(np.mean([it.shares[name] for it in several])) for name in several[0].shares}
+    return Fared(**numbers, shares=queues)
+
+
+def watched(history: History) -> Watched:
+    """Return what a watch showed."""
+    return Watched(
+        lost=history.lost,
+        stuck=history.stuck,
+        double=history.double,
+        turn_to_bound=_percentiles(history.bound - history.turn),
+        open_to_created=_percentiles(history.created - history.opened),
+        bound_to_running=_percentiles(history.running - history.bound),
+        done_to_ended=_percentiles(history.ended - history.done),
+    )
+
+
+def shares(jobs: Workload, outcome: Outcome) -> dict[str, float]:
+    """Return each queue's part of what all held, in percent, in the mean over the time while tasks of each waited."""
+    series = outcome.series
+    waits = np.array([_waiting(jobs, outcome, name) for name in outcome.queue_names]) > 0
+    contended = waits.all(axis=0)
+    held = series.queues[contended]
+    whole = held.sum(axis=1, keepdims=True)
+    part = np.divide(held, whole, out=np.zeros_like(held), where=whole > 0)
+    mean = 100 * part.mean(axis=0) if len(part) else np.full(len(outcome.queue_names), np.nan)
+    return dict(zip(outcome.queue_names, mean.tolist(), strict=True))
+
+
+def _waiting(jobs: Workload, outcome: Outcome, queue: str) -> Floats:
+    """Return how many tasks of a queue wait at each point in time [P]: their stage has opened, and they run not yet."""
+    opened, of = _opened(jobs, outcome)[outcome.tasks.stage], np.array(_queues(jobs))[outcome.tasks.stage] == queue
+    at = outcome.series.at
+    came, started = np.sort(opened[of]), np.sort(outcome.tasks.started[of])
+    return np.asarray(np.searchsorted(came, at, side="right") - np.searchsorted(started, at, side="right"), dtype=float)
+
+
+def _opened(jobs: Workload, outcome: Outcome) -> Floats:
+    """Return when each stage opened: with its job, or when the last task of the stages before it ended."""
+    stages = _stages(jobs)
+    over = np.zeros(len(stages))
+    np.maximum.at(over, outcome.tasks.stage, outcome.tasks.ended)
+    opened, first = [], 0
+    for job in jobs.jobs:
+        for stage in job.stages:
+            opened.append(max((float(over[first + parent]) for parent in stage.parents), default=job.arrives_at))
+        first += len(job.stages)
+    return np.array(opened)
+
+
+def _stages(jobs: Workload) -> Sequence[Stage]:
+    return [stage for job in jobs.jobs for stage in job.stages]
+
+
+def _queues(jobs: Workload) -> Sequence[str]:
+    return [job.queue for job in jobs.jobs for _ in job.stages]
+
+
+def _percentiles(seconds: Floats) -> tuple[float, float]:
+    """Return median and p99 of those that are known."""
+    known = seconds[np.isfinite(seconds)]
+    if not len(known):
+        return float("nan"), float("nan")
+    return float(np.percentile(known, 50)), float(np.percentile(known, 99))

@@ -1,0 +1,124 @@
+"""The workload as a cluster sees it: nodes with racks, and a pod for each task with all that a user would declare."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.model import HOLD_GATE
+from extender.cluster.pods.demand import DURATION_ANNOTATION, TASKS_ANNOTATION
+from extender.cluster.pods.preference import INPUT_ANNOTATION
+from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
+from lab.controlplane import builders
+from lab.controlplane.builders import Manifest
+from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
+
+Rows = NDArray[np.intp]
+
+RACK_LABEL = "topology.dovetail.dev/rack"
+_HINT_WEIGHT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A way to schedule: `held` pods carry our gate, `hinted` maps prefer the nodes of their block by node affinity."""
+
+    name: str
+    about: str
+    held: bool = False
+    hinted: bool = False
+
+
+DOVETAIL = Contender("Dovetail", "serve and control; maps say where their input is by our annotation", held=True)
+STOCK = Contender("stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True)
+PLAIN = Contender("plain stock", "the default scheduler, which is not told where blocks are")
+CONTENDERS = {"dovetail": DOVETAIL, "stock": STOCK, "plain-stock": PLAIN}
+
+
+def node_names(cluster: Machines) -> list[str]:
+    """Return the nodes' names, in the order of their names."""
+    return [f"node-{row:03d}" for row in range(len(cluster.capacity))]
+
+
+def node_manifests(cluster: Machines) -> list[Manifest]:
+    """Return the nodes, with disk and network capacity and their rack."""
+    racks = cluster.racks if cluster.racks is not None else np.zeros(len(cluster.capacity), dtype=np.intp)
+    made = []
+    for name, row, rack in zip(node_names(cluster), cluster.capacity.tolist(), racks.tolist(), strict=True):
+        offers = dict(zip(DIMENSIONS, row, strict=True))
+        made.append(
+            builders.node(
+                name,
+                cpu=f"{offers[CPU]:.0f}m",
+                memory=f"{offers[MEMORY]:.0f}",
+                capacity={name: f"{offers[name]:.0f}" for name in IO_DIMENSIONS},
+                labels={RACK_LABEL: f"rack-{rack}"},
+            )
+        )
+    return made
+
+
+class Pods:
+    """The pods of all tasks [T] of a table; a task is a row of it, and so is its pod."""
+
+    def __init__(self, table: Table, copies: Rows, nodes: list[str]) -> None:
+        """Take where each task's block is, `copies` [T, K], and what the nodes are called."""
+        self._table, self._copies, self._nodes = table, copies, nodes
+        self.stage = table.stage_of_task
+        self.index = np.arange(len(self.stage)) - table.first_task[self.stage]
+        self.names = [
+            f"{table.names[stage].replace('/', '-')}-{index:03d}"
+            for stage, index in zip(self.stage.tolist(), self.index.tolist(), strict=True)
+        ]
+        self.rows = {name: row for row, name in enumerate(self.names)}
+
+    def of_stage(self, stage: int) -> list[int]:
+        """Return the tasks of a stage, in order."""
+        first = int(self._table.first_task[stage])
+        return list(range(first, first + int(self._table.tasks[stage])))
+
+    def manifest(self, row: int, who: Contender) -> Manifest:
+        """Return the pod of a task."""
+        table, stage = self._table, int(self.stage[row])
+        job, name = table.names[stage].split("/")
+        demand = dict(zip(DIMENSIONS, table.demand[stage].tolist(), strict=True))
+        # with its unit: a bare number would be taken as an order to end the pod then
+        told = {DURATION_ANNOTATION: f"{table.expected[stage]:g}s", TASKS_ANNOTATION: str(table.tasks[stage])}
+        spec: dict[str, Any] = {"schedulingGates": [{"name": HOLD_GATE}]} if who.held else {}
+        if table.source[stage] == SOURCES.index(BLOCKS):
+            holders = self._holders(row)
+            size = f"{table.reading[stage] * table.expected[stage]:.0f}"
+            told[INPUT_ANNOTATION] = json.dumps(dict.fromkeys(holders, size))
+            spec |= _affinity(holders) if who.hinted else {}
+        return builders.pod(
+            self.names[row],
+            cpu=f"{demand[CPU]:.0f}m",
+            memory=f"{demand[MEMORY]:.0f}",
+            demand=self._rates(stage),
+            labels={
+                "dovetail.dev/queue": table.queue_names[table.job_queue[table.job[stage]]],
+                "dovetail.dev/job": job,
+                "dovetail.dev/stage": name,
+            },
+            annotations=told,
+            spec=spec,
+        )
+
+    def _holders(self, row: int) -> list[str]:
+        return [self._nodes[node] for node in sorted(self._copies[row].tolist()) if node >= 0]
+
+    def _rates(self, stage: int) -> dict[str, str]:
+        """Return what a task declares: it reads its block from the disk beside it, a shuffle over the network."""
+        rates = dict(zip(DIMENSIONS, self._table.demand[stage].tolist(), strict=True))
+        shuffles = self._table.source[stage] == SOURCES.index(SHUFFLE)
+        rates["network-in" if shuffles else "disk-read"] += float(self._table.reading[stage])
+        return {name: f"{rates[name]:.0f}" for name in IO_DIMENSIONS if rates[name] > 0}
+
+
+def _affinity(holders: list[str]) -> dict[str, Any]:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": holders}
+    term = {"weight": _HINT_WEIGHT, "preference": {"matchExpressions": [expression]}}
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}}

@@ -1,0 +1,144 @@
+"""One run: a fresh control plane, one scheduler, the whole workload; or the same workload in the simulator."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes.client import ApiClient
+
+from extender.cluster.model import HOLD_GATE
+from extender.planner import Scheduler
+from extender.settings import Settings, parse
+from lab.controlplane import builders
+from lab.controlplane import workload as cluster
+from lab.controlplane.running import ControlPlane
+from lab.experiments.cluster import workload as drawn
+from lab.experiments.cluster.course import Course
+from lab.experiments.cluster.history import History
+from lab.experiments.cluster.pods import DOVETAIL, RACK_LABEL, Contender, Pods, node_manifests, node_names
+from lab.experiments.cluster.told import AsTold
+from lab.live.making import PodMaker
+from lab.live.room import MachineRoom
+from lab.live.schedulers import add_dovetail, add_stock, settings_for
+from lab.sim.engine import clock as engine
+from lab.sim.engine.outcome import Outcome, Speed
+from lab.sim.engine.world import World
+from lab.sim.workloads.workload import Machines, Workload
+
+_LOOK_SECONDS = 0.1
+_WARM_UP_PODS = 8
+_WARM_UP_SECONDS = 60.0
+_POINTS = 2000
+
+Show = Callable[[int, int], None]
+"""Shows how many tasks have ended, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is run by everybody: the jobs on these machines, for how long jobs wait, and how long a run may take."""
+
+    size: drawn.Size
+    seed: int
+    machines: Machines
+    workload: Workload
+    waits: tuple[float, ...]
+    limit_seconds: float
+
+    @classmethod
+    def of(cls, size: drawn.Size, seed: int) -> "Scene":
+        """Return the scene of a seed."""
+        machines = drawn.machines(size)
+        jobs = drawn.workload(size, machines, seed)
+        return cls(size, seed, machines, jobs, drawn.waits(jobs, machines), size.limit_seconds)
+
+    def world(self) -> World:
+        """Return the jobs and machines at the beginning."""
+        how = engine.Settings(points=_POINTS)
+        return World(
+            self.workload,
+            self.machines,
+            seed=self.seed,
+            begin=0.0,
+            loss=how.loss,
+            sample_seconds=how.sample_seconds,
+            points=how.points,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return Dovetail's settings."""
+        return {**settings_for(drawn.QUEUES), "locality": {"levels": [RACK_LABEL], "waitSeconds": list(self.waits)}}
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What became of a run on a cluster; `outcome` is None where not every task has ended in time."""
+
+    contender: Contender
+    history: History
+    outcome: Outcome | None
+    kubernetes: str
+
+
+def run(programs: Mapping[str, Path], scene: Scene, who: Contender, show: Show) -> Observed:
+    """Run the workload on a cluster, until all of it has ended or its time is over."""
+    with ControlPlane(programs) as control_plane:
+        client = control_plane.client()
+        cluster.create_nodes(client, node_manifests(scene.machines))
+        add_dovetail(control_plane, scene.settings()) if who is DOVETAIL else add_stock(control_plane)
+        _warm_up(client, who)
+        course = _run(client, scene, who, show)
+        outcome = course.world.outcome(who.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
+        return Observed(who, course.history, outcome, control_plane.version())
+
+
+def settings_of(scene: Scene) -> Settings:
+    """Return the settings that the cluster's Dovetail reads."""
+    return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings())
+
+
+def simulate(scene: Scene, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
+    """Return what comes of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
+    settings = engine.Settings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
+    return engine.run(
+        scene.workload,
+        scene.machines,
+        scheduler,
+        seed=scene.seed,
+        settings=settings,
+        policy=name,
+        follow=scheduler.begin if isinstance(scheduler, AsTold) else None,
+    )
+
+
+def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
+    world, nodes = scene.world(), node_names(scene.machines)
+    pods = Pods(world.table, world.backlog.copies, nodes)
+    with PodMaker(client) as maker:
+
+        def create(rows: Sequence[int]) -> None:
+            maker.make([pods.manifest(row, who) for row in rows])
+
+        course = Course(world, pods, nodes, scene.machines.racks, create)
+        with MachineRoom(client, course) as room:
+            begun = time.monotonic()
+            course.begin(begun)
+            while not course.over and time.monotonic() - begun < scene.limit_seconds:
+                room.check()
+                maker.check()
+                show(course.history.finished, len(pods.names))
+                time.sleep(_LOOK_SECONDS)
+        show(course.history.finished, len(pods.names))
+        return course
+
+
+def _warm_up(client: ApiClient, who: Contender) -> None:
+    """Have a few pods scheduled: then everything is connected, and leads."""
+    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if who.held else {}
+    made = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
+    cluster.create_pods(client, made)
+    what = f"{_WARM_UP_PODS} pods to be bound by {who.name}"
+    cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, what)
+    cluster.delete_all_pods(client)

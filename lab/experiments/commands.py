@@ -1,0 +1,218 @@
+"""The command `dovetail experiment`: the papers' experiments again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from extender.errors import DovetailError, MissingExtra
+from lab.controlplane import pins
+from lab.report.files import ReportFile
+from lab.sim.commands import TRACES
+
+if TYPE_CHECKING:
+    from lab.experiments.tetris.running import Skipped
+    from lab.experiments.tetris.sections import Part, Section
+
+_FILE = ReportFile()
+_PLAIN_WIDTH = 120
+
+
+@click.group()
+def experiment() -> None:
+    """Run a paper's experiments again, and print its numbers beside ours."""
+
+
+@experiment.command()
+@click.option("--quick", is_flag=True, help="A small form, under a minute: to see that it works, not to quote.")
+@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 5; quick: 2]")
+@click.option(
+    "--first-seed",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    help="The first seed; the planner was tuned on 0 to 2.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
+@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
+@click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+)
+@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
+def tetris(
+    quick: bool,
+    seeds: int | None,
+    first_seed: int,
+    as_json: bool,
+    report: Path | None,
+    only: tuple[str, ...],
+    traces: Path | None,
+    processes: int | None,
+) -> None:
+    """Run the experiments of the Tetris paper: its suite, its Facebook trace, and what each part of it is worth.
+
+    All runs are simulated, by the planner that the cluster runs. What cannot run is named with its reason, and the rest
+    is done.
+    """
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from lab.experiments.tetris.parts import parts
+    from lab.experiments.tetris.scales import FULL, QUICK
+    from lab.sim.parallel import usable_cores
+
+    scale = QUICK if quick else FULL
+    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
+    _check_names(only, [part.name for part in chosen])
+    wanted = [part for part in chosen if not only or part.name in only]
+    sections, skipped = _run(wanted, processes or usable_cores())
+    _tell(_Told("The experiments of Tetris", scale.about, sections, skipped), as_json=as_json, report=report)
+
+
+@experiment.command()
+@click.option("--quick", is_flag=True, help="A small form, about a minute: to see that it works, not to quote.")
+@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 2; quick: 1]")
+@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
+@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
+@click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+)
+@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
+def delay(
+    quick: bool,
+    seeds: int | None,
+    first_seed: int,
+    as_json: bool,
+    report: Path | None,
+    only: tuple[str, ...],
+    traces: Path | None,
+    processes: int | None,
+) -> None:
+    """Run the experiments of the Delay Scheduling paper: small jobs, sticky slots, waits, job sizes, Yahoo's traces.
+
+    All runs are simulated, by the planner that the cluster runs. What cannot run is named with its reason, and the rest
+    is done.
+    """
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from lab.experiments.delay.parts import parts
+    from lab.experiments.delay.running import trials_of, try_parts
+    from lab.experiments.delay.scales import FULL, QUICK
+    from lab.report import progress
+    from lab.sim.parallel import usable_cores
+
+    scale = QUICK if quick else FULL
+    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
+    _check_names(only, [part.name for part in chosen])
+    wanted = [part for part in chosen if not only or part.name in only]
+    with progress.together(list(trials_of(wanted)), "Simulating") as show:
+        sections, skipped = try_parts(wanted, processes=processes or usable_cores(), show=show)
+    _tell(_Told("The experiments of Delay Scheduling", scale.about, sections, skipped), as_json=as_json, report=report)
+
+
+@experiment.command()
+@click.option("--quick", is_flag=True, help="Few short pods, over a minute: to see that it works, not to quote.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
+@click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from that on.")
+@click.option("--plain-stock", is_flag=True, help="Also a default scheduler that is not told where blocks are.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
+@click.option(
+    "--kubernetes",
+    type=click.Choice(pins.KUBERNETES_MINORS),
+    default=pins.DEFAULT_KUBERNETES,
+    show_default=True,
+    help="The pinned minor version.",
+)
+def cluster(
+    quick: bool, seed: int, rounds: int, plain_stock: bool, as_json: bool, report: Path | None, kubernetes: str
+) -> None:
+    """Run one workload of jobs with stages on a real control plane, stock and with Dovetail, and in the simulator.
+
+    Nodes are simulated (KWOK); pods take as long as the simulator says, by where they run and what runs beside them.
+    Takes about fifteen minutes a round.
+    """
+    MissingExtra.unless_installed("rich", "trustme", *(("matplotlib",) if report else ()))
+    from extender.app.logs import configure_logs
+    from extender.settings import LogSettings
+    from lab.controlplane import commands
+    from lab.experiments.cluster import tables as found
+    from lab.experiments.cluster.pods import DOVETAIL, PLAIN, STOCK
+    from lab.experiments.cluster.rounds import names_of, run_round
+    from lab.experiments.cluster.run import Scene
+    from lab.experiments.cluster.workload import FULL, QUICK
+    from lab.report import progress
+
+    configure_logs(LogSettings(level="error", format="text"))
+    programs = commands.paths(commands.provide(kubernetes))
+    scenes = [Scene.of(QUICK if quick else FULL, number) for number in range(seed, seed + rounds)]
+    contenders = (STOCK, DOVETAIL, *((PLAIN,) if plain_stock else ()))
+    with progress.each(names_of(scenes, contenders), "tasks ended") as show:
+        done = [run_round(programs, scene, contenders, show) for scene in scenes]
+    section = found.section(done)
+    _tell(_Told("A workload on a real cluster", found.ABOUT, [section], ()), as_json=as_json, report=report)
+    if any(len(it.outcomes) < len(it.observed) + len(it.simulated) for it in done):
+        raise DovetailError("not every task has ended in time")
+
+
+def _check_names(only: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(known)}", param_hint="--only")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an experiment came to, and what of it could not be done."""
+
+    title: str
+    about: str
+    sections: "Sequence[Section]"
+    skipped: "Sequence[Skipped]"
+
+
+def _tell(told: _Told, *, as_json: bool, report: Path | None) -> None:
+    """Print what an experiment came to, write its report, and end with an error if something failed that should not."""
+    for it in told.skipped:
+        click.echo(f"{it.part}: skipped: {it.reason}" + (f"\n{it.trace}" if it.trace else ""), err=True)
+    _print_json(told.sections) if as_json else _print_tables(told.about, told.sections)
+    if report:
+        from lab.experiments.tetris import page
+
+        lines = [f"{it.part}: skipped: {it.reason}" for it in told.skipped]
+        page.write(report, told.title, told.about, told.sections, lines)
+        click.echo(f"report: {report.resolve()}", err=as_json)
+    if not told.sections or any(it.trace for it in told.skipped):
+        raise DovetailError("not everything could be run")
+
+
+def _run(parts: "Sequence[Part]", processes: int) -> "tuple[list[Section], list[Skipped]]":
+    from lab.experiments.tetris.running import run_parts, runs_of
+    from lab.report import progress
+
+    with progress.together(list(runs_of(parts)), "Simulating") as show:
+        return run_parts(parts, processes=processes, show=show)
+
+
+def _print_json(sections: "Sequence[Section]") -> None:
+    from lab.report.rows import to_json
+
+    click.echo(to_json([figure.row() for section in sections for figure in (*section.figures, *section.more)]))
+
+
+def _print_tables(about: str, sections: "Sequence[Section]") -> None:
+    from rich.console import Console
+
+    from lab.experiments.tetris import tables
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(width=_PLAIN_WIDTH, highlight=False)
+    console.print(about)
+    tables.show(console, sections)

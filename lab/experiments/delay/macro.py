@@ -1,0 +1,225 @@
+"""Whole workloads: Facebook's job sizes (Delay Scheduling, 5.1), and what really ran at Yahoo."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from extender.policy.locality import rate_of_room, skips_in_all, wait_for
+from lab.experiments.delay.groups import DelayPart, Group, Results, cell, local, makespan, over, plot, rack_local, where
+from lab.experiments.delay.scales import BINS, DelayScale
+from lab.experiments.delay.scans import TASK_SECONDS, Scans
+from lab.experiments.delay.trials import FIFO, Measured, Trace, Who
+from lab.experiments.tetris.gains import Seeds
+from lab.experiments.tetris.sections import Figure, Listing, Section
+from lab.sim.workloads.yahoo import maps as maps_of
+
+# Facebook's job sizes (5.1, table 2, figures 5 to 8)
+
+
+def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower: float) -> DelayPart:
+    """Return a part on Facebook's job sizes (5.1, table 2), of tasks `slower` times as long as reading takes."""
+    who = [
+        Who("fifo", FIFO, waits=(0.0,)),
+        Who("naive", waits=(0.0,)),
+        Who("delay", waits=(5.0,)),
+        Who("ours", waits=(5.0,), whole=True),
+        Who("ours, no waits", whole=True),
+    ]
+    sizes = tuple(maps for maps, jobs in scale.bins for _ in range(jobs))
+    group = Group(Scans(sizes, gap=scale.gap, slower=slower), scale.ec2, who, seeds)
+
+    def section(results: Results) -> Section:
+        lines = []
+        for number, (maps, jobs) in enumerate(scale.bins, start=1):
+            lines.append(
+                (
+                    f"{number}: {maps} maps x {jobs}",
+                    *(f"{group.over(results, it.name, _local_of(maps)).mean:.0f}" for it in who),
+                    *(f"{group.over(results, it.name, _seconds_of(maps)).mean:.0f}" for it in who),
+                    f"{_faster(group, results, 'naive', 'delay', maps).mean:.0f}",
+                )
+            )
+        heads = ("bin", *(f"{it.name} local %" for it in who), *(f"{it.name} s" for it in who), "delay faster %")
+        return Section(
+            title=title,
+            about=f"{where(scale.ec2)}; {len(sizes)} jobs, {scale.gap:g} s apart in the mean; W1 = 5 s; {over(seeds)}.",
+            figures=_bin_figures(group, results, name, scale.bins),
+            listings=[Listing(heads, lines), *([_later(group, results, scale, slower)] if slower > 1 else [])],
+            notes=(
+                "Job times are means over the jobs of a bin; the last column is the mean of (naive / delay - 1) over "
+                "jobs, as in figure 7.",
+                *((_LATER,) if slower > 1 else ()),
+            ),
+            plots=[
+                plot(
+                    f"{name}-locality",
+                    "Node locality by bin (figure 6)",
+                    "maps of a job",
+                    "%",
+                    list(range(1, len(scale.bins) + 1)),
+                    {it.name: [group.over(results, it.name, _local_of(maps)) for maps, _ in scale.bins] for it in who},
+                    [str(maps) for maps, _ in scale.bins],
+                ),
+            ],
+        )
+
+    return DelayPart(f"facebook-{name}", [group], section)
+
+
+_LATER = (
+    "Later: what waiting adds to job times, where being near gains nothing. By 3.5: how long it takes until "
+    "slots beside all the input have freed up, in a full cluster, for a job that is first in turn."
+)
+
+
+def _later(group: Group, results: Results, scale: DelayScale, slower: float) -> Listing:
+    """Return by how much jobs end later with delay scheduling, and what the chances of 3.5 make of it."""
+    nodes, rate = scale.ec2.nodes, rate_of_room(scale.ec2.nodes * scale.ec2.slots, TASK_SECONDS * slower)
+    lines = []
+    for maps, _ in scale.bins:
+        naive, delay = (group.over(results, it, _seconds_of(maps)).mean for it in ("naive", "delay"))
+        expected = wait_for(skips_in_all(tasks=maps, nodes=nodes, replicas=3), rate)
+        lines.append((f"{maps} maps", f"{naive:.1f}", f"{delay:.1f}", f"{delay - naive:.1f}", f"{expected:.1f}"))
+    return Listing(("", "naive s", "delay s", "later s", "by 3.5 s"), lines)
+
+
+def _local_of(maps: int) -> Callable[[Measured], float]:
+    return lambda found: found.local(found.maps_all == maps)
+
+
+def _seconds_of(maps: int) -> Callable[[Measured], float]:
+    return lambda found: float(found.seconds[found.maps_all == maps].mean())
+
+
+def _bin_figures(group: Group, results: Results, name: str, bins: Sequence[tuple[int, int]]) -> list[Figure]:
+    """Return the paper's numbers: locality of the worst bin, speed-up of bin 5, and that nothing is lost."""
+    worst = group.over(results, "delay", lambda found: min(found.local(found.maps_all == maps) for maps, _ in bins))
+    mean = group.ratio(results, "delay", "naive", lambda found: float(found.seconds.mean()))
+    less = Seeds(tuple(100 * (1 - it) for it in mean.values))
+    own = group.ratio(results, "ours", "ours, no waits", lambda found: float(found.seconds.mean()))
+    span = group.ratio(results, "delay", "naive", makespan)
+    figures = [
+        Figure(f"facebook.{name}.node_local_worst_bin", worst, 99, "with W1 = 5 s; 99-100 in figure 6"),
+        Figure(
+            f"facebook.{name}.job_time_ours",
+            Seeds(tuple(100 * (1 - it) for it in own.values)),
+            0 if name == "cpu" else None,
+            "the planner as a cluster runs it, with W1 = 5 s and without",
+        ),
+        Figure(
+            f"facebook.{name}.job_time",
+            less,
+            0 if name == "cpu" else None,
+            "less mean job time with delay scheduling than with naive fair sharing",
+        ),
+        Figure(
+            f"facebook.{name}.makespan",
+            Seeds(tuple(100 * (1 - it) for it in span.values)),
+            None,
+            "less makespan, likewise",
+        ),
+    ]
+    if name == "io" and len(bins) == len(BINS):
+        figures.append(
+            Figure(
+                "facebook.io.faster.bin5",
+                _faster(group, results, "naive", "delay", bins[4][0]),
+                44,
+                "jobs of 100 maps, as figure 7",
+            )
+        )
+    return figures
+
+
+def _faster(group: Group, results: Results, slow: str, fast: str, maps: int) -> Seeds:
+    """Return by how many percent jobs of so many maps are faster in the mean, for each seed."""
+    pairs = zip(group.of(results, slow), group.of(results, fast), strict=True)
+    return Seeds(
+        tuple(
+            float(100 * (one.seconds[one.maps_all == maps] / other.seconds[one.maps_all == maps] - 1).mean())
+            for one, other in pairs
+        )
+    )
+
+
+# Yahoo's traces
+
+
+def yahoo(traces: Path, name: str, slots: int, seeds: Sequence[int], *, brief: bool) -> DelayPart:
+    """Return the part on one of Yahoo's traces."""
+    who = [Who("naive", waits=(0.0, 0.0)), Who("delay", waits=(15.0, 15.0))]
+    if not brief:
+        who += [Who("fifo", FIFO, waits=(0.0, 0.0)), Who("delay, 5 s", waits=(5.0, 5.0))]
+    group = Group(Trace(name, traces, slots), None, who, seeds)
+
+    def section(results: Results) -> Section:
+        real = np.array([it.level for it in maps_of(traces, name) if it.level is not None])
+        node, rack = (float(100 * (real <= level).mean()) for level in (0, 1))
+        lines = [("in reality", f"{node:.1f} %", f"{rack:.1f} %", "", "")]
+        lines += [
+            (
+                it.name,
+                cell(group.over(results, it.name, local)),
+                cell(group.over(results, it.name, rack_local)),
+                cell(group.over(results, it.name, makespan), "s"),
+                cell(group.over(results, it.name, lambda found: float(found.seconds.mean())), "s"),
+            )
+            for it in who
+        ]
+        figures = [
+            Figure(
+                f"{name}.node_local",
+                group.over(results, "delay", local),
+                round(node, 1),
+                "W1 = W2 = 15 s; beside it what was realised on the real cluster",
+            ),
+            Figure(
+                f"{name}.rack_local",
+                group.over(results, "delay", rack_local),
+                round(rack, 1),
+                "likewise, node or rack",
+            ),
+            Figure(
+                f"{name}.node_local_without", group.over(results, "naive", local), round(node, 1), "naive fair sharing"
+            ),
+        ]
+        return Section(
+            title=f"Yahoo's trace {name}",
+            about=f"{len(real):,} maps whose places are known; {slots} slots per host, as many as one ran at once.",
+            figures=figures,
+            listings=[
+                Listing(("who", "node-local", "rack-local", "makespan", "job time"), lines),
+                _by_size(traces, name, group, results),
+            ],
+            notes=(
+                "Job times are of maps alone, each as long as in reality: waiting shows in them, the gain of locality "
+                "does not.",
+            ),
+        )
+
+    return DelayPart(name, [group], section)
+
+
+_SIZES = (50, 150, 400, 10_000)
+
+
+def _by_size(traces: Path, name: str, group: Group, results: Results) -> Listing:
+    """Return the node locality of jobs by how many maps they have, in reality and by who decides."""
+    real: dict[str, list[int | None]] = defaultdict(list)
+    for it in maps_of(traces, name):
+        real[it.job].append(it.level)
+    lines = []
+    for low, high in pairwise((0, *_SIZES)):
+        levels = [level for of in real.values() if low < len(of) <= high for level in of if level is not None]
+        if levels:
+            ours = (group.over(results, it.name, _local_in(low, high)) for it in group.who)
+            local_part = 100 * sum(level == 0 for level in levels) / len(levels)
+            lines.append((f"{low + 1} to {high}", f"{len(levels):,}", f"{local_part:.1f} %", *map(cell, ours)))
+    return Listing(("maps of a job", "maps", "in reality", *(it.name for it in group.who)), lines)
+
+
+def _local_in(low: int, high: int) -> Callable[[Measured], float]:
+    return lambda found: found.local((found.maps_all > low) & (found.maps_all <= high))

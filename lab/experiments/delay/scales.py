@@ -1,0 +1,70 @@
+"""How large the delay experiment is: as in the paper where it says so, and a small form that shows that it works."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.experiments.delay.scans import Cluster
+
+BINS = ((1, 38), (2, 16), (10, 14), (50, 8), (100, 6), (200, 6), (400, 4), (800, 4), (4800, 4))
+"""Maps of a job, and how many such jobs the benchmark has (table 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayScale:
+    """How large everything is.
+
+    `small`: how many jobs of so many maps; `sticky`: how many at once, each of `sticky_maps`; `waits` in seconds, for
+    `wait_jobs` jobs; `bins` and the mean `gap` between them; `at_once` jobs at a time where their number is fixed.
+    Sticky slots and bins are over `long_seeds` seeds at most; `brief` leaves out what only varies.
+    """
+
+    about: str
+    seeds: int
+    ec2: Cluster
+    private: Cluster
+    small: Mapping[int, int]
+    sticky: Sequence[int]
+    sticky_maps: int
+    long_seeds: int
+    waits: Sequence[float]
+    wait_jobs: int
+    at_once: int
+    bins: Sequence[tuple[int, int]]
+    gap: float
+    brief: bool = False
+
+
+FULL = DelayScale(
+    about=(
+        "The paper's clusters (table 1) and job sizes. Every run is by the planner itself; but for 'ours' it sees "
+        "slots, and only the machines that report at the time, as Hadoop's scheduler does."
+    ),
+    seeds=2,
+    ec2=Cluster(100, 4),
+    private=Cluster(100, 6, racks=4),
+    small={3: 600, 10: 300, 100: 60},
+    sticky=(5, 10, 20, 50),
+    sticky_maps=180,
+    long_seeds=1,
+    waits=(0, 1, 2, 3, 5, 10),
+    wait_jobs=200,
+    at_once=50,
+    bins=BINS,
+    gap=14.0,
+)
+QUICK = DelayScale(
+    about="A small form, which shows that everything works; its numbers are not to be quoted.",
+    seeds=1,
+    ec2=Cluster(20, 4),
+    private=Cluster(20, 6, racks=4),
+    small={3: 40, 10: 20, 100: 10},
+    sticky=(10, 50),
+    sticky_maps=12,
+    long_seeds=1,
+    waits=(0, 1, 5),
+    wait_jobs=30,
+    at_once=10,
+    bins=((1, 8), (2, 4), (10, 4), (50, 2), (200, 1)),
+    gap=14.0,
+    brief=True,
+)

@@ -1,0 +1,163 @@
+"""The main comparisons: our planner beside the paper's baselines and its simple upper bound, on one workload."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.resources import DIMENSIONS
+from lab.experiments.tetris.gains import (
+    Pair,
+    Results,
+    Seeds,
+    pairs,
+)
+from lab.experiments.tetris.runs import Contender, Found, Scene
+from lab.experiments.tetris.sections import Figure, Listing, Plot, Section
+from lab.sim.runs import Run
+
+OURS, BOUND = Contender("tetris"), Contender("upper-bound")
+FAIR, DRF, CAPACITY = Contender("slot-fair"), Contender("drf"), Contender("capacity")
+
+_IO = ("disk-read", "disk-write", "network-in", "network-out")
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Our planner beside one baseline, over the seeds, and the bound beside the same."""
+
+    ours: Sequence[Pair]
+    bound: Sequence[Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A number of the paper's and how ours is found, against the baseline of this name."""
+
+    id: str
+    baseline: str
+    find: Callable[[Against], Seeds]
+    paper: float | None
+    note: Callable[[Mapping[str, Against]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A part of an experiment: these baselines, our planner and the bound in one scene."""
+
+    name: str
+    title: str
+    about: str
+    scene: Scene
+    baselines: Mapping[str, Contender]
+    claims: Sequence[Claim]
+    seeds: Sequence[int]
+    notes: Sequence[str] = ()
+
+    @property
+    def contenders(self) -> list[Contender]:
+        """All who are compared."""
+        return [*self.baselines.values(), OURS, BOUND]
+
+    def runs(self) -> list[Run]:
+        """Return each contender's runs for each seed."""
+        return [
+            run
+            for who in self.contenders
+            for seed in self.seeds
+            for run in (self.scene.run(who, seed), self.scene.makespan_run(who, seed))
+        ]
+
+    def section(self, results: Results) -> Section:
+        """Return the paper's numbers beside ours, and what each contender came to."""
+        against = {name: self._against(results, baseline) for name, baseline in self.baselines.items()}
+        return Section(
+            title=self.title,
+            about=self.about,
+            figures=[
+                Figure(claim.id, claim.find(against[claim.baseline]), claim.paper, claim.note(against))
+                for claim in self.claims
+            ],
+            listings=[self._listing(results), self._tightness(results)],
+            notes=self.notes,
+            plots=self._plots(results, against),
+        )
+
+    def _against(self, results: Results, baseline: Contender) -> Against:
+        ours, bound = (pairs(results, self.scene, who, baseline, self.seeds) for who in (OURS, BOUND))
+        return Against(ours, bound)
+
+    def _listing(self, results: Results) -> Listing:
+        """Return what each contender came to, the mean over the seeds."""
+        heads = (
+            "policy",
+            "makespan s",
+            "job time s",
+            "median",
+            "p90",
+            "slow-down",
+            "running",
+            "local",
+            "over-allocated",
+        )
+        return Listing(heads, [self._line(results, who) for who in self.contenders])
+
+    def _line(self, results: Results, who: Contender) -> tuple[str, ...]:
+        found = [results[self.scene.run(who, seed)] for seed in self.seeds]
+        makespan = np.mean([results[self.scene.makespan_run(who, seed)].makespan for seed in self.seeds])
+        return (
+            who.policy,
+            f"{makespan:,.0f}",
+            f"{_mean(found, lambda it: float(it.job_seconds.mean())):,.0f}",
+            f"{_mean(found, lambda it: float(np.median(it.job_seconds))):,.0f}",
+            f"{_mean(found, lambda it: float(np.percentile(it.job_seconds, 90))):,.0f}",
+            f"{_mean(found, lambda it: it.slow_down):.2f}",
+            f"{_mean(found, lambda it: it.running):,.0f}",
+            "" if any(math.isnan(it.locality) for it in found) else f"{_mean(found, lambda it: it.locality):.0%}",
+            f"{_mean(found, lambda it: float(it.fullness.over_allocated.max())):.0%}",
+        )
+
+    def _tightness(self, results: Results) -> Listing:
+        """Return how probable it is that a machine's load is above 75, 90 and 100 % (Tetris, table 6)."""
+        lines = []
+        for who in self.contenders:
+            high = np.mean([results[self.scene.run(who, seed)].fullness.high for seed in self.seeds], axis=0)
+            lines.append(
+                (who.policy, *(" ".join(f"{part:.2f}" for part in high[:, at]) for at in range(len(DIMENSIONS))))
+            )
+        return Listing(("load above 75 90 100 %", *DIMENSIONS), lines)
+
+    def _plots(self, results: Results, against: Mapping[str, Against]) -> list[Plot]:
+        changes = {f"vs {name}": np.concatenate([pair.changes for pair in it.ours]) for name, it in against.items()}
+        series = {who.policy: results[self.scene.run(who, self.seeds[0])].series for who in self.contenders}
+        one = f"One run, of seed {self.seeds[0]}."
+
+        def draw_changes() -> str:
+            from lab.experiments.tetris import figures
+
+            return figures.changes(self.name, changes, "Change in job time with our planner")
+
+        def draw_running() -> str:
+            from lab.experiments.tetris import figures
+
+            return figures.running(self.name, series)
+
+        def draw_use() -> str:
+            from lab.experiments.tetris import figures
+
+            return figures.use(self.name, series)
+
+        return [
+            Plot(f"{self.name}: job time", "The jobs of all seeds, as in the paper's figures 4a and 7.", draw_changes),
+            Plot(f"{self.name}: running tasks", f"{one} As in the paper's figure 5a.", draw_running),
+            Plot(
+                f"{self.name}: use of each dimension",
+                f"{one} As in figures 5b and 5c; dotted: what tasks want, more than there is where over-allocated.",
+                draw_use,
+            ),
+        ]
+
+
+def _mean(found: Sequence[Found], figure: Callable[[Found], float]) -> float:
+    return float(np.mean([figure(it) for it in found]))

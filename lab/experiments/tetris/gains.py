@@ -1,0 +1,132 @@
+"""What one contender gains over others in a scene, for each seed, in the paper's terms (Tetris, 5.1)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab.experiments.tetris.runs import Contender, Found, Scene
+from lab.sim.report.compared import Slowed, bound_share, improvement, job_changes, slowed
+from lab.sim.runs import Run
+
+Floats = NDArray[np.float64]
+Results = Mapping[Run, Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """One figure over the seeds, in their order."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of those seeds that have it; NaN where none has."""
+        known = self._known
+        return sum(known) / len(known) if known else math.nan
+
+    @property
+    def low(self) -> float:
+        """The least."""
+        return min(self._known, default=math.nan)
+
+    @property
+    def high(self) -> float:
+        """The largest."""
+        return max(self._known, default=math.nan)
+
+    @property
+    def _known(self) -> list[float]:
+        return [value for value in self.values if not math.isnan(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Ours beside a baseline: runs for job time, and for makespan (the same, or with all jobs at the start)."""
+
+    ours: Found
+    theirs: Found
+    our_makespan: float
+    their_makespan: float
+    least_seconds: float
+
+    @property
+    def makespan(self) -> float:
+        """How much less makespan, in percent."""
+        return improvement(self.their_makespan, self.our_makespan)
+
+    @property
+    def most_makespan(self) -> float:
+        """How much less makespan any scheduler could have at most, in percent."""
+        return improvement(self.their_makespan, self.least_seconds)
+
+    @property
+    def mean_job_time(self) -> float:
+        """How much less mean job time, in percent."""
+        return improvement(float(self.theirs.job_seconds.mean()), float(self.ours.job_seconds.mean()))
+
+    @property
+    def changes(self) -> Floats:
+        """Each job's improvement in percent [J]."""
+        return job_changes(self.theirs.job_seconds, self.ours.job_seconds)
+
+    @property
+    def median_change(self) -> float:
+        """The median of the jobs' improvements: where the CDF of figure 4a crosses a half."""
+        return float(np.median(self.changes))
+
+    @property
+    def mean_change(self) -> float:
+        """The mean of the jobs' improvements."""
+        return float(self.changes.mean())
+
+    @property
+    def change_of_median(self) -> float:
+        """How much less the median job time is, in percent."""
+        return improvement(float(np.median(self.theirs.job_seconds)), float(np.median(self.ours.job_seconds)))
+
+    @property
+    def slowed(self) -> Slowed:
+        """The jobs that take longer with ours."""
+        return slowed(self.theirs.job_seconds, self.ours.job_seconds)
+
+
+def pairs(results: Results, scene: Scene, ours: Contender, theirs: Contender, seeds: Sequence[int]) -> list[Pair]:
+    """Return ours beside theirs for each seed."""
+    return [
+        Pair(
+            ours=results[scene.run(ours, seed)],
+            theirs=results[scene.run(theirs, seed)],
+            our_makespan=results[scene.makespan_run(ours, seed)].makespan,
+            their_makespan=results[scene.makespan_run(theirs, seed)].makespan,
+            least_seconds=results[scene.makespan_run(ours, seed)].least_seconds,
+        )
+        for seed in seeds
+    ]
+
+
+def over_seeds(pairs: Sequence[Pair], figure: Callable[[Pair], float]) -> Seeds:
+    """Return a figure of each pair."""
+    return Seeds(tuple(figure(pair) for pair in pairs))
+
+
+def job_time_share(ours: Sequence[Pair], bounds: Sequence[Pair]) -> Seeds:
+    """Return what part of the bound's gain in mean job time over one baseline is ours, in percent, for each seed."""
+    return Seeds(
+        tuple(
+            bound_share(*(float(found.job_seconds.mean()) for found in (pair.theirs, pair.ours, bound.ours)))
+            for pair, bound in zip(ours, bounds, strict=True)
+        )
+    )
+
+
+def makespan_share(ours: Sequence[Pair], bounds: Sequence[Pair]) -> Seeds:
+    """Return what part of the bound's gain in makespan over one baseline is ours, in percent, for each seed."""
+    return Seeds(
+        tuple(
+            bound_share(pair.their_makespan, pair.our_makespan, bound.our_makespan)
+            for pair, bound in zip(ours, bounds, strict=True)
+        )
+    )

@@ -1,0 +1,31 @@
+"""The report of an experiment: one HTML file that loads nothing."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lab.experiments.tetris.sections import Section
+from lab.experiments.tetris.tables import HEADS, cells
+from lab.report import page as parts
+
+
+def write(path: Path, title: str, about: str, sections: Sequence[Section], skipped: Sequence[str]) -> None:
+    """Write what the parts came to, with their figures, and what could not be done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = [parts.heading(title), parts.paragraph(about), *(parts.paragraph(text) for text in skipped)]
+    for section in sections:
+        body += _section(section)
+    path.write_text(parts.page(f"Dovetail: {title}", body), encoding="utf-8")
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield parts.heading(section.title, 2)
+    yield parts.paragraph(section.about)
+    if section.figures:
+        lines = [(*cells(figure), figure.note) for figure in section.figures]
+        yield parts.table((*HEADS, "note"), lines, text=(len(HEADS),))
+    for listing in section.listings:
+        yield parts.table(listing.heads, listing.lines)
+    for note in section.notes:
+        yield parts.paragraph(note, note=True)
+    for plot in section.plots:
+        yield parts.figure(plot.title, plot.draw(), plot.note, level=3)

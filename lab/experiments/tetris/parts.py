@@ -1,0 +1,280 @@
+"""Tetris's evaluation (5) as parts: what is varied, and what the paper says of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from extender.planner import Policy
+from extender.policy.alignment import TASK_RULES
+from lab.experiments.tetris.claims import facebook_claims, suite_claims
+from lab.experiments.tetris.comparison import CAPACITY, DRF, FAIR, OURS, Comparison
+from lab.experiments.tetris.runs import Contender, Scene
+from lab.experiments.tetris.scales import Scale
+from lab.experiments.tetris.sections import Part
+from lab.experiments.tetris.sweeps import Published, Sweep, Variant
+from lab.sim.workloads.parameters import variants
+
+_BASELINES = {"fair": FAIR, "drf": DRF}
+_SUITE_BASELINES = {"capacity": CAPACITY, "drf": DRF}
+_MAKESPAN_AT_START = "Job time with the trace's arrivals, makespan with all jobs at the start, as in the paper (5.3.1)."
+_SHARE_NOTE = "upper_bound_share: 100 x (our gain over slot-fair) / (the gain of the simple upper bound, 2.2.3)."
+_TABLE_NOTE = (
+    "Seconds; slow-down: how many times as long as at their peaks tasks take. Over-allocated: the part of machines and "
+    "time in which more is wanted than there is, of the dimension where that is most frequent. Last table: how "
+    "probable it is that a machine's load is above that, as in the paper's table 6."
+)
+
+
+def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
+    """Return the parts of the experiment at this scale, over these seeds."""
+    few = seeds[: scale.sweep_seeds]
+    at = {
+        name: replace(scene, traces=traces)
+        for name, scene in (
+            ("suite", scale.suite),
+            ("facebook", scale.facebook),
+            ("small suite", scale.small_suite),
+            ("small facebook", scale.small_facebook),
+        )
+    }
+    facebook, suite, knobs = at["small facebook"], at["small suite"], scale.knobs
+    return [
+        _suite(at["suite"], seeds),
+        _facebook(at["facebook"], seeds),
+        _ablations(facebook, few),
+        _heuristics(facebook, few),
+        _fairness(facebook, few, knobs.fairness),
+        _barrier(facebook, few, knobs.barrier),
+        _penalty(facebook, few, knobs.penalty),
+        _eps(facebook, few, knobs.srtf),
+        _load(facebook, few, scale.loads),
+        _tail(suite, few, knobs.tail),
+        _sharing(suite, few),
+        _matching(suite, few),
+        _loss(suite, few, knobs.loss),
+        _ranges(suite, few[: knobs.range_seeds], "suite", _SUITE_BASELINES, knobs.ranges),
+        _ranges(facebook, few[: knobs.range_seeds], "facebook", _BASELINES, knobs.ranges),
+    ]
+
+
+def _suite(scene: Scene, seeds: Sequence[int]) -> Comparison:
+    return Comparison(
+        name="suite",
+        title="The deployment suite (5.1, 5.2)",
+        about=f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}.",
+        scene=scene,
+        baselines={"capacity": CAPACITY, "fair": FAIR, "drf": DRF},
+        claims=suite_claims(),
+        seeds=seeds,
+        notes=(_SHARE_NOTE, _TABLE_NOTE),
+    )
+
+
+def _facebook(scene: Scene, seeds: Sequence[int]) -> Comparison:
+    return Comparison(
+        name="facebook",
+        title="The Facebook-like trace (5.3.1)",
+        about=f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}. {_MAKESPAN_AT_START}",
+        scene=scene,
+        baselines={"fair": FAIR, "drf": DRF},
+        claims=facebook_claims(),
+        seeds=seeds,
+        notes=(_SHARE_NOTE, _TABLE_NOTE),
+    )
+
+
+def _ablations(scene: Scene, seeds: Sequence[int]) -> Sweep:
+    return Sweep(
+        name="ablation",
+        title="Parts of the policy alone (5.3.1)",
+        about=_where(scene, seeds),
+        variants=[
+            Variant("all", OURS, scene, paper=Published(40, 35, 33, 24)),
+            Variant("paper", Contender("paper"), scene, paper=Published(40, 35, 33, 24)),
+            Variant("srtf", Contender("srtf"), scene, paper=Published(27, 26)),
+            Variant("packing", Contender("packing"), scene, paper=Published(31, 28, 41, 29)),
+            Variant("cpu-memory", Contender("cpu-memory"), scene, paper=Published(15, 13)),
+        ],
+        baselines=_BASELINES,
+        seeds=seeds,
+        rows=True,
+    )
+
+
+def _heuristics(scene: Scene, seeds: Sequence[int]) -> Sweep:
+    paper = {
+        "dot": Published(40, None, 41),
+        "l2-norm-diff": Published(30, None, 40),
+        "l2-norm-ratio": Published(33, None, 36),
+        "ffd-prod": Published(25, None, 24),
+        "ffd-sum": Published(26, None, 31),
+    }
+    return Sweep(
+        name="heuristic",
+        title="Alignment heuristics (table 8)",
+        about=_where(scene, seeds),
+        variants=[Variant(rule, _with(rule=rule), scene, paper=paper.get(rule, Published())) for rule in TASK_RULES],
+        baselines=_BASELINES,
+        seeds=seeds,
+        notes=("dot is what the paper calls cosine similarity: demand and what is free, in parts of the machine.",),
+        rows=True,
+    )
+
+
+def _fairness(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="fairness",
+        title="The fairness knob f (figures 8 and 9)",
+        about=_where(scene, seeds),
+        variants=_over("fairness", values, scene),
+        baselines=_BASELINES,
+        seeds=seeds,
+        axis="f",
+        notes=(
+            "The paper: towards 1 still 23 % less job time and 10 % less makespan; 0.25 within 10 % of the best; at 0 "
+            "up to 15 % of the jobs are slower, from 0.25 on about 5 %.",
+        ),
+        slowed_plot=True,
+    )
+
+
+def _barrier(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="barrier",
+        title="The barrier knob b (figure 10)",
+        about=_where(scene, seeds),
+        variants=_over("barrier", values, scene),
+        baselines=_BASELINES,
+        seeds=seeds,
+        axis="b",
+        notes=(
+            "The paper: below 0.75 worse than none (1); at 0.9 the makespan gains 30 % over DRF, at 1 it gains 22 %.",
+        ),
+    )
+
+
+def _penalty(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="penalty",
+        title="The remote penalty (5.3.3)",
+        about=_where(scene, seeds),
+        variants=_over("remote_penalty", values, scene),
+        baselines=_BASELINES,
+        seeds=seeds,
+        axis="remote penalty",
+        notes=("The paper: little changes between 0.06 and 0.15, beyond them gains drop moderately.",),
+    )
+
+
+def _eps(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="eps",
+        title="Remaining work against alignment (5.3.3)",
+        about=_where(scene, seeds),
+        variants=_over("srtf", values, scene),
+        baselines=_BASELINES,
+        seeds=seeds,
+        axis="m",
+        notes=(
+            "The paper: at 0 about 10 % less gain in job time; no more gain beyond 1.5; makespan gains 8 % at 0.5.",
+        ),
+    )
+
+
+def _load(scene: Scene, seeds: Sequence[int], loads: Sequence[tuple[float, str]]) -> Sweep:
+    return Sweep(
+        name="load",
+        title="Load (figure 11)",
+        about=f"{_where(scene, seeds)} Twice the load is half the machines.",
+        variants=[Variant(f"{load:g}", OURS, replace(scene, machines=machines), x=load) for load, machines in loads],
+        baselines=_BASELINES,
+        seeds=seeds,
+        axis="load, times the usual",
+        notes=("The paper: at four times the load over 60 % less makespan and over 50 % less job time.",),
+    )
+
+
+def _tail(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="tail",
+        title="Jobs that decide when everything is done (ours)",
+        about=_where(scene, seeds),
+        variants=[Variant(f"{value:g}", _with(tail=value), scene) for value in values],
+        baselines=_SUITE_BASELINES,
+        seeds=seeds,
+        notes=(
+            "A job goes before others, but for small ones, if its longest chain of stages takes at least this part of "
+            "the time for which all that is left keeps the cluster busy; inf is the paper's own policy.",
+        ),
+    )
+
+
+def _sharing(scene: Scene, seeds: Sequence[int]) -> Sweep:
+    return Sweep(
+        name="sharing",
+        title="Whose turn it is",
+        about=_where(scene, seeds),
+        variants=[Variant(rule, _with(sharing=rule), scene) for rule in ("drf", "slots", "deficit")],
+        seeds=seeds,
+        baselines=_SUITE_BASELINES,
+        notes=("drf and slots with the fairness knob (Tetris, 3.4); deficit: Graphene's counters (its 5.1).",),
+    )
+
+
+def _matching(scene: Scene, seeds: Sequence[int]) -> Sweep:
+    return Sweep(
+        name="matching",
+        title="One machine after the other, or the best pair of all",
+        about=_where(scene, seeds),
+        variants=[Variant(order, _with(matching=order), scene) for order in ("machine", "pair")],
+        seeds=seeds,
+        baselines=_SUITE_BASELINES,
+    )
+
+
+def _loss(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+    return Sweep(
+        name="loss",
+        title="What contention wastes (2.1: incast, seeks)",
+        about=_where(scene, seeds),
+        variants=[
+            Variant(f"{loss:g}", OURS, replace(scene, settings=replace(scene.settings, loss=loss)), x=loss)
+            for loss in values
+        ],
+        seeds=seeds,
+        axis="loss",
+        notes=(
+            "0: contention only shares a disk or a network. 1: demand of twice the capacity halves what gets through.",
+        ),
+        baselines=_SUITE_BASELINES,
+    )
+
+
+def _ranges(scene: Scene, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
+    fixed = {f"{group}.{option}" for option in ("jobs", "load") if f"{option}=" in scene.workload}
+    changed = [name for name, _ in variants(group) if name.partition(" ")[0] not in fixed][:most]
+    return Sweep(
+        name=f"{group}-ranges",
+        title=f"What is not published ({group}): each value at both ends of its range",
+        about=_where(scene, seeds),
+        variants=[Variant("as it is", OURS, scene)]
+        + [Variant(name.partition(".")[2], OURS, replace(scene, parameters=name)) for name in changed],
+        seeds=seeds,
+        baselines=baselines,
+    )
+
+
+def _over(field: str, values: Sequence[float], scene: Scene) -> list[Variant]:
+    return [Variant(f"{value:g}", _with(**{field: value}), scene, x=value) for value in values]
+
+
+def _with(**tuning: object) -> Contender:
+    """Return our planner with this tuning; the default tuning is the usual planner, so that its runs are shared."""
+    default = Policy()
+    changed = {key: value for key, value in tuning.items() if getattr(default, key) != value}
+    return Contender(OURS.policy, tuple(sorted(changed.items())))
+
+
+def _where(scene: Scene, seeds: Sequence[int]) -> str:
+    start = f" {_MAKESPAN_AT_START}" if scene.makespan_at_start else ""
+    return f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}.{start}"

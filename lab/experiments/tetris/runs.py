@@ -1,0 +1,110 @@
+"""What is run, and what is kept of it: a run of a large workload leaves megabytes, a comparison needs a few numbers."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab.sim import runs
+from lab.sim.engine.clock import Settings
+from lab.sim.engine.measures import Fullness, Series
+from lab.sim.engine.outcome import Outcome
+from lab.sim.parallel import Tell
+from lab.sim.report.tables import mean_running, mean_use, slow_down
+
+Floats = NDArray[np.float64]
+
+_POINTS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Who schedules: a policy by its name, or a planner with this tuning under that name."""
+
+    policy: str
+    tuning: runs.Tuning = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A workload on machines, as a user writes them.
+
+    `makespan_at_start`: makespan is measured with all jobs at the start, job time with their arrivals (Tetris, 5.3.1).
+    `parameters`: which unpublished value is other than usual, as sim.parameters.variants calls it.
+    """
+
+    workload: str
+    machines: str
+    makespan_at_start: bool = False
+    parameters: str = ""
+    settings: Settings = field(default_factory=lambda: Settings(points=_POINTS))
+    traces: Path = Path()
+
+    def run(self, who: Contender, seed: int) -> runs.Run:
+        """Return the run by which job time is measured."""
+        return runs.Run(
+            workload=self.workload,
+            machines=self.machines,
+            policy=who.policy,
+            seed=seed,
+            tuning=who.tuning,
+            parameters=self.parameters,
+            settings=self.settings,
+            traces=self.traces,
+        )
+
+    def makespan_run(self, who: Contender, seed: int) -> runs.Run:
+        """Return the run by which makespan is measured."""
+        return replace(self.run(who, seed), at_start=self.makespan_at_start)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is kept of a run: `job_seconds` and `unfairness` [J] in the order of the workload; `used` [6]."""
+
+    makespan: float
+    job_seconds: Floats
+    unfairness: Floats
+    slow_down: float
+    running: float
+    used: Floats
+    locality: float
+    fullness: Fullness
+    series: Series
+    events_per_second: float
+    least_seconds: float
+
+
+def perform(asked: runs.Run, tell: Tell) -> Found:
+    """Return what is kept of a run. Raises DovetailError."""
+    return kept(runs.perform(asked, tell))
+
+
+def kept(run: Outcome) -> Found:
+    """Return what is kept of an outcome: no single tasks, and no job's share over time."""
+    none = np.empty(0, dtype=np.intp)
+    return Found(
+        makespan=run.makespan,
+        job_seconds=run.job_seconds,
+        unfairness=np.array([job.unfairness for job in run.jobs]),
+        slow_down=slow_down(run),
+        running=mean_running(run),
+        used=mean_use(run),
+        locality=run.locality,
+        fullness=run.fullness,
+        series=replace(run.series, job_point=none, job_row=none, job_share=np.empty(0)),
+        events_per_second=run.speed.events_per_second,
+        least_seconds=run.least_seconds,
+    )
+
+
+def name(run: runs.Run) -> str:
+    """Return what a run is called where it is shown; different runs of an experiment have different names."""
+    tuned = [f"{key}={value}" for key, value in run.tuning]
+    loss = [f"loss={run.settings.loss:g}"] if run.settings.loss else []
+    changed = [run.parameters] if run.parameters else []
+    start = ["all at the start"] if run.at_start else []
+    return ", ".join(
+        (f"{run.policy} on {run.workload}, {run.machines}", *tuned, *changed, *loss, *start, f"seed {run.seed}")
+    )

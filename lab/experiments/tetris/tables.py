@@ -1,0 +1,51 @@
+"""What an experiment came to, on a terminal."""
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from lab.experiments.tetris.sections import Figure, Listing, Section
+
+HEADS = ("id", "paper", "ours", "from", "to")
+
+
+def show(console: Console, sections: Sequence[Section]) -> None:
+    """Print each section: the paper's numbers beside ours, then the tables."""
+    for section in sections:
+        console.rule(section.title, align="left")
+        console.print(section.about)
+        if section.figures:
+            console.print(_table(Listing(HEADS, [cells(figure) for figure in section.figures])))
+            for figure in section.figures:
+                if figure.note:
+                    console.print(f"  {figure.id}: {figure.note}")
+        for listing in section.listings:
+            console.print(_table(listing))
+        for note in section.notes:
+            console.print(note)
+        console.print()
+
+
+def cells(figure: Figure) -> tuple[str, ...]:
+    """Return a number as a line of HEADS."""
+    paper = "" if figure.paper is None else f"{figure.paper:g}"
+    ours = figure.ours
+    return (figure.id, paper, *(_one(value, figure.unit) for value in (ours.mean, ours.low, ours.high)))
+
+
+def _one(value: float, unit: str) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.1f}" if unit == "%" else f"{value:.2f}{unit}" if unit else f"{value:g}"
+
+
+def _table(listing: Listing) -> Table:
+    made = Table(*listing.heads, box=box.SIMPLE_HEAD)
+    for column in made.columns[1:]:
+        column.justify = "right"
+    for line in listing.lines:
+        made.add_row(*line)
+    return made

@@ -1,0 +1,205 @@
+"""The clock: what arrives and ends, what a scheduler then starts, and how fast it all goes.
+
+Time goes in steps. A step takes in what has arrived and ended, opens the stages that waited for it, lets the scheduler
+plan if something changed or the time has come for which it asked, starts what it decided, and shares the machines anew.
+With heartbeats a step is at a multiple of the period: what ends in between ends at its exact time, but is known at the
+next heartbeat only. Steps at which nothing would happen are left out.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
+from extender.cluster.resources import DIMENSIONS
+from extender.errors import DovetailError
+from extender.planner import Scheduler
+from lab.sim.engine.outcome import Outcome, Speed
+from lab.sim.engine.running import DONE_SECONDS
+from lab.sim.engine.world import World, machine_names
+from lab.sim.workloads.workload import Machines, Workload
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+"""Told how many tasks have ended, of how many."""
+
+_TELLINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to simulate.
+
+    `heartbeat_seconds`: as often as Hadoop's machines report; 0 means that every event is a step of its own. `loss`:
+    the goodput that contention wastes (contention.factors). Points of time series are at least `sample_seconds` apart,
+    and there are at most `points`.
+    """
+
+    heartbeat_seconds: float = 3.0
+    loss: float = 0.0
+    sample_seconds: float = 1.0
+    points: int = 1000
+
+    def __post_init__(self) -> None:
+        if not (self.heartbeat_seconds >= 0 and self.loss >= 0 and self.sample_seconds > 0 and self.points >= 2):
+            raise DovetailError(
+                "heartbeat_seconds: 0 or more; loss: 0 or more; sample_seconds: above 0; points: 2 or more"
+            )
+
+
+def run(
+    workload: Workload,
+    machines: Machines,
+    scheduler: Scheduler,
+    *,
+    seed: int,
+    settings: Settings | None = None,
+    policy: str = "",
+    progress: Progress | None = None,
+    follow: Callable[[World], None] | None = None,
+) -> Outcome:
+    """Return what comes of a workload when this scheduler decides; `policy` is its name there, else its class's.
+
+    `follow` is handed the world at the beginning, for who has to see more of it than a snapshot says.
+
+    Raises DovetailError, naming the class, for a stage that fits no machine, a decision that cannot be carried out, and
+    where nothing can happen any more but tasks wait.
+    """
+    began = time.perf_counter()
+    simulation = _Simulation(workload, machines, scheduler, seed, settings or Settings())
+    if follow is not None:
+        follow(simulation.world)
+    tell = _seldom(progress, workload.tasks) if progress else None
+    while simulation.step():
+        if tell:
+            tell(simulation.world.journal.tasks_ended)
+    wall_seconds = time.perf_counter() - began
+    return simulation.world.outcome(policy or type(scheduler).__name__, simulation.speed(wall_seconds))
+
+
+def _seldom(progress: Progress, total: int) -> Callable[[int], None]:
+    told = -1
+
+    def tell(done: int) -> None:
+        nonlocal told
+        if done * _TELLINGS // max(total, 1) > told:
+            told = done * _TELLINGS // max(total, 1)
+            progress(done, total)
+
+    return tell
+
+
+class _Simulation:
+    """A run on its way."""
+
+    def __init__(
+        self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: Settings
+    ) -> None:
+        self._heartbeat = settings.heartbeat_seconds
+        first = min((job.arrives_at for job in workload.jobs), default=0.0)
+        self.world = World(
+            workload,
+            machines,
+            seed=seed,
+            begin=self._due(first) if workload.jobs else 0.0,
+            loss=settings.loss,
+            sample_seconds=settings.sample_seconds,
+            points=settings.points,
+        )
+        self._scheduler = scheduler
+        self._empty = _empty_snapshot(self.world.tasks.capacity)
+        self._plans, self._plan_seconds = 0, 0.0
+        self._again_at = np.inf
+
+    def step(self) -> bool:
+        """Go to the next moment at which something happens; return whether there was one."""
+        world = self.world
+        event = min(world.backlog.next_arrival, world.tasks.next_at, self._again_at)
+        if not event < np.inf:
+            self._check_done()
+            return False
+        now = max(self._due(event), world.now)
+        ends = world.pass_to(now)
+        if ends is not None:
+            world.backlog.end(ends, now)
+        arrived = world.backlog.arrive(now)
+        if arrived or ends is not None or self._again_at <= now + DONE_SECONDS:
+            self._plan(now)
+        world.share()
+        return True
+
+    def speed(self, wall_seconds: float) -> Speed:
+        """Return how fast the run was."""
+        journal = self.world.journal
+        return Speed(2 * journal.tasks_ended, journal.tasks_started, self._plans, wall_seconds, self._plan_seconds)
+
+    def _due(self, event: float) -> float:
+        """Return the time of the step that takes in an event."""
+        period = self._heartbeat
+        return float(np.ceil((event - DONE_SECONDS) / period) * period) if period > 0 else event
+
+    def _plan(self, now: float) -> None:
+        """Let the scheduler plan, if anything waits, and start what it decided."""
+        backlog = self.world.backlog
+        self._again_at = np.inf
+        if not backlog.count.any():
+            return
+        waiting = backlog.waiting(self.world.tasks.for_reservations())
+        snapshot = self._snapshot()
+        began = time.perf_counter()
+        plan = self._scheduler.plan(snapshot, waiting, now)
+        self._plan_seconds += time.perf_counter() - began
+        self._plans += 1
+        self._again_at = plan.again_at
+        if len(plan.assignments):
+            self.world.start(plan.assignments)
+
+    def _snapshot(self) -> Snapshot:
+        empty = self._empty
+        return Snapshot(
+            version=self._plans,
+            assumed=self.world.journal.tasks_started,
+            layout=empty.layout,
+            allocated=read_only(self.world.allocated.copy()),
+            in_flight=empty.in_flight,
+            nominations=empty.nominations,
+        )
+
+    def _check_done(self) -> None:
+        """Raise if nothing can happen any more but something is left."""
+        backlog, table = self.world.backlog, self.world.table
+        if self.world.running:
+            raise DovetailError(
+                "nothing that runs makes progress: a scheduler started tasks where there is no capacity"
+            )
+        if backlog.count.any():
+            stage = backlog.first_waiting
+            demand = ", ".join(
+                f"{name} {amount:g}" for name, amount in zip(DIMENSIONS, table.demand[stage], strict=True)
+            )
+            raise DovetailError(
+                f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; it "
+                f"demands {demand}, and reads {table.reading[stage]:g} bytes per second"
+            )
+
+
+def _empty_snapshot(capacity: Floats) -> Snapshot:
+    names = machine_names(len(capacity))
+    nothing = read_only(np.zeros_like(capacity))
+    return Snapshot(
+        version=0,
+        assumed=0,
+        layout=Layout(
+            names=names,
+            rows={name: row for row, name in enumerate(names)},
+            axis=DIMENSIONS,
+            columns={name: column for column, name in enumerate(DIMENSIONS)},
+            capacity=read_only(capacity.copy()),
+        ),
+        allocated=nothing,
+        in_flight=nothing,
+        nominations=Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0]),
+    )

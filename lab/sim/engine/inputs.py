@@ -1,0 +1,118 @@
+"""Where tasks read from: blocks with copies on machines, and shuffles from wherever the parents ran."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.waiting import Blocks, Spread
+from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.workload import BLOCKS, Machines
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+_HDFS_COPIES = 3
+
+
+def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -> Rows:
+    """Return where each block is [blocks, K]: on `machines.copies` distinct machines, or on all if there are fewer.
+
+    Where there are racks, as HDFS does: the second copy on another rack than the first, the third on the second's.
+    """
+    count = len(machines.capacity)
+    if machines.racks is not None and machines.copies == _HDFS_COPIES and len(np.unique(machines.racks)) > 1:
+        return _on_two_racks(random, blocks, machines.racks)
+    copies = np.empty((blocks, min(machines.copies, count)), dtype=np.intp)
+    for column in range(copies.shape[1]):
+        drawn = random.integers(0, count - column, blocks)
+        for taken in np.sort(copies[:, :column], axis=1).T:  # the drawn-th of those that are not taken
+            drawn += drawn >= taken
+        copies[:, column] = drawn
+    return copies
+
+
+def copies_of(table: Table, machines: Machines, random: np.random.Generator) -> Rows:
+    """Return where each task's block is [T, K], -1 for tasks that read none."""
+    copies = np.full((len(table.durations), min(machines.copies, len(machines.capacity))), -1, dtype=np.intp)
+    reads = np.zeros(len(table.durations), dtype=np.bool_)
+    for stage in np.flatnonzero(table.source == SOURCES.index(BLOCKS)).tolist():
+        reads[table.first_task[stage] : table.first_task[stage] + table.tasks[stage]] = True
+    copies[reads] = place_blocks(random, int(reads.sum()), machines)
+    if table.copies:
+        copies = _with_given(copies, table)
+    return copies
+
+
+def _on_two_racks(random: np.random.Generator, blocks: int, racks: Rows) -> Rows:
+    """Return three machines for each block [blocks, 3]: one anywhere, two of one other rack (one, if that has one)."""
+    copies = np.full((blocks, _HDFS_COPIES), -1, dtype=np.intp)
+    everyone = np.arange(len(racks))
+    for block, first in enumerate(random.integers(0, len(racks), blocks).tolist()):
+        others = everyone[racks != racks[first]]
+        second = int(others[random.integers(len(others))])
+        beside = everyone[(racks == racks[second]) & (everyone != second)]
+        copies[block, :2] = first, second
+        if len(beside):
+            copies[block, 2] = beside[random.integers(len(beside))]
+    return copies
+
+
+def _with_given(drawn: Rows, table: Table) -> Rows:
+    """Return the copies [T, K] with those of stages that say where theirs are, as wide as the widest."""
+    width = max(drawn.shape[1], *(given.shape[1] for given in table.copies.values()))
+    copies = np.full((len(drawn), width), -1, dtype=np.intp)
+    copies[:, : drawn.shape[1]] = drawn
+    for stage, given in table.copies.items():
+        first = int(table.first_task[stage])
+        copies[first : first + len(given)] = -1
+        copies[first : first + len(given), : given.shape[1]] = given
+    return copies
+
+
+def shuffle(ran: Counts, reading: float) -> Spread:
+    """Return what a task reads from each machine, in proportion to how many of its parents' tasks ran there `ran` [N].
+
+    Rates are whole bytes per second and add up to `reading` exactly (whole as well), so that a shuffle at the speed of
+    the network still fits; a machine whose part comes to nothing is left out.
+    """
+    upto = np.cumsum(ran)
+    rates = np.diff(upto * int(reading) // upto[-1], prepend=0)
+    nodes = np.flatnonzero(rates)
+    return Spread(nodes, rates[nodes].astype(np.float64))
+
+
+class Pool:
+    """Rows over machines [., N] that stages take while they need one: whole numbers, zero when taken."""
+
+    def __init__(self, machines: int, kind: type[np.generic]) -> None:
+        self.values: NDArray[Any] = np.zeros((8, machines), dtype=kind)
+        self._free = list(range(8))
+
+    def take(self) -> int:
+        """Return a row that nobody uses."""
+        if not self._free:
+            self._free = list(range(len(self.values), 2 * len(self.values)))
+            self.values = np.vstack((self.values, np.zeros_like(self.values)))
+        return self._free.pop()
+
+    def give_back(self, row: int) -> None:
+        """Forget what a row held."""
+        self.values[row] = 0
+        self._free.append(row)
+
+
+@dataclass(frozen=True)
+class LiveBlocks(Blocks):
+    """Blocks whose `waiting` and `local` follow what starts; `local` is a `row` of `counts`."""
+
+    counts: Pool
+    row: int
+
+    @property
+    def local(self) -> Counts:
+        """How many waiting tasks have a copy of their block on each node [N]."""
+        counts: Counts = self.counts.values[self.row]
+        return counts

@@ -1,0 +1,161 @@
+"""What a run came to: when every job and task started and ended, and what was measured on the way."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from lab.sim.engine.measures import HIGH_LOADS, Fullness, Series
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One job: `seconds` is its job time, `unfairness` as of measures.Recorder.unfairness."""
+
+    name: str
+    queue: str
+    arrived: float
+    started: float
+    ended: float
+    tasks: int
+    unfairness: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it took from its arrival to the end of its last task."""
+        return self.ended - self.arrived
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRuns:
+    """All tasks in the order of the workload [T]: their stage, counted through it, when they ran and where.
+
+    `seconds` is what each would take at its peaks. `source`: the node that it read its block from; its own node where
+    it read there alone, -1 where it read from many.
+    """
+
+    stage: Rows
+    seconds: Floats
+    started: Floats
+    ended: Floats
+    node: Rows
+    source: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast the run itself was: events are starts and ends, `plan_seconds` those of them inside plan()."""
+
+    events: int
+    decisions: int
+    plans: int
+    wall_seconds: float
+    plan_seconds: float
+
+    @property
+    def events_per_second(self) -> float:
+        """Starts and ends per second of the whole run."""
+        return self.events / self.wall_seconds if self.wall_seconds > 0 else 0.0
+
+    @property
+    def decisions_per_second(self) -> float:
+        """Tasks placed per second inside plan()."""
+        return self.decisions / self.plan_seconds if self.plan_seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run of a workload by a policy on machines.
+
+    `makespan` from the first arrival to the last end; `jobs` in the order of the workload, `job_rows` [K] which of them
+    a row of `series.job_row` is; `locality` the part of the tasks with a block that read it on their own node (NaN
+    where none has); `queue_names` the columns of `series.queues`; `least_seconds` a makespan that none can beat.
+    """
+
+    workload: str
+    policy: str
+    machines: str
+    seed: int
+    makespan: float
+    jobs: Sequence[JobRun]
+    tasks: TaskRuns
+    locality: float
+    fullness: Fullness
+    series: Series
+    queue_names: Sequence[str]
+    speed: Speed
+    least_seconds: float = 0.0
+
+    @property
+    def job_seconds(self) -> Floats:
+        """Each job's time, in the order of the workload [J]."""
+        return np.array([job.seconds for job in self.jobs])
+
+    @property
+    def task_seconds(self) -> float:
+        """The mean time that tasks took."""
+        return float((self.tasks.ended - self.tasks.started).mean())
+
+    @property
+    def ideal_task_seconds(self) -> float:
+        """The mean time that tasks would have taken at their peaks."""
+        return float(self.tasks.seconds.mean())
+
+    def to_dict(self, *, timing: bool = True) -> dict[str, Any]:
+        """Return it as JSON takes it, but for single tasks and the shares of single jobs over time.
+
+        Without `timing` the same seed gives the same bytes.
+        """
+        series = self.series
+        summary = {
+            "workload": self.workload,
+            "policy": self.policy,
+            "machines": self.machines,
+            "seed": self.seed,
+            "makespan": self.makespan,
+            "job_time": job_time(self.job_seconds),
+            "tasks": {"count": len(self.tasks.stage), "mean": self.task_seconds, "ideal": self.ideal_task_seconds},
+            "events": self.speed.events,
+            "decisions": self.speed.decisions,
+            "plans": self.speed.plans,
+            "locality": None if np.isnan(self.locality) else self.locality,
+            "fullness": _fullness(self.fullness),
+            "jobs": [asdict(job) | {"seconds": job.seconds} for job in self.jobs],
+            "series": {
+                "at": series.at.tolist(),
+                "running": series.running.tolist(),
+                "waiting": series.waiting.tolist(),
+                "used": _by_dimension(series.used.T),
+                "allocated": _by_dimension(series.allocated.T),
+                "demanded": _by_dimension(series.demanded.T),
+                "queues": dict(zip(self.queue_names, series.queues.T.tolist(), strict=True)),
+            },
+        }
+        speed = asdict(self.speed) | {"events_per_second": self.speed.events_per_second}
+        return summary | ({"speed": speed} if timing else {})
+
+
+def job_time(seconds: Floats) -> dict[str, float]:
+    """Return mean, median and percentiles of job times [J]."""
+    points = {f"p{percent}": float(np.percentile(seconds, percent)) for percent in (10, 25, 75, 90, 95, 99)}
+    return {"mean": float(seconds.mean()), "median": float(np.median(seconds)), **points, "max": float(seconds.max())}
+
+
+def _by_dimension(values: Floats) -> dict[str, Any]:
+    return dict(zip(DIMENSIONS, values.tolist(), strict=True))
+
+
+def _fullness(fullness: Fullness) -> Mapping[str, Any]:
+    return {
+        "high": {f"{level:g}": _by_dimension(row) for level, row in zip(HIGH_LOADS, fullness.high, strict=True)},
+        "over_allocated": _by_dimension(fullness.over_allocated),
+        "excess": _by_dimension(fullness.excess),
+        "fragmentation": fullness.fragmentation,
+        "stranded": fullness.stranded,
+    }

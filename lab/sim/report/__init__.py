@@ -1,0 +1,1 @@
+"""What a replay came to, for people: tables, plots, a page."""

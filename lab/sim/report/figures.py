@@ -1,0 +1,133 @@
+"""The plots of runs of one workload, like those of Tetris's figures 4, 5 and 7."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from lab.report.drawing import COLOURS, finish, svg
+from lab.sim.engine.measures import Series
+from lab.sim.engine.outcome import Outcome
+from lab.sim.report.compared import job_changes
+
+Floats = NDArray[np.float64]
+
+_POINTS = 400
+_HOURS = "hours since the first job arrived"
+_WIDE = 10.0
+_LEAST_CHANGE = -100.0
+
+
+def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
+    """Return the plots as SVG elements, each with a note on how to read it, by what they show."""
+    drawn = {
+        "Job time": (
+            svg("job-time", (_WIDE, 3.6), (1, 2), lambda axes: _draw_job_times(axes, runs)),
+            "Left: the part of the jobs that end within a time. Right: how much less time each job takes than under "
+            f"{runs[0].policy} (figures 4a and 7 of the paper); jobs below 0 are slower.",
+        ),
+        "Running tasks": (
+            svg("running", (_WIDE, 3.2), (1, 1), lambda axes: _draw_running(axes[0], runs)),
+            "As in the paper's figure 5a. More tasks at once only help if they are not slowed down.",
+        ),
+        "Use of each dimension": (
+            svg("use", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: _draw_use(axes, runs)),
+            "As in the paper's figures 5b and 5c. Solid: what tasks really use; dotted: what they want, which is more "
+            "than there is where disk or network is over-allocated.",
+        ),
+        "Shares of the queues": (
+            svg("shares", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: _draw_shares(axes, runs)),
+            f"The dominant share of what each queue's tasks were promised (the first {len(COLOURS)} queues).",
+        ),
+    }
+    if len(runs[0].queue_names) < 2:
+        del drawn["Shares of the queues"]
+    return drawn
+
+
+def draw_changes(axes: Axes, changes: Mapping[str, Floats], title: str, colours: Sequence[str] = COLOURS) -> None:
+    """Draw the CDF of job-time changes in percent, [J] by name (Tetris, figures 4a and 7)."""
+    for (name, change), colour in zip(changes.items(), colours, strict=False):
+        if len(change):
+            axes.ecdf(np.maximum(change, _LEAST_CHANGE), color=colour, label=name, linewidth=1.5)
+    finish(axes, title, "part of the jobs", "change in job time, % (more is better)")
+    axes.axvline(0, color="#999999", linewidth=0.8)
+    axes.set_xlim(_LEAST_CHANGE, 100)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def draw_running(axes: Axes, runs: Mapping[str, Series], colours: Sequence[str] = COLOURS) -> None:
+    """Draw how many tasks run over time (Tetris, figure 5a)."""
+    for (name, series), colour in zip(runs.items(), colours, strict=False):
+        axes.plot(hours(series), thinned(series.running), color=colour, linewidth=1.3, label=name)
+    finish(axes, "Running tasks", "tasks", _HOURS)
+
+
+def draw_use(axes: Axes, series: Series, title: str, *, legend: bool = True) -> None:
+    """Draw what is used, and wanted, of each dimension over time (Tetris, figures 5b and 5c)."""
+    at = hours(series)
+    for place, (name, colour) in enumerate(zip(DIMENSIONS, COLOURS, strict=False)):
+        axes.plot(at, thinned(series.demanded[:, place]), color=colour, linewidth=0.8, linestyle=":")
+        axes.plot(at, thinned(series.used[:, place]), color=colour, linewidth=1.2, label=name)
+    finish(axes, title, "of the cluster", _HOURS, legend=False)
+    axes.axhline(1, color="#999999", linewidth=0.8)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    if legend:
+        axes.legend(fontsize=7, ncols=3)
+
+
+def thinned(values: NDArray[np.generic]) -> Floats:
+    """Return [P] as at most so many means of neighbours as can be told apart."""
+    step = max(1, -(-len(values) // _POINTS))
+    starts = np.arange(0, len(values), step)
+    sums = np.add.reduceat(values.astype(np.float64), starts) if len(values) else np.zeros(0)
+    return np.asarray(sums / np.diff(np.append(starts, len(values))))
+
+
+def hours(series: Series) -> Floats:
+    """Return the points in time, thinned like the values at them, in hours since the first [P]."""
+    return thinned(series.at - series.at[:1]) / 3600
+
+
+def _draw_job_times(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
+    for run, colour in zip(runs, COLOURS, strict=False):
+        axes[0].ecdf(run.job_seconds / 3600, color=colour, label=run.policy, linewidth=1.5)
+    finish(axes[0], "Job time", "part of the jobs", "hours from arrival to end")
+    axes[0].set_xlim(left=0)
+    axes[0].yaxis.set_major_formatter(PercentFormatter(1))
+    changes = {run.policy: job_changes(runs[0].job_seconds, run.job_seconds) for run in runs[1:]}
+    draw_changes(axes[1], changes, f"Job time against {runs[0].policy}", COLOURS[1:])
+
+
+def _draw_running(axes: Axes, runs: Sequence[Outcome]) -> None:
+    draw_running(axes, {run.policy: run.series for run in runs})
+
+
+def _draw_use(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
+    highest = max(1.05, *(float(run.series.demanded.max(initial=0)) for run in runs))
+    longest = max(float(hours(run.series).max(initial=0)) for run in runs)
+    for place, axis in enumerate(axes):
+        axis.set_visible(place < len(runs))
+        if place < len(runs):
+            draw_use(axis, runs[place].series, runs[place].policy, legend=place == 0)
+            axis.set_ylim(top=min(highest, 2.0))
+            axis.set_xlim(0, longest)
+
+
+def _draw_shares(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
+    for place, axis in enumerate(axes):
+        axis.set_visible(place < len(runs))
+        if place < len(runs):
+            run = runs[place]
+            for queue, colour in zip(range(len(run.queue_names)), COLOURS, strict=False):
+                shares = thinned(run.series.queues[:, queue])
+                axis.plot(hours(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
+            finish(axis, run.policy, "of the cluster", _HOURS, legend=place == 0)
+            axis.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def _lines(runs: Sequence[Outcome]) -> int:
+    return -(-len(runs) // 2)

@@ -1,0 +1,159 @@
+"""Runs of one workload side by side: a line for each figure, a column for each policy."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from lab.sim.engine.outcome import Outcome
+from lab.sim.report.compared import SLOWED_PERCENT, improvement, job_changes, slowed
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Floats = NDArray[np.float64]
+
+NOTES = (
+    "Job time: from a job's arrival to the end of its last task. Use: what tasks really use, mean over the time from "
+    "the first start to the last. Over-allocated: the part of machines and time in which more is wanted than there is.",
+    f"Slowed jobs: those that take over {SLOWED_PERCENT:g} % longer than under the first policy, and by how much in "
+    "the mean and at worst. Unfairness: the jobs that got less than an equal share over their life, and how much less "
+    "(Tetris, 5.3.2).",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure of every run: its name with the unit, and what is shown for each run."""
+
+    name: str
+    cells: Sequence[str]
+
+
+def lines(runs: Sequence[Outcome]) -> list[Line]:
+    """Return all figures of these runs; whatever compares does so with the first run."""
+    first = runs[0]
+    of_all = [Line(name, [show(run) for run in runs]) for name, show in _FIGURES]
+    against = [Line(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
+    return of_all + (against if len(runs) > 1 else [])
+
+
+def table(runs: Sequence[Outcome]) -> "Table":
+    """Return the lines as a table that fits a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table("", *(run.policy for run in runs), box=box.SIMPLE_HEAD)
+    for column in made.columns[1:]:
+        column.justify = "right"
+    for line in lines(runs):
+        made.add_row(line.name, *line.cells)
+    return made
+
+
+def as_json(runs: Sequence[Outcome]) -> dict[str, Any]:
+    """Return everything about the runs, and each compared with the first, as JSON takes it."""
+    first = runs[0]
+    return {"runs": [run.to_dict() for run in runs], "compared": [_compared(first, run) for run in runs[1:]]}
+
+
+def mean_use(run: Outcome) -> Floats:
+    """Return what tasks really use of the cluster [6], mean over the time from the first start to the last."""
+    return _while_starting(run, run.series.used)
+
+
+def mean_running(run: Outcome) -> float:
+    """Return how many tasks run, mean over the time from the first start to the last."""
+    return float(_while_starting(run, run.series.running.astype(np.float64)))
+
+
+def slow_down(run: Outcome) -> float:
+    """Return how many times as long as at their peaks tasks take, in the mean of all."""
+    return run.task_seconds / run.ideal_task_seconds if run.ideal_task_seconds else 1.0
+
+
+def _while_starting(run: Outcome, values: Floats) -> Floats:
+    at, tasks = run.series.at, run.tasks
+    inside = (at >= tasks.started.min(initial=np.inf)) & (at <= tasks.started.max(initial=-np.inf))
+    return np.asarray(values[inside].mean(axis=0) if inside.any() else np.zeros(values.shape[1:]))
+
+
+def _compared(first: Outcome, run: Outcome) -> dict[str, Any]:
+    slower = slowed(first.job_seconds, run.job_seconds)
+    return {
+        "policy": run.policy,
+        "with": first.policy,
+        "makespan_percent": improvement(first.makespan, run.makespan),
+        "mean_job_time_percent": improvement(float(first.job_seconds.mean()), float(run.job_seconds.mean())),
+        "median_of_job_changes_percent": float(np.median(job_changes(first.job_seconds, run.job_seconds))),
+        "slowed_jobs_percent": slower.percent,
+        "slowed_mean_percent": slower.mean,
+        "slowed_worst_percent": slower.worst,
+    }
+
+
+def _job_time(statistic: Callable[[Floats], float]) -> Callable[[Outcome], str]:
+    return lambda run: f"{statistic(run.job_seconds):,.0f}"
+
+
+def _percentile(percent: int) -> Callable[[Outcome], str]:
+    return _job_time(lambda seconds: float(np.percentile(seconds, percent)))
+
+
+def _used(place: int) -> Callable[[Outcome], str]:
+    return lambda run: f"{mean_use(run)[place]:.0%}"
+
+
+def _over(place: int) -> Callable[[Outcome], str]:
+    return lambda run: f"{run.fullness.over_allocated[place]:.1%}"
+
+
+def _unfair(run: Outcome) -> str:
+    below = np.array([job.unfairness for job in run.jobs if job.unfairness < 0])
+    return f"{len(below) / len(run.jobs):.0%}, {below.mean():.0%}" if len(below) else "0%"
+
+
+def _slowed(first: Outcome, run: Outcome) -> str:
+    found = slowed(first.job_seconds, run.job_seconds)
+    return (
+        f"{found.percent:.1f}" if not found.percent else f"{found.percent:.1f}, +{found.mean:.0f}, +{found.worst:.0f}"
+    )
+
+
+_FIGURES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
+    ("makespan, s", lambda run: f"{run.makespan:,.0f}"),
+    ("job time, s: mean", _job_time(lambda seconds: float(seconds.mean()))),
+    ("  median", _percentile(50)),
+    ("  p90", _percentile(90)),
+    ("  p99", _percentile(99)),
+    ("task slow-down, times", lambda run: f"{slow_down(run):.2f}"),
+    ("running tasks, mean", lambda run: f"{mean_running(run):,.0f}"),
+    *((f"use: {name}" if not place else f"  {name}", _used(place)) for place, name in enumerate(DIMENSIONS)),
+    *(
+        (f"over-allocated: {name}" if not place else f"  {name}", _over(place))
+        for place, name in enumerate(DIMENSIONS)
+        if name != "memory"
+    ),
+    ("fragmentation", lambda run: f"{run.fullness.fragmentation:.0%}"),
+    ("local reads", lambda run: "" if math.isnan(run.locality) else f"{run.locality:.0%}"),
+    ("unfairness: jobs, by", _unfair),
+    ("decisions/s", lambda run: f"{run.speed.decisions_per_second:,.0f}"),
+    ("events/s", lambda run: f"{run.speed.events_per_second:,.0f}"),
+)
+
+_COMPARED: Sequence[tuple[str, Callable[[Outcome, Outcome], str]]] = (
+    ("makespan, % better", lambda first, run: f"{improvement(first.makespan, run.makespan):.1f}"),
+    (
+        "mean job time, % better",
+        lambda first, run: f"{improvement(float(first.job_seconds.mean()), float(run.job_seconds.mean())):.1f}",
+    ),
+    (
+        "median job, % better",
+        lambda first, run: f"{float(np.median(job_changes(first.job_seconds, run.job_seconds))):.1f}",
+    ),
+    ("slowed jobs, %, by", _slowed),
+)

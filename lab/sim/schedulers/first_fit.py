@@ -1,0 +1,48 @@
+"""First fit in the order of arrival: the simplest scheduler that never promises CPU or memory twice."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.waiting import Floats, Rows, Waiting
+from extender.planner import Plan
+from lab.sim.engine.promises import Promises
+from lab.sim.schedulers.baselines import Arrivals, Chosen, Line, candidates
+from lab.sim.schedulers.drf import cpu_and_memory
+
+
+@dataclass(slots=True)
+class FirstFit:
+    """Each task, in the order of arrival, to the first machine by name where its CPU and memory fit.
+
+    Tasks arrive when their stage may begin. One that fits nowhere steps aside for those after it.
+    """
+
+    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:  # noqa: ARG002 - no matter when
+        """Return what to start now."""
+        chosen, promises = Chosen(), Promises(snapshot, waiting)
+        accounts = cpu_and_memory(snapshot, waiting)
+        classes, rows = candidates(accounts, waiting.count)
+        free = accounts.free[rows]
+        line = Line(classes, self._arrivals.order(waiting.names), accounts.need)
+        for task_class in line:
+            need = accounts.need[task_class]
+            placed = _filled(free, need, int(waiting.count[task_class]))
+            free -= placed[:, np.newaxis] * need
+            for node in np.repeat(rows, placed).tolist():
+                chosen.add(task_class, node, *promises.take(task_class, node))
+            if placed.sum() < waiting.count[task_class]:
+                line.give_up(task_class)
+        return Plan(chosen.assignments())
+
+
+def _filled(free: Floats, need: Floats, count: int) -> Rows:
+    """Return how many of `count` tasks go to each node [N], filling one after the other."""
+    fit = np.full(len(free), float(count))
+    for dimension in np.flatnonzero(need).tolist():
+        np.minimum(fit, np.maximum(free[:, dimension], 0.0) // need[dimension], out=fit)
+    upto = np.minimum(np.cumsum(fit), count)
+    return np.asarray(np.diff(upto, prepend=0.0), dtype=np.intp)

@@ -1,0 +1,182 @@
+"""kube-scheduler: its default profile, and with Dovetail as its extender, as the chart configures it.
+
+Pods go one after the other in the order of their arrival; one that fits nowhere steps aside, and holds up nobody. Ties
+are broken at random, here by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that say the same
+of every node in the simulator (taints, affinities, spreading, images) are left out.
+
+All nodes that fit are scored. A stock kube-scheduler looks at a sample of them from 100 nodes on, so this one decides
+at least as well; the chart ships `percentageOfNodesToScore: 100`.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from extender.cluster.ledger.snapshot import Floats, Rows, Snapshot
+from extender.cluster.model import Pod
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.waiting import Spread, Waiting
+from extender.planner import Plan
+from extender.policy.levels import BEST
+from extender.verdict import Placement, Ranker, judge
+from lab.sim.engine.promises import Promises
+from lab.sim.schedulers.baselines import Accounts, Arrivals, Chosen, Line, candidates, drawing
+from lab.sim.schedulers.drf import COLUMNS, cpu_and_memory
+from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
+
+_DISK_READ, _NETWORK_IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
+_NEVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each score counts; these are Kubernetes' (apis/config/v1/default_plugins.go)."""
+
+    fit: int = 1
+    balanced: int = 1
+    extender: int = 0
+
+
+DEFAULT = Weights()
+
+SHIPPED = Weights(fit=0, balanced=0, extender=1)
+"""What the chart ships: the extender ranks, and both scores by resources are off (`disabledScorePlugins`)."""
+
+
+@dataclass(slots=True)
+class KubeDefault:
+    """kube-scheduler's default profile."""
+
+    seed: int = 0
+    weights: Weights = DEFAULT
+    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
+        """Return what to start now."""
+        accounts = cpu_and_memory(snapshot, waiting)
+        classes, rows = candidates(accounts, waiting.count)
+        cluster = _Cluster(snapshot, waiting, rows, drawing(self.seed, now))
+        line = Line(classes, self._arrivals.order(waiting.names), accounts.need)
+        for task_class in line:
+            if not self._place(cluster, task_class, int(waiting.count[task_class])):
+                line.give_up(task_class)
+        return Plan(cluster.chosen.assignments())
+
+    def _place(self, cluster: "_Cluster", task_class: int, count: int) -> bool:
+        """Place a class's pods; return False once none fits any more. Each changes the score of one node only."""
+        scores = cluster.scores(task_class, self.weights)
+        for _ in range(count):
+            place = cluster.best(scores)
+            if scores[place] == _NEVER:
+                return False
+            cluster.place(task_class, place)
+            scores[place] = cluster.scores(task_class, self.weights, slice(place, place + 1))[0]
+        return True
+
+
+@dataclass(slots=True)
+class WithExtender:
+    """kube-scheduler with Dovetail: the very functions behind the verbs decide which nodes pass and how they rank."""
+
+    seed: int = 0
+    placement: Placement = field(default_factory=Placement)
+    weights: Weights = SHIPPED
+    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _ranker: Ranker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ranker = Ranker(self.placement)
+
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
+        """Return what to start now."""
+        demand, nodes = demanded(waiting), np.arange(len(snapshot.layout.names))
+        classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
+        cluster = _Cluster(snapshot, waiting, nodes, drawing(self.seed, now))
+        seen = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
+        line = Line(classes, self._arrivals.order(waiting.names), demand)
+        for task_class in line:
+            pod = pod_of(waiting.names[task_class], demand[task_class])
+            if not self._place(cluster, seen, task_class, pod, int(waiting.count[task_class])):
+                line.give_up(task_class)
+        return Plan(cluster.chosen.assignments())
+
+    def _place(self, cluster: "_Cluster", seen: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
+        """Place a class's pods; return False once none fits any more."""
+        for _ in range(count):
+            scores = cluster.scores(task_class, self.weights)
+            rows = self.filter(seen, pod, np.flatnonzero(scores != _NEVER))
+            if not len(rows):
+                return False
+            total = scores[rows] + self.weights.extender * _LEVEL * self.prioritize(seen, pod, rows)
+            cluster.place(task_class, int(rows[cluster.best(total)]))
+        return True
+
+    def filter(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Rows:
+        """Return which of these nodes the verb `filter` lets pass."""
+        return rows[judge(snapshot, pod).passed[rows]]
+
+    def prioritize(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Integers:
+        """Return what the verb `prioritize` gives each of these nodes [K], 0..10."""
+        return self._ranker.rank(snapshot, pod, rows)
+
+
+_LEVEL = MAX_NODE_SCORE // BEST
+"""What one of an extender's points is worth (MaxNodeScore / MaxExtenderPriority)."""
+
+
+def demanded(waiting: Waiting) -> Floats:
+    """Return what a pod of each class declares that it takes where it runs [C, R].
+
+    Its demand, and what it reads: as disk read, for a shuffle as network in. The verbs do not know where inputs are.
+    """
+    demand = waiting.demand.copy()
+    shuffles = np.array([isinstance(inputs, Spread) for inputs in waiting.inputs], dtype=np.bool_)
+    demand[:, _DISK_READ] += np.where(shuffles, 0.0, waiting.reading)
+    demand[:, _NETWORK_IN] += np.where(shuffles, waiting.reading, 0.0)
+    return demand
+
+
+def pod_of(name: str, demand: Floats) -> Pod:
+    """Return the pod that demands this [R], as the verbs see it."""
+    amounts = {dimension: amount for dimension, amount in zip(DIMENSIONS, demand.tolist(), strict=True) if amount > 0}
+    return Pod(uid=name, namespace="simulated", name=name, demand=amounts)
+
+
+class _Cluster:
+    """The nodes (rows) that may take a pod, as kube-scheduler sees them, with what this plan has placed."""
+
+    def __init__(self, snapshot: Snapshot, waiting: Waiting, rows: Rows, draw: np.random.Generator) -> None:
+        capacity, allocated = snapshot.layout.capacity[rows][:, COLUMNS], snapshot.allocated[rows][:, COLUMNS]
+        offered = np.where(np.isfinite(capacity), capacity, 0.0)
+        self._nodes = Nodes(offered.astype(np.int64), allocated.astype(np.int64))
+        self._need = waiting.demand[:, COLUMNS].astype(np.int64)
+        self._rows, self._draw = rows.tolist(), draw
+        self.promises, self.chosen = Promises(snapshot, waiting), Chosen()
+
+    def scores(self, task_class: int, weights: Weights, places: slice = slice(None)) -> Integers:
+        """Return the total of kube-scheduler's own scores for these nodes [K], -1 where the pod does not fit."""
+        need, nodes = self._need[task_class], self._nodes
+        fits = nodes.fits(need, places)
+        total = np.zeros(len(fits), dtype=np.int64)
+        if weights.fit and fits.any():
+            total += weights.fit * nodes.least_allocated(need, places)
+        if weights.balanced and fits.any():
+            total += weights.balanced * nodes.balanced_allocation(need, places)
+        return np.where(fits, total, _NEVER)
+
+    def best(self, scores: Integers) -> int:
+        """Return the place of the highest score, one of them at random."""
+        highest = (scores == scores.max()).nonzero()[0]
+        return int(highest[int(self._draw.random() * len(highest))])
+
+    def place(self, task_class: int, place: int) -> None:
+        """Place one pod."""
+        node = self._rows[place]
+        self._nodes.take(self._need[task_class], place)
+        self.chosen.add(task_class, node, *self.promises.take(task_class, node))
+
+
+def _all_dimensions(snapshot: Snapshot, demand: Floats) -> Accounts:
+    """Return books in every dimension, to leave out classes that fit nowhere; what is not demanded refuses nobody."""
+    free = np.maximum(snapshot.layout.capacity - snapshot.allocated, 0.0)
+    return Accounts(need=demand, free=free, used=demand[:0], total=free.sum(axis=0))

@@ -1,0 +1,193 @@
+"""Batch jobs of Alibaba's clusters: the trace of 2017 (independent stages) and of 2018 (DAGs).
+
+The traces have what tasks request of CPU and memory, how many instances a stage has, how long one takes in the mean,
+and when it came. They have no bytes: what a stage reads and writes per second is drawn from the table of parameters. A
+stage without parents reads blocks, one with parents a shuffle of what they wrote.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from extender.cluster.resources import DIMENSIONS
+from extender.errors import TraceError
+from lab.sim.workloads.arrivals import PACED, arrange, window
+from lab.sim.workloads.columns import count, lines, number, positive, text, whole, wholes
+from lab.sim.workloads.draws import durations, skewed
+from lab.sim.workloads.parameters import Alibaba, Parameters
+from lab.sim.workloads.swim import LEAST, MOST, VARIATIONS
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Job, Stage, Workload
+
+JOBS_2017 = Path("alibaba2017_batch/jobs.csv")
+JOBS_2018 = Path("alibaba2018_dag/jobs3690_req_usage.csv")
+
+_MILLIS, _PERCENT = 1000.0, 100.0
+_COLUMNS_2017: Mapping[str, Callable[[str], object]] = {
+    "job_id": text,
+    "task_id": text,
+    "submit_s": number,
+    "inst_duration_s": positive,
+    "cpu_cores": number,
+    "mem_norm": number,
+    "instances": count,
+}
+_COLUMNS_2018: Mapping[str, Callable[[str], object]] = {
+    "job": text,
+    "stage": whole,
+    "parents": wholes,
+    "instances": count,
+    "start_s": number,
+    "inst_duration_s": positive,
+    "cpu_req_pct": number,
+    "mem_req": number,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A stage of a trace: where it stands, what it asks for (cores, part of a machine's memory), after which."""
+
+    where: str
+    job: str
+    stage: str
+    submitted: float
+    instances: int
+    seconds: float
+    cores: float
+    memory: float
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """What jobs are made with."""
+
+    rng: np.random.Generator
+    chosen: Alibaba
+    machine_memory: float
+
+
+def alibaba2017(
+    path: Path,
+    seed: int,
+    *,
+    jobs: int | None = None,
+    arrivals: str = PACED,
+    load: float | None = None,
+    parameters: Parameters | None = None,
+) -> Workload:
+    """Return jobs of the trace of 2017: `jobs` in one piece that begins anywhere by the seed (None: all of them).
+
+    `arrivals` and `load` as in arrivals.arrange. Raises TraceError, and DovetailError for wrong arrivals.
+    """
+    chosen = (parameters or Parameters()).alibaba
+    replay = _Replay(np.random.default_rng(seed), chosen, chosen.memory_2017)
+    taken = _taken(replay, _lines_2017(path), jobs)
+    return Workload(
+        name="alibaba2017",
+        jobs=arrange(taken, arrivals=arrivals, load=load or chosen.load_2017),
+        about=f"{len(taken)} batch jobs of Alibaba 2017, seed {seed}, arrivals: {arrivals}",
+    )
+
+
+def alibaba2018(
+    path: Path,
+    seed: int,
+    *,
+    jobs: int | None = None,
+    arrivals: str = PACED,
+    load: float | None = None,
+    parameters: Parameters | None = None,
+) -> Workload:
+    """Return DAGs of the trace of 2018, as `alibaba2017` does.
+
+    Raises TraceError also for a stage that stands twice, waits for one that its job does not have, or for itself.
+    """
+    chosen = (parameters or Parameters()).alibaba
+    replay = _Replay(np.random.default_rng(seed), chosen, chosen.memory_2018)
+    taken = _taken(replay, _lines_2018(path), jobs)
+    return Workload(
+        name="alibaba2018",
+        jobs=arrange(taken, arrivals=arrivals, load=load or chosen.load_2018),
+        about=f"{len(taken)} DAGs of Alibaba 2018, seed {seed}, arrivals: {arrivals}",
+    )
+
+
+def _lines_2017(path: Path) -> Iterator[Line]:
+    for where, (job, stage, submitted, seconds, cores, memory, instances) in lines(path, _COLUMNS_2017):
+        yield Line(where, job, stage, submitted, instances, seconds, cores, memory)
+
+
+def _lines_2018(path: Path) -> Iterator[Line]:
+    for where, (job, stage, parents, instances, submitted, seconds, cpu, memory) in lines(path, _COLUMNS_2018):
+        before = tuple(str(parent) for parent in parents)
+        yield Line(where, job, str(stage), submitted, instances, seconds, cpu / _PERCENT, memory / _PERCENT, before)
+
+
+def _taken(replay: _Replay, found: Iterator[Line], jobs: int | None) -> list[Job]:
+    """Return the jobs of a window, each with its stages in an order in which parents come first."""
+    stages: dict[str, list[Line]] = {}
+    for line in found:
+        stages.setdefault(line.job, []).append(line)
+    ordered = {job: _parents_first(rows) for job, rows in stages.items()}
+    by_arrival = sorted(ordered, key=lambda job: min(line.submitted for line in ordered[job]))
+    return [_job(replay, ordered[job]) for job in by_arrival[window(replay.rng, len(by_arrival), jobs)]]
+
+
+def _parents_first(rows: Sequence[Line]) -> list[Line]:
+    """Return a job's stages so that parents come before children. Raises TraceError where that cannot be."""
+    left: dict[str, Line] = {}
+    for line in rows:
+        if line.stage in left:
+            raise TraceError(f"{line.where}, column 'stage': job {line.job} has stage {line.stage} already")
+        left[line.stage] = line
+    for line in rows:
+        for parent in line.parents:
+            if parent not in left:
+                raise TraceError(
+                    f"{line.where}, column 'parents': stage {line.stage} of job {line.job} waits for stage {parent}, "
+                    f"which that job does not have"
+                )
+    ordered: list[Line] = []
+    while left:
+        ready = [line for line in left.values() if not any(parent in left for parent in line.parents)]
+        if not ready:
+            first = next(iter(left.values()))
+            raise TraceError(
+                f"{first.where}, column 'parents': stage {first.stage} of job {first.job} is in or behind a cycle of "
+                f"stages that wait for each other: {', '.join(left)}"
+            )
+        ordered += ready
+        left = {name: line for name, line in left.items() if line not in ready}
+    return ordered
+
+
+def _job(replay: _Replay, rows: Sequence[Line]) -> Job:
+    place = {line.stage: index for index, line in enumerate(rows)}
+    return Job(
+        name=rows[0].job,
+        arrives_at=min(line.submitted for line in rows),
+        stages=tuple(_stage(replay, line, tuple(sorted(place[parent] for parent in line.parents))) for line in rows),
+    )
+
+
+def _stage(replay: _Replay, line: Line, parents: tuple[int, ...]) -> Stage:
+    rng, chosen = replay.rng, replay.chosen
+    disk = VARIATIONS[2]
+    reading, writing = skewed(
+        rng.standard_normal(2), (chosen.reading, chosen.writing), (disk, disk), least=LEAST, most=MOST
+    ).tolist()
+    demand = np.zeros(len(DIMENSIONS))
+    demand[:2] = round(line.cores * _MILLIS), round(line.memory * replay.machine_memory)
+    demand[DIMENSIONS.index("disk-write")] = round(writing)
+    return Stage(
+        name=line.stage,
+        demand=demand,
+        reading=float(round(reading)),
+        duration=line.seconds,
+        durations=durations(rng, line.instances, line.seconds, chosen.duration_spread),
+        parents=parents,
+        source=SHUFFLE if parents else BLOCKS,
+    )

@@ -1,0 +1,183 @@
+"""What a user writes to name a workload or machines: `suite:jobs=20`, `tetris:40`, `8x32c96g,disk=800M,net=1250M`."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from extender.cluster.resources import parse_quantity
+from extender.errors import BadQuantity, SpecError
+from lab.sim.workloads.alibaba import JOBS_2017, JOBS_2018, alibaba2017, alibaba2018
+from lab.sim.workloads.arrivals import ARRIVALS
+from lab.sim.workloads.parameters import GIB, MB, Parameters
+from lab.sim.workloads.suite import suite
+from lab.sim.workloads.swim import swim
+from lab.sim.workloads.workload import Machines, Workload
+
+WORKLOADS: Mapping[str, str] = {
+    "suite[:jobs=N]": "the deployment suite of Tetris 5.1",
+    "swim:TRACE[,jobs=N|all][,arrivals=A][,load=CORES]": "Facebook-like jobs: fb2009_0, fb2009_1 or fb2010_0",
+    "alibaba2017[:jobs=N|all][,arrivals=A][,load=CORES]": "batch jobs of Alibaba 2017, independent stages",
+    "alibaba2018[:jobs=N|all][,arrivals=A][,load=CORES]": "DAGs of Alibaba 2018",
+}
+"""The forms of a workload and what each is. A: paced (to the load; the default), trace (the trace's times), start."""
+
+MACHINES: Mapping[str, str] = {
+    "tetris[:N]": "250 (or N) of 32 cores, 96 GB, 8 disks, 10 Gbps (Tetris 5.1)",
+    "facebook[:N]": "100 (or N) of 12 cores, 32 GB, 4 disks at 50 MB/s, 1 Gbps (Tetris 5.3)",
+    "alibaba2017[:N]": "50 (or N) of 64 cores",
+    "alibaba2018[:N]": "10 (or N) of 96 cores",
+    "NxCcMg,disk=RATE,net=RATE": "N of C cores and M GB; bytes per second each way, as in 8x32c96g,disk=800M,net=1250M",
+}
+"""The forms of machines and what each is."""
+
+_SWIM = Path("swim_facebook")
+_OWN = re.compile(r"(\d+)x(\d+(?:\.\d+)?)c(\d+(?:\.\d+)?)g", re.ASCII)
+_ALL = "all"
+
+
+def workload(spec: str, seed: int, traces: Path, parameters: Parameters | None = None) -> Workload:
+    """Return the workload that a spec names; traces are read from that folder.
+
+    Raises SpecError, naming the wrong part and what is accepted, and TraceError.
+    """
+    name, _, rest = spec.partition(":")
+    chosen = parameters or Parameters()
+    if name == "suite":
+        options = _options(spec, rest, {"jobs": _count})
+        return suite(seed, jobs=options.get("jobs"), parameters=chosen)
+    if name == "swim":
+        trace, _, rest = rest.partition(",")
+        if not trace or "=" in trace:
+            raise SpecError(f"workload {spec!r}: swim needs the name of a trace first, as in swim:fb2009_0,jobs=500")
+        return _replay(swim, traces / _SWIM / f"{trace}.tsv", _Wanted(spec, rest, seed, chosen.facebook.jobs, chosen))
+    if name == "alibaba2017":
+        return _replay(alibaba2017, traces / JOBS_2017, _Wanted(spec, rest, seed, chosen.alibaba.jobs, chosen))
+    if name == "alibaba2018":
+        return _replay(alibaba2018, traces / JOBS_2018, _Wanted(spec, rest, seed, chosen.alibaba.jobs, chosen))
+    raise SpecError(f"workload {spec!r}: {name!r} is unknown; accepted: {', '.join(WORKLOADS)}")
+
+
+def machines(spec: str, parameters: Parameters | None = None) -> Machines:
+    """Return the machines that a spec names. Raises SpecError, naming the wrong part and what is accepted."""
+    profiles = _profiles(parameters or Parameters())
+    name, colon, rest = spec.partition(":")
+    if name in profiles:
+        profile = profiles[name]
+        return _equal(spec, _number_of(spec, rest) if colon else profile.machines, profile)
+    shape, _, rest = spec.partition(",")
+    match = _OWN.fullmatch(shape)
+    if match is None:
+        raise SpecError(f"machines {spec!r}: {shape!r} is unknown; accepted: {', '.join(MACHINES)}")
+    rates = _options(spec, rest, {"disk": _rate, "net": _rate}, what="machines")
+    missing = [rate for rate in ("disk", "net") if rate not in rates]
+    if missing:
+        raise SpecError(f"machines {spec!r}: {missing[0]} is missing; needed: disk=RATE,net=RATE, as in disk=800M")
+    count, cores, memory = int(match[1]), float(match[2]), float(match[3])
+    return _equal(spec, _number_of(spec, match[1]), _Profile(count, cores, memory * GIB, rates["disk"], rates["net"]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """How many machines by default, and what each offers: cores, bytes, bytes per second each way."""
+
+    machines: int
+    cores: float
+    memory: float
+    disk: float
+    network: float
+
+
+def _profiles(chosen: Parameters) -> dict[str, _Profile]:
+    alibaba = chosen.alibaba
+    return {
+        "tetris": _Profile(250, 32, 96 * GIB, chosen.suite.disk, 1250 * MB),
+        "facebook": _Profile(100, 12, 32 * GIB, 4 * 50 * MB, 125 * MB),
+        "alibaba2017": _Profile(50, 64, alibaba.memory_2017, alibaba.disk, alibaba.network),
+        "alibaba2018": _Profile(10, 96, alibaba.memory_2018, alibaba.disk, alibaba.network),
+    }
+
+
+def _equal(spec: str, count: int, profile: _Profile) -> Machines:
+    disk, network = profile.disk, profile.network
+    row = np.array([round(profile.cores * 1000), round(profile.memory), disk, disk, network, network], dtype=float)
+    return Machines(name=spec, capacity=np.tile(row, (count, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is wanted of a trace: the whole spec, its options as written, and how many jobs if it does not say."""
+
+    spec: str
+    rest: str
+    seed: int
+    jobs: int
+    parameters: Parameters
+
+
+def _replay(reader: Callable[..., Workload], path: Path, wanted: _Wanted) -> Workload:
+    accepted = {"jobs": _count_or_all, "arrivals": _arrivals, "load": _load}
+    options = {"jobs": wanted.jobs} | _options(wanted.spec, wanted.rest, accepted)
+    return reader(path, wanted.seed, parameters=wanted.parameters, **options)
+
+
+def _options(
+    spec: str, rest: str, accepted: Mapping[str, Callable[[str], Any]], *, what: str = "workload"
+) -> dict[str, Any]:
+    """Return the options `name=value,name=value`, converted. Raises SpecError."""
+    options: dict[str, Any] = {}
+    for part in rest.split(",") if rest else ():
+        name, equals, value = part.partition("=")
+        if name not in accepted or not equals:
+            known = ", ".join(f"{known}=..." for known in accepted)
+            raise SpecError(f"{what} {spec!r}: {part!r} is unknown; accepted: {known}")
+        if name in options:
+            raise SpecError(f"{what} {spec!r}: {name} is given twice")
+        try:
+            options[name] = accepted[name](value)
+        except ValueError as error:
+            raise SpecError(f"{what} {spec!r}: {name}={value}: {error}") from None
+    return options
+
+
+def _number_of(spec: str, text: str) -> int:
+    try:
+        return _count(text)
+    except ValueError as error:
+        raise SpecError(f"machines {spec!r}: {text!r} machines: {error}") from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a whole number, 1 or more, is needed")
+    return int(text)
+
+
+def _count_or_all(text: str) -> int | None:
+    return None if text == _ALL else _count(text)
+
+
+def _arrivals(text: str) -> str:
+    if text not in ARRIVALS:
+        raise ValueError(f"one of {', '.join(ARRIVALS)} is needed")
+    return text
+
+
+def _load(text: str) -> float:
+    try:
+        cores = float(text)
+    except ValueError:
+        cores = 0.0
+    if not 0 < cores < float("inf"):
+        raise ValueError("a number of cores above 0 is needed")
+    return cores
+
+
+def _rate(text: str) -> float:
+    try:
+        return parse_quantity(text)
+    except BadQuantity as error:
+        raise ValueError(f"bytes per second are needed, as in 800M ({error})") from None

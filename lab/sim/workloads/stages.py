@@ -1,0 +1,227 @@
+"""A workload as arrays: jobs [J] and stages [S] in the order in which a scheduler sees them, tasks [T] as given.
+
+Jobs are in the order of (queue, name), stages in that of (job, place in the job), so that ties are the same ties in
+whatever order a trace names them. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.resources import DIMENSIONS
+from extender.errors import DovetailError
+from extender.policy.remaining import work_by_resource, work_per_task
+from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+SOURCES = (LOCAL, BLOCKS, SHUFFLE)
+_READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
+_FOLLOWS = [_READ, _IN, _OUT]
+
+
+@dataclass(frozen=True)
+class Table:
+    """All jobs and stages.
+
+    `demand` [S, R] and `reading` [S] as the scheduler sees them: in one bin, reading is part of the demand. `source`
+    [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects, `work` [S] the work of one task
+    (policy.remaining), `busy` [S, R] the seconds for which one keeps
+    each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
+    job or stage is in the workload; `copies` [tasks, K] of those stages that say where their blocks are;
+    `at_once` how many jobs there are at most at a time.
+    """
+
+    job_names: Sequence[str]
+    job_queue: Rows
+    job_stages: Counts
+    job_place: Rows
+    queue_names: Sequence[str]
+    queue_weight: Floats
+    arrives_at: Floats
+    names: Sequence[str]
+    job: Rows
+    demand: Floats
+    reading: Floats
+    source: Rows
+    expected: Floats
+    tasks: Counts
+    first_task: Rows
+    work: Floats
+    busy: Floats
+    parents: Sequence[Rows]
+    children: Sequence[Rows]
+    stage_place: Rows
+    durations: Floats
+    copies: Mapping[int, Rows] = field(default_factory=dict)
+    at_once: float = np.inf
+
+    @cached_property
+    def stage_of_task(self) -> Rows:
+        """Which stage each task is of [T]."""
+        order = np.argsort(self.first_task, kind="stable")
+        return np.repeat(order, self.tasks[order])
+
+    @cached_property
+    def path(self) -> Floats:
+        """How long each stage and the longest chain of those after it take at least, as expected [S] seconds."""
+        path = self.expected.copy()
+        for stage in range(len(path) - 1, -1, -1):  # children come after their parents
+            path[stage] += path[self.children[stage]].max(initial=0.0)
+        return path
+
+    @property
+    def shuffling_children(self) -> Counts:
+        """How many stages shuffle what each stage made [S]."""
+        readers = np.zeros(len(self.tasks), dtype=np.int64)
+        for stage in np.flatnonzero(self.source == SOURCES.index(SHUFFLE)).tolist():
+            readers[self.parents[stage]] += 1
+        return readers
+
+    def least_seconds(self, total: Floats) -> float:
+        """Return how long it takes at least: until the last arrival, or as the scarcest of `total` [R] allows."""
+        if not len(self.arrives_at):
+            return 0.0
+        seconds = np.bincount(self.stage_of_task, weights=self.durations, minlength=len(self.tasks))
+        demand = self.demand.copy()
+        demand[:, _READ] += self.reading
+        work = np.divide(seconds @ demand, total, out=np.zeros(len(total)), where=total > 0)
+        return max(float(np.ptp(self.arrives_at)), float(work.max()))
+
+    @property
+    def job_tasks(self) -> Counts:
+        """How many tasks each job has [J]."""
+        return np.bincount(self.job, weights=self.tasks, minlength=len(self.job_names)).astype(np.int64)
+
+
+def table_of(workload: Workload, machines: Machines) -> Table:
+    """Return the workload's table. Raises DovetailError for what could never run on these machines, by name."""
+    if workload.at_once is not None and workload.at_once < 1:
+        raise DovetailError(f"at_once: {workload.at_once}; accepted: 1 or more")
+    if machines.copies < 1:
+        raise DovetailError(f"copies: {machines.copies}; accepted: 1 or more")
+    order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
+    jobs = [workload.jobs[place] for place in order]
+    _check_names(jobs)
+    if any(not 0 < weight < np.inf for weight in workload.weights.values()):
+        raise DovetailError(f"weights: {dict(workload.weights)}; accepted: numbers above 0")
+    stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
+    for row, place, stage in stages:
+        _check(jobs[row], place, stage, machines.capacity)
+    before = _before(workload)
+    first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
+    queues = sorted({job.queue for job in jobs})
+    tasks = np.array([stage.tasks for _, _, stage in stages], dtype=np.int64)
+    demand, reading, source = _inputs([stage for _, _, stage in stages], aggregate=machines.aggregate)
+    expected = np.array([stage.duration for _, _, stage in stages])
+    parents = [np.array(sorted(set(stage.parents)), dtype=np.intp) + first_stage[row] for row, _, stage in stages]
+    as_read = demand.copy()
+    as_read[:, _READ] += reading
+    given = [stage.durations for job in workload.jobs for stage in job.stages]
+    return Table(
+        job_names=[job.name for job in jobs],
+        job_queue=np.array([queues.index(job.queue) for job in jobs], dtype=np.intp),
+        job_stages=np.array([len(job.stages) for job in jobs], dtype=np.int64),
+        job_place=np.array(order, dtype=np.intp),
+        queue_names=queues,
+        queue_weight=np.array([workload.weights.get(queue, 1.0) for queue in queues]),
+        arrives_at=np.array([job.arrives_at for job in jobs]),
+        names=[f"{jobs[row].name}/{stage.name}" for row, _, stage in stages],
+        job=np.array([row for row, _, _ in stages], dtype=np.intp),
+        demand=demand,
+        reading=reading,
+        source=source,
+        expected=expected,
+        tasks=tasks,
+        first_task=np.array([before[order[row]][place][1] for row, place, _ in stages], dtype=np.intp),
+        work=work_per_task(as_read, expected, machines.capacity.sum(axis=0)),
+        busy=work_by_resource(as_read, expected, machines.capacity.sum(axis=0)),
+        parents=parents,
+        children=_children(parents),
+        stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
+        durations=np.concatenate(given) if given else np.empty(0),
+        copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
+        at_once=np.inf if workload.at_once is None else workload.at_once,
+    )
+
+
+def _key(job: Job) -> tuple[str, str]:
+    return job.queue, job.name
+
+
+def _check_names(jobs: Sequence[Job]) -> None:
+    """Raise if two jobs, or two stages of one, have one name: schedulers keep notes under these names."""
+    seen: set[str] = set()
+    for job in jobs:
+        for name in (job.name, *(f"{job.name}/{stage.name}" for stage in job.stages)):
+            if name in seen:
+                raise DovetailError(f"two are named {name!r}; names of jobs, and of the stages of one, must differ")
+            seen.add(name)
+        if not job.stages:
+            raise DovetailError(f"job {job.name!r} has no stages")
+
+
+def _check(job: Job, place: int, stage: Stage, capacity: Floats) -> None:
+    """Raise if the stage is malformed or fits no machine even when empty."""
+    name = f"{job.name}/{stage.name}"
+    if stage.source not in SOURCES:
+        raise DovetailError(f"{name} reads from {stage.source!r}; accepted: {', '.join(SOURCES)}")
+    if stage.source == SHUFFLE and stage.reading > 0 and not stage.parents:
+        raise DovetailError(f"{name} shuffles but has no parents to read from")
+    if not all(0 <= parent < place for parent in stage.parents):
+        raise DovetailError(f"{name} has parents {stage.parents}; accepted: places before its own, {place}")
+    if not stage.tasks or not (stage.durations > 0).all() or not np.isfinite(stage.durations).all():
+        raise DovetailError(f"{name} needs one task or more, each of more than 0 seconds")
+    if (stage.demand < 0).any() or (stage.demand[_FOLLOWS] != 0).any() or stage.reading < 0:
+        raise DovetailError(f"{name}: its demand is negative, or says what follows from reading: {stage.demand}")
+    need = np.ceil(stage.demand)
+    need[_IN if stage.source == SHUFFLE else _READ] += np.ceil(stage.reading)
+    if not (need <= capacity).all(axis=1).any():
+        short = [name for column, name in enumerate(DIMENSIONS) if need[column] > capacity[:, column].max(initial=0)]
+        lacking = ", ".join(short) or "all of it together"
+        raise DovetailError(f"{name} fits no machine: it demands {_words(need)}, too much {lacking}")
+
+
+def _words(demand: Floats) -> str:
+    return ", ".join(f"{name} {amount:g}" for name, amount in zip(DIMENSIONS, demand, strict=True) if amount > 0)
+
+
+def _inputs(stages: Sequence[Stage], *, aggregate: bool) -> tuple[Floats, Floats, Rows]:
+    """Return demand [S, R] and reading [S] in whole numbers, and sources [S]; in one bin, reading goes into demand."""
+    demand = np.ceil(np.array([stage.demand for stage in stages]).reshape(-1, len(DIMENSIONS)))
+    reading = np.ceil(np.array([stage.reading for stage in stages], dtype=np.float64))
+    source = np.array([SOURCES.index(stage.source) for stage in stages], dtype=np.intp)
+    source[reading <= 0] = SOURCES.index(LOCAL)
+    if aggregate:
+        demand[:, _READ] += reading
+        shuffles = source == SOURCES.index(SHUFFLE)
+        demand[:, _IN] += reading * shuffles
+        demand[:, _OUT] += reading * shuffles
+        return demand, np.zeros_like(reading), np.zeros_like(source)
+    return demand, reading, source
+
+
+def _before(workload: Workload) -> list[list[tuple[int, int]]]:
+    """Return, for each job and stage as given, how many stages and how many tasks are before it."""
+    counted, stages, tasks = [], 0, 0
+    for job in workload.jobs:
+        of_job = []
+        for stage in job.stages:
+            of_job.append((stages, tasks))
+            stages, tasks = stages + 1, tasks + stage.tasks
+        counted.append(of_job)
+    return counted
+
+
+def _children(parents: Sequence[Rows]) -> list[Rows]:
+    children: list[list[int]] = [[] for _ in parents]
+    for child, of_child in enumerate(parents):
+        for parent in of_child.tolist():
+            children[parent].append(child)
+    return [np.array(of_parent, dtype=np.intp) for of_parent in children]

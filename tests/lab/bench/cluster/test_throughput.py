@@ -1,0 +1,82 @@
+"""Rows of the cluster benchmark: medians, ratios of medians, CPU time a pod."""
+
+import pytest
+
+from lab.bench.cluster.throughput import CONTENDERS, FILTER, GATES, SCHEDULER, STOCK, STOCK_ALL, Run, report
+
+
+def run(contender, seconds, *, nodes=5000, pods=100, **more):
+    told = {"created": 0.5, "cpu": {SCHEDULER: 0.2}, "on_nominated": pods, "over_allocated": 0, **more}
+    return Run(contender, nodes, pods, seconds, **told)
+
+
+def rows(*runs):
+    return {row.id: row for row in report(runs).rows}
+
+
+def test_the_throughput_is_the_median_of_the_runs_and_its_note_has_each():
+    # 100 pods in 1, 2 and 5 s are 100, 50 and 20 a second.
+    found = rows(run(GATES, 1), run(GATES, 5), run(GATES, 2))["throughput.5000"]
+    assert (found.ours, found.unit) == (50, "pods/s")
+    assert found.note.endswith("median of 100, 20, 50")
+
+
+def test_ratios_are_of_medians():
+    # Ours 50 a second (2 s), stock 100, 25 and 20 (median 25), stock asked about all 10 (10 s).
+    found = rows(run(GATES, 2), run(STOCK, 1), run(STOCK, 4), run(STOCK, 5), run(STOCK_ALL, 10))
+    assert found["throughput.ratio.5000"].ours == 2
+    assert found["throughput.vs_all.5000"].ours == 5
+
+
+def test_a_ratio_to_a_contender_that_did_not_run_is_left_out():
+    assert not {"throughput.ratio.5000", "throughput.vs_all.5000"} & rows(run(GATES, 2)).keys()
+
+
+def test_the_scheduler_s_cpu_time_is_milliseconds_a_pod():
+    # 0.2 and 0.4 s for 100 pods are 2 and 4 ms a pod; the median of two is their mean.
+    found = rows(run(GATES, 1), run(GATES, 1, cpu={SCHEDULER: 0.4}), run(STOCK, 1))
+    assert found["cpu_ms_per_pod.5000"].ours == 3
+    assert found["cpu_ms_per_pod.stock.5000"].ours == 2
+
+
+def test_a_process_that_did_not_run_has_no_row():
+    found = rows(run(GATES, 1, cpu={SCHEDULER: 0.2, "dovetail-control": 0.1}), run(STOCK, 1))
+    assert found["cpu_ms.control.5000"].ours == 1
+    assert "cpu_ms.control.stock.5000" not in found
+
+
+def test_over_allocation_is_added_up_over_all_runs():
+    found = rows(run(GATES, 1, over_allocated=1), run(GATES, 1, over_allocated=2), run(STOCK, 1))
+    assert found["over_allocated.5000"].ours == 3
+    assert found["over_allocated.stock.5000"].ours == 0
+
+
+def test_the_share_on_nominated_nodes_is_of_all_runs():
+    found = rows(run(GATES, 1, on_nominated=100), run(GATES, 1, on_nominated=50))
+    assert found["on_nominated_percent.5000"].ours == 75
+
+
+def test_a_run_that_did_not_begin_quiet_is_noted():
+    found = rows(run(GATES, 1, quiet=False), run(GATES, 1))
+    assert "1 of the runs did not begin quiet" in found["throughput.5000"].note
+
+
+def test_every_size_has_its_rows_and_its_table():
+    found = report([run(contender, 1, nodes=nodes) for nodes in (5000, 1000) for contender in CONTENDERS])
+    ids = {row.id for row in found.rows}
+    for nodes in (1000, 5000):
+        for name in ("", ".stock", ".stock_all", ".filter", ".ratio", ".vs_all"):
+            assert f"throughput{name}.{nodes}" in ids
+    assert [table.row_count for table in found.tables] == [4, 4]
+
+
+def test_the_table_says_who_over_allocated_and_how_many_pods_are_on_their_nominated_node():
+    (table,) = report([run(GATES, 1, on_nominated=99), run(STOCK, 1, over_allocated=3)]).tables
+    assert "on the nominated node: 99.0 % of the pods" in table.caption
+    assert "over-allocated (node, dimension) pairs: stock 3, gates 0" in table.caption
+
+
+@pytest.mark.parametrize("contender", [STOCK, STOCK_ALL, GATES, FILTER])
+def test_only_dovetail_as_it_is_shipped_goes_without_a_name(contender):
+    expected = "throughput.7" if contender is GATES else f"throughput.{contender.name}.7"
+    assert contender.row_id("throughput", 7) == expected

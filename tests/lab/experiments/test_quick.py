@@ -1,0 +1,61 @@
+"""The whole experiment in its small form: every row is there, and every number came out of runs."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from extender.cli import cli
+from lab.sim.commands import TRACES
+
+SUITE = (
+    "suite.makespan_vs_capacity",
+    "suite.makespan_vs_drf",
+    "suite.median_job_time_vs_drf",
+    "suite.median_job_time_vs_capacity",
+    "suite.upper_bound_share",
+    "suite.slowed_jobs",
+)
+FACEBOOK = (
+    "facebook.mean_job_time_vs_fair",
+    "facebook.mean_job_time_vs_drf",
+    "facebook.makespan_vs_fair",
+    "facebook.makespan_vs_drf",
+    "facebook.upper_bound_share",
+    "facebook.slowed_jobs",
+)
+
+
+def rows(*arguments: str) -> dict[str, dict[str, object]]:
+    result = CliRunner().invoke(cli, ["experiment", "tetris", "--quick", "--json", *arguments])
+    assert result.exit_code == 0, result.output
+    return {row["id"]: row for row in json.loads(result.stdout)["rows"]}
+
+
+@pytest.mark.skipif(not Path(TRACES).is_dir(), reason=f"the traces are not at {TRACES}")
+def test_the_small_form_has_every_row_and_a_report(tmp_path):
+    report = tmp_path / "tetris.html"
+    found = rows("--report", str(report))
+    for name in (*SUITE, *FACEBOOK):
+        row = found[name]
+        assert row["unit"] == "%"
+        assert isinstance(row["paper"], int | float)
+        assert math.isfinite(row["ours"])
+    page = report.read_text(encoding="utf-8")
+    assert page.count("<svg") >= 4
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_one_part_runs_alone_and_again_gives_the_same_numbers():
+    first, again = rows("--only", "suite"), rows("--only", "suite")
+    assert set(first) == set(SUITE)
+    assert first == again
+
+
+def test_a_part_that_does_not_exist_is_named_with_those_that_do():
+    result = CliRunner().invoke(cli, ["experiment", "tetris", "--quick", "--only", "sweet"])
+    assert result.exit_code != 0
+    assert "sweet" in result.output
+    assert "suite" in result.output

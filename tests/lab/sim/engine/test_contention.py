@@ -1,0 +1,108 @@
+"""How fast tasks are on machines that they share: the arithmetic, by hand.
+
+A machine has 4000 millicores, 64 bytes of memory, and 100 in each disk and network dimension.
+"""
+
+import numpy as np
+import pytest
+
+from lab.sim.engine.contention import factors, spread_part, term_rates
+
+CAPACITY = np.array([4000.0, 64, 100, 100, 100, 100])
+CPU, MEMORY, READ, WRITE, IN, OUT = range(6)
+
+
+def parts(*demands):
+    """Return the parts on machines with these demands, and the row of ones for `nowhere`."""
+    return np.vstack((factors(np.array(demands), np.tile(CAPACITY, (len(demands), 1))), np.ones(6)))
+
+
+def demand(**amounts):
+    row = np.zeros(6)
+    for name, amount in amounts.items():
+        row[["cpu", "memory", "read", "write", "inward", "out"].index(name)] = amount
+    return row
+
+
+def test_what_fits_goes_at_its_peak():
+    assert factors(CAPACITY, CAPACITY).tolist() == [1] * 6
+
+
+def test_over_allocated_dimensions_are_shared_in_proportion_but_memory_never():
+    # 5000 of 4000, 80 of 64, 160, 200, 400 and 100 of 100
+    part = factors(np.array([5000.0, 80, 160, 200, 400, 100]), CAPACITY)
+    assert part.tolist() == [0.8, 1, 0.625, 0.5, 0.25, 1]
+
+
+def test_no_capacity_gives_nothing_to_whoever_wants_some_and_disturbs_no_other():
+    wanted = np.array([1.0, 0, 1, 0, 1, 0])
+    assert factors(wanted, np.zeros(6)).tolist() == [0, 1, 0, 1, 0, 1]
+    assert factors(wanted, np.zeros(6), loss=0.5).tolist() == [0, 1, 0, 1, 0, 1]
+
+
+def test_contention_wastes_disk_and_network_but_not_cpu_where_it_is_set_to():
+    part = factors(np.array([8000.0, 64, 200, 400, 100, 50]), CAPACITY, loss=0.5)
+    # read: 200 of 100 leaves 100 / (1 + 0.5 x 1) = 66.7, a third of 200; write: 100 / (1 + 0.5 x 3) = 40 of 400
+    assert part.tolist() == [0.5, 1, pytest.approx(1 / 3), pytest.approx(0.1), 1, 1]
+
+
+def test_a_local_read_needs_its_own_disk_only():
+    part = parts(demand(read=200, inward=400, out=400), demand())
+    rates = term_rates(part, np.array([0]), np.array([0]), demand(cpu=1, read=50)[:, None])
+    assert rates[2].tolist() == [0.5]
+
+
+def test_a_remote_read_is_as_fast_as_the_worst_of_its_path():
+    task = demand(inward=50)[:, None]
+    rate = {}
+    for name, there, here in (
+        ("the source's disk", demand(read=200), demand()),
+        ("the source's network", demand(out=250), demand()),
+        ("the reader's network", demand(out=250), demand(inward=500)),
+        ("other traffic at either end", demand(inward=500, write=500), demand(out=500, read=500)),
+    ):
+        rate[name] = term_rates(parts(there, here), np.array([1]), np.array([0]), task)[2, 0]
+    assert rate == {
+        "the source's disk": 0.5,
+        "the source's network": 0.4,
+        "the reader's network": 0.2,
+        "other traffic at either end": 1.0,
+    }
+
+
+def test_each_term_has_its_own_rate():
+    part = parts(demand(cpu=8000, read=125, write=400))
+    rates = term_rates(part, np.array([0]), np.array([0]), demand(cpu=1, read=1, write=1)[:, None])
+    assert rates[:, 0].tolist() == [0.5, 0.25, 0.8]
+
+
+def test_in_one_bin_a_shuffle_takes_disk_and_both_directions_of_the_network():
+    part = parts(demand(read=125, inward=200, out=400))
+    task = demand(read=1, inward=1, out=1)[:, None]
+    assert term_rates(part, np.array([0]), np.array([0]), task)[2].tolist() == [0.25]
+
+
+def test_a_shuffle_waits_for_its_slowest_source():
+    part = parts(demand(read=125), demand(out=200), demand(), demand())[:-1]
+    rates = np.array([[10.0, 0, 10, 0], [10, 10, 0, 0], [0, 0, 10, 0]])
+    # reads at 0 and 2: 0.8 from the disk of 0; at 0 and 1: 0.5 by the network of 1; at 2 only: all of it
+    got = spread_part(rates, np.array([0, 1, 2]), np.array([3, 3, 3]), part)
+    assert got.tolist() == [0.8, 0.5, 1.0]
+
+
+def test_what_a_shuffle_reads_on_its_own_machine_does_not_pass_the_network():
+    part = parts(demand(out=400), demand(out=200), demand())[:-1]
+    rates = np.array([[10.0, 10, 0]])
+    # on 0 only the network of 1 matters (1/2), on 1 only that of 0 (1/4), elsewhere the worse of both
+    got = spread_part(rates, np.array([0, 0, 0]), np.array([0, 1, 2]), part)
+    assert got.tolist() == [0.5, 0.25, 0.25]
+
+
+def test_a_shuffle_from_few_of_many_scarce_machines_is_found_all_the_same():
+    count = 100
+    part = np.ones((count, 6))
+    part[:, OUT] = np.linspace(0.1, 0.9, count)
+    rates = np.zeros((1, count))
+    rates[0, [97, 99]] = 5.0
+    got = spread_part(rates, np.array([0, 0]), np.array([3, 97]), part)
+    assert got.tolist() == [part[97, OUT], part[99, OUT]]

@@ -1,0 +1,220 @@
+"""The HTTP server as a client on a socket sees it."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+from flask import Flask, Response, request
+
+from extender.adapters.http.server import Server
+from extender.errors import DovetailError
+from extender.settings import Server as Settings
+
+
+def app():
+    made = Flask("test")
+
+    @made.post("/echo")
+    def echo():
+        return Response(request.get_data(), mimetype="application/json")
+
+    @made.post("/slow")
+    def slow():
+        time.sleep(0.6)
+        return Response(b"late", mimetype="text/plain")
+
+    return made
+
+
+@contextlib.contextmanager
+def running(*, connections=50, request_seconds=10.0, **settings):
+    bounds = {"connections": connections, "request_seconds": request_seconds}
+    server = Server(app(), Settings(port=0, **settings), **bounds)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.port), timeout=5)
+
+
+def post(connection, path, body):
+    connection.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+
+
+def read_reply(connection):
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = connection.recv(65536)
+        assert part, "the connection was closed"
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head, body
+
+
+def test_head_and_body_of_a_reply_come_in_one_write_with_their_length():
+    with running() as server, connect(server) as connection:
+        for size in (1, 100, 20_000):
+            post(connection, "/echo", b"x" * size)
+            first = connection.recv(1_000_000)
+            head, _, body = first.partition(b"\r\n\r\n")
+            assert f"content-length: {size}".encode() in head.lower()
+            assert body == b"x" * size, "one read gets all that one write sent"
+
+
+def test_a_large_reply_arrives_whole():
+    with running(max_body_bytes=10_000_000) as server, connect(server) as connection:
+        post(connection, "/echo", b"y" * 9_500_000)
+        assert len(read_reply(connection)[1]) == 9_500_000
+
+
+def test_a_connection_is_kept_for_many_requests():
+    with running() as server, connect(server) as connection:
+        for number in range(50):
+            post(connection, "/echo", str(number).encode())
+            head, body = read_reply(connection)
+            assert body == str(number).encode()
+            assert b"connection: close" not in head.lower()
+
+
+def test_connections_outlive_those_that_kube_scheduler_keeps_idle():
+    assert Settings().keep_alive_seconds > 90
+
+
+def test_a_body_over_the_limit_is_refused_and_the_server_goes_on():
+    with running(max_body_bytes=1024) as server:
+        with connect(server) as connection:
+            post(connection, "/echo", b"z" * 1025)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
+        with connect(server) as connection:
+            post(connection, "/echo", b"z" * 1024)
+            assert read_reply(connection)[1] == b"z" * 1024
+
+
+def ask(connection, text=b"hello"):
+    post(connection, "/echo", text)
+    return read_reply(connection)[1]
+
+
+def is_closed(connection):
+    """Wait until the other end closes; what it says before that does not matter."""
+    connection.settimeout(20)
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+PARTS = {
+    "nothing": [],
+    "half a head": [b"POST /echo HTTP/1.1\r\nHost: x\r\n"],
+    "half a body": [b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"],
+    "half a chunk": [b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n12345"],
+    "empty lines": [b"\r\n\r\n", b"\r\n"],
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_a_request_that_does_not_arrive_ends_its_connection(parts):
+    with running(request_seconds=0.5) as server, connect(server) as connection:
+        for part in parts:
+            connection.sendall(part)
+        assert is_closed(connection)
+
+
+def test_a_request_that_arrives_byte_by_byte_ends_its_connection_however_long_it_goes_on():
+    with running(request_seconds=0.5) as server, connect(server) as connection:
+        assert ask(connection) == b"hello"
+        connection.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nX-More: ")
+        sent = 0
+        with contextlib.suppress(ConnectionError):
+            for sent in range(1_000):  # noqa: B007 - each is activity
+                connection.sendall(b"x")
+                time.sleep(0.02)
+        assert sent < 999
+
+
+def test_a_connection_at_rest_between_requests_is_kept():
+    with running(request_seconds=0.1) as server, connect(server) as connection:
+        assert ask(connection) == b"hello"
+        time.sleep(2.5)  # the listener looks every second
+        assert ask(connection) == b"hello"
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_half_open_connections_shut_nobody_out(part):
+    with running(connections=20) as server, connect(server) as kept, contextlib.ExitStack() as stack:
+        assert ask(kept) == b"hello"
+        for _ in range(60):
+            other = stack.enter_context(connect(server))
+            for piece in part:
+                other.sendall(piece)
+        with connect(server) as new:
+            assert ask(new) == b"hello"
+        assert ask(kept) == b"hello", "those that have asked are closed last"
+        assert len(server._server.active_channels) <= 22
+
+
+def test_connections_at_rest_shut_nobody_out_either_and_the_oldest_goes_first():
+    with running(connections=20) as server, contextlib.ExitStack() as stack:
+        others = []
+        for _ in range(40):
+            others.append(stack.enter_context(connect(server)))
+            assert ask(others[-1]) == b"hello"
+        assert is_closed(others[0])
+        assert ask(others[-1]) == b"hello"
+
+
+def test_unfinished_requests_do_not_add_up():
+    with running(max_body_bytes=2**18) as server, contextlib.ExitStack() as stack:
+        head = f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {2**18}\r\n\r\n".encode()
+        for _ in range(24):
+            other = stack.enter_context(connect(server))
+            with contextlib.suppress(OSError):
+                other.sendall(head + b"x" * (2**18 - 1))
+        with connect(server) as new:
+            assert ask(new) == b"hello"
+        there = [channel.request for channel in server._server.channels() if channel.request is not None]
+        assert sum(request.body_bytes_received for request in there) <= 8 * 2**18
+
+
+def test_the_largest_body_fits_kube_scheduler_s_names_and_not_whole_clusters():
+    assert Settings().max_body_bytes == 5 * 2**20
+
+
+def test_stop_answers_what_was_asked_and_takes_nothing_new():
+    with running() as server, connect(server) as connection:
+        post(connection, "/slow", b"")
+        time.sleep(0.2)
+        server.stop()
+        assert read_reply(connection)[1] == b"late"
+        time.sleep(0.3)
+        with pytest.raises(ConnectionRefusedError):
+            connect(server)
+
+
+def test_stop_does_not_wait_longer_than_it_may():
+    with running(drain_seconds=0.1) as server, connect(server) as connection:
+        post(connection, "/slow", b"")
+        time.sleep(0.2)
+        server.stop()
+
+
+def test_a_port_that_is_taken_is_named_with_what_to_set():
+    with running() as server, pytest.raises(DovetailError, match=rf"127.0.0.1:{server.port}: .*set server.address"):
+        Server(app(), Settings(port=server.port))

@@ -1,0 +1,55 @@
+"""Lists come page by page, and no more than one page of JSON is in memory at a time."""
+
+import json
+import tracemalloc
+from types import SimpleNamespace
+
+from extender.adapters.kube.watching import listed, pods
+
+
+class Pages:
+    """An API server with so many pods of so many bytes, in pages."""
+
+    def __init__(self, total, size, page):
+        self.total, self.size, self.page, self.asked = total, size, page, []
+
+    def get(self, path, params=(), **_how):
+        assert path == "/api/v1/pods"
+        start = int(dict(params).get("continue", "0"))
+        self.asked.append(start)
+        end = min(start + self.page, self.total)
+        metadata = {"resourceVersion": "9"} | ({"continue": str(end)} if end < self.total else {})
+        return SimpleNamespace(
+            data=json.dumps({"metadata": metadata, "items": list(map(self.pod, range(start, end)))}).encode()
+        )
+
+    def pod(self, number):
+        return {"metadata": {"name": f"p{number}", "namespace": "shop", "uid": f"u{number}"}, "pad": "x" * self.size}
+
+
+def test_a_page_is_asked_for_when_its_objects_are_wanted():
+    api = Pages(total=5, size=1, page=2)
+    raws, version = listed(api, "/api/v1/pods")
+    assert (version, api.asked) == ("9", [0])
+    next(raws), next(raws)
+    assert api.asked == [0]
+    next(raws)
+    assert api.asked == [0, 2]
+    assert len([*raws]) == 2
+    assert api.asked == [0, 2, 4]
+
+
+def test_an_empty_list_has_no_objects():
+    assert [*listed(Pages(0, 1, 2), "/api/v1/pods")[0]] == []
+
+
+def test_a_list_needs_memory_for_its_pods_and_one_page():
+    api = Pages(total=4_000, size=16_000, page=100)  # 64 MB in all, 1.6 MB a page
+    tracemalloc.start()
+    try:
+        event = pods().listed(listed(api, "/api/v1/pods")[0])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [pod.name for pod in event.pods] == [f"p{number}" for number in range(4_000)]
+    assert peak < 16e6  # a few pages while one is made, and 4,000 pods of some 1.5 kB

@@ -1,0 +1,121 @@
+"""Snapshots: rows, columns, and what is not declared."""
+
+import numpy as np
+import pytest
+
+from extender.cluster.ledger.ledger import Ledger
+from extender.cluster.ledger.snapshot import UNADVERTISED as REST
+from extender.cluster.ledger.snapshot import layout_of
+from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.resources import DIMENSIONS
+
+GPU, FPGA = "a.b/gpu", "a.b/fpga"
+
+
+def nodes():
+    return {
+        "b": Node("b", {"cpu": 4000.0, "memory": 8.0, "network-in": 5.0}),
+        "a": Node("a", {"cpu": 2000.0, "memory": 9.0, GPU: 1.0, FPGA: 2.0}),
+    }
+
+
+def taken():
+    ledger = Ledger(in_flight_seconds=15)
+    ledger.apply(NodesListed(list(nodes().values())))
+    ledger.apply(PodSeen(Pod("p", "default", "p", {"cpu": 500.0}, node="b")))
+    ledger.apply(PodSeen(Pod("q", "default", "q", {"cpu": 500.0}, nominated="a")))
+    return ledger.snapshot(0)
+
+
+def test_rows_are_sorted_by_name_and_what_else_nodes_offer_comes_last_by_name():
+    layout = layout_of(nodes())
+    assert layout.names == ("a", "b")
+    assert layout.rows == {"a": 0, "b": 1}
+    assert layout.axis == ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", FPGA, GPU, REST)
+    assert [layout.columns[name] for name in layout.axis] == list(range(9))
+
+
+def test_what_no_node_has_any_of_makes_no_column():
+    layout = layout_of({"a": Node("a", {"cpu": 1.0, "hugepages-2Mi": 0.0})})
+    assert layout.axis == (*DIMENSIONS, REST)
+
+
+def test_disk_and_network_that_a_node_does_not_declare_are_unlimited_and_of_all_else_it_has_nothing():
+    capacity = layout_of(nodes() | {"c": Node("c", {})}).capacity
+    inf = np.inf
+    assert capacity.tolist() == [
+        [2000, 9, inf, inf, inf, inf, 2, 1, 0],
+        [4000, 8, inf, inf, 5, inf, 0, 0, 0],
+        [0, 0, inf, inf, inf, inf, 0, 0, 0],
+    ]
+
+
+def test_a_vector_adds_up_what_no_node_offers():
+    layout = layout_of(nodes())
+    asked = {"cpu": 1.0, GPU: 2.0, "x.y/z": 3.0, "hugepages-2Mi": 4.0, "x.y/none": 0.0}
+    assert layout.unadvertised(asked) == ["x.y/z", "hugepages-2Mi"]
+    assert layout.vector(asked).tolist() == [1, 0, 0, 0, 0, 0, 0, 2, 7]
+
+
+def test_device_claims_may_bring_extended_resources_that_no_node_offers_and_no_others():
+    layout = layout_of(nodes())
+    asked = {GPU: 2.0, "x.y/z": 3.0, "hugepages-2Mi": 4.0, "device-claims": 1.0}
+    assert layout.unadvertised(asked) == ["hugepages-2Mi"]
+    assert layout.vector(asked).tolist() == [0, 0, 0, 0, 0, 0, 0, 2, 4]
+
+
+def test_places_for_pods_count_only_where_a_node_says_how_many_it_has():
+    nobody, one = layout_of(nodes()), layout_of(nodes() | {"c": Node("c", {"pods": 3.0})})
+    assert nobody.vector({"pods": 1.0}).tolist() == [0] * 9
+    assert one.vector({"pods": 1.0})[one.columns["pods"]] == 1
+    assert one.capacity[:, one.columns["pods"]].tolist() == [0, 0, 3]
+
+
+def test_places_for_pods_are_no_part_of_a_share_and_say_nothing_of_how_well_a_pod_suits_a_node():
+    offers = {"cpu": 2.0, "memory": 4.0, "pods": 3.0, "ephemeral-storage": 5.0, "hugepages-2Mi": 6.0, GPU: 1.0}
+    layout = layout_of({"a": Node("a", offers)})
+    share_of = {name for name in offers if layout.total[layout.columns[name]] > 0}
+    suits_by = {name for name in offers if np.isfinite(layout.packed[0, layout.columns[name]])}
+    assert share_of == {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi", GPU}
+    assert suits_by == {"cpu", "memory", GPU}
+
+
+@pytest.mark.parametrize("view", ["as taken", "with more nodes"])
+def test_no_array_of_a_snapshot_can_be_written_to(view):
+    snapshot = taken() if view == "as taken" else taken().with_nodes([Node("c", {})])
+    nominated = snapshot.nominations
+    arrays = {
+        "capacity": snapshot.layout.capacity,
+        "allocated": snapshot.allocated,
+        "in_flight": snapshot.in_flight,
+        "rows": nominated.rows,
+        "priorities": nominated.priorities,
+        "demand": nominated.demand,
+    }
+    assert [name for name, array in arrays.items() if array.flags.writeable] == []
+
+
+def test_more_nodes_come_after_the_others_empty_and_on_the_same_axis():
+    before = taken()
+    after = before.with_nodes([Node("0", {"cpu": 100.0, GPU: 7.0})])
+    assert after.layout.names == ("a", "b", "0")
+    assert after.layout.rows["0"] == 2
+    assert after.layout.axis == before.layout.axis
+    assert after.layout.capacity[2].tolist() == [100, 0, np.inf, np.inf, np.inf, np.inf, 0, 7, 0]
+    assert after.allocated[:, 0].tolist() == [0, 500, 0]
+    assert after.in_flight.shape == after.allocated.shape
+    assert before.layout.names == ("a", "b")
+    load = after.nominations.load(after.allocated.shape, priority=0, uid="other")
+    assert load[:, 0].tolist() == [500, 0, 0]
+
+
+def test_counting_nominations_leaves_them_as_they_were():
+    snapshot = taken()
+    for _ in range(2):
+        assert snapshot.nominations.load(snapshot.allocated.shape, priority=0, uid="q") is None
+        assert snapshot.nominations.load(snapshot.allocated.shape, priority=0, uid="other")[0, 0] == 500
+
+
+def test_a_node_that_offers_what_no_known_node_does_is_left_to_kube_scheduler_there():
+    after = taken().with_nodes([Node("0", {"cpu": 100.0, "x.y/z": 1.0})])
+    assert after.layout.capacity[:, -1].tolist() == [0, 0, np.inf]

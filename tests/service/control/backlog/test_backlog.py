@@ -1,0 +1,234 @@
+"""What the watches say, by class and job."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from extender.cluster.model import (
+    Group,
+    GroupGone,
+    GroupSeen,
+    GroupsListed,
+    Owner,
+    OwnerGone,
+    OwnerSeen,
+    PodGone,
+    PodSeen,
+    PodsListed,
+)
+from extender.control.backlog.backlog import Backlog, Stage, stage_of
+from extender.control.backlog.task_classes import MOST_ENDED
+from tests.service.control.scene import Scene, node, pod
+
+
+@pytest.fixture
+def backlog():
+    return Backlog(["dovetail"])
+
+
+def see(backlog, *pods, now=100.0):
+    for it in pods:
+        backlog.apply(PodSeen(it), now)
+
+
+def later(it, **changes):
+    return dataclasses.replace(it, resource_version=it.resource_version + 1, **changes)
+
+
+@pytest.mark.parametrize(
+    ("more", "stage"),
+    [
+        ({}, Stage.READY),
+        ({"gates": ("dovetail.dev/hold", "other")}, Stage.GATED),
+        ({"promised": "n1", "nominated": "n1"}, Stage.NOMINATED),
+        ({"gates": ()}, Stage.PENDING),
+        ({"gates": (), "node": "n1"}, Stage.RUNNING),
+    ],
+)
+def test_a_pod_is_so_far_on_its_way_as_it_says(more, stage):
+    assert stage_of(pod("a", **more)) == stage
+
+
+def test_pods_that_ask_for_the_same_are_one_class_and_others_are_not(backlog):
+    see(backlog, pod("a", job="j"), pod("b", job="j"), pod("c", 200, job="j"), pod("d", job="k"))
+    assert sorted(it.unfinished for it in backlog.classes()) == [1, 1, 2]
+    assert len(backlog.jobs) == 2
+
+
+def test_a_pod_moves_on_with_its_news_and_is_in_one_place(backlog):
+    a = pod("a")
+    see(backlog, a)
+    see(backlog, later(a, gates=(), node="n1"))
+    assert backlog.at(Stage.READY) == []
+    assert [it.name for it in backlog.at(Stage.RUNNING)] == ["a"]
+    assert len(backlog.jobs) == 1
+
+
+def test_older_news_and_duplicates_change_nothing(backlog):
+    a = pod("a")
+    bound = later(a, gates=(), node="n1")
+    see(backlog, bound, a, bound)
+    assert len(backlog.at(Stage.RUNNING)) == 1
+    assert backlog.at(Stage.READY) == []
+
+
+def test_a_job_without_pods_is_forgotten(backlog):
+    see(backlog, pod("a"))
+    backlog.apply(PodGone("uid-a"), 100.0)
+    assert backlog.jobs == {}
+
+
+def test_daemons_and_pods_of_other_schedulers_take_no_turn(backlog):
+    see(
+        backlog,
+        dataclasses.replace(pod("other", gates=()), scheduler="default-scheduler"),
+        pod("daemon", gates=(), owner="d", owner_kind="DaemonSet"),
+    )
+    assert backlog.classes() == []
+
+
+def test_a_held_pod_takes_its_turn_whatever_its_scheduler(backlog):
+    see(backlog, dataclasses.replace(pod("a"), scheduler="default-scheduler"))
+    assert len(backlog.at(Stage.READY)) == 1
+
+
+def test_a_list_replaces_all_and_orders_by_creation(backlog):
+    see(backlog, pod("gone"))
+    backlog.apply(PodsListed([pod("late", job="j", created=2.0), pod("early", job="j", created=1.0)]), 100.0)
+    assert [it.name for it in backlog.at(Stage.READY)] == ["early", "late"]
+
+
+def test_a_taken_pod_is_not_ready_again_until_its_time_is_over_or_there_is_news(backlog):
+    see(backlog, pod("a"))
+    (only,) = backlog.classes()
+    assert backlog.take(only, 100.0, until=115.0).name == "a"
+    assert backlog.take(only, 100.0, until=115.0) is None
+    assert backlog.ready(only) == 0
+    backlog.writes.expire(114.9)
+    assert backlog.ready(only) == 0
+    backlog.writes.expire(115.0)
+    assert backlog.ready(only) == 1
+
+
+def test_our_own_nomination_coming_back_is_no_news_but_the_gate_going_is(backlog):
+    a = pod("a")
+    see(backlog, a)
+    backlog.take(*backlog.classes(), 100.0, until=115.0)
+    nominated = later(a, nominated="n1", promised="n1")
+    see(backlog, nominated)
+    assert "uid-a" in backlog.writes.claimed
+    see(backlog, later(nominated, gates=()))
+    assert backlog.writes.claimed == {}
+
+
+def test_how_long_tasks_run_is_learned_from_their_like_and_else_from_all(backlog):
+    running = pod("a", job="j", gates=(), node="n1", started=100.0)
+    see(backlog, running, pod("b", job="j"))
+    assert backlog.classes()[0].seconds(backlog.usual_seconds(), 100.0) == 60.0
+    see(backlog, later(running, finished=True), now=130.0)
+    see(backlog, pod("other", 200, job="k"))
+    like, other = sorted(backlog.classes(), key=lambda it: it.job.name)
+    assert like.seconds(1.0, 130.0) == 30.0
+    assert other.seconds(backlog.usual_seconds(), 100.0) == 30.0
+
+
+def test_a_declared_duration_counts_before_what_was_learned(backlog):
+    see(backlog, pod("a", duration=5.0))
+    assert backlog.classes()[0].seconds(60.0, 100.0) == 5.0
+
+
+def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backlog):
+    backlog.apply(GroupSeen(Group("ns/a", 2, "x")), 0.0)
+    backlog.apply(GroupSeen(Group("ns/b", 3, "y")), 0.0)
+    backlog.apply(GroupsListed("x", [Group("ns/c", 4, "x")]), 0.0)
+    assert sorted(backlog.workloads.groups) == ["ns/b", "ns/c"]
+    backlog.apply(GroupGone(Group("ns/b", 3, "y")), 0.0)
+    assert sorted(backlog.workloads.groups) == ["ns/c"]
+
+
+def test_a_job_that_never_runs_dry_keeps_only_its_latest_classes(backlog):
+    see(backlog, pod("keeper", job="ci"))
+    for number in range(3 * MOST_ENDED):
+        it = pod(f"p{number}", job="ci", gates=(), node="n1", duration=90.0 + number)
+        see(backlog, it, later(it, finished=True))
+    (job,) = backlog.jobs.values()
+    assert len(job.classes) == MOST_ENDED + 1
+    assert max(of.like.duration for of in job.classes.values() if of.finished) == 90.0 + 3 * MOST_ENDED - 1
+
+
+def test_a_class_that_comes_again_knows_how_long_its_like_ran(backlog):
+    see(backlog, pod("keeper", 1, job="ci"))
+    first = pod("a", job="ci", gates=(), node="n1", started=100.0)
+    see(backlog, first)
+    see(backlog, later(first, finished=True), now=130.0)
+    see(backlog, pod("b", job="ci"))
+    assert backlog.find("uid-b")[0].seconds(60.0, 130.0) == 30.0
+
+
+def test_a_job_arrived_with_its_first_owner_though_that_is_gone(backlog):
+    see(backlog, pod("a", job="j", owner="o", created=50.0), pod("b", job="j", created=60.0))
+    backlog.apply(OwnerSeen(Owner("o", left=1, total=2, created=40.0)), 100.0)
+    backlog.apply(PodGone("uid-a"), 100.0)
+    backlog.apply(OwnerGone("o"), 100.0)
+    (job,) = backlog.jobs.values()
+    assert job.arrived == 40.0
+
+
+def test_an_owner_without_pods_is_forgotten(backlog):
+    see(backlog, pod("keeper", job="ci"))
+    for number in range(5):
+        it = pod(f"p{number}", job="ci", gates=(), node="n1", owner=f"o{number}")
+        see(backlog, it, later(it, finished=True))
+    assert backlog._owned == {}  # what no caller asks for must not be kept either
+
+
+def calls_of(action):
+    """Return how many functions are called, ours and Python's own."""
+    calls = []
+    sys.setprofile(lambda _frame, event, _of: calls.append(event) if event.endswith("call") else None)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return len(calls)
+
+
+def test_a_deleted_pod_costs_the_same_however_many_groups_there_are():
+    def cost(groups):
+        backlog = Backlog(["dovetail"])
+        see(backlog, *(pod(f"p{n}", group=f"g{n}", job=f"g{n}", gates=(), node="n", finished=True) for n in groups))
+        return calls_of(lambda: backlog.apply(PodGone("uid-p0"), 100.0))
+
+    assert cost(range(200)) == cost(range(2))
+
+
+class TestDates:
+    """Whatever clock is set while the process runs: how long a pod has waited, or run, is by our own clock."""
+
+    def one(self, **more):
+        scene = Scene(node("n1"))
+        scene.now = 50_000.0
+        scene.see(pod("a", **more))
+        return scene, scene.backlog.classes()[0]
+
+    def test_a_pod_that_says_that_it_is_from_the_future_waits_from_now_on(self):
+        scene, task_class = self.one(created=57_200.0)
+        scene.now += 10
+        scene.change("a", unschedulable=True)
+        assert scene.backlog.since(task_class) == 50_000.0
+
+    def test_a_new_pod_that_says_that_it_is_hours_old_waits_from_now_on(self):
+        assert self.one(created=42_800.0)[0].backlog.pod("uid-a").created == 50_000.0
+
+    def test_a_pod_that_is_listed_may_be_hours_old(self):
+        scene, _ = self.one(created=50_000.0)
+        scene.apply(PodsListed([pod("b", created=42_800.0)]))
+        assert scene.backlog.pod("uid-b").created == 42_800.0
+
+    def test_what_started_in_the_future_has_run_since_it_was_seen_to_run(self):
+        scene, task_class = self.one(created=50_000.0)
+        scene.change("a", gates=(), node="n1", started=57_200.0)
+        scene.now += 30
+        scene.change("a", finished=True, started=57_200.0)
+        assert task_class.seconds(60.0, scene.now) == 30.0

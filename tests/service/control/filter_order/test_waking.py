@@ -1,0 +1,199 @@
+"""Wake-ups: to the pods whose turn has come and that kube-scheduler sleeps on, and to nobody else."""
+
+import dataclasses
+
+import pytest
+
+from extender.cluster.eligibility import Requirement
+from extender.cluster.model import PodSeen
+from extender.control.backlog.backlog import Backlog, Stage
+from extender.control.filter_order.waking import Calls, Waker
+from extender.errors import ClusterError
+from extender.planner import Policy
+from tests.service.control.filter_order.asked import free
+from tests.service.control.scene import OURS, Scene, node, pod
+
+
+class Night:
+    """Pods of one class, and a Waker that is told how many of them have their turn; the cluster `stirred` at first."""
+
+    def __init__(self, *pods, **calls):
+        self.woken, self.refuse, self.leading, self.now, self.stirred = [], False, True, 100.0, 100.0
+        self.backlog = Backlog([OURS], by_filter=True)
+        for it in pods:
+            self.see(it)
+        self.waker = Waker(
+            self.backlog, self, lambda write: write(), lambda: self.leading, Calls(**{"grace_seconds": 0.1, **calls})
+        )
+
+    def see(self, seen):
+        self.backlog.apply(PodSeen(seen), self.now)
+
+    def step(self, count, seconds=0.0):
+        """Take a step; return who was woken in it."""
+        self.now += seconds
+        before = len(self.woken)
+        self.waker.step({self.backlog.classes()[0]: count} if count else {}, self.now, self.stirred)
+        return self.woken[before:]
+
+    def wake(self, sleeper):
+        if self.refuse:
+            raise ClusterError("no")
+        self.woken.append(sleeper.name)
+
+
+def refused(name, **more):
+    return free(name, job="j", unschedulable=True, **more)
+
+
+def test_the_oldest_refused_pods_are_woken_as_many_as_have_their_turn():
+    night = Night(*(refused(f"p{n}") for n in range(3)))
+    assert night.step(2) == []
+    assert night.step(2, 0.1) == ["p0", "p1"]
+
+
+def test_pods_that_were_never_tried_need_no_wake_up_and_use_the_turns_first():
+    night = Night(refused("old"), free("new", job="j"))
+    night.step(1)
+    assert night.step(1, 1.0) == []
+    assert night.step(2) == ["old"]
+
+
+def test_where_nothing_has_stirred_for_a_while_a_pod_is_woken_at_once():
+    night = Night(refused("p"))
+    night.now += 0.2
+    assert night.step(1) == ["p"]
+
+
+def test_while_the_cluster_stirs_nobody_is_woken_who_has_waited_for_less_than_a_second():
+    night = Night(refused("p"), grace_seconds=0.25)
+    night.step(1)
+    for _ in range(7):
+        night.stirred = night.now + 0.125
+        assert night.step(1, 0.125) == []
+    night.stirred = night.now + 0.125
+    assert night.step(1, 0.125) == ["p"]
+
+
+def test_a_turn_that_passes_by_itself_wakes_nobody():
+    night = Night(refused("p"))
+    night.step(1)
+    night.step(0, 0.05)
+    assert night.step(0, 1.0) == []
+
+
+def test_a_wake_up_that_brings_nothing_is_repeated_at_growing_intervals():
+    # Due after an eighth of a second, then 1, 2 and 4 s later.
+    night, at = Night(refused("p"), grace_seconds=0.125), []
+    for eighth in range(64):
+        if night.step(1, 0.125 if eighth else 0.0):
+            at.append(eighth / 8)
+    assert at == [0.125, 1.125, 3.125, 7.125]
+
+
+@pytest.mark.parametrize(
+    ("preferred", "after"),
+    [
+        ({"inputs": (("n2", 1000.0),)}, [0.2, 0.6, 1.4]),
+        ({"prefers": ((10, (Requirement("disk", "In", ("ssd",)),)),)}, [0.2, 0.6, 1.4]),
+        ({}, [1.0]),
+    ],
+)
+def test_it_is_repeated_sooner_where_filter_may_have_begun_to_count_a_wait_for_locality_later(preferred, after):
+    # 0.2, 0.4 and 0.8 s after the one before; else 1 s, and 2 s after that.
+    nodes = node("n1", 100), node("n2", 100, labels={"disk": "ssd"})
+    scene, at = Scene(*nodes, policy=Policy(locality_waits=(5.0,)), by_filter=True), []
+    scene.see(free("full", node="n2"), free("p", unschedulable=True, **preferred))
+    while not at or scene.now < at[0] + 2.0:
+        scene.step(0.01)
+        at += [scene.now] * (len(scene.told_to("wake")) - len(at))
+    assert [moment - at[0] for moment in at[1:]] == pytest.approx(after, abs=0.05)
+
+
+def test_it_says_when_somebody_is_due():
+    night = Night(refused("p"))
+    assert night.waker.next_due() == float("inf")
+    night.step(1)
+    assert night.waker.next_due() == 100.1
+    night.step(0)
+    assert night.waker.next_due() == float("inf")
+
+
+def test_wake_ups_are_bounded_by_a_rate():
+    # 5 a second: five at once, and one more every 0.2 s.
+    night = Night(*(refused(f"p{n}") for n in range(10)), per_second=5.0)
+    night.step(10)
+    assert len(night.step(10, 0.1)) == 5
+    assert len(night.step(10, 0.2)) == 1
+    assert len(night.step(10, 0.4)) == 2
+
+
+def test_nobody_is_woken_by_who_does_not_lead_and_a_failure_is_tried_again():
+    night = Night(refused("p"))
+    night.leading = False
+    night.step(1)
+    night.step(1, 0.1)
+    night.leading, night.refuse = True, True
+    night.step(1, 1.0)
+    assert night.woken == []
+    night.refuse = False
+    assert night.step(1, 2.0) == ["p"]
+
+
+def test_a_class_whose_turns_nobody_uses_is_left_out_until_one_of_its_pods_starts():
+    night = Night(refused("p"), refused("q"))
+    night.step(1)
+    night.step(1, 5.0)
+    (name,) = night.waker.left_out(night.now)
+    assert name == night.backlog.classes()[0].name
+    night.see(dataclasses.replace(refused("p"), node="a", resource_version=2))
+    night.step(1, 0.1)
+    assert not night.waker.left_out(night.now)
+    assert len(night.backlog.at(Stage.RUNNING)) == 1
+
+
+def test_held_pods_are_released_and_others_woken_by_the_same_plan():
+    # Two places, two queues: one place each.
+    scene = Scene(node("a", 200), by_filter=True, policy=Policy(fairness=0.9))
+    scene.see(*(pod(f"held-{n}", queue="h", job="h") for n in range(2)))
+    scene.see(*(free(f"free-{n}", queue="f", job="f", unschedulable=True) for n in range(2)))
+    scene.deaf = True
+    scene.step()
+    scene.step(0.25)
+    scene.step(0.25)
+    assert scene.released() == ["held-0"]
+    assert [name for verb, name in scene.told_to("wake")] == ["free-0"]
+
+
+def test_of_one_class_pods_without_a_gate_go_before_held_ones():
+    scene = Scene(node("a", 100), by_filter=True)
+    scene.see(pod("held", job="j"), free("free", job="j", created=5.0, unschedulable=True))
+    scene.step()
+    scene.step(0.25)
+    assert scene.released() == []
+    assert [name for verb, name in scene.told_to("wake")] == ["free"]
+
+
+def test_a_class_that_never_starts_does_not_keep_held_pods_waiting():
+    scene = Scene(node("a", 100), by_filter=True)
+    scene.see(free("never", priority=10, unschedulable=True), pod("held"))
+    scene.step()
+    scene.step(4.9)
+    assert scene.released() == []
+    scene.step(0.1)
+    scene.step(0.1)
+    assert scene.released() == ["held"]
+
+
+def test_a_held_pod_may_preempt_though_another_without_a_gate_outranks_it():
+    scene = Scene(node("a", 100), by_filter=True)
+    scene.see(pod("low", gates=(), node="a"), free("higher", priority=20, unschedulable=True), pod("high", priority=10))
+    scene.step()
+    assert scene.released() == ["high"]
+
+
+def test_with_gates_pods_without_one_take_no_part():
+    scene = Scene(node("a", 100))
+    scene.see(free("free", unschedulable=True, priority=10))
+    assert scene.step() == 0
+    assert scene.written == []

@@ -1,0 +1,60 @@
+"""Until when what runs is expected to, for reservations: tasks of 60 s, as nobody says otherwise."""
+
+import math
+
+from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
+
+
+def ends(*running, later=0.0):
+    """Return when pods on n1 are expected to end; another waits for so long that somebody asks."""
+    scene = Scene(node("n1"))
+    scene.see(pod("w", 2000))
+    scene.now += LONG_SECONDS
+    began = scene.now
+    scene.see(*[make(began) for make in running])
+    scene.now += later
+    found = scene.releaser.rounds.next(scene.ledger.snapshot(scene.now).layout, scene.now).waiting.running
+    return sorted((found.ends_at - began).tolist())
+
+
+def task(began, name="t", **more):
+    return pod(name, 100, node="n1", gates=(), job=name, started=began, **more)
+
+
+def test_a_task_is_expected_to_take_what_its_like_take():
+    assert ends(task, later=10.0) == [60.0]
+
+
+def test_one_that_overran_that_is_expected_to_run_as_long_again():
+    # After 100 s it is 40 s beyond the 60 that it declares: 40 s more.
+    assert ends(lambda began: task(began, duration=60.0), later=60.0) == [60.0]
+    (found,) = ends(lambda began: task(began, duration=60.0), later=100.0)
+    assert found >= 100.0
+
+
+def test_what_runs_until_somebody_deletes_it_never_ends():
+    kinds = ("ReplicaSet", "StatefulSet", "Job")
+    made = [lambda began, kind=kind: task(began, kind.lower(), owner_kind=kind) for kind in kinds]
+    assert ends(*made, later=10.0) == [60.0, math.inf, math.inf]
+
+
+def test_nothing_is_reserved_on_a_node_of_what_never_ends():
+    scene = Scene(node("n1"))
+    scene.see(pod("w", 1000))
+    scene.now += LONG_SECONDS
+    scene.see(task(scene.now, owner_kind="ReplicaSet"))
+    scene.step()
+    assert not scene.releaser.planner.carried.reserved
+
+
+def test_what_has_ended_gives_its_room_once():
+    # Daemons hold 100 of 1,000 for ever, so 1,000 are never free, whoever ends; looks are a few seconds apart.
+    scene = Scene(node("n1"))
+    scene.see(pod("w", 1000))
+    scene.now += LONG_SECONDS
+    scene.see(pod("daemon", 100, node="n1", gates=(), owner_kind="DaemonSet"))
+    scene.see(*[task(scene.now, f"t{n}") for n in range(9)])
+    for number in range(9):
+        scene.step(0.2)
+        assert not scene.releaser.planner.carried.reserved
+        scene.end(f"t{number}")

@@ -1,0 +1,483 @@
+"""Reclaim: when a queue below its share gets room from others, whose room that is, and whose it never is.
+
+One node of 1,000 of CPU unless it says otherwise, and pods of 100: a pod is a tenth of the cluster.
+"""
+
+import pytest
+
+from extender.cluster.eligibility import Constraints
+from extender.cluster.model import Group, GroupSeen, NodeSeen
+from extender.cluster.queues import Queue
+from extender.control.reclaim.evictions import Moves
+from extender.control.reclaim.loop import Reclaimer, Timeouts
+from tests.service.control.scene import Scene, node, pod
+
+AFTER = Timeouts(minimum_share=30, per_minute=60_000)
+FAIR = Timeouts(fair_share=30, per_minute=60_000)
+MINIMUM = (Queue("a"), Queue("b", minimum=0.3))
+
+
+class ReclaimScene(Scene):
+    """`evicted`: for whom evictions went well, in order; `protected`: by a budget; `slow`: victims take their time."""
+
+    def __init__(self, *nodes, timeouts=AFTER, **more):
+        self.timeouts = timeouts
+        self.evicted, self.asked, self.events, self.counted, self.vain = [], [], [], [], []
+        self.protected, self.slow = set(), False
+        super().__init__(*nodes, **more)
+
+    def start(self):
+        super().start()
+        self.reclaimer = Reclaimer(self.releaser, Moves(self.releaser, self, self), self.timeouts)
+
+    def step(self, seconds=0.0):
+        self.now += seconds
+        self.reclaimer.step(self.now)
+        return self.releaser.step(self.now)
+
+    def run(self, seconds):
+        """Step every second; what is released is bound at once."""
+        for _ in range(seconds):
+            self.step(1)
+            for name, it in list(self.pods.items()):
+                if it.node is None and it.nominated and not it.gates:
+                    self.bind(name)
+
+    def evict(self, pod):
+        self.asked.append(pod.name)
+        if pod.name in self.protected:
+            return False
+        self.evicted.append(pod.name)
+        if self.slow:
+            self.change(pod.name, leaving=True)
+        else:
+            self.remove(pod.name)
+        return True
+
+    def tell(self, pod, reason, message):
+        self.events.append((pod.name, reason, message))
+
+    def note_reclaim(self, victim, queue, why):
+        self.counted.append((victim.name, queue, why))
+
+    def note_vain(self, vain):
+        self.vain.append((vain.pod.name, vain.why))
+
+    def running(self, queue):
+        return sorted(it.name for it in self.pods.values() if it.node and it.identity.queue == queue)
+
+
+def runs(name, cpu=100, *, on="n1", started=0.0, queue="a", owner="replicas", **more):
+    return pod(name, cpu, queue=queue, gates=(), node=on, started=started, owner=owner, owner_kind="ReplicaSet", **more)
+
+
+def waits(name, cpu=100, *, queue="b", **more):
+    return pod(name, cpu, queue=queue, owner="other", owner_kind="ReplicaSet", **more)
+
+
+def full(*nodes, **more):
+    """Return a scene whose ten pods a0 (the oldest) to a9 fill the node; four pods of b wait."""
+    scene = ReclaimScene(*nodes or [node("n1")], **{"queues": MINIMUM, **more})
+    scene.see(*(runs(f"a{n}", started=float(n)) for n in range(10)))
+    scene.see(*(waits(f"b{n}", job="b") for n in range(4)))
+    return scene
+
+
+def test_it_is_off_by_default():
+    scene = full(timeouts=Timeouts())
+    scene.run(600)
+    assert scene.asked == []
+
+
+def test_nothing_happens_before_the_time_has_run_out():
+    scene = full()
+    scene.run(30)
+    assert scene.asked == []
+    scene.run(5)
+    assert scene.evicted
+
+
+def test_a_queue_gets_its_minimum_share_from_the_youngest_pods_and_no_more_than_that():
+    # b is sure of 0.3: three of ten pods.
+    scene = full()
+    scene.run(31)
+    assert scene.evicted == ["a9"], "for one pod alone, as no other of its shape runs yet"
+    scene.run(2)
+    assert scene.evicted == ["a9", "a8", "a7"], "then at once, as far as the rate allows"
+    scene.run(120)
+    assert scene.evicted == ["a9", "a8", "a7"]
+    assert scene.running("b") == ["b0", "b1", "b2"]
+    assert scene.running("a") == [f"a{n}" for n in range(7)]
+
+
+def test_the_victim_is_told_why_and_the_eviction_counted():
+    scene = full()
+    scene.run(40)
+    text = "evicted so that queue b gets its minimum share; queue a is above its fair share"
+    assert scene.events[0] == ("a9", "Reclaimed", text)
+    assert scene.counted[0] == ("a9", "b", "minimum-share")
+
+
+def test_a_queue_below_its_fair_share_gets_it_and_nobody_falls_below_his():
+    # Two queues of weight 1: half of the cluster each, though six of b wait.
+    scene = full(timeouts=FAIR, queues=())
+    scene.see(waits("b4", job="b"), waits("b5", job="b"))
+    scene.run(120)
+    assert scene.evicted == ["a9", "a8", "a7", "a6", "a5"]
+    assert len(scene.running("b")) == 5
+    assert {why for *_, why in scene.counted} == {"fair-share"}
+
+
+def test_a_queue_at_its_fair_share_loses_nothing_to_one_that_cannot_be_served_without():
+    # Pods of 300 and 400: b would need 400, and a, with 600 of its half of 1,000, may lose 100.
+    scene = ReclaimScene(node("n1"), timeouts=FAIR)
+    scene.see(runs("a0", 300), runs("a1", 300), runs("b0", 300, queue="b"), waits("b1", 400))
+    scene.run(120)
+    assert scene.asked == []
+
+
+def test_a_time_is_counted_while_it_is_below_its_share_without_a_break():
+    scene = full()
+    scene.run(25)
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.run(2)
+    scene.see(*(waits(f"c{n}") for n in range(4)))
+    scene.run(29)
+    assert scene.asked == []
+    scene.run(5)
+    assert scene.evicted
+
+
+def test_after_a_restart_the_time_starts_again():
+    scene = full()
+    scene.run(25)
+    scene.restart()
+    scene.run(29)
+    assert scene.asked == []
+    scene.run(5)
+    assert scene.evicted
+
+
+def test_a_process_that_dies_while_victims_end_evicts_no_others_for_the_same_room():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    scene.restart()
+    scene.run(100)
+    assert scene.evicted == ["a9"]
+    scene.remove("a9")
+    scene.run(2)
+    assert scene.released() == ["b0"], "by plan"
+    scene.run(100)
+    assert scene.evicted == ["a9"]
+
+
+def test_time_without_the_lease_does_not_count():
+    scene = full()
+    scene.run(25)
+    scene.leading = False
+    scene.run(60)
+    scene.leading = True
+    scene.run(29)
+    assert scene.asked == []
+
+
+def test_the_freed_room_goes_to_the_queue_that_it_was_freed_for():
+    # The controller of a makes its pod anew at once, of a job with less left to run, which the plan would prefer.
+    scene = full()
+    made = 0
+    for _ in range(120):
+        scene.run(1)
+        while len([it for it in scene.pods.values() if it.identity.queue == "a"]) < 10:
+            scene.see(waits(f"again{made}", queue="a", job="short", duration=1.0))
+            made += 1
+    assert scene.evicted == ["a9", "a8", "a7"]
+    assert scene.running("b") == ["b0", "b1", "b2"]
+
+
+def test_while_a_victim_takes_its_time_no_other_is_asked_for_the_same_room_and_nobody_else_gets_it():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(100)
+    scene.see(waits("another", 100, queue="a", job="short", duration=1.0))
+    scene.run(10)
+    assert scene.evicted == ["a9"]
+    assert scene.released() == []
+    scene.remove("a9")
+    scene.run(2)
+    assert scene.released() == ["b0"]
+    assert scene.nominated() == {"b0": "n1"}
+
+
+def test_how_near_to_its_input_a_pod_gets_its_room_is_known_and_for_how_long_its_job_was_passed_over():
+    scene = full(node("n1"), node("n2", cpu=0), queues=(Queue("a"), Queue("b", minimum=0.1)))
+    for number in range(4):
+        scene.change(f"b{number}", inputs=(("n1", 1000.0),))
+    scene.run(100)
+    assert scene.released() == ["b0"]
+    assert scene.levels["b0"] == ("node", 0.0)
+
+
+def test_of_several_that_get_room_on_a_node_none_loses_it_because_his_victims_end_first():
+    # Until all three have gone their room counts for three: what a8 leaves is kept, and not for `another`.
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.4)))
+    scene.end("a0")
+    scene.see(runs("b", queue="b"))
+    scene.slow = True
+    scene.run(40)
+    scene.see(*(waits(f"another{n}", queue="a", job="short", duration=1.0) for n in range(3)))
+    for victim in ("a8", "a9", "a7"):
+        scene.remove(victim)
+        scene.run(3)
+    assert scene.evicted == ["a9", "a8", "a7"]
+    assert scene.running("b") == ["b", "b0", "b1", "b2"]
+
+
+def test_pods_that_leave_anyhow_are_waited_for():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.change("a0", leaving=True)
+    scene.run(100)
+    assert scene.asked == []
+
+
+def test_a_pod_that_waits_for_its_room_does_not_use_up_the_pace():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    assert scene.releaser.kept == {"uid-b0"}
+    scene.releaser.pace = type(scene.releaser.pace)(unbound_pods=1)
+    scene.apply(NodeSeen(node("n2", cpu=100)))
+    scene.step(1)
+    assert scene.nominated() == {"b1": "n2"}
+
+
+def test_room_that_something_else_leaves_meanwhile_is_used_at_once():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(100)
+    scene.see(waits("another", queue="a", job="short", duration=1.0))
+    scene.end("a0")
+    scene.step(1)
+    assert scene.nominated() == {"b0": "n1"}
+    assert scene.evicted == ["a9"]
+
+
+def test_victims_that_do_not_end_give_their_room_to_the_plan_after_a_while():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    scene.run(300)
+    assert scene.releaser.kept == set()
+    assert scene.evicted == ["a9"]
+
+
+def test_a_waiting_pod_that_goes_frees_what_was_kept_for_it():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    scene.remove("b0")
+    scene.remove("a9")
+    scene.run(2)
+    assert scene.released() == ["b1"]
+    assert scene.releaser.kept == set()
+
+
+def test_pods_of_lower_priority_go_first_and_those_of_a_higher_one_never():
+    scene = ReclaimScene(node("n1"), queues=(Queue("a"), Queue("b", minimum=0.6)))
+    scene.see(*(runs(f"high{n}", started=9.0, priority=10) for n in range(5)))
+    scene.see(*(runs(f"low{n}", started=1.0, priority=1) for n in range(3)))
+    scene.see(*(runs(f"same{n}", started=5.0, priority=5) for n in range(2)))
+    scene.see(*(waits(f"b{n}", job="b", priority=5, may_preempt=False) for n in range(6)))
+    scene.run(120)
+    assert scene.evicted[:3] == ["low0", "low1", "low2"]
+    assert sorted(scene.evicted[3:]) == ["same0", "same1"]
+
+
+def test_queues_furthest_above_their_share_lose_first():
+    # Thirds each: a has 0.6, c 0.4. c's pods are younger, yet a's go, until both are as far above.
+    scene = ReclaimScene(node("n1"), timeouts=FAIR)
+    scene.see(*(runs(f"a{n}", started=float(n)) for n in range(6)))
+    scene.see(*(runs(f"c{n}", started=100.0 + n, queue="c") for n in range(4)))
+    scene.see(*(waits(f"b{n}", job="b") for n in range(4)))
+    scene.run(200)
+    assert scene.evicted == ["a5", "a4"], "0.4 each; a third pod would bring either below a third"
+
+
+@pytest.mark.parametrize("spared", ["no-controller", "gang", "other-scheduler"])
+def test_some_pods_are_never_evicted(spared):
+    scene = ReclaimScene(node("n1"), queues=MINIMUM)
+    told = {"no-controller": {"owner": ""}, "gang": {"group": "g", "least": 10}, "other-scheduler": {}}[spared]
+    pods = [runs(f"a{n}", started=float(n), **told) for n in range(10)]
+    if spared == "other-scheduler":
+        pods = [type(it)(**{name: getattr(it, name) for name in it.__slots__} | {"scheduler": "else"}) for it in pods]
+    scene.see(*pods, waits("b0"))
+    scene.run(120)
+    assert scene.asked == []
+
+
+def test_a_group_that_needs_no_two_together_is_no_gang():
+    scene = full()
+    scene.apply(GroupSeen(Group("default/g", 1)))
+    scene.see(runs("a9", started=99.0, group="default/g", version=2))
+    scene.run(40)
+    assert "a9" in scene.evicted
+
+
+def test_gangs_are_not_reclaimed_for():
+    scene = ReclaimScene(node("n1"), queues=MINIMUM)
+    scene.see(*(runs(f"a{n}") for n in range(10)))
+    scene.see(*(waits(f"b{n}", group="g", least=2) for n in range(2)))
+    scene.run(120)
+    assert scene.asked == []
+
+
+def test_only_on_nodes_that_the_waiting_pod_may_use():
+    where = Constraints(selector=(("disk", "ssd"),))
+    scene = ReclaimScene(node("n1"), node("n2", labels={"disk": "ssd"}), queues=MINIMUM)
+    scene.see(*(runs(f"x{n}", started=90.0, on="n1") for n in range(10)))
+    scene.see(*(runs(f"y{n}", started=float(n), on="n2") for n in range(10)))
+    scene.see(waits("b0", constraints=where))
+    scene.run(60)
+    assert scene.evicted == ["y9"]
+
+
+def test_not_for_pods_that_could_not_use_the_room():
+    # It needs 1,100 of CPU, and a node has 1,000.
+    scene = full()
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.see(waits("large", 1_100))
+    scene.run(120)
+    assert scene.asked == []
+
+
+def test_not_where_the_other_dimension_would_still_be_short():
+    # Memory is all held by a pod without a controller.
+    scene = ReclaimScene(node("n1"), queues=(Queue("a"), Queue("b", minimum=0.3)))
+    scene.see(runs("holder", {"memory": 1_000}, owner=""))
+    scene.see(*(runs(f"a{n}") for n in range(10)))
+    scene.see(waits("b0", {"cpu": 100, "memory": 1}))
+    scene.run(120)
+    assert scene.asked == []
+
+
+def test_not_where_there_is_room_already():
+    scene = full()
+    scene.refuse |= {("nominate", f"b{n}") for n in range(4)}
+    scene.end("a0")
+    scene.run(60)
+    assert scene.asked == []
+
+
+def test_as_few_as_needed_are_evicted():
+    # 300 are needed: the youngest, of 100, would not have to go beside the next, of 300.
+    scene = ReclaimScene(node("n1"), queues=MINIMUM)
+    scene.see(runs("old", 600, started=1.0), runs("large", 300, started=2.0), runs("young", 100, started=3.0))
+    scene.see(waits("b0", 300))
+    scene.run(40)
+    assert scene.evicted == ["large"]
+
+
+def test_the_rate_of_evictions_is_limited():
+    # Ten a minute: one at once, then one every six seconds.
+    scene = full(timeouts=Timeouts(minimum_share=30, per_minute=10), queues=(Queue("a"), Queue("b", minimum=0.9)))
+    scene.see(*(waits(f"more{n}", job="b") for n in range(6)))
+    scene.run(31)
+    assert len(scene.evicted) == 1
+    scene.run(14)
+    assert len(scene.evicted) == 3
+    scene.run(60)
+    assert len(scene.evicted) == 9, "b has its 0.9"
+
+
+def test_a_pod_that_takes_many_evictions_is_served_whole_and_the_next_waits_for_it():
+    # 300 for one pod: three of ten a minute at once; the debt is paid after 3 x 6 s.
+    scene = full(timeouts=Timeouts(minimum_share=30, per_minute=10), queues=(Queue("a"), Queue("b", minimum=0.6)))
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.see(waits("b4", 300), waits("b5", 300))
+    scene.run(32)
+    assert len(scene.evicted) == 3
+    scene.run(12)
+    assert len(scene.evicted) == 3
+    scene.run(12)
+    assert len(scene.evicted) == 6
+
+
+def test_never_more_at_once_than_a_minute_allows():
+    scene = full(timeouts=Timeouts(minimum_share=30, per_minute=2), queues=(Queue("a"), Queue("b", minimum=0.6)))
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.see(waits("b4", 300))
+    scene.run(300)
+    assert scene.asked == []
+
+
+def test_what_a_budget_protects_is_left_alone_for_a_while_and_others_are_asked():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.protected = {"a9", "a8"}
+    scene.run(45)
+    assert scene.evicted == ["a7"]
+    assert scene.asked == ["a9", "a8", "a7"]
+
+
+def test_where_a_budget_protects_all_it_is_tried_again_but_not_in_a_loop():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.protected = {f"a{n}" for n in range(10)}
+    scene.run(40)
+    assert sorted(scene.asked) == [f"a{n}" for n in range(10)]
+    scene.run(60)
+    assert 10 < len(scene.asked) <= 30, "each of ten once in 30 s"
+    assert scene.evicted == []
+    assert scene.releaser.kept == set()
+
+
+def test_a_move_that_a_budget_cuts_short_is_finished_with_another_victim():
+    # 200 are needed: a9 goes, a8 is protected; a7 goes in its place, and a9 was not in vain.
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.2)))
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.see(waits("b4", 200), waits("small", 100, queue="c", job="short", duration=1.0))
+    scene.remove("small")
+    scene.protected = {"a8"}
+    scene.run(60)
+    assert scene.evicted == ["a9", "a7"]
+    assert scene.running("b") == ["b4"]
+
+
+def test_a_child_gets_what_its_parent_is_sure_of():
+    # research is sure of 0.4. Its children have a fair share of 0.25 each, as weights go 1 : 1, and sales 0.5.
+    queues = (Queue("research", minimum=0.4), Queue("nlp", parent="research"), Queue("vision", parent="research"))
+    scene = ReclaimScene(node("n1"), queues=(*queues, Queue("sales")))
+    scene.see(*(runs(f"s{n}", started=float(n), queue="sales") for n in range(8)))
+    scene.see(*(runs(f"v{n}", started=50.0, queue="vision") for n in range(2)))
+    scene.see(*(waits(f"n{n}", queue="nlp", job="nlp") for n in range(4)))
+    scene.run(120)
+    assert scene.evicted == ["s7", "s6"], "0.2 are vision's; two more make 0.4"
+    assert len(scene.running("nlp")) == 2
+
+
+def test_a_parent_is_not_brought_below_its_share_for_a_queue_outside():
+    # research and sales: halves. nlp is above its quarter, but research as a whole is at its half.
+    queues = (Queue("research"), Queue("nlp", parent="research"), Queue("vision", parent="research"), Queue("sales"))
+    scene = ReclaimScene(node("n1"), queues=queues, timeouts=FAIR)
+    scene.see(*(runs(f"n{n}", queue="nlp") for n in range(4)), runs("v0", queue="vision"))
+    scene.see(*(runs(f"s{n}", queue="sales") for n in range(4)), runs("t0", queue="sales", owner=""))
+    scene.see(waits("v1", queue="vision"))
+    scene.run(60)
+    assert scene.evicted == ["n0"], "for its sibling it may"
+    scene.see(*(waits(f"more{n}", queue="sales") for n in range(2)))
+    scene.run(120)
+    assert scene.evicted == ["n0"], "sales has its half"
+
+
+def test_minimum_shares_go_before_fair_shares():
+    # b is below its minimum, c below its fair share; room is given up at one pod a step.
+    timeouts = Timeouts(fair_share=30, minimum_share=30, per_minute=10)
+    scene = full(timeouts=timeouts, queues=(Queue("a"), Queue("b", minimum=0.1), Queue("c", 5)))
+    scene.see(*(waits(f"c{n}", queue="c", job="c") for n in range(4)))
+    scene.run(32)
+    assert scene.counted[0][1:] == ("b", "minimum-share")
+    scene.run(12)
+    assert scene.counted[1][1:] == ("c", "fair-share")

@@ -1,0 +1,197 @@
+"""What goes wrong between a plan and a bound pod: refused writes, half-started gangs, clocks, and who counts."""
+
+import pytest
+
+from extender.cluster.model import NodeSeen, Owner, OwnerSeen
+from extender.cluster.queues import Queue
+from extender.control.release.loop import Pace
+from tests.service.control.scene import Scene, node, pod
+
+KUEUE = "kueue.x-k8s.io/admission"
+
+
+def gang(count, *, prefix="g", **more):
+    return [pod(f"{prefix}{n}", job="g", group="default/g", least=count, **more) for n in range(count)]
+
+
+def begins(scene, letter):
+    return sum(name[0] == letter for name in scene.released())
+
+
+class TestRefusedWrites:
+    @pytest.mark.parametrize("verb", ["nominate", "release"])
+    def test_pods_that_cannot_be_written_to_do_not_use_up_the_pace(self, verb):
+        scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=4))
+        scene.see(*(pod(f"bad{n}") for n in range(4)))
+        scene.refuse = {(verb, f"bad{n}") for n in range(4)}
+        scene.step()
+        scene.see(*(pod(f"ok{n}", queue="other") for n in range(4)))
+        for _ in range(20):
+            scene.step(1)
+        assert sorted(scene.released()) == ["ok0", "ok1", "ok2", "ok3"]
+
+    def test_a_pod_that_cannot_be_released_is_tried_ever_more_rarely_and_its_room_is_given_back(self):
+        scene = Scene(node("n1", cpu=100))
+        scene.see(pod("bad"))
+        scene.refuse = {("release", "bad")}
+        for _ in range(20):
+            scene.step(1)
+        assert ("clear", "bad") in scene.written
+        scene.see(pod("ok"))
+        scene.step(1)
+        assert scene.released() == ["ok"]
+        before = len(scene.written)
+        for _ in range(600):
+            scene.step(1)
+        assert len(scene.written) - before <= 2 * 600 / 60 + 2, "two writes a minute"
+
+    def test_a_clock_that_is_set_back_frees_what_was_claimed(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a"))
+        scene.refuse = {("nominate", "a")}
+        scene.now = 10_000.0
+        scene.step()
+        scene.refuse.clear()
+        scene.now -= 7_200
+        scene.step(1)
+        assert scene.released() == ["a"]
+
+    def test_a_pod_that_kube_scheduler_refused_does_not_keep_its_room(self):
+        scene = Scene(node("n1", cpu=100))
+        scene.see(pod("x", created=1.0, may_preempt=False), pod("y", created=2.0))
+        scene.step()
+        scene.change("x", unschedulable=True)
+        scene.step(1)
+        scene.step(1)
+        assert scene.released() == ["x", "y"]
+
+
+class TestGangs:
+    def test_a_replacement_is_released_though_the_others_have_ended(self):
+        scene = Scene(node("n1"))
+        scene.see(*gang(4))
+        scene.step()
+        for n in range(4):
+            scene.bind(f"g{n}")
+        for n in range(3):
+            scene.end(f"g{n}")
+        scene.change("g3", finished=True, failed=True)
+        scene.see(*gang(1, prefix="again", created=200.0))
+        scene.change("again0", identity=scene.pods["g0"].identity)
+        scene.step(1)
+        assert "again0" in scene.released()
+
+    def test_pods_that_failed_or_are_leaving_do_not_count_as_started(self):
+        # 400 of CPU: three of the old gang are still there, so one new one would fit.
+        scene = Scene(node("n1", cpu=400))
+        scene.see(*gang(4))
+        scene.step()
+        for n in range(4):
+            scene.bind(f"g{n}")
+        scene.change("g0", finished=True, failed=True)
+        for n in (1, 2, 3):
+            scene.change(f"g{n}", leaving=True)
+        scene.see(*gang(4, prefix="h", created=200.0))
+        scene.step(1)
+        assert begins(scene, "h") == 0
+
+    def test_a_gang_that_was_half_nominated_when_the_process_died_starts_whole_or_not_at_all(self):
+        scene = Scene(node("n1", cpu=400))
+        scene.see(*gang(4))
+        scene.refuse = {("nominate", "g2"), ("nominate", "g3"), ("release", "g0"), ("release", "g1")}
+        scene.step()
+        scene.refuse = set()
+        scene.see(*(pod(f"o{n}", queue="b", job="o") for n in range(2)))
+        scene.restart()
+        for _ in range(10):
+            scene.step(1)
+        assert begins(scene, "g") == 0
+        for name in scene.released():
+            scene.bind(name)
+            scene.end(name)
+        scene.step(1)
+        assert begins(scene, "g") == 4
+
+    def test_a_member_whose_write_failed_keeps_its_room_while_it_is_tried_again(self):
+        scene = Scene(node("n1", cpu=400))
+        scene.see(*gang(4))
+        scene.refuse = {("nominate", "g3")}
+        scene.step()
+        scene.refuse = set()
+        scene.see(*(pod(f"o{n}", queue="b", job="o") for n in range(3)))
+        for _ in range(3):
+            scene.step(1)
+        assert sorted(scene.released()) == ["g0", "g1", "g2", "g3"]
+
+    @pytest.mark.parametrize("pace", [Pace(), Pace(scale_up_after=10.0)], ids=["preempting", "scaling up"])
+    def test_no_member_goes_alone_to_preempt_or_to_have_a_node_made(self, pace):
+        scene = Scene(node("n1", cpu=400), pace=pace)
+        scene.see(*(pod(f"low{n}", gates=(), node="n1", queue="z") for n in range(4)))
+        scene.see(*gang(4, priority=10))
+        scene.step(60)
+        assert scene.released() == []
+
+
+def test_where_kube_scheduler_cannot_preempt_for_one_of_a_class_the_others_stay_held():
+    scene = Scene(node("n1", cpu=400))
+    scene.see(*(pod(f"low{n}", gates=(), node="n1") for n in range(4)))
+    scene.see(*(pod(f"p{n}", job="p", priority=10) for n in range(5)))
+    scene.step()
+    (first,) = scene.released()
+    scene.change(first, unschedulable=True)
+    for _ in range(5):
+        scene.step(1)
+    assert scene.released() == [first]
+
+
+class TestShares:
+    @pytest.mark.parametrize(
+        "more", [{"gates": (KUEUE,)}, {"gates": (), "unschedulable": True}], ids=["gated", "refused"]
+    )
+    def test_pods_that_hold_nothing_are_nobodys_share(self, more):
+        # Ten places, two queues: five each.
+        scene = Scene(node("n1"))
+        scene.see(*(pod(f"k{n}", 90, queue="a", job="k", **more) for n in range(50)))
+        scene.see(*(pod(f"{q}{n}", queue=q, job=q) for n in range(20) for q in "ab"))
+        scene.step()
+        assert (begins(scene, "a"), begins(scene, "b")) == (5, 5)
+
+    def test_what_is_written_and_not_seen_yet_is_its_queues_share(self):
+        scene = Scene(node("n1", cpu=100))
+        scene.see(*(pod(f"{q}{n}", queue=q, job=q) for n in range(5) for q in "ab"))
+        scene.deaf = True
+        scene.step()
+        for n in range(2, 5):
+            scene.apply(NodeSeen(node(f"n{n}", cpu=100)))
+            scene.step(0.3)
+        assert (begins(scene, "a"), begins(scene, "b")) == (2, 2)
+
+    def test_a_queue_whose_pods_others_hold_takes_no_part_of_its_parents_share(self):
+        queues = (Queue("p"), Queue("c1", parent="p"), Queue("c2", parent="p"), Queue("r"))
+        scene = Scene(node("n1"), queues=queues)
+        scene.see(pod("x", queue="c2", gates=("dovetail.dev/hold", KUEUE)))
+        scene.see(*(pod(f"c{n}", queue="c1", job="c") for n in range(20)))
+        scene.see(*(pod(f"r{n}", queue="r", job="r") for n in range(20)))
+        scene.step()
+        assert (begins(scene, "c"), begins(scene, "r")) == (5, 5)
+
+    def test_in_a_fifo_queue_a_job_keeps_its_place_by_its_owner_while_it_has_no_pod(self):
+        scene = Scene(node("n1", cpu=100), queues=(Queue("q", fifo=True),))
+        scene.apply(OwnerSeen(Owner("A", left=2, total=2, created=1.0)))
+        scene.see(pod("A0", job="A", owner="A", created=1.0), *(pod(f"B{n}", job="B", created=2.0) for n in range(3)))
+        scene.step()
+        scene.bind("A0")
+        scene.step(1)
+        scene.end("A0")
+        scene.see(pod("A1", job="A", owner="A", created=101.0))
+        scene.step(1)
+        assert scene.released() == ["A0", "A1"]
+
+
+def test_a_pod_that_somebody_else_nominated_counts_where_it_will_go():
+    scene = Scene(node("n1", cpu=100), node("n2", cpu=100))
+    scene.see(pod("x", nominated="n2"))
+    scene.step()
+    scene.see(pod("y"))
+    scene.step(0.1)
+    assert scene.nominated() == {"y": "n1"}

@@ -1,0 +1,156 @@
+"""What kube-scheduler refuses holds back what is like it, and nobody else."""
+
+from extender.control.release.loop import Pace
+from extender.explain.advice import changes_for
+from extender.explain.pod_in_plan import case_of
+from extender.explain.wait_reasons import Reason
+from tests.service.control.scene import Scene, node, pod
+
+
+def refuse(scene, *names):
+    """Have kube-scheduler refuse pods; their nominations stay, as it leaves them."""
+    for name in names:
+        scene.change(name, unschedulable=True)
+
+
+def refuse_all(scene):
+    refuse(scene, *(it.name for it in scene.pods.values() if it.waits and not it.gates and not it.unschedulable))
+
+
+def one_refused(*more, count=5, pace=1):
+    """Return a scene with room for all, where the first of some pods of one job was released and refused."""
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=pace))
+    scene.see(*(pod(f"p{n}", job="j", created=float(n)) for n in range(count)))
+    scene.step()
+    scene.see(*more)
+    refuse(scene, "p0")
+    scene.pace = scene.releaser.pace = Pace()
+    scene.step()
+    return scene
+
+
+def test_while_a_pod_of_a_class_is_refused_no_more_of_it_is_released():
+    scene = one_refused()
+    scene.step(0.5)
+    assert scene.released() == ["p0"]
+    scene.bind("p0", "n1")
+    scene.step(0.1)
+    assert scene.released() == ["p0", "p1", "p2", "p3", "p4"]
+
+
+def test_nor_of_those_that_ask_for_the_same_in_other_jobs_of_its_queue_and_all_others_go():
+    alike = pod("alike", job="k")
+    scene = one_refused(alike, pod("larger", 200, job="k"), pod("neighbour", queue="r"))
+    assert set(scene.released()) == {"p0", "larger", "neighbour"}
+
+
+def test_room_is_not_kept_for_them():
+    scene = Scene(node("n1", cpu=100))
+    scene.see(pod("a", 100, created=0.0), pod("b", 100, created=1.0), pod("c", 50, created=2.0))
+    scene.step()
+    refuse(scene, "a")
+    scene.step()
+    scene.step(0.1)
+    assert scene.released() == ["a", "c"]
+
+
+def test_one_pod_tries_after_a_second_and_the_next_after_twice_as_long_up_to_five_minutes():
+    scene = one_refused(count=12)
+    tried_at = []
+    while scene.now < 100 + 3_600:
+        released = len(scene.released())
+        scene.step(1)
+        if len(scene.released()) > released:
+            tried_at.append(scene.now - 100)
+            assert len(scene.released()) == released + 1
+            refuse_all(scene)
+            scene.step()
+    pauses = [later - earlier for earlier, later in zip([0.0, *tried_at], tried_at, strict=False)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+def test_one_that_is_bound_lets_twice_as_many_try_at_once_and_one_that_is_refused_ends_that():
+    scene = one_refused(count=20)
+    gone = []
+    for _ in range(4):
+        before = set(scene.released())
+        scene.step(1)
+        now = [name for name in scene.released() if name not in before]
+        gone.append(len(now))
+        for name in now[:7]:
+            scene.bind(name, "n1")
+        refuse(scene, *now[7:])
+    assert gone == [1, 2, 4, 8]
+    scene.step()
+    scene.step(1.5)
+    assert len(scene.released()) == 16  # p0, and 1 + 2 + 4 + 8; the eighth of the last was refused: two seconds
+    scene.step(0.5)
+    assert len(scene.released()) == 17
+
+
+def test_what_tries_and_is_not_answered_lets_nobody_else_try():
+    scene = one_refused()
+    scene.step(1)
+    for _ in range(600):
+        scene.step(1)
+    assert scene.released() == ["p0", "p1"]
+
+
+def test_one_that_could_not_be_written_to_has_not_tried():
+    scene = one_refused()
+    scene.refuse.add(("nominate", "p1"))
+    scene.step(1)
+    scene.refuse.clear()
+    scene.step(2)
+    scene.step(0.1)
+    assert scene.released() == ["p0", "p1"]
+
+
+def test_a_pod_that_kube_scheduler_makes_room_for_is_not_refused():
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=1))
+    scene.see(pod("p0", job="j", created=0.0), pod("p1", job="j", created=1.0))
+    scene.step()
+    scene.change("p0", unschedulable=True, nominated="n2")  # it preempts there
+    scene.step(0.1)
+    assert scene.released() == ["p0", "p1"]
+
+
+def test_a_clock_that_is_set_back_lengthens_no_wait():
+    scene = one_refused()
+    scene.now -= 86_400
+    scene.step()
+    scene.step(1)
+    assert scene.released() == ["p0", "p1"]
+
+
+def test_those_that_wait_for_it_are_told_of_it():
+    scene = one_refused(pod("alike", job="k"), count=2)
+    found = scene.view()
+    text = "kube-scheduler refuses pod default/p0, which asks for the same"
+    assert scene.why() == {"p1": Reason("refused", text), "alike": Reason("refused", text)}
+    case = case_of(found, scene.pods["p1"])
+    assert changes_for(case, found.why["uid-p1"]) == [
+        "pod default/p0 must be bound, or deleted: see its events; one more is released now and then, to try"
+    ]
+
+
+def test_released_pods_count_until_they_are_bound_however_long_that_takes():
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=3))
+    scene.see(*(pod(f"p{n}", job="j", created=float(n)) for n in range(10)))
+    for _ in range(600):
+        scene.step(1)
+    assert scene.released() == ["p0", "p1", "p2"]
+    assert scene.releaser.unbound == 3
+    scene.bind("p0")
+    scene.step(1)
+    assert scene.released() == ["p0", "p1", "p2", "p3"]
+
+
+def test_pods_for_schedulers_that_are_not_ours_do_not_stop_ours():
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=1))
+    scene.see(pod("theirs", created=0.0), pod("ours", queue="r", created=1.0))
+    scene.change("theirs", scheduler="nobody-runs-this")
+    scene.step()
+    for _ in range(30):
+        scene.step(1)
+    assert sorted(scene.released()) == ["ours", "theirs"]

@@ -1,0 +1,369 @@
+"""The way out, on a cluster of dictionaries."""
+
+import copy
+import itertools
+
+import pytest
+
+from extender.control.drain import BINDINGS, PODS, POLICIES, SETTLE_SECONDS, drain, look
+from extender.errors import ClusterError
+
+HOLD, NOMINATED = "dovetail.dev/hold", "dovetail.dev/nominated"
+OTHERS = "kueue.x-k8s.io/admission"
+OURS = frozenset({"dovetail"})
+
+
+class Refused(ClusterError):
+    def __init__(self, status):
+        super().__init__(f"refused with {status}")
+        self.status = status
+
+
+class FakeCluster:
+    """Pods, policies and bindings behind the three calls; lists come in pages of two."""
+
+    def __init__(self, pods=(), policies=("gating",), *, knows_policies=True):
+        self.pods = {
+            f"/api/v1/namespaces/{it['metadata']['namespace']}/pods/{it['metadata']['name']}": it for it in pods
+        }
+        self.kinds = {path: dict.fromkeys(f"{path}/{it}" for it in policies) for path in (BINDINGS, POLICIES)}
+        self.knows_policies = knows_policies
+        self.calls = []
+        self.refusals = {}
+        self.expired = 0
+
+    def read(self, path, params=()):
+        given = dict(params)
+        self.calls.append(("read", path))
+        if path != PODS:
+            assert given["labelSelector"] == "app.kubernetes.io/name=dovetail"
+            if not self.knows_policies:
+                raise Refused(404)
+            return self.page([{"metadata": {"name": it.rpartition("/")[2]}} for it in self.kinds[path]], given)
+        assert given["fieldSelector"] == "spec.nodeName="
+        if "continue" in given and self.expired:
+            self.expired -= 1
+            raise Refused(410)
+        return self.page([copy.deepcopy(it) for it in self.pods.values() if "nodeName" not in it["spec"]], given)
+
+    def page(self, items, given):
+        start = int(given.get("continue", 0))
+        rest = {"continue": str(start + 2)} if start + 2 < len(items) else {}
+        return {"metadata": rest, "items": items[start : start + 2]}
+
+    def delete(self, path):
+        self.calls.append(("delete", path))
+        self.refuse(path)
+        del self.kinds[path.rpartition("/")[0]][path]
+
+    def patch(self, path, body, content):
+        self.calls.append(("patch", path))
+        self.refuse(path)
+        name, _, subresource = path.partition("/status")
+        if name not in self.pods:
+            raise Refused(404)
+        pod = self.pods[name]
+        if content.startswith("application/strategic"):
+            (change,) = body["spec"]["schedulingGates"]
+            assert change == {"$patch": "delete", "name": HOLD}
+            pod["spec"]["schedulingGates"] = [it for it in pod["spec"]["schedulingGates"] if it["name"] != HOLD]
+        elif content.startswith("application/merge"):
+            assert body == {"metadata": {"annotations": {NOMINATED: None}}}
+            pod["metadata"]["annotations"].pop(NOMINATED, None)
+        else:
+            assert subresource == ""
+            assert path.endswith("/status")
+            self.clear(pod, body)
+
+    def clear(self, pod, operations):
+        """Apply the JSON patch on nomination and annotation, or refuse it as a whole."""
+        held = {
+            "/status/nominatedNodeName": (pod["status"], "nominatedNodeName"),
+            "/metadata/annotations/dovetail.dev~1nominated": (pod["metadata"]["annotations"], NOMINATED),
+        }
+        for it in operations:
+            place, key = held[it["path"]]
+            if it["op"] == "test" and place.get(key) != it["value"]:
+                raise Refused(422)
+        for it in operations:
+            place, key = held[it["path"]]
+            if it["op"] == "remove":
+                del place[key]
+
+    def refuse(self, path):
+        status = self.refusals.get(path)
+        if status == "unreachable":
+            raise ClusterError("nobody answered")
+        if status is not None:
+            raise Refused(status)
+
+
+def pod(name, *, gates=(HOLD,), promised=None, nominated=None, node=None, scheduler="dovetail"):
+    made = {
+        "metadata": {"name": name, "namespace": "default", "annotations": {"a": "b"}},
+        "spec": {"schedulerName": scheduler, "schedulingGates": [{"name": it} for it in gates]},
+        "status": {"phase": "Pending"},
+    }
+    if promised is not None:
+        made["metadata"]["annotations"][NOMINATED] = promised
+    if nominated is not None:
+        made["status"]["nominatedNodeName"] = nominated
+    if node is not None:
+        made["spec"]["nodeName"] = node
+    return made
+
+
+def drained(cluster, **more):
+    return drain(cluster, OURS, pause=more.pop("pause", lambda _: None), **more)
+
+
+def of(cluster, name):
+    return cluster.pods[f"/api/v1/namespaces/default/pods/{name}"]
+
+
+def gates(cluster, name):
+    return [it["name"] for it in of(cluster, name)["spec"]["schedulingGates"]]
+
+
+def test_every_gate_of_ours_goes_and_no_other():
+    cluster = FakeCluster([pod("a"), pod("b", gates=(OTHERS, HOLD)), pod("c", gates=(OTHERS,)), pod("d", gates=())])
+
+    done = drained(cluster)
+
+    assert {name: gates(cluster, name) for name in "abcd"} == {"a": [], "b": [OTHERS], "c": [OTHERS], "d": []}
+    assert (done.gates, done.left) == (2, {})
+
+
+def test_the_binding_goes_first_then_the_policy_then_the_gates():
+    cluster = FakeCluster([pod("a")])
+
+    done = drained(cluster)
+
+    writes = [path for verb, path in cluster.calls if verb != "read"]
+    assert writes == [f"{BINDINGS}/gating", f"{POLICIES}/gating", "/api/v1/namespaces/default/pods/a"]
+    assert (done.policies, done.bindings) == (("gating",), ("gating",))
+
+
+def test_a_nomination_of_ours_is_cleared_with_its_annotation_and_after_the_gate():
+    cluster = FakeCluster([pod("a", promised="node-1", nominated="node-1")], policies=())
+
+    done = drained(cluster)
+
+    assert "nominatedNodeName" not in of(cluster, "a")["status"]
+    assert of(cluster, "a")["metadata"]["annotations"] == {"a": "b"}
+    assert (done.gates, done.nominations) == (1, 1)
+    assert [path.rpartition("/")[2] for verb, path in cluster.calls if verb == "patch"] == ["a", "status"]
+
+
+def test_a_nomination_that_another_has_made_stays():
+    cluster = FakeCluster([pod("a", promised="node-1", nominated="node-2"), pod("b", nominated="node-3")])
+
+    done = drained(cluster)
+
+    assert of(cluster, "a")["status"]["nominatedNodeName"] == "node-2"
+    assert of(cluster, "b")["status"]["nominatedNodeName"] == "node-3"
+    assert of(cluster, "a")["metadata"]["annotations"] == {"a": "b"}
+    assert done.nominations == 0
+
+
+def test_a_released_pod_that_is_not_bound_yet_loses_its_nomination_too():
+    cluster = FakeCluster([pod("a", gates=(), promised="node-1", nominated="node-1")])
+
+    done = drained(cluster)
+
+    assert "nominatedNodeName" not in of(cluster, "a")["status"]
+    assert (done.gates, done.nominations) == (0, 1)
+
+
+def test_pods_that_have_a_node_are_left_alone():
+    cluster = FakeCluster([pod("a", gates=(), promised="node-1", nominated="node-1", node="node-1")])
+    before = copy.deepcopy(cluster.pods)
+
+    drained(cluster)
+
+    assert cluster.pods == before
+
+
+def test_a_second_run_writes_nothing():
+    cluster = FakeCluster([pod("a", promised="node-1", nominated="node-1"), pod("b")])
+    drained(cluster)
+    cluster.calls.clear()
+
+    done = drained(cluster)
+
+    assert {verb for verb, _ in cluster.calls} == {"read"}
+    assert (done.policies, done.gates, done.nominations, done.left) == ((), 0, 0, {})
+
+
+def test_pods_that_the_policy_gated_while_it_was_forgotten_are_released_as_well():
+    cluster, pauses = FakeCluster([pod("a")]), []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        late = pod("late")
+        cluster.pods["/api/v1/namespaces/default/pods/late"] = late
+
+    done = drained(cluster, pause=pause)
+
+    assert pauses == [SETTLE_SECONDS]
+    assert gates(cluster, "late") == []
+    assert done.gates == 2
+
+
+def test_it_waits_for_api_servers_to_forget_the_policy_even_if_no_pod_is_held():
+    pauses = []
+
+    drained(FakeCluster(policies=()), pause=pauses.append)
+
+    assert pauses == [SETTLE_SECONDS]  # an interrupted run may have removed it a moment ago
+
+
+def test_an_api_server_without_such_policies_is_fine_and_needs_no_wait():
+    cluster, pauses = FakeCluster([pod("a")], knows_policies=False), []
+
+    done = drained(cluster, pause=pauses.append)
+
+    assert (done.policies, done.gates, pauses) == ((), 1, [])
+
+
+def test_what_is_deleted_meanwhile_is_fine():
+    cluster = FakeCluster([pod("a")])
+    cluster.refusals = dict.fromkeys([f"{BINDINGS}/gating", f"{POLICIES}/gating"], 404)
+    gone = "/api/v1/namespaces/default/pods/a"
+    cluster.refusals[gone] = 404
+
+    def pause(_):
+        cluster.pods.pop(gone, None)
+
+    done = drained(cluster, pause=pause)
+
+    assert (done.gates, done.left) == (0, {})
+
+
+def test_a_leader_that_clears_the_nomination_first_does_no_harm():
+    cluster = FakeCluster([pod("a", gates=(), promised="node-1", nominated="node-1")])
+    read = cluster.read
+
+    def read_then_leader_clears(path, params=()):
+        answer = read(path, params)
+        of(cluster, "a")["status"].pop("nominatedNodeName", None)
+        return answer
+
+    cluster.read = read_then_leader_clears
+    done = drained(cluster)
+
+    assert (done.nominations, done.left) == (0, {})
+    assert of(cluster, "a")["metadata"]["annotations"] == {"a": "b"}
+
+
+def test_a_list_whose_next_page_has_expired_is_read_again():
+    cluster = FakeCluster([pod(name) for name in "abcde"])
+    cluster.expired = 2
+
+    assert drained(cluster).gates == 5
+
+
+def test_a_pod_that_cannot_be_changed_is_named_and_keeps_no_other_waiting():
+    cluster = FakeCluster([pod("a"), pod("b"), pod("c")])
+    cluster.refusals["/api/v1/namespaces/default/pods/b"] = 403
+
+    done = drained(cluster)
+
+    assert done.left == {"default/b": "refused with 403"}
+    assert (gates(cluster, "a"), gates(cluster, "c"), done.gates) == ([], [], 2)
+    assert (
+        cluster.calls.count(("patch", "/api/v1/namespaces/default/pods/b")) == 4
+    )  # one round with others, three alone
+
+
+def test_pods_that_come_with_the_gate_for_ever_do_not_keep_it_running():
+    cluster, made = FakeCluster([pod("a")], knows_policies=False), []
+    patch = cluster.patch
+
+    def patch_then_owner_creates(path, body, content):
+        patch(path, body, content)
+        made.append(pod(f"again-{len(made)}"))
+        cluster.pods[f"/api/v1/namespaces/default/pods/again-{len(made) - 1}"] = made[-1]
+
+    cluster.patch = patch_then_owner_creates
+    done = drained(cluster)
+
+    assert done.gates == 30
+    assert done.left == {"default/again-29": "created with the gate since"}
+
+
+def test_an_api_server_that_does_not_answer_ends_it():
+    cluster = FakeCluster([pod("a")])
+    cluster.refusals["/api/v1/namespaces/default/pods/a"] = "unreachable"
+
+    with pytest.raises(ClusterError, match="nobody answered"):
+        drained(cluster)
+
+
+def test_a_policy_that_may_not_be_deleted_keeps_every_gate_in_place():
+    cluster = FakeCluster([pod("a")])
+    cluster.refusals[f"{POLICIES}/gating"] = 403
+
+    with pytest.raises(ClusterError, match="403"):
+        drained(cluster)
+
+    assert gates(cluster, "a") == [HOLD]
+
+
+@pytest.mark.parametrize("last", range(9))
+def test_wherever_it_is_interrupted_another_run_ends_it(last):
+    """Two policy objects, three gates, two nominations and one annotation without one are eight writes."""
+    promised = [
+        pod("a", promised="node-1", nominated="node-1"),
+        pod("b", gates=(), promised="node-1", nominated="node-1"),
+    ]
+    cluster = FakeCluster([*promised, pod("c", promised="node-1", nominated="node-2"), pod("d", gates=(OTHERS, HOLD))])
+    refuse, writes = cluster.refuse, itertools.count()
+
+    def interrupted(path):
+        if next(writes) >= last:
+            raise ClusterError("nobody answered")
+        refuse(path)
+
+    cluster.refuse = interrupted
+    if last < 8:
+        with pytest.raises(ClusterError):
+            drained(cluster)
+    cluster.refuse = refuse
+    drained(cluster)
+
+    assert [gates(cluster, name) for name in "abcd"] == [[], [], [], [OTHERS]]
+    nominations = [of(cluster, name)["status"].get("nominatedNodeName") for name in "abcd"]
+    assert nominations == [None, None, "node-2", None]
+    assert all(of(cluster, name)["metadata"]["annotations"] == {"a": "b"} for name in "abcd")
+    assert not any(cluster.kinds.values())
+
+
+def test_pods_that_wait_for_a_scheduler_of_ours_are_counted():
+    finished, ending = pod("finished", gates=()), pod("ending", gates=())
+    finished["status"]["phase"] = "Failed"
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    others = [pod("c", scheduler="default-scheduler"), pod("d", gates=(), node="node-1"), finished, ending]
+    cluster = FakeCluster([pod("a"), pod("b", gates=()), *others])
+
+    assert drained(cluster).waiting == 2  # a and b
+
+
+def test_a_look_changes_nothing_and_finds_the_same():
+    cluster = FakeCluster([pod("a"), pod("b", gates=(), promised="node-1", nominated="node-1"), pod("c", gates=())])
+    before = copy.deepcopy(cluster.pods)
+
+    seen = look(cluster, OURS)
+
+    assert cluster.pods == before
+    assert {verb for verb, _ in cluster.calls} == {"read"}
+    assert (seen.policies, seen.bindings, [it.name for it in seen.held]) == (("gating",), ("gating",), ["a", "b"])
+    assert seen.waiting == 3
+
+
+def test_each_pod_is_shown_once_it_is_done():
+    shown = []
+
+    drained(FakeCluster([pod(name) for name in "abc"]), show=lambda done, total: shown.append((done, total)))
+
+    assert shown == [(1, 3), (2, 3), (3, 3)]

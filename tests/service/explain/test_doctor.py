@@ -1,0 +1,263 @@
+"""What doctor finds: each finding where it is due, and not where it is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.model import HOLD_GATE
+from extender.cluster.pods.identity import Identity
+from extender.cluster.queues import Queue
+from extender.control.release.loop import Pace
+from extender.explain import doctor as module
+from extender.explain.doctor import Called, Deadline, Facts, Lead, Told, findings
+from tests.service.control.scene import Scene, node, pod
+
+LEAD = Lead("dovetail-system/dovetail-control", "me", 1.0, 15.0)
+CALLED = Called("http://here", True, nodes=1, calls=5, failed=0, samples=2, sampled=2)
+TOLD = Told("dovetail-system/dovetail-kube-scheduler", 1, 100)
+DISKS = {"cpu": 1000.0, "memory": 1000.0, "disk-read": 1.0}
+
+
+def facts_of(scene, **told):
+    found = scene.view()
+    known = {
+        "schedulers": ("dovetail",),
+        "lead": LEAD,
+        "called": CALLED,
+        "told": TOLD,
+        "view": found,
+        "pods": list(scene.pods.values()),
+        "nodes": list(scene.backlog.nodes.values()),
+    }
+    return Facts(**{**known, **told})
+
+
+def scene_of(*pods, nodes=None, **options):
+    scene = Scene(*(nodes or [replace(node("n1"), allocatable=DISKS)]), **options)
+    scene.see(*pods)
+    return scene
+
+
+def found(check, scene=None, **told):
+    facts = facts_of(scene or scene_of(), **told)
+    return [(it.level, it.text) for it in findings(facts) if it.check == check]
+
+
+def test_where_nothing_is_wrong_every_check_says_so():
+    levels = {it.check: it.level for it in findings(facts_of(scene_of()))}
+    assert set(levels.values()) == {"ok"}
+    assert set(levels) == {
+        "leader", "extender", "sample", "weight", "gates", "schedulers", "deadlines", "minimum shares",
+        "shares", "queue names", "capacities", "annotations",
+    }  # fmt: skip
+
+
+def test_whatever_is_not_fine_comes_with_advice():
+    facts = facts_of(
+        scene_of(pod("a", problem="broken")),
+        lead=None,
+        called="forbidden",
+        told="forbidden",
+        unread={"leases": "forbidden"},
+    )
+    assert all(it.advice for it in findings(facts) if it.level != "ok")
+
+
+def test_what_cannot_be_read_is_a_finding_and_nothing_that_needs_it_is_called_fine():
+    told = findings(Facts(("dovetail",), "no", "no", "no", unread={"pods": "no", "nodes": "no", "jobs": "no"}))
+    assert [it.text for it in told if it.check == "rights"] == [
+        "jobs cannot be read: no", "nodes cannot be read: no", "pods cannot be read: no",
+    ]  # fmt: skip
+    assert {it.level for it in told} == {"warning"}
+
+
+@pytest.mark.parametrize(
+    ("lead", "said"),
+    [
+        (None, "no Lease: `dovetail control` has never led here"),
+        (replace(LEAD, holder=""), "nobody holds the Lease dovetail-system/dovetail-control"),
+        (
+            replace(LEAD, age_seconds=16.0),
+            "Lease dovetail-system/dovetail-control of me was renewed 16 s ago, it lasts 15 s",
+        ),
+    ],
+)
+def test_without_a_leader_held_pods_make_it_a_problem(lead, said):
+    assert found("leader", lead=lead) == [("warning", said)]
+    assert found("leader", scene_of(pod("a")), lead=lead) == [("problem", f"{said}; 1 pod held until one leads")]
+
+
+def test_a_leader_is_fine_and_one_that_cannot_be_read_is_not():
+    assert found("leader") == [("ok", "me leads, renewed 1 s ago")]
+    assert found("leader", lead="403")[0][0] == "warning"
+
+
+class TestExtender:
+    def test_calls_are_fine(self):
+        assert found("extender") == [("ok", "http://here has answered 5 filter calls")]
+
+    def test_no_call_although_pods_of_ours_have_nodes_is_a_problem(self):
+        never = replace(CALLED, calls=0, samples=0, sampled=0)
+        assert found("extender", called=never)[0][0] == "warning"
+        assert found("extender", scene_of(pod("a", gates=(), node="n1")), called=never) == [
+            ("problem", "http://here has not been asked since it started, though 1 pod of our schedulerName got a node")
+        ]
+
+    def test_failed_calls_are_a_warning(self):
+        assert found("extender", called=replace(CALLED, failed=2)) == [
+            ("warning", "http://here: 2 of 5 filter calls failed")
+        ]
+
+    def test_one_that_is_not_ready_is_a_problem(self):
+        assert found("extender", called=replace(CALLED, ready=False))[0] == ("problem", "http://here is not ready")
+
+    def test_where_nobody_could_be_asked_it_says_why(self):
+        assert found("extender", called="no such pod") == [
+            ("warning", "cannot tell whether kube-scheduler asks `dovetail serve`: no such pod")
+        ]
+
+
+class TestSample:
+    def test_a_part_of_many_nodes_is_a_warning_unless_all_were_asked_for(self):
+        # 5 calls about 500 of 5,000 nodes.
+        part = replace(CALLED, nodes=5000, samples=5, sampled=2500)
+        said = "500 of 5,000 nodes in the mean of 5 calls that asked about more than one"
+        assert found("sample", called=part, told=replace(TOLD, percentage=0)) == [("warning", f"the sample is {said}")]
+        assert found("sample", called=part) == [("ok", f"asked about {said}")]
+        whole = replace(part, sampled=25_000)
+        assert found("sample", called=whole, told=replace(TOLD, percentage=0))[0][0] == "ok"
+
+    def test_only_nominated_nodes_are_no_sample(self):
+        assert found("sample", called=replace(CALLED, samples=0, sampled=0)) == [
+            ("ok", "only nominated nodes have been asked about, one at a time")
+        ]
+
+
+def test_the_weight():
+    assert found("weight") == [
+        ("ok", "weight 1: up to 100 points of a node's score (dovetail-system/dovetail-kube-scheduler)")
+    ]
+    assert found("weight", told=replace(TOLD, weight=0))[0][0] == "problem"
+    assert found("weight", told="403")[0][0] == "warning"
+
+
+class TestGates:
+    def test_pods_that_would_fit_and_do_not_move_are_a_problem(self):
+        scene = scene_of(pod("a"), pod("b"))
+        now = scene.view()
+        assert found("gates", scene, view=now, later=scene.view(3.0)) == [
+            (
+                "problem",
+                "2 pods would fit in their turn, and none was released in 3 s; the oldest has waited 1 min 43 s",
+            )
+        ]
+
+    def test_where_some_moved_it_is_fine(self):
+        scene = scene_of(pod("a"), pod("b"), pace=Pace(unbound_pods=1))
+        now = scene.view()
+        scene.step(1.0)
+        assert found("gates", scene, view=now, later=scene.view(2.0)) == [
+            ("ok", "gates are being released: 1 of 2 due went on meanwhile")
+        ]
+
+    def test_pods_that_do_not_fit_are_held_rightly(self):
+        assert found("gates", scene_of(pod("a", 2000))) == [("ok", "1 pod held, none of which fits now in its turn")]
+
+    def test_a_pod_left_with_a_nomination_counts_as_due(self):
+        assert module.due_now(scene_of(pod("a", nominated="n1", promised="n1")).view())
+
+
+class TestSchedulers:
+    def test_a_name_that_nobody_has_seen_is_a_warning(self):
+        scene = scene_of(replace(pod("a", gates=()), scheduler="typo"))
+        assert found("schedulers", scene) == [
+            ("warning", "no pod with schedulerName typo has a node here, no Lease has that name; 1 pod waiting")
+        ]
+
+    @pytest.mark.parametrize(
+        ("more", "told"),
+        [
+            ([], {"leases": frozenset({"other"})}),
+            ([replace(pod("b", gates=(), node="n1"), scheduler="other")], {}),
+            ([], {"schedulers": ("other",)}),
+        ],
+        ids=["a Lease", "a pod with a node", "ours"],
+    )
+    def test_a_name_that_is_known_is_fine(self, more, told):
+        scene = scene_of(replace(pod("a", gates=()), scheduler="other"), *more)
+        assert [level for level, _ in found("schedulers", scene, **told)] == ["ok"]
+
+
+class TestDeadlines:
+    told = {"deadlines": {"u1": Deadline("Job default/train", "activeDeadlineSeconds", 600.0)}}  # noqa: RUF012
+
+    def test_a_deadline_that_runs_while_pods_are_held_is_a_warning(self):
+        scene = scene_of(pod("a", owner="u1"), pod("b", owner="u1"))
+        assert found("deadlines", scene, **self.told) == [
+            ("warning", "activeDeadlineSeconds (10 min) of Job default/train runs; held: 2 pods")
+        ]
+
+    def test_one_whose_pods_run_is_not(self):
+        scene = scene_of(pod("a", owner="u1", gates=(), node="n1"), pod("b"))
+        assert [level for level, _ in found("deadlines", scene, **self.told)] == ["ok"]
+
+    def test_of_many_five_are_named(self):
+        told = {f"u{n}": Deadline(f"Job d/j{n}", "activeDeadlineSeconds", 60.0) for n in range(8)}
+        scene = scene_of(*(pod(f"p{n}", owner=f"u{n}") for n in range(8)))
+        said = found("deadlines", scene, deadlines=told)
+        assert len(said) == 6
+        assert said[-1] == ("warning", "the same goes for 3 owners more")
+
+
+def test_minimum_shares_that_exceed_the_cluster_are_a_warning():
+    # 0.8 and 0.8 of 1: half each.
+    scene = scene_of(queues=(Queue("a", minimum=0.8), Queue("b", minimum=0.8)))
+    assert found("minimum shares", scene) == [
+        ("warning", "minimum shares exceed what is above them and were scaled down: a 50.0 %, b 50.0 %")
+    ]
+    assert found("minimum shares")[0][0] == "ok"
+
+
+class TestShares:
+    def test_a_queue_that_is_passed_over_for_more_than_a_minute_is_a_problem(self):
+        ((level, text),) = found("shares", passed_over={"poor": 61.0, "other": 60.0})
+        assert level == "problem"
+        assert text.startswith("queue poor has waited below its share for 1 min 1 s while room that it could have used")
+
+    def test_one_that_waits_below_its_share_for_another_reason_is_a_note(self):
+        # 1,000 in all, 500 each: rich runs 900, poor's 200 fit nowhere.
+        scene = scene_of(pod("r", 900, queue="rich", gates=(), node="n1"), pod("p", 200, queue="poor"))
+        note = "no queue is passed over; below their share: poor has 0.0 % of 50.0 % (mostly no-room)"
+        assert found("shares", scene) == [("ok", note)]
+
+    def test_what_control_cannot_be_asked_is_a_warning(self):
+        ((level, text),) = found("shares", passed_over="no replica of it leads")
+        assert (level, text) == ("warning", "cannot tell whether queues are passed over: no replica of it leads")
+
+
+def test_room_that_is_reserved_is_said_with_whom_it_is_for():
+    told = found("reserved room", reserved={"poor|big||cpu=8": ("n2", "n3")}, kept_idle=0.021)
+    assert told == [("ok", "2.1 % of the cluster is free and reserved: for poor|big||cpu=8 on n2, n3")]
+    assert found("reserved room") == []
+
+
+def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():
+    named = [replace(pod(f"p{n}"), identity=Identity(f"p{n}", queue="made-up", named="made-up")) for n in range(3)]
+    assert found("queue names", scene_of(*named)) == [
+        ("warning", "3 pods of namespace default: there is no queue made-up; it counts in default")
+    ]
+
+
+def test_nodes_without_disk_and_network_are_a_warning():
+    scene = scene_of(nodes=[*(node(f"n{n}") for n in range(4)), replace(node("z"), allocatable=DISKS)])
+    assert found("capacities", scene) == [("warning", "4 of 5 nodes declare no disk or network: n0, n1, n2, ...")]
+    assert found("capacities", Scene()) == [("warning", "there are no nodes")]
+
+
+def test_broken_annotations_of_nodes_and_pods_are_a_warning_each_and_of_many_five_are_named():
+    nodes = [replace(node("n1"), problem="bad capacity", allocatable=DISKS)]
+    assert found("annotations", scene_of(pod("a", problem="bad demand"), nodes=nodes)) == [
+        ("warning", "node n1: bad capacity"), ("warning", "pod default/a: bad demand"),
+    ]  # fmt: skip
+    many = scene_of(*(pod(f"p{n}", problem="bad", gates=(HOLD_GATE,)) for n in range(7)))
+    assert found("annotations", many)[-1] == ("warning", "2 more are broken")

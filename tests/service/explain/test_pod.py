@@ -1,0 +1,253 @@
+"""One pod explained: its place in the order, how nodes suit it, what would have to change."""
+
+import pytest
+
+from extender.cluster.eligibility import Constraints, Requirement, Taint
+from extender.cluster.model import HOLD_GATE, Group, GroupSeen
+from extender.cluster.queues import Queue
+from extender.control.release.loop import Pace
+from extender.explain.advice import changes_for
+from extender.explain.amounts import amount, seconds
+from extender.explain.pod import Position, Use, explain
+from extender.explain.pod_in_plan import case_of
+from extender.planner import Policy
+from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
+
+KUEUE = "kueue.x-k8s.io/admission"
+
+
+def explained(scene, name, **more):
+    found = scene.view()
+    it = scene.pods[name]
+    case = case_of(found, it)
+    return explain(found, it, scene.policy, changes_for(case, found.why.get(it.uid)) if it.held else [], **more)
+
+
+def change(scene, name):
+    return list(explained(scene, name).change)
+
+
+def two_nodes(*pods, **options):
+    """n1 has 200 of 1,000 of CPU free, n2 has 400; `other` holds the rest."""
+    scene = Scene(node("n1"), node("n2"), **options)
+    taken = {"gates": (), "queue": "other"}
+    scene.see(pod("runs1", 800, node="n1", **taken), pod("runs2", 600, node="n2", **taken), *pods)
+    return scene
+
+
+class TestPosition:
+    def test_who_is_placed_knows_how_many_go_first(self):
+        # Of one class the order is by creation; 1,000 of CPU, three of 300 fit.
+        scene = Scene(node("n1"))
+        scene.see(*(pod(f"p{n}", 300, job="j", created=float(n)) for n in range(5)))
+        assert explained(scene, "p0").position == Position(placed=True, before=0, in_queue=0)
+        assert explained(scene, "p2").position == Position(placed=True, before=2, in_queue=2)
+        assert explained(scene, "p2").node == "n1"
+
+    def test_who_is_not_placed_has_the_place_that_it_would_have_were_all_nodes_empty(self):
+        # 1,000 of CPU, 900 of which are taken: none of 300 fits; of three that an empty node holds p1 is the second.
+        scene = Scene(node("n1"))
+        scene.see(pod("runs", 900, gates=(), node="n1"))
+        scene.see(*(pod(f"p{n}", 300, job="j", created=float(n)) for n in range(5)))
+        assert explained(scene, "p1").position == Position(placed=False, before=1, in_queue=1)
+        assert explained(scene, "p1").node is None
+
+    def test_who_does_not_fit_then_either_goes_after_at_least_all_who_do(self):
+        scene = Scene(node("n1"))
+        scene.see(*(pod(f"p{n}", 300, job="j", created=float(n)) for n in range(5)))
+        assert explained(scene, "p4").position == Position(placed=False, before=3, in_queue=3, reached=False)
+
+    def test_shares_count_in_the_order_of_those_who_wait(self):
+        # `rich` holds all of the node: once there is room, `poor` goes first although `rich` was there before.
+        scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")), policy=Policy(fairness=0.9))
+        scene.see(pod("runs", 1000, gates=(), node="n1", queue="rich"))
+        scene.see(pod("r", 300, queue="rich", created=1.0), pod("p", 300, queue="poor", created=2.0))
+        assert explained(scene, "p").position == Position(placed=False, before=0, in_queue=0)
+        assert explained(scene, "r").position == Position(placed=False, before=1, in_queue=0)
+
+    def test_who_can_never_be_placed_has_none(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", 2000))
+        assert explained(scene, "a").position is None
+
+    def test_pods_of_other_queues_are_not_before_it_in_its_own(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("first", 600, priority=9, queue="other"), pod("a", 300))
+        assert explained(scene, "a").position == Position(placed=True, before=1, in_queue=0)
+
+    def test_a_pod_that_the_plan_may_not_place_has_none(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", gates=(HOLD_GATE, KUEUE)))
+        assert explained(scene, "a").position is None
+
+
+class TestNodes:
+    def test_where_it_fits_comes_first_with_its_score_and_the_rest_say_what_is_short(self):
+        # Demand 0.3 of CPU: on n2 with 0.4 free the alignment is 0.3 x 0.4 = 0.12; n1 lacks 100.
+        # One class is all there is: eps x work = 1 x 0.12.
+        n2, n1 = explained(two_nodes(pod("a", 300)), "a").nodes
+        assert (n2.name, n2.fits, n1.name, n1.fits) == ("n2", True, "n1", False)
+        assert n2.alignment == pytest.approx(0.12)
+        assert (n2.work, n2.score, n2.remote) == (pytest.approx(0.12), pytest.approx(0.0), 1.0)
+        assert (dict(n2.short), dict(n1.short)) == ({}, {"cpu": 100.0})
+
+    def test_a_node_that_does_not_allow_it_comes_last_and_says_so(self):
+        scene = two_nodes(
+            pod("a", 300, constraints=Constraints(terms=((Requirement("metadata.name", "In", ("n1",), True),),)))
+        )
+        first, last = explained(scene, "a").nodes
+        assert (first.name, first.allowed, last.name, last.allowed, last.fits) == ("n1", True, "n2", False, False)
+
+    def test_no_more_than_five_are_shown(self):
+        scene = Scene(*(node(f"n{n}") for n in range(9)))
+        scene.see(pod("a"))
+        assert len(explained(scene, "a").nodes) == 5
+
+    def test_the_job_s_work_and_what_it_is_owed_are_those_of_the_plan(self):
+        # One pod of 500 of 1,000 runs and one waits, each 60 s: 2 x 60 x 0.5 = 60 s of the cluster; the fair share is
+        # all, and half of it is used.
+        scene = Scene(node("n1", memory=0))
+        scene.see(pod("runs", 500, job="j", gates=(), node="n1"), pod("a", 500, job="j"))
+        found = explained(scene, "a")
+        assert found.work == pytest.approx(60.0)
+        assert found.owed == pytest.approx(0.5)
+
+
+class TestState:
+    def test_a_bound_pod_says_where_it_is_whether_we_chose_that_and_what_the_node_has(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", 300, gates=(), node="n1", promised="n1", nominated="n1"))
+        found = explained(scene, "a")
+        assert (found.state, found.node, found.ours, found.reason) == ("bound", "n1", True, None)
+        assert found.use == {"cpu": Use(300.0, 1000.0), "memory": Use(0.0, 1000.0)}
+
+    def test_a_pod_that_went_elsewhere_says_so(self):
+        scene = Scene(node("n1"), node("n2"))
+        scene.see(pod("a", gates=(), node="n2", promised="n1"))
+        assert explained(scene, "a").ours is False
+
+    def test_a_released_pod_says_what_kube_scheduler_said(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", gates=(), promised="n1", nominated="n1", unschedulable=True))
+        found = explained(scene, "a", refusal="0/1 nodes are available")
+        assert (found.state, found.node, found.refusal) == ("released", "n1", "0/1 nodes are available")
+
+    @pytest.mark.parametrize(
+        ("told", "state"),
+        [
+            ({"finished": True}, "finished"),
+            ({"leaving": True}, "being deleted"),
+            ({"gates": (), "owner_kind": "DaemonSet"}, "not ours"),
+            ({}, "held"),
+        ],
+    )
+    def test_every_pod_has_a_state(self, told, state):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", **told))
+        assert explained(scene, "a").state == state
+
+
+class TestChange:
+    def test_room_names_the_node_that_lacks_least(self):
+        assert change(two_nodes(pod("a", 500)), "a") == [
+            "0.1 cores more free on node n2 (it lacks least), or enough on the other"
+        ]
+
+    def test_room_is_looked_for_only_where_it_would_be_large_enough_if_it_were_empty(self):
+        # 1.5 of CPU: n1 has 1 in all; n2 has 2, of which 1.9 are taken: 1.4 more.
+        scene = Scene(node("n1"), node("n2", cpu=2000))
+        scene.see(pod("runs", 1900, gates=(), node="n2"), pod("a", 1500))
+        assert change(scene, "a") == ["1.4 cores more free on node n2"]
+
+    def test_gates(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", gates=(HOLD_GATE, KUEUE)))
+        assert change(scene, "a") == [f"the gate {KUEUE} must be removed, by whoever set it"]
+
+    def test_a_pod_group_that_is_not_complete(self):
+        scene = Scene(node("n1"))
+        scene.apply(GroupSeen(Group("default/g", 3)))
+        scene.see(pod("g0", job="g", group="default/g"))
+        assert change(scene, "g0") == ["2 more pods of pod group default/g must be created (1 of 3)"]
+
+    def test_a_pod_group_that_does_not_fit(self):
+        scene = Scene(node("n1"))
+        scene.see(*(pod(f"g{n}", 600, job="g", group="default/g", least=2) for n in range(2)))
+        assert change(scene, "g0") == ["enough room for 2 pods of pod group default/g at once must be free"]
+
+    def test_pace(self):
+        scene = Scene(node("n1"), pace=Pace(unbound_pods=1))
+        scene.see(pod("a"))
+        assert change(scene, "a")[0].startswith("nothing: pods go a few at a time (control.unboundPods)")
+
+    def test_turn(self):
+        scene = Scene(node("n1"))
+        scene.see(*(pod(f"p{n}", 400, job="j", created=float(n)) for n in range(3)))
+        assert change(scene, "p2") == [
+            "the 2 pods that the plan places now must have their nodes, and room be left or come free",
+            "now 1 node has room for it, which goes to them",
+        ]
+
+    def test_share(self):
+        scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+        scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
+        scene.see(pod("more", 300, queue="rich"), pod("first", 300, queue="poor"))
+        assert change(scene, "more")[0] == "queue rich must fall below its fair share of 50.0 % (it has 60.0 %)"
+
+    def test_room_that_is_reserved_for_others(self):
+        # `large` is due: when `has` ends it goes, and the 400 that are free until then are kept.
+        scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+        scene.see(pod("large", 500, queue="poor"))
+        scene.now += LONG_SECONDS
+        scene.see(pod("has", 600, queue="rich", gates=(), node="n1", started=scene.now))
+        scene.see(pod("more", 300, queue="rich"))
+        assert change(scene, "more") == ["those for whom room is reserved must start, on n1"]
+
+    def test_a_pod_that_is_too_large(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", 1500))
+        assert change(scene, "a") == ["a node with cpu 1.5 cores must be added (the most is 1 core now)"]
+
+    @pytest.mark.parametrize(
+        ("more", "constraints", "said"),
+        [
+            (
+                {},
+                Constraints(selector=(("disk", "ssd"),)),
+                "a node must carry the labels of its node selector: disk=ssd",
+            ),
+            ({}, Constraints(terms=()), "one of 1 nodes must meet its required node affinity"),
+            (
+                {"taints": (Taint("gpu", "", "NoSchedule"),)},
+                Constraints(),
+                "a taint that it does not tolerate must go from one of 1 nodes",
+            ),
+            ({"unschedulable": True}, Constraints(), "one of 1 cordoned nodes must be uncordoned"),
+            ({}, Constraints(volumes=((),)), "one of 1 nodes must meet the node affinity of its volumes"),
+        ],
+        ids=["selector", "affinity", "taint", "cordon", "volume"],
+    )
+    def test_who_is_barred_learns_by_what(self, more, constraints, said):
+        scene = Scene(node("n1", **more))
+        scene.see(pod("a", constraints=constraints))
+        assert change(scene, "a") == [said]
+
+    def test_without_nodes_one_must_be_added(self):
+        scene = Scene()
+        scene.see(pod("a"))
+        assert change(scene, "a") == ["a node must be added"]
+
+
+def test_amounts_are_in_the_units_of_people():
+    assert [amount("cpu", 1200), amount("cpu", 1000), amount("cpu", 250_000)] == ["1.2 cores", "1 core", "250 cores"]
+    assert [amount("memory", 3.5 * 2**30), amount("disk-read", 120e6), amount("a.b/gpu", 2)] == [
+        "3.5 GiB",
+        "120 MB/s",
+        "2",
+    ]
+
+
+def test_times_have_two_units_at_most():
+    assert [seconds(it) for it in (0.4, 42, 60, 185, 7800, 90_000, 273_600)] == [
+        "0 s", "42 s", "1 min", "3 min 5 s", "2 h 10 min", "1 d 1 h", "3 d 4 h",
+    ]  # fmt: skip

@@ -1,0 +1,171 @@
+"""Why each held pod waits."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.eligibility import Constraints
+from extender.cluster.model import HOLD_GATE, Group, GroupSeen
+from extender.cluster.queues import Queue
+from extender.control.release.loop import Pace
+from extender.explain import wait_reasons as reasons
+from extender.explain.wait_reasons import KINDS, Reason, counted
+from tests.service.control.scene import Scene, node, pod
+
+KUEUE = "kueue.x-k8s.io/admission"
+
+
+def busy(*pods, **options):
+    """Return a scene with a node of 1,000 of CPU of which 800 are taken."""
+    scene = Scene(node("n1"), **options)
+    scene.see(pod("runs", 800, gates=(), node="n1"), *pods)
+    return scene
+
+
+def test_a_pod_without_room_waits_for_what_is_short():
+    assert busy(pod("a", 300)).why() == {"a": Reason("no-room", "no node has enough free: mostly cpu is short")}
+
+
+def test_gates_of_others_are_named_and_sorted():
+    scene = Scene(node("n1"))
+    scene.see(pod("a", gates=("z.example/last", HOLD_GATE, KUEUE)))
+    assert scene.why() == {"a": Reason("gates", f"waits for gates of others: {KUEUE}, z.example/last")}
+
+
+def test_a_pod_group_says_how_many_of_it_are_there():
+    scene = Scene(node("n1"))
+    scene.apply(GroupSeen(Group("default/g", 3)))
+    scene.see(*(pod(f"g{n}", job="g", group="default/g") for n in range(2)))
+    assert set(scene.why().values()) == {Reason("gang", "its pod group has 2 of 3 pods")}
+
+
+def test_a_pod_group_some_of_which_others_hold_says_so():
+    scene = Scene(node("n1"))
+    scene.see(pod("g0", job="g", group="default/g", least=2))
+    scene.see(pod("g1", job="g", group="default/g", least=2, gates=(HOLD_GATE, KUEUE)))
+    text = "not all 2 pods of its pod group may start yet: gates of others hold some"
+    assert scene.why()["g0"] == Reason("gang", text)
+
+
+def test_a_pod_group_that_is_too_large_for_what_is_free_says_so():
+    scene = busy(*(pod(f"g{n}", 150, job="g", group="default/g", least=2) for n in range(2)))
+    assert scene.why()["g0"] == Reason("gang", "its gang of 2 does not fit in one plan")
+
+
+def test_whom_the_plan_places_waits_for_the_pace():
+    scene = Scene(node("n1"), pace=Pace(unbound_pods=1))
+    scene.see(*(pod(f"p{n}", job="j", created=float(n)) for n in range(3)))
+    scene.step()
+    assert scene.why() == {"p1": reasons.IS_PACED, "p2": reasons.IS_PACED}
+
+
+def test_a_pod_that_is_being_written_to_is_being_released():
+    scene = Scene(node("n1"))
+    scene.deaf = True
+    scene.see(pod("a"))
+    scene.step()
+    assert scene.why() == {"a": reasons.IS_RELEASING}
+
+
+def test_a_pod_with_our_nomination_is_being_released():
+    scene = Scene(node("n1"))
+    scene.see(pod("a", nominated="n1", promised="n1"))
+    assert scene.why() == {"a": reasons.IS_RELEASING}
+
+
+def test_a_pod_that_could_not_be_written_to_is_still_being_released():
+    # 100 of CPU are left for one pod of two: the first, whose turn goes to the second while it rests.
+    scene = Scene(node("n1", cpu=100))
+    scene.see(pod("a", job="j", created=1.0), pod("b", job="j", created=2.0))
+    scene.refuse = {("nominate", "a"), ("nominate", "b")}
+    scene.step()
+    assert scene.why() == {"a": reasons.IS_RELEASING, "b": reasons.IS_PACED}
+
+
+def test_of_one_class_the_older_are_paced_and_the_others_wait_for_their_turn():
+    # 1,000 of CPU, pods of 400: two fit.
+    scene = Scene(node("n1"))
+    scene.see(*(pod(f"p{n}", 400, job="j", created=float(n)) for n in range(3)))
+    assert scene.why() == {"p0": reasons.IS_PACED, "p1": reasons.IS_PACED, "p2": reasons.OTHERS_FIRST}
+
+
+def test_a_pod_that_fits_but_for_a_higher_priority_says_so():
+    scene = Scene(node("n1"))
+    scene.see(pod("low", 600), pod("high", 600, priority=10))
+    assert scene.why()["low"] == reasons.HIGHER_FIRST
+
+
+def test_a_queue_that_has_its_share_lets_others_go_first():
+    # Of 1,000 `rich` holds 600; its share is half. 400 are free: `poor` goes.
+    scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+    scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
+    scene.see(pod("more", 300, queue="rich"), pod("first", 300, queue="poor"))
+    assert scene.why() == {"first": reasons.IS_PACED, "more": reasons.BELOW_SHARE_FIRST}
+
+
+def test_what_a_queue_below_its_share_cannot_use_others_may_have_and_what_comes_free_is_kept_for_it():
+    # Of 1,000 `rich` holds 600; its share is half. 400 are free: too little for the 500 of `poor`. Of what `has` leaves
+    # `poor` has its 500, and then `rich` 300 more.
+    scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+    scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
+    scene.see(pod("more", 300, queue="rich"), pod("large", 500, queue="poor"))
+    scene.step()
+    assert scene.nominated() == {"more": "n1"}
+    scene.bind("more")
+    scene.see(pod("again", 300, queue="rich"))
+    scene.step()
+    assert scene.why()["large"].text.endswith("room is reserved for it on n1")
+    scene.end("has")
+    scene.step()
+    assert scene.nominated() == {"more": "n1", "large": "n1"}
+
+
+def test_where_nobody_goes_first_the_planner_s_own_reason_stands():
+    scene = Scene(node("n1"))
+    scene.see(pod("a", constraints=Constraints(selector=(("disk", "ssd"),))), pod("big", 1001), pod("goes", 600))
+    why = scene.why()
+    assert (why["a"].kind, why["big"].kind, why["goes"].kind) == ("barred", "too-large", "pace")
+
+
+def test_the_same_state_gives_the_same_words():
+    scene = busy(pod("a", 300), pod("b", 150), pod("c", 150))
+    first = scene.why()
+    assert scene.why() == first
+
+
+def test_pods_are_counted_by_kind_and_every_kind_is_there():
+    found = {"1": Reason("no-room", "x"), "2": Reason("no-room", "y"), "3": reasons.IS_PACED}
+    counts = counted(found)
+    assert (counts["no-room"], counts["pace"], counts["gates"]) == (2, 1, 0)
+    assert set(counts) == set(KINDS)
+
+
+@pytest.mark.parametrize("changes", [{"gates": ()}, {"finished": True}, {"leaving": True}])
+def test_a_pod_that_is_not_held_has_no_reason(changes):
+    scene = Scene(node("n1"))
+    scene.see(replace(pod("a"), **changes))
+    assert scene.why() == {}
+
+
+def test_a_queue_that_has_its_share_but_some_of_which_go_is_not_told_of_shares():
+    # 600 of 1,000 are `rich`'s. `urgent` of that queue goes and `first` as well: not only others are before `more`.
+    scene = Scene(node("n1"), queues=(Queue("rich"), Queue("poor")))
+    scene.see(pod("has", 600, queue="rich", gates=(), node="n1"))
+    scene.see(pod("urgent", 200, queue="rich", priority=5), pod("first", 200, queue="poor"), pod("more", queue="rich"))
+    assert scene.why()["more"] == reasons.OTHERS_FIRST
+
+
+def test_room_on_a_node_that_does_not_allow_it_is_no_room():
+    # n1 has room and is cordoned; n2 is full but for `goes`.
+    scene = Scene(node("n1", unschedulable=True), node("n2"))
+    scene.see(pod("runs", 900, gates=(), node="n2"), pod("goes", 50), pod("a", 300))
+    assert scene.why()["a"].kind == "no-room"
+
+
+def test_a_released_pod_whose_nomination_is_being_cleared_is_not_held():
+    scene = Scene(node("n1"))
+    scene.deaf = True
+    scene.see(pod("a", gates=(), promised="gone", nominated="gone", unschedulable=True))
+    scene.step()
+    assert scene.written == [("clear", "a")]
+    assert scene.why() == {}

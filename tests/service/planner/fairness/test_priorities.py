@@ -1,0 +1,103 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from extender.cluster.waiting import Blocks, Running, Spread
+from extender.planner import Policy
+from tests.service.planner.scenes import cluster, left_in, left_out, load_of, once, pairs, real_scenes, tasks
+
+
+def with_priority(waiting, *priority):
+    return replace(waiting, priority=np.array(priority))
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+def test_a_higher_priority_goes_before_fairness_alignment_and_remaining_work(matching):
+    # Job 0 has half of the cluster, much work left and the worse fit: without priorities job 1 takes the four CPUs.
+    waiting = tasks((0, 9, (1,)), (1, 9, (2,)), work=[100, 1], held=[[4, *[0] * 5], [0] * 6])
+    snapshot = cluster((8,), allocated=[[4, *[0] * 5]])
+    policy = Policy(matching=matching, fairness=0.9)
+    assert pairs(once(snapshot, waiting, policy)) == [(1, 0)] * 2
+    assert pairs(once(snapshot, with_priority(waiting, 10, 0), policy)) == [(0, 0)] * 4
+
+
+def test_a_higher_priority_goes_before_barriers_and_starvation():
+    # The second class is the last before a barrier, and starved.
+    waiting = replace(tasks((0, 1, (4,)), (1, 1, (4,), 0, None, 0.95)), since=np.array([999.0, 0.0]))
+    assert pairs(once(cluster((4,)), waiting, now=1000.0)) == [(1, 0)]
+    assert pairs(once(cluster((4,)), with_priority(waiting, 1, 0), now=1000.0)) == [(0, 0)]
+
+
+def test_lower_priorities_fill_what_is_left():
+    # 10 CPUs: two of 4 by the first; the 2 that are left are for the second, which is half as urgent as the third.
+    waiting = with_priority(tasks((0, 5, (4,)), (1, 5, (1,)), (2, 5, (2,))), 100, 5, 10)
+    assert pairs(once(cluster((10,)), waiting)) == [(0, 0), (0, 0), (2, 0)]
+
+
+def test_a_node_reserved_for_a_higher_priority_is_not_for_lower_ones_but_a_lower_ones_is_for_higher():
+    running = Running(np.array([0]), np.array([50.0]), np.array([[3.0, *[0] * 5]]))
+    waiting = tasks((0, 1, (4,)), (1, 1, (1,)), running=running)
+    snapshot = cluster((4,), allocated=[[3, *[0] * 5]])
+    assert not pairs(once(snapshot, with_priority(waiting, 1, 0), now=1000.0))
+    assert pairs(once(snapshot, with_priority(waiting, 0, 1), now=1000.0)) == [(1, 0)]
+
+
+def test_fairness_is_among_those_of_one_level():
+    # Of priority 1 wait jobs 1 and 2, and 1 has more than its share: 2 goes, though job 0 is the furthest below its.
+    waiting = tasks((0, 9, (1,)), (1, 9, (2,)), (2, 9, (2,)), held=[[0] * 6, [6, *[0] * 5], [1, *[0] * 5]])
+    plan = once(cluster((9,), allocated=[[7, *[0] * 5]]), with_priority(waiting, 0, 1, 1), Policy(fairness=0.9))
+    assert pairs(plan) == [(2, 0)]
+
+
+def test_a_disk_is_not_kept_for_shuffles_of_a_lower_priority():
+    # A tenth of 100 is kept for the shuffle where it goes as first; the reader wants all of the disk.
+    shuffle = Spread(np.array([0]), np.array([8.0]))
+    waiting = tasks((0, 1, (1,), 100), (1, 1, (9,), 8, shuffle))
+    snapshot = cluster((4, 4, 100, 10, 100, 100))
+    assert not pairs(once(snapshot, waiting))
+    assert not pairs(once(snapshot, with_priority(waiting, 0, 1)))
+    assert pairs(once(snapshot, with_priority(waiting, 1, 0))) == [(0, 0)]
+
+
+def test_a_lower_priority_waits_for_its_blocks_even_if_a_higher_one_had_to_read_from_elsewhere():
+    # n0 has the most room and no block; n1 holds those of both classes, but no room for both of the first.
+    first, second = (Blocks(np.array([[1]] * count), np.ones(count, bool), 2) for count in (2, 1))
+    waiting = with_priority(tasks((0, 2, (2, 1), 5, first), (1, 1, (1, 1), 5, second)), 1, 0)
+    plan = once(cluster((9, 9, 50, 50, 50, 50), (3, 3, 50, 50, 50, 50)), waiting)
+    assert sorted(pairs(plan)) == [(0, 0), (0, 1), (1, 1)]
+
+
+def test_one_priority_for_all_is_as_none():
+    waiting = tasks((0, 3, (2, 1)), (1, 3, (1, 2)), (1, 3, (3, 1)))
+    snapshot = cluster((9, 6), (5, 9))
+    assert pairs(once(snapshot, with_priority(waiting, 7, 7, 7))) == pairs(once(snapshot, waiting))
+
+
+@settings(max_examples=250, deadline=None)
+@given(real_scenes())
+def test_no_task_has_room_that_would_let_one_of_a_higher_priority_start(scene):
+    snapshot, waiting, policy = scene
+    policy = replace(policy, headroom=0.0)
+    if waiting.priority is None:
+        return
+    plan = once(snapshot, waiting, policy, now=1000.0)
+    reserved = [snapshot.layout.rows[node] for of in plan.carried.reserved.values() for node in of.nodes]
+    waits = (left_in(waiting, plan) > 0) & ~left_out(waiting, plan) & [inputs is None for inputs in waiting.inputs]
+    if waiting.gang is not None:
+        waits &= waiting.gang < 0  # a gang goes with the lowest of its classes
+    for row in np.flatnonzero(waits):
+        free = snapshot.layout.capacity - load_of(snapshot, waiting, without_lower(plan, waiting, row))
+        demand = waiting.demand[row].copy()
+        demand[2] += waiting.reading[row]
+        may = np.ones(len(free), bool) if waiting.barred is None else ~waiting.barred[row]
+        may[reserved] = False
+        assert not ((free >= demand) | (demand <= 0)).all(axis=1)[may].any(), waiting.names[row]
+
+
+def without_lower(plan, waiting, row):
+    """Return the plan without what is of a lower priority than this class."""
+    stays = waiting.priority[plan.assignments.task_class] >= waiting.priority[row]
+    a = plan.assignments
+    return replace(plan, assignments=type(a)(a.task_class[stays], a.node[stays], a.task[stays], a.source[stays]))

@@ -1,0 +1,158 @@
+"""Room that is reserved: for whom, how much, for how long. Nodes of cores, one class a job."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from extender.cluster.waiting import Running
+from extender.planner import Carried, Planner, Policy
+from extender.planner.plan import DueTime, Lapse, Reservation
+from tests.service.planner.fairness.test_turn import in_queues, taken
+from tests.service.planner.scenes import cluster, once, pairs, reserved_nodes, tasks
+
+LATE = 1000.0
+
+
+def ends(*tasks_of, at=1050.0):
+    """Return what runs: (node, cores) each."""
+    return Running(
+        np.array([node for node, _ in tasks_of], np.intp),
+        np.full(len(tasks_of), at),
+        np.array([[cores, *[0] * 5] for _, cores in tasks_of], float).reshape(len(tasks_of), 6),
+    )
+
+
+def due_and_small(cores=4, running=None):
+    """Return a class of one queue that is due and wants so many cores, and one of small tasks that is new."""
+    waiting = tasks((0, 1, (cores,)), (1, 99, (1,)), running=running or ends((0, 3), (1, 3)))
+    return replace(waiting, since=np.array([0.0, 999.0]))
+
+
+def test_only_as_much_is_kept_as_the_claimant_needs():
+    # A node of 16 with 12 in use, which end: the claimant needs 8, so of the 4 that are free none is for others; of 10
+    # free, 2 are.
+    waiting = due_and_small(8, ends((0, 12)))
+    plan = once(taken(12, size=16.0), waiting, now=LATE)
+    assert pairs(plan) == []
+    assert plan.kept_idle == pytest.approx(4 / 16)
+    other = replace(waiting, count=np.array([1, 99]), running=ends((0, 6)))
+    busy = once(taken(6, size=13.0), replace(other, since=np.array([0.0, 999.0])), now=LATE)
+    assert reserved_nodes(busy) == {"class0": ["n0"]}
+    assert pairs(busy) == []  # 13 - 6 = 7 free, 8 needed
+    roomy = once(taken(6, 0, size=13.0), replace(other, count=np.array([2, 99])), now=LATE)
+    assert (0, 1) in pairs(roomy)
+
+
+def test_what_a_reserved_node_has_beyond_is_for_anybody():
+    # 8 of 16 are reserved on n0, where 9 are free by now, but n1 is where the claimant can start.
+    carried = Carried(reserved={"class0": Reservation((("class0", "n0", 1),), 2000.0)}, planned_at=LATE)
+    waiting = replace(due_and_small(8, ends((0, 10))), since=np.array([0.0, 999.0]))
+    plan = once(taken(10, size=16.0), waiting, now=LATE, carried=carried)
+    assert pairs(plan) == []
+    freed = once(taken(7, size=16.0), waiting, now=LATE, carried=carried)
+    assert pairs(freed) == [(0, 0), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("cores", "running"),
+    [(5, ends((0, 3), (1, 3))), (4, ends((0, 2.9), (1, 2.9)))],
+    ids=["larger than any node", "kept off by what never ends"],
+)
+def test_nothing_is_kept_for_what_cannot_start(cores, running):
+    plan = once(taken(3, 3), due_and_small(cores, running), now=LATE)
+    assert not plan.carried.reserved
+    assert len(plan.assignments) == 2
+
+
+def test_all_that_is_kept_is_at_most_a_part_of_the_cluster_but_for_one_claimant():
+    # Two due classes of 4 of 40 cores each, in two queues: a tenth each. With 5 % one has a node, with 20 % both.
+    waiting = in_queues((0, 1, 4), (1, 1, 4), running=ends(*((node, 3) for node in range(10))))
+    snapshot = taken(*[3] * 10)
+    assert len(once(snapshot, waiting, Policy(reservable=0.05), now=LATE).carried.reserved) == 1
+    assert len(once(snapshot, waiting, Policy(reservable=0.2), now=LATE).carried.reserved) == 2
+
+
+def test_a_queue_below_its_part_of_which_nothing_fits_has_room_reserved_at_once():
+    # Queue 0 has nothing of its half of 8 cores and wants 4; queue 1 has 6.
+    waiting = in_queues((0, 1, 4), (1, 9, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
+    planner = Planner()
+    first = planner.plan(taken(3, 3), waiting, 0.0)
+    assert pairs(first) == [(1, 0), (1, 1)], "room that is free before that is for anybody"
+    assert not first.carried.reserved, "nobody knows yet when those end"
+    full = replace(waiting, running=ends((0, 4), (1, 4)))
+    assert reserved_nodes(planner.plan(taken(4, 4), full, 1.0)) == {"class0": ["n0"]}
+    assert pairs(planner.plan(taken(2, 4), full, 2.0)) == []
+    assert pairs(planner.plan(taken(0, 4), full, 3.0)) == [(0, 0)]
+
+
+def test_nothing_is_reserved_for_a_queue_that_has_its_part():
+    waiting = in_queues((0, 1, 4), (1, 9, 1), has=[1, 5], running=ends((0, 4), (1, 4)))
+    assert not once(taken(4, 4), waiting).carried.reserved  # 1 + 4 of 8 is more than the half
+
+
+def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is_owed():
+    # Queue 0 wants all 8 cores for 10 s; its part is half: 0.5 too much for 10 s, so 5 must be owed. It has nothing,
+    # so 0.5 a second are: after 10 s it has the reservation.
+    waiting = in_queues((0, 1, 8), (1, 99, 1), has=[0, 8], running=ends(*[(0, 1)] * 8))
+    waiting = replace(waiting, since=np.array([0.0, 999.0]))
+    planner, full = Planner(), taken(8, size=8.0)
+    assert planner.plan(full, waiting, LATE).carried.owed == {"class0": 0.0}
+    assert planner.plan(full, waiting, LATE + 8).carried.owed == {"class0": pytest.approx(4.0)}
+    paid = planner.plan(full, waiting, LATE + 10)
+    assert paid.carried.owed == {"class0": pytest.approx(5.0)}
+    assert reserved_nodes(paid) == {"class0": ["n0"]}
+    assert pairs(planner.plan(taken(0, size=8.0), waiting, LATE + 20)) == [(0, 0)]
+
+
+def test_while_it_saves_its_others_get_only_what_nobody_else_can_use():
+    # Queue 0 has nothing and saves for 8 cores: its small task stands behind queue 1, which has its half.
+    waiting = in_queues((0, 1, 8), (0, 9, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 7))
+    waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
+    saves = Carried(owed={"class0": 0.0}, due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE)
+    assert pairs(once(taken(7, size=8.0), waiting, now=LATE, carried=saves)) == [(2, 0)]
+    assert pairs(once(taken(6, size=8.0), waiting, now=LATE, carried=saves)) == [(2, 0), (1, 0)]
+
+
+def test_a_reservation_that_comes_to_nothing_lapses_and_the_next_one_is_put_off_for_longer_each_time():
+    planner, waiting = Planner(), due_and_small()
+    until = next(iter(planner.plan(taken(3, 3), waiting, LATE).carried.reserved.values())).until
+    assert until == LATE + 120.0  # at least starvedAfterSeconds; twice the 50 s that it should take are less
+    overstayed = replace(waiting, running=ends((0, 3), (1, 3), at=until + 5))
+    lapsed = planner.plan(taken(3, 3), overstayed, until + 1)
+    assert not lapsed.carried.reserved
+    assert lapsed.carried.lapsed == {"class0": Lapse(until + 121, 120.0)}
+    assert not planner.plan(taken(3, 3), overstayed, until + 120).carried.reserved
+    again = planner.plan(taken(3, 3), overstayed, until + 121)
+    assert reserved_nodes(again) == {"class0": ["n0"]}
+    assert planner.plan(taken(3, 3), overstayed, until + 1000).carried.lapsed["class0"].seconds == 240.0
+
+
+def test_a_claimant_starts_wherever_there_is_room_first_and_its_reservation_ends():
+    carried = once(taken(3, 3), due_and_small(), now=LATE).carried
+    assert pairs(once(taken(3, 0), due_and_small(), now=LATE, carried=carried)) == [(0, 1), (1, 0)]
+    assert not once(taken(3, 0), due_and_small(), now=LATE, carried=carried).carried.reserved
+
+
+def test_what_is_reserved_for_a_lower_priority_keeps_nothing_from_a_higher():
+    carried = once(taken(3, 3), due_and_small(), now=LATE).carried
+    assert carried.reserved
+    above = replace(due_and_small(), priority=np.array([0, 1]))
+    assert pairs(once(taken(3, 3), above, now=LATE, carried=carried)) == [(1, 0), (1, 1)]
+
+
+def test_reasons_say_for_whom_room_is_kept():
+    plan = once(taken(3, 4), due_and_small(running=ends((0, 3))), now=LATE, explain=True)
+    assert plan.held[0].text == "no node has enough free: mostly cpu is short; room is reserved for it on n0"
+    assert (plan.held[1].kind, plan.held[1].text) == (
+        "reserved",
+        "the room that it would fit into is reserved for others",
+    )
+
+
+def test_a_node_that_goes_takes_its_reservation_with_it():
+    carried = Carried(reserved={"class0": Reservation((("class0", "gone", 1),), 2000.0)}, planned_at=LATE)
+    plan = once(
+        cluster((4,), allocated=[[3, *[0] * 5]]), due_and_small(running=ends((0, 3))), now=LATE, carried=carried
+    )
+    assert reserved_nodes(plan) == {"class0": ["n0"]}

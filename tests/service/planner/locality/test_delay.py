@@ -1,0 +1,410 @@
+"""Delay Scheduling in the planner. Nodes have CPU and memory; tasks take one CPU each unless it says otherwise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from extender.cluster.waiting import Blocks, Running
+from extender.errors import SettingsError
+from extender.planner import Carried, LocalityWait, Planner, Policy
+from extender.planner.board import Board
+from extender.planner.checkpoint import checkpoint
+from extender.planner.filling import match
+from extender.planner.prepared import prepared
+from tests.service.planner.scenes import cluster, left_in, load_of, once, pairs, real_scenes, reserved_nodes, tasks
+
+POLICY = Policy(locality_waits=(10.0,), fairness=0.0)
+RACKS = replace(POLICY, locality_waits=(10.0, 5.0))
+FULL = (1.0,)
+
+
+def blocks(nodes, *copies):
+    width = max(len(copy) for copy in copies)
+    held = np.full((len(copies), width), -1)
+    for row, copy in enumerate(copies):
+        held[row, : len(copy)] = copy
+    return Blocks(held, np.ones(len(copies), bool), nodes)
+
+
+def nodes(count, free, cpu=1.0):
+    """Return `count` nodes of which only those in `free` have a CPU free."""
+    load = [[0.0 if node in free else cpu, *[0.0] * 5] for node in range(count)]
+    return cluster(*[(cpu, 1.0)] * count, allocated=load)
+
+
+def reader(job, *copies, of):
+    return (job, len(copies), FULL, 0.0, blocks(of, *copies))
+
+
+def waited(plan, name="job0"):
+    return plan.carried.locality.get(name, LocalityWait())
+
+
+def test_without_waits_a_task_takes_what_there_is():
+    plan = once(nodes(3, {2}), tasks(reader(0, [0], of=3)), Policy())
+    assert pairs(plan) == [(0, 2)]
+    assert plan.carried.locality == {}
+    assert plan.again_at == np.inf
+
+
+def test_a_job_is_passed_over_for_its_wait_then_takes_what_there_is():
+    planner, room, waiting = Planner(POLICY), nodes(3, {2}), tasks(reader(0, [0], of=3))
+    first = planner.plan(room, waiting, 100.0)
+    assert not len(first.assignments)
+    assert first.again_at == 110.0
+    later = planner.plan(room, waiting, 104.0)
+    assert not len(later.assignments)
+    assert waited(later) == LocalityWait(0, 4.0, np.inf)
+    assert later.again_at == 110.0  # 104 + (10 - 4)
+    last = planner.plan(room, waiting, 110.0)
+    assert pairs(last) == [(0, 2)]
+    assert last.terms.level.tolist() == [1]
+    assert waited(last) == LocalityWait(1, 0.0)  # from now on it waits for nothing
+
+
+def test_a_start_beside_the_block_takes_the_job_back_to_the_first_level():
+    waiting = tasks(reader(0, [0], [1], of=3))
+    carried = Carried(locality={"job0": LocalityWait(1, 0.0)}, planned_at=0.0)
+    plan = once(nodes(3, {0, 2}), waiting, POLICY, carried=carried)
+    assert pairs(plan) == [(0, 0)]  # the other does not take node 2: the job waits anew
+    assert waited(plan) == LocalityWait(0, 0.0, np.inf)
+
+
+def test_while_a_job_waits_others_take_the_room():
+    planner = Planner(replace(POLICY, srtf=0.0))
+    waiting = tasks(reader(0, [0], of=3), (1, 1, FULL))
+    assert pairs(planner.plan(nodes(3, {2}), waiting, 0.0)) == [(1, 2)]
+
+
+def test_time_counts_only_while_the_job_was_passed_over():
+    planner, waiting = Planner(POLICY), tasks(reader(0, [0], of=3))
+    planner.plan(nodes(3, {2}), waiting, 0.0)
+    planner.plan(nodes(3, set()), waiting, 4.0)  # no room at all from here on: nobody passes it over
+    planner.plan(nodes(3, {2}), waiting, 60.0)
+    plan = planner.plan(nodes(3, {2}), waiting, 61.0)
+    assert waited(plan) == LocalityWait(0, 5.0, np.inf)  # 4 + 1
+    assert plan.again_at == 66.0
+
+
+def test_room_that_others_took_counts_for_a_moment_only():
+    planner, other = Planner(replace(POLICY, srtf=9.0, pass_counts=2.0)), (1, 1, FULL)  # the shorter job goes first
+    first, alone = tasks(reader(0, [0], of=3), other, work=[1.0, 9.0]), tasks(reader(0, [0], of=3))
+    plan = planner.plan(nodes(3, {2}), first, 0.0)
+    assert waited(plan) == LocalityWait(0, 0.0, 2.0)
+    assert plan.again_at == np.inf  # there is no room for it, whatever the time
+    plan = planner.plan(nodes(3, {2}), alone, 60.0)
+    assert waited(plan) == LocalityWait(0, 2.0, np.inf)
+    assert plan.again_at == 68.0  # 60 + (10 - 2): this room stays empty
+
+
+def test_time_does_not_count_while_the_job_is_held_for_fairness():
+    fair = replace(POLICY, fairness=0.99, srtf=0.0)
+    waiting = tasks(reader(0, [0], of=3), (1, 9, FULL), held=[[2, *[0] * 5], [0] * 6])
+    planner = Planner(fair)
+    for now in (0.0, 50.0):
+        plan = planner.plan(nodes(3, {2}), waiting, now)
+        assert pairs(plan) == [(1, 2)]  # job1 has nothing yet
+        assert waited(plan) == LocalityWait()
+
+
+def test_a_job_in_its_turn_is_passed_over_for_the_next_in_turn():
+    fair = replace(POLICY, fairness=0.99, srtf=0.0)
+    # job0 has least and waits; of the others job1 is owed more than job2, whatever their scores
+    waiting = tasks(
+        reader(0, [0], of=3), (1, 9, (0.5,)), (2, 9, (1.0,)), held=[[0] * 6, [0.5, *[0] * 5], [2, *[0] * 5]]
+    )
+    plan = once(nodes(3, {2}), waiting, fair)
+    assert pairs(plan)[0] == (1, 2)
+    assert waited(plan).counts > 0
+
+
+def test_who_would_not_have_gone_anyway_is_not_passed_over():
+    short = replace(POLICY, srtf=100.0)
+    waiting = tasks(reader(0, [0], of=3), (1, 1, FULL), work=[9.0, 1.0])
+    plan = once(nodes(3, {2}), waiting, short)
+    assert pairs(plan) == [(1, 2)]  # the shorter job, with or without waits
+    assert waited(plan) == LocalityWait()
+
+
+def test_the_first_of_a_fifo_line_lets_the_second_pass_and_is_passed_over():
+    waiting = replace(
+        tasks(reader(0, [0], of=3), reader(0, [2], of=3)), behind=np.array([0, 1]), waits_as=["first", "second"]
+    )
+    plan = once(nodes(3, {2}), waiting, POLICY)
+    assert pairs(plan) == [(1, 2)]
+    assert waited(plan, "first") == LocalityWait(0, 0.0, POLICY.pass_counts)
+    assert waited(plan, "second") == LocalityWait()
+
+
+def test_a_later_one_of_a_line_is_not_passed_over_by_those_before_it():
+    waiting = replace(
+        tasks(reader(0, [2], of=3), reader(0, [0], of=3)), behind=np.array([0, 1]), waits_as=["first", "second"]
+    )
+    plan = once(nodes(3, {2}), waiting, POLICY)
+    assert pairs(plan) == [(0, 2)]
+    assert not waited(plan, "second").counts > 0
+
+
+def with_racks(waiting, *rack):
+    return replace(waiting, topology=np.array([rack]))
+
+
+def test_after_the_first_wait_the_rack_will_do_and_after_the_second_anywhere():
+    waiting = with_racks(tasks(reader(0, [0], of=4)), 0, 0, 1, 1)
+    for seconds, free, taken in (
+        (0.0, {1, 2}, []),
+        (10.0, {2, 3}, []),
+        (10.0, {1, 2}, [(0, 1)]),
+        (15.0, {2}, [(0, 2)]),
+        (15.0, {1, 2}, [(0, 1)]),  # the rack first, where there is room
+    ):
+        carried = Carried(locality={"job0": LocalityWait(0, 0.0, np.inf)}, planned_at=100.0)
+        assert pairs(once(nodes(4, free), waiting, RACKS, now=100.0 + seconds, carried=carried)) == taken
+
+
+def test_a_start_on_the_rack_waits_for_the_rack_only():
+    waiting = with_racks(tasks(reader(0, [0], [0], of=4)), 0, 0, 1, 1)
+    carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
+    plan = once(nodes(4, {1, 2}), waiting, RACKS, carried=carried)
+    assert pairs(plan) == [(0, 1)]
+    assert plan.terms.level.tolist() == [1]
+    assert waited(plan) == LocalityWait(1, 0.0, np.inf)
+    assert plan.again_at == 5.0
+
+
+def test_a_start_on_the_rack_reads_from_the_rack():
+    waiting = with_racks(tasks((0, 1, (1,), 5.0, blocks(4, [0, 3]))), 0, 0, 1, 1)
+    free = [(1, 1, 10, 10, 10, 10)] * 4
+    load = [[1, 0, 4, 0, 0, 0], [0] * 6, [1, *[0] * 5], [1, *[0] * 5]]  # node 3 has more disk free, on another rack
+    carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
+    plan = once(cluster(*free, allocated=load), waiting, RACKS, carried=carried)
+    assert (plan.assignments.node.item(), plan.assignments.source.item()) == (1, 0)
+
+
+def test_what_prefers_nodes_waits_for_them_like_what_reads_blocks():
+    waiting = replace(tasks((0, 1, FULL)), preferred=np.array([[0, 1, 2]]))
+    for seconds, free, taken in ((0.0, {1, 2}, []), (0.0, {0, 2}, [(0, 0)]), (10.0, {1, 2}, [(0, 1)])):
+        carried = Carried(locality={"job0": LocalityWait(0, seconds)}, planned_at=0.0)
+        assert pairs(once(nodes(3, free), waiting, RACKS, carried=carried)) == taken
+
+
+def test_preferred_nodes_go_first_even_without_waits():
+    waiting = replace(tasks((0, 1, FULL)), preferred=np.array([[1, 0, 1]]))
+    plan = once(nodes(3, {0, 1, 2}), waiting, Policy())
+    assert pairs(plan) == [(0, 1)]
+    plan = once(nodes(3, {0}), waiting, Policy())
+    assert pairs(plan) == [(0, 0)]
+    assert plan.terms.remote.tolist() == [0.9]  # the remote penalty is 10 %
+
+
+def test_a_start_that_is_not_where_a_class_prefers_scores_less_than_one_to_which_it_is_all_the_same():
+    # Node 1 has a CPU and a unit of memory free. The first class scores 1 x 1 + 0.5 x 1 = 1.5 there, and 10 % less as
+    # it prefers node 0, which is full: 1.35. The second scores 1 x 1 + 0.4 x 1 = 1.4.
+    waiting = tasks((0, 1, (1.0, 0.5)), (1, 1, (1.0, 0.4)))
+    policy = Policy(fairness=0.0, srtf=0.0)
+    assert pairs(once(nodes(2, {1}), waiting, policy)) == [(0, 1)]
+    plan = once(nodes(2, {1}), replace(waiting, preferred=np.array([[0, 1], [0, 0]])), policy)
+    assert pairs(plan) == [(1, 1)]
+    alone = once(nodes(2, {1}), replace(tasks((0, 1, (1.0, 0.5))), preferred=np.array([[0, 1]])), policy)
+    assert alone.terms.alignment.tolist() == pytest.approx([1.35])
+
+
+def test_nobody_waits_for_a_node_that_cannot_take_it():
+    waiting = tasks(reader(0, [0], of=2))
+    small = cluster((0.5, 1.0), (1.0, 1.0))
+    assert pairs(once(small, waiting, POLICY)) == [(0, 1)]
+    barred = replace(waiting, barred=np.array([[True, False]]))
+    assert pairs(once(nodes(2, {1}), barred, POLICY)) == [(0, 1)]
+    nowhere = tasks((0, 1, FULL, 0.0, blocks(2, [-1])))
+    assert not len(once(nodes(2, {1}), nowhere, POLICY).assignments)  # its block is lost
+
+
+def test_who_prefers_nothing_does_not_wait():
+    waiting = replace(tasks((0, 1, FULL)), preferred=np.array([[2, 2]]))
+    assert pairs(once(nodes(2, {1}), waiting, POLICY)) == [(0, 1)]
+
+
+def test_who_waits_for_locality_is_not_starved_before_its_waits_are_over():
+    waiting, planner = tasks(reader(0, [0], of=2), since=0.0), Planner(POLICY)
+    first = planner.plan(nodes(2, {1}), waiting, 1000.0)
+    assert not len(first.assignments)
+    assert not first.carried.reserved
+    assert first.again_at == 1010.0
+    last = planner.plan(nodes(2, {1}), waiting, 1010.0)
+    assert pairs(last) == [(0, 1)]
+    assert last.terms.starved.all()
+
+
+def test_who_has_waited_too_long_and_fits_nowhere_has_a_node_reserved_as_ever():
+    waiting = tasks(reader(0, [0], of=2), since=0.0)
+    plan = once(nodes(2, set()), waiting, POLICY, now=1000.0)
+    assert reserved_nodes(plan) == {"class0": ["n0"]}
+    assert waited(plan) == LocalityWait()
+
+
+def test_of_two_nodes_a_starved_class_takes_the_one_near_its_input():
+    waiting = tasks(reader(0, [0], of=3), since=0.0)
+    assert pairs(once(nodes(3, {0, 2}), waiting, POLICY, now=1000.0)) == [(0, 0)]
+
+
+def test_a_gang_is_not_kept_in_part_for_ever_by_its_own_local_start():
+    waiting = replace(
+        tasks(reader(0, [0], [1], of=3)), gang=np.array([0]), gang_least=np.array([2]), since=np.array([100.0])
+    )
+    planner, room = Planner(POLICY), nodes(3, {0, 2})
+    assert not len(planner.plan(room, waiting, 100.0).assignments)
+    assert sorted(pairs(planner.plan(room, waiting, 110.0))) == [(0, 0), (0, 2)]
+
+
+def test_long_tasks_stay_away_from_nodes_that_run_more_of_them_than_the_mean():
+    running = Running(np.array([0]), np.array([500.0]), np.zeros((1, 6)), seconds=np.array([400.0]))
+    long = replace(tasks(reader(0, [0, 1], of=2), running=running), duration=np.array([300.0]))
+    policy = replace(POLICY, long_task=60.0)
+    assert pairs(once(nodes(2, {0, 1}), long, policy)) == [(0, 1)]
+    plan = once(nodes(2, {0}), long, policy)
+    assert not len(plan.assignments)
+    assert waited(plan).counts  # it waits for node 1, and takes node 0 in the end
+    unknown = replace(long, duration=np.array([np.nan]))
+    assert not len(once(nodes(2, {0}), unknown, policy).assignments)
+    short = replace(long, duration=np.array([30.0]))
+    assert pairs(once(nodes(2, {0}), short, policy)) == [(0, 0)]
+
+
+def test_the_reason_says_what_it_waits_for_and_does_not_change_with_time():
+    waiting = with_racks(tasks(reader(0, [0, 1], of=4)), 0, 1, 1, 1)
+    planner = Planner(RACKS, explain=True)
+    reasons = [planner.plan(nodes(4, {2}), waiting, now).held[0] for now in (0.0, 3.0, 9.9)]
+    assert {it.kind for it in reasons} == {"locality"}
+    assert {it.text for it in reasons} == {
+        "waits for node-local room: 2 preferred nodes, all full; rack level from 10 s on"
+    }
+    none = planner.plan(nodes(4, set()), waiting, 9.95).held[0]
+    assert none.kind == "no-room"
+
+
+def test_the_reason_at_the_rack_says_when_anywhere_will_do():
+    waiting = with_racks(tasks(reader(0, [0], of=4)), 0, 0, 1, 1)
+    carried = Carried(locality={"job0": LocalityWait(0, 12.0)}, planned_at=0.0)
+    held = once(nodes(4, {2}), waiting, RACKS, carried=carried, explain=True).held[0]
+    assert held.text == "waits for rack-local room: 2 preferred nodes, all full; anywhere from 15 s on"
+
+
+@pytest.mark.parametrize("waits", [(-1.0,), (np.inf,), (5.0, np.nan)])
+def test_a_wait_that_is_none_is_refused(waits):
+    with pytest.raises(SettingsError, match="locality_waits"):
+        Policy(locality_waits=waits)
+
+
+WAITS = st.sampled_from([(3.0,), (3.0, 2.0), (0.0, 4.0), (1.0, 1.0, 1.0)])
+
+
+@st.composite
+def waiting_scenes(draw):
+    snapshot, waiting, policy = draw(real_scenes())
+    number, count = len(waiting.count), len(snapshot.layout.names)
+
+    def rows(values, shape):
+        size = int(np.prod(shape))
+        return np.array(draw(st.lists(st.sampled_from(values), min_size=size, max_size=size))).reshape(shape)
+
+    if draw(st.booleans()):
+        waiting = replace(waiting, topology=rows([-1, 0, 1], (1, count)))
+    if draw(st.booleans()):
+        waiting = replace(waiting, preferred=rows([0, 1, 2], (number, count)))
+    return (
+        snapshot,
+        waiting,
+        replace(policy, locality_waits=draw(WAITS), long_task=draw(st.sampled_from([5.0, np.inf]))),
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(waiting_scenes())
+def test_a_plan_with_waits_never_takes_more_than_there_is(scene):
+    snapshot, waiting, policy = scene
+    plan = once(snapshot, waiting, policy, now=1000.0)
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity).all()
+    assert (left_in(waiting, plan) >= 0).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(waiting_scenes())
+def test_after_the_sum_of_its_waits_nobody_is_held_back_for_locality(scene):
+    """Nothing changes but time; each plan at the time for which the last one asked."""
+    snapshot, waiting, policy = scene
+    planner, now = Planner(replace(policy, starved_after=1e9), explain=True), 1000.0
+    end = now + sum(policy.locality_waits)
+    for _ in range(50):
+        plan = planner.plan(snapshot, waiting, now)
+        planner.carried = plan.carried
+        if len(plan.assignments) or plan.again_at == np.inf:
+            break
+        assert plan.again_at > now
+        assert plan.again_at <= end + 1e-6
+        now = plan.again_at
+    if not len(plan.assignments):
+        assert plan.again_at == np.inf
+        assert not any(held.kind == "locality" for held in plan.held.values())
+
+
+@settings(max_examples=100, deadline=None)
+@given(waiting_scenes())
+def test_waits_that_are_over_leave_nobody_out_who_could_start_without_waits(scene):
+    snapshot, waiting, policy = scene
+    waiting = replace(waiting, gang=None, gang_least=None)
+    names = {name: LocalityWait(0, sum(policy.locality_waits)) for name in waiting.jobs.names}
+    over = once(snapshot, waiting, replace(policy, long_task=np.inf), now=0.0, carried=Carried(locality=names))
+    without = once(snapshot, waiting, replace(policy, locality_waits=()), now=0.0)
+    assert bool(len(over.assignments)) == bool(len(without.assignments))
+
+
+@settings(max_examples=100, deadline=None)
+@given(waiting_scenes())
+def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_been(scene):
+    snapshot, waiting, policy = scene
+    board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout), 1000.0)
+    assume(board.locality is not None)  # else nobody chooses where to start
+    undo, everyone = checkpoint(board), np.ones(len(waiting.count), bool)
+
+    def filled():
+        board.admit(everyone)
+        match(board, board)
+        taken = board.taken.assignments()
+        return (
+            taken.task_class.tolist(),
+            taken.node.tolist(),
+            board.locality.waits.level.tolist(),
+            board.locality.waits.may.tolist(),
+        )
+
+    first, skipped = filled(), board.locality.waits.counts.copy()
+    undo()
+    assert filled() == first
+    assert (board.locality.waits.counts == skipped).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 3)), st.integers(0, 6)), min_size=1, max_size=20),
+    st.sampled_from([(5.0, 3.0), (4.0, 0.0), (0.0, 6.0)]),
+)
+def test_room_comes_and_goes_and_the_task_starts_as_soon_as_it_was_passed_over_long_enough(moments, waits):
+    """Told by the reasons alone: time counts from a plan that gave locality as the reason to the next plan."""
+    waiting = with_racks(tasks(reader(0, [0], of=4)), 0, 0, 1, 1)
+    planner = Planner(replace(RACKS, locality_waits=waits, starved_after=1e9), explain=True)
+    now = passed = 0.0
+    for free, seconds in moments:
+        plan = planner.plan(nodes(4, free), waiting, now)
+        may = 0 if passed < waits[0] else 1 if passed < sum(waits) else 2
+        levels = {0: 0, 1: 1, 2: 2, 3: 2}
+        able = [node for node in free if levels[node] <= may]
+        if able:
+            assert levels[plan.assignments.node.item()] == min(levels[node] for node in able)
+            return
+        assert not len(plan.assignments)
+        assert plan.held[0].kind == ("locality" if free else "no-room")
+        passed += seconds if free else 0
+        now += seconds

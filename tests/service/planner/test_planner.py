@@ -1,0 +1,243 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.waiting import Blocks, Running, Spread
+from extender.errors import SettingsError
+from extender.planner import Carried, Planner, Policy
+from extender.planner.plan import Reservation
+from tests.service.planner.scenes import cluster, load_of, once, pairs, reserved_nodes, scenes, tasks
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+def test_the_class_that_aligns_best_goes_first(matching):
+    # Free (10, 4) of (10, 10): a wants (4, 1): .4 * 1 + .1 * .4 = .44; b (2, 3): .2 + .12 = .32. Two a leave (2, 2).
+    snapshot = cluster((10, 10), allocated=[[0, 6, 0, 0, 0, 0]])
+    plan = once(snapshot, tasks((0, 2, (4, 1)), (1, 2, (2, 3))), Policy(matching=matching, srtf=0))
+    assert pairs(plan) == [(0, 0), (0, 0)]
+    assert plan.terms.alignment[0] == pytest.approx(0.44)
+
+
+def test_remaining_work_pulls_against_alignment():
+    # a .8, b .4; work 3 and 1: eps = mean(a)/mean(p) = .6/2 = .3: .8 - .9 = -.1 against .4 - .3 = .1.
+    waiting = tasks((0, 1, (8,)), (1, 1, (4,)), work=[3, 1])
+    assert pairs(once(cluster((10,)), waiting)) == [(1, 0)]
+    assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(0, 0)]
+
+
+def test_the_last_tasks_before_a_barrier_go_first():
+    waiting = tasks((0, 1, (8,)), (1, 1, (4,), 0, None, 0.95))
+    assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(1, 0)]
+    assert pairs(once(cluster((10,)), waiting, Policy(srtf=0, barrier=1))) == [(0, 0)]
+
+
+def ending(waiting, *, path, left_seconds):
+    """Let it be known how long the jobs' chains of stages are, and for how long all work keeps the cluster busy."""
+    return replace(waiting, jobs=replace(waiting.jobs, path=np.array(path, float)), left_seconds=left_seconds)
+
+
+def test_jobs_that_decide_when_everything_is_done_go_before_others_but_not_before_small_ones():
+    # Work 6, 3 and 1 of 10: the last is small at 15 %. By remaining work alone the order would be 2, 1, 0.
+    waiting = tasks((0, 1, (2,)), (1, 1, (2,)), (2, 1, (2,)), work=[6, 3, 1])
+    policy = Policy(packing=False, fairness=0)
+    assert [row for row, _ in pairs(once(cluster((10,)), waiting, policy))] == [2, 1, 0]
+    late = ending(waiting, path=[50, 10, 10], left_seconds=100.0)
+    assert [row for row, _ in pairs(once(cluster((10,)), late, policy))] == [2, 0, 1]
+    early = ending(waiting, path=[50, 10, 10], left_seconds=1000.0)
+    assert [row for row, _ in pairs(once(cluster((10,)), early, policy))] == [2, 1, 0]
+    never = Policy(packing=False, fairness=0, tail=np.inf)
+    assert [row for row, _ in pairs(once(cluster((10,)), late, never))] == [2, 1, 0]
+
+
+def test_of_those_the_longest_chain_goes_first():
+    waiting = ending(tasks((0, 1, (2,)), (1, 1, (2,)), work=[5, 5]), path=[40, 60], left_seconds=100.0)
+    assert [row for row, _ in pairs(once(cluster((10,)), waiting))] == [1, 0]
+
+
+def test_a_planner_that_gets_the_same_arrays_again_plans_as_one_that_is_new():
+    blocks = Blocks(np.array([[1], [0], [0]]), np.ones(3, bool), 2)
+    waiting = tasks(
+        (0, 3, (3, 1), 5, blocks), (1, 4, (1, 1)), (1, 2, (2, 2), 4, Spread(np.array([0]), np.array([4.0])))
+    )
+    snapshot = cluster((8, 8, 10, 10, 10, 10), (8, 8, 10, 10, 10, 10))
+    planner = Planner()
+    first = planner.plan(snapshot, waiting, 0.0)
+    fuller = replace(snapshot, allocated=snapshot.allocated + np.array([2.0, 2.0, 1.0, 0, 0, 0]))
+    fewer = replace(waiting, count=np.array([2, 0, 1]))
+    again = planner.plan(fuller, fewer, 1.0)
+    assert pairs(first) == pairs(once(snapshot, waiting))
+    assert pairs(again) == pairs(once(fuller, fewer, now=1.0))
+    assert again.assignments.source.tolist() == once(fuller, fewer, now=1.0).assignments.source.tolist()
+
+
+def test_near_one_the_fairness_knob_serves_the_job_furthest_below_its_share():
+    waiting = tasks((0, 5, (4,)), (1, 5, (2,)), held=[[6, 0, 0, 0, 0, 0], [0] * 6])
+    assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.99, srtf=0)))[0] == (1, 0)
+    assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.0, srtf=0)))[0] == (0, 0)
+
+
+def test_deficits_are_carried_and_the_group_owed_most_is_served():
+    # Job 0's tasks align better. Each takes .4 of the cluster: job 1 is owed .5 * .4 = .2 after the first.
+    waiting = tasks((0, 9, (4,)), (1, 9, (3,)))
+    planner = Planner(Policy(sharing="deficit", kappa=0.15, srtf=0))
+    assert pairs(planner.plan(cluster((10,)), waiting, 0.0)) == [(0, 0), (1, 0), (1, 0)]
+    assert planner.carried.deficits["job0"] == pytest.approx(-0.2 + 0.15 + 0.15)
+
+
+def test_a_block_is_read_where_it_is_if_there_is_room_and_the_placement_names_its_task():
+    blocks = Blocks(np.array([[1], [0]]), np.ones(2, bool), 2)
+    snapshot = cluster((4, 4, 10, 10, 10, 10), (4, 4, 10, 10, 10, 10))
+    plan = once(snapshot, tasks((0, 2, (3, 1), 5, blocks)))
+    assert sorted(pairs(plan)) == [(0, 0), (0, 1)]
+    assert (plan.assignments.source == plan.assignments.node).all()
+    assert sorted(plan.assignments.task.tolist()) == [0, 1]
+
+
+def test_a_remote_read_needs_room_at_the_source_and_on_both_links():
+    blocks = Blocks(np.array([[1]]), np.ones(1, bool), 2)
+    here, full = (4, 4, 10, 10, 10, 10), (1, 1, 10, 10, 10, 10)  # node 1 holds the block and has no CPU for the task
+    waiting = tasks((0, 1, (3, 1), 5, blocks))
+    plan = once(cluster(here, full), waiting)
+    assert pairs(plan) == [(0, 0)]
+    assert plan.assignments.source.tolist() == [1]
+    assert plan.terms.remote.tolist() == [0.9]
+    for dimension, node in ((2, 1), (5, 1), (4, 0)):
+        load = np.zeros((2, 6))
+        load[node, dimension] = 6
+        assert not pairs(once(cluster(here, full, allocated=load), waiting)), DIMENSIONS[dimension]
+
+
+def test_a_shuffle_needs_room_at_every_source():
+    spread = Spread(np.array([0, 1]), np.array([2.0, 2.0]))
+    waiting = tasks((0, 1, (1, 1), 4, spread))
+    ten = (10,) * 6
+    assert len(once(cluster(ten, ten), waiting).assignments) == 1
+    load = np.zeros((2, 6))
+    load[0, 2] = 9
+    plan = once(cluster(ten, ten, allocated=load), waiting, explain=True)
+    assert not pairs(plan)
+    assert plan.held[0].text == "the nodes that hold its input have no disk read or network out to spare"
+
+
+def test_held_classes_say_in_words_what_is_short():
+    plan = once(cluster((4, 4), allocated=[[3, 0, 0, 0, 0, 0]]), tasks((0, 1, (2, 1)), (0, 1, (9, 1))), explain=True)
+    assert plan.held[0].text == "no node has enough free: mostly cpu is short"
+    assert plan.held[1].text == "no node is large enough: too little cpu on every node"
+
+
+def test_a_starved_class_gets_the_node_that_is_free_for_it_soonest_reserved_and_keeps_it():
+    # Both nodes run one task of 3 of 4 CPUs; that on n1 ends first. The large class wants 4, the small one 1.
+    running = Running(np.array([0, 1]), np.array([50.0, 20.0]), np.array([[3.0, 0, 0, 0, 0, 0]] * 2))
+    waiting = tasks((0, 1, (4,)), (1, 9, (1,)), running=running)
+    snapshot = cluster((4,), (4,), allocated=[[3, 0, 0, 0, 0, 0]] * 2)
+    plan = once(snapshot, waiting, Policy(reservable=0.5), now=1000.0)
+    assert reserved_nodes(plan) == {"class0": ["n1"]}
+    assert all(node == 0 for _, node in pairs(plan))  # nothing else goes to n1
+    free = cluster((4,), (4,), allocated=[[4, 0, 0, 0, 0, 0], [0] * 6])
+    then = once(free, waiting, now=1010.0, carried=plan.carried)
+    assert (0, 1) in pairs(then)
+    assert then.terms.starved[0]
+
+
+def test_wrong_tuning_is_named_with_what_is_accepted():
+    with pytest.raises(SettingsError, match="matching: 'best'; accepted: machine, pair"):
+        Policy(matching="best")
+    with pytest.raises(SettingsError, match=r"fairness: 1\.0; accepted: at least 0, below 1"):
+        Policy(fairness=1.0)
+
+
+def test_a_shuffle_and_a_starved_reader_of_a_whole_disk_do_not_wait_for_each_other():
+    # A tenth of the disk is kept for the shuffle, and the reader wants all of it.
+    spread = Spread(np.array([0]), np.array([8.0]))
+    waiting = tasks((0, 1, (1,), 100), (1, 3, (1,), 8, spread))
+    waiting = replace(waiting, since=np.array([0.0, 100.0]))
+    planner = Planner()
+    assert (0, 0) in pairs(planner.plan(cluster((4, 4, 100, 10, 100, 100)), waiting, 1000.0))
+
+
+@pytest.mark.parametrize(
+    ("demand", "reading", "inputs", "running"),
+    [
+        ((1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 1), None),  # its block is lost
+        ((1,), 100, Spread(np.array([0]), np.array([100.0])), None),  # its source's disk does not read so fast
+        ((4,), None, None, Running(np.empty(0, np.intp), np.empty(0), np.empty((0, 6)))),  # nothing that runs will end
+    ],
+)
+def test_no_node_is_reserved_for_who_cannot_start_there(demand, reading, inputs, running):
+    snapshot = cluster((4, 4, 50, 10, 50, 50), allocated=[[1, 0, 0, 0, 0, 0]])
+    waiting = tasks((0, 1, demand, reading, inputs), (1, 3, (1,)), running=running)
+    plan = once(snapshot, waiting, now=1000.0)
+    assert not plan.carried.reserved
+    assert len(plan.assignments) == 3
+
+
+def test_a_reservation_moves_on_from_a_node_that_has_become_too_small():
+    waiting = tasks(
+        (0, 1, (4,)), (1, 9, (1,)), running=Running(np.array([0]), np.array([50.0]), np.array([[2.0, *[0] * 5]]))
+    )
+    snapshot = cluster((4,), (2,), allocated=[[2, 0, 0, 0, 0, 0], [0] * 6])
+    plan = once(snapshot, waiting, now=1000.0, carried=Carried({"class0": Reservation((("class0", "n1", 1),), 2000.0)}))
+    assert reserved_nodes(plan) == {"class0": ["n0"]}
+
+
+def test_a_cluster_without_nodes_has_an_empty_plan():
+    waiting = tasks((0, 1, (1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 0)), (1, 1, (1,)))
+    plan = once(cluster(), waiting, now=1000.0, explain=True)
+    assert not pairs(plan)
+    assert plan.held[1].text == "there are no nodes"
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+def test_a_shuffle_that_fits_only_on_its_full_source_goes_there(matching):
+    # The first shuffle takes all that n0 sends; the second reads from n0 as well, and needs no link if it runs there.
+    first, second = Spread(np.array([0]), np.array([10.0])), Spread(np.array([0]), np.array([5.0]))
+    snapshot = cluster((1, 1, 100, 10, 10, 10), (2, 2, 100, 10, 10, 10))
+    waiting = tasks((0, 1, (2,), 10, first), (1, 1, (1,), 5, second), work=[1, 100])
+    assert sorted(pairs(once(snapshot, waiting, Policy(matching=matching, fairness=0)))) == [(0, 1), (1, 0)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(scenes())
+def test_a_plan_never_over_allocates_and_never_starts_a_task_twice(scene):
+    capacities, classes, policy = scene
+    snapshot, waiting = cluster(*capacities), tasks(*classes)
+    plan = once(snapshot, waiting, policy, now=1.0)
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity).all()
+    given_out = np.bincount(plan.assignments.task_class, minlength=len(classes))
+    assert (given_out <= waiting.count).all()
+    named = [(c, t) for c, t in zip(plan.assignments.task_class, plan.assignments.task, strict=True) if t >= 0]
+    assert len(named) == len(set(named))
+
+
+@settings(max_examples=50, deadline=None)
+@given(scenes())
+def test_nothing_that_fits_by_itself_is_left_on_an_idle_cluster(scene):
+    capacities, classes, policy = scene
+    snapshot, waiting = cluster(*capacities), tasks(*classes)
+    plan = once(snapshot, waiting, policy, explain=True)
+    free = snapshot.layout.capacity - load_of(snapshot, waiting, plan)
+    left = waiting.count - np.bincount(plan.assignments.task_class, minlength=len(classes))
+    if plan.carried.reserved:
+        return
+    for row in np.flatnonzero((left > 0) & [inputs is None for inputs in waiting.inputs]):
+        demand = waiting.demand[row].copy()
+        demand[2] += waiting.reading[row]
+        kept = Policy().headroom * np.where(
+            np.isfinite(snapshot.layout.capacity[:, 2]), snapshot.layout.capacity[:, 2], 0
+        )
+        room = free.copy()
+        room[:, 2] -= kept
+        assert not (room >= demand).all(axis=1).any(), waiting.names[row]
+
+
+def test_the_same_nodes_in_another_order_give_the_same_plan():
+    rows = [(4, 8), (8, 4), (6, 6)]
+    waiting = tasks((0, 3, (2, 1)), (1, 3, (1, 2)))
+    plans = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        snapshot = cluster(*[rows[i] for i in order], names=[f"n{i}" for i in order])
+        plans.append([(c, snapshot.layout.names[n]) for c, n in pairs(once(snapshot, waiting))])
+    assert plans[0] == plans[1]

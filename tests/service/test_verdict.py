@@ -1,0 +1,363 @@
+"""The verdict: which nodes may take a pod, why not the others, and how they rank."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.cluster.ledger.ledger import Ledger
+from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.policy.alignment import RULES
+from extender.verdict import Placement, Ranker, judge, once_gone
+
+GPU = "a.b/gpu"
+
+
+def node(name, cpu=1000.0, memory=1000.0, **more):
+    return Node(name, {"cpu": cpu, "memory": memory, **{key.replace("_", "-"): value for key, value in more.items()}})
+
+
+def asking(uid="new", priority=0, **demand):
+    return Pod(uid, "default", uid, {k.replace("_", "-"): float(v) for k, v in demand.items()}, priority=priority)
+
+
+def held(uid, where, **demand):
+    return replace(asking(uid, **demand), node=where)
+
+
+def ledger(nodes, pods=()):
+    filled = Ledger(in_flight_seconds=15)
+    filled.apply(NodesListed(nodes))
+    for pod in pods:
+        filled.apply(PodSeen(pod))
+    return filled
+
+
+def view(nodes, pods=()):
+    return ledger(nodes, pods).snapshot(0)
+
+
+def verdicts(snapshot, pod):
+    """Return what is said of each node: None where the pod fits, else the reason."""
+    found = judge(snapshot, pod)
+    reasons = found.reasons()
+    return {name: None if d < 0 else reasons[d] for name, d in zip(snapshot.layout.names, found.short, strict=True)}
+
+
+def ranked(snapshot, pod, *names, rule="cosine", step=0.01):
+    rows = np.array([snapshot.layout.rows[name] for name in names or snapshot.layout.names], dtype=np.intp)
+    return Ranker(Placement(rule, step)).rank(snapshot, pod, rows).tolist()
+
+
+# -- judge
+
+
+def test_a_pod_fits_where_it_takes_the_last_of_everything_and_not_one_more():
+    snapshot = view([node("a")], [held("p", "a", cpu=600)])
+    assert verdicts(snapshot, asking(cpu=400)) == {"a": None}  # 600 + 400 = 1000
+    assert verdicts(snapshot, asking(cpu=401)) == {"a": "insufficient cpu"}
+
+
+def test_a_full_network_refuses_though_cpu_and_memory_would_fit():
+    snapshot = view([node("a", network_in=100.0), node("b", network_in=200.0)], [held("p", "a", network_in=80)])
+    pod = asking(cpu=1, memory=1, network_in=50)
+    assert verdicts(snapshot, pod) == {"a": "insufficient network-in", "b": None}
+
+
+def test_a_dimension_that_the_pod_does_not_demand_refuses_nobody_however_full_it_is():
+    snapshot = view([node("a", network_in=100.0)], [held("p", "a", cpu=9_000, network_in=900)])
+    assert verdicts(snapshot, asking(memory=10)) == {"a": None}
+    assert verdicts(snapshot, asking()) == {"a": None}
+    assert verdicts(snapshot, asking(memory=10, cpu=0)) == {"a": None}
+
+
+def test_an_undeclared_rate_is_not_limited():
+    assert verdicts(view([node("a")]), asking(disk_read=1e15)) == {"a": None}
+
+
+def test_a_rate_declared_as_zero_takes_nothing():
+    assert verdicts(view([node("a", disk_read=0.0)]), asking(disk_read=1)) == {"a": "insufficient disk-read"}
+
+
+def test_a_node_has_nothing_of_an_extended_resource_that_it_does_not_advertise():
+    snapshot = view([node("a"), node("b", **{GPU: 1.0})])
+    assert verdicts(snapshot, asking(**{GPU: 1})) == {"a": f"insufficient {GPU}", "b": None}
+    assert verdicts(snapshot, asking(**{"x.y/z": 1})) == {"a": "insufficient x.y/z", "b": "insufficient x.y/z"}
+
+
+def test_what_no_node_advertises_may_come_from_a_device_claim():
+    snapshot = view([node("a"), node("b", **{GPU: 1.0})])
+    assert verdicts(snapshot, asking(**{"x.y/z": 1, "device-claims": 1})) == {"a": None, "b": None}
+
+
+def test_made_up_resources_are_counted_under_one_name():
+    found = judge(view([node("a")]), asking(**{"x.y/z": 1}))
+    assert found.refusals(np.array([0])) == {"unadvertised resources": 1}
+
+
+def test_a_pod_takes_a_place_on_its_node_and_a_full_node_takes_no_more():
+    there = [Pod(f"p{n}", "default", f"p{n}", {"pods": 1.0}, node="a") for n in range(2)]
+    snapshot = view([node("a", pods=2.0), node("b", pods=1.0), node("c")], there)
+    assert verdicts(snapshot, asking(pods=1)) == {"a": "insufficient pods", "b": None, "c": "insufficient pods"}
+
+
+def test_places_scratch_space_and_huge_pages_change_no_ranking():
+    pods = [Pod("p", "default", "p", {"cpu": 300.0, "memory": 100.0}, node="a")]
+    more = {"ephemeral_storage": 10.0, "hugepages_2Mi": 4.0, "pods": 3.0}
+    plain = view([node("a", 800, 400), node("b", 1000, 1000)], pods)
+    rich = view([node("a", 800, 400, **more), node("b", 1000, 1000, pods=9.0)], pods)
+    assert ranked(rich, asking(cpu=10, memory=20, pods=1)) == ranked(plain, asking(cpu=10, memory=20))
+
+
+def test_of_several_short_dimensions_the_first_along_the_axis_is_named():
+    assert verdicts(view([node("a")]), asking(cpu=1, memory=2000, **{"x.y/z": 0})) == {"a": "insufficient memory"}
+    assert verdicts(view([node("a")]), asking(cpu=2000, memory=2000)) == {"a": "insufficient cpu"}
+
+
+def test_refusals_are_counted_by_dimension_over_the_nodes_asked_about():
+    snapshot = view([node("a", 1), node("b", 1), node("c", 1000, 1), node("d")])
+    found = judge(snapshot, asking(cpu=10, memory=10))
+    assert found.refusals(np.array([0, 1, 2, 3])) == {"cpu": 2, "memory": 1}
+    assert found.refusals(np.array([3])) == {}
+    assert found.refusals(np.array([1, 3])) == {"cpu": 1}
+
+
+def test_a_cluster_without_nodes_passes_nobody_and_fails_nobody():
+    assert judge(view([]), asking(cpu=1)).passed.shape == (0,)
+    assert ranked(view([]), asking(cpu=1)) == []
+
+
+def test_what_is_in_flight_counts_for_judge_unless_told_otherwise_and_never_for_rank():
+    filled = ledger([node("a"), node("b")])
+    calm = filled.snapshot(0)
+    assert filled.assume(asking("flying", cpu=900), np.array([True, False]), calm, 0)
+    busy, pod = filled.snapshot(0), asking(cpu=200)
+    assert judge(busy, pod).passed.tolist() == [False, True]  # 900 + 200 > 1000 on a
+    assert judge(busy, pod, in_flight=False).passed.tolist() == [True, True]
+    assert ranked(busy, pod) == ranked(calm, pod)
+
+
+def test_a_nominated_pod_keeps_its_room_from_equal_and_lower_priorities_but_not_from_itself():
+    waiting = replace(asking("waiting", cpu=900, priority=5), nominated="a")
+    snapshot = view([node("a")], [waiting])
+    assert verdicts(snapshot, asking(cpu=200, priority=5)) == {"a": "insufficient cpu"}
+    assert verdicts(snapshot, asking(cpu=200, priority=6)) == {"a": None}
+    assert verdicts(snapshot, waiting) == {"a": None}
+
+
+def test_judging_changes_nothing():
+    filled = ledger([node("a")], [replace(asking("w", cpu=5), nominated="a")])
+    assert filled.assume(asking("f", cpu=7), np.array([True]), filled.snapshot(0), 0)
+    snapshot = filled.snapshot(0)
+    before = (snapshot.allocated.tolist(), snapshot.in_flight.tolist(), snapshot.layout.capacity.tolist())
+    judge(snapshot, asking(cpu=1))
+    ranked(snapshot, asking(cpu=1))
+    assert (snapshot.allocated.tolist(), snapshot.in_flight.tolist(), snapshot.layout.capacity.tolist()) == before
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_node_that_holds_the_pods_input_ranks_before_one_that_is_like_it(rule):
+    snapshot = view([node(name, cpu=1000, memory=1000) for name in ("a", "b", "c")])
+    reads = replace(asking(cpu=300, memory=100), inputs=(("b", 100.0), ("c", 10.0), ("gone", 100.0)))
+    scores, _ = Ranker(Placement(rule)).score(snapshot, reads, np.arange(3))
+    assert scores[1] > scores[0] == scores[2]  # c holds less than half of what b does
+    alike, _ = Ranker(Placement(rule, remote_penalty=0.0)).score(snapshot, reads, np.arange(3))
+    assert alike[0] == alike[1] == alike[2]
+
+
+# -- judge, once pods are gone
+
+
+def fits_once_gone(snapshot, pod, **victims):
+    passed = judge(once_gone(snapshot, victims), pod).passed
+    return {name for name, fits in zip(snapshot.layout.names, passed, strict=True) if fits}
+
+
+def test_a_node_fits_to_the_last_bit_once_its_victims_are_gone():
+    pods = [held("p", "a", cpu=600), held("q", "a", cpu=300), held("r", "a", cpu=100)]
+    snapshot = view([node("a")], pods)
+    assert fits_once_gone(snapshot, asking(cpu=600), a=pods[:1]) == {"a"}  # 1000 - 600 + 600
+    assert fits_once_gone(snapshot, asking(cpu=601), a=pods[:1]) == set()
+    assert fits_once_gone(snapshot, asking(cpu=900), a=pods[:2]) == {"a"}  # 1000 - 900 + 900
+    assert fits_once_gone(snapshot, asking(cpu=901), a=pods[:2]) == set()
+
+
+@pytest.mark.parametrize("dimension", ["disk_read", "disk_write", "network_in", "network_out"])
+def test_victims_that_free_cpu_alone_do_not_help_a_pod_that_needs_a_rate(dimension):
+    pods = [held("cpu", "a", cpu=900), held("rate", "b", cpu=900, **{dimension: 80})]
+    pods += [held("keeps", "a", **{dimension: 80})]
+    snapshot = view([node("a", **{dimension: 100.0}), node("b", **{dimension: 100.0})], pods)
+    assert fits_once_gone(snapshot, asking(cpu=500, **{dimension: 50}), a=pods[:1], b=pods[1:2]) == {"b"}
+
+
+def test_a_victim_frees_its_own_node_only_and_that_once():
+    pod = held("p", "a", cpu=400)
+    snapshot = view([node("a"), node("b")], [pod, held("q", "a", cpu=600), held("r", "b", cpu=1000)])
+    assert fits_once_gone(snapshot, asking(cpu=100), b=[pod]) == set()
+    assert fits_once_gone(snapshot, asking(cpu=100), a=[pod]) == {"a"}
+    assert fits_once_gone(snapshot, asking(cpu=401), a=[pod, pod]) == set()
+
+
+def test_a_pod_that_holds_nothing_and_an_unknown_node_free_nothing():
+    snapshot = view([node("a")], [held("p", "a", cpu=1000)])
+    ended, waiting = replace(held("e", "a", cpu=500), finished=True), asking("w", cpu=500)
+    assert fits_once_gone(snapshot, asking(cpu=1), a=[ended, waiting], gone=[held("p", "gone", cpu=1000)]) == set()
+
+
+def test_what_is_in_flight_or_nominated_counts_also_once_victims_are_gone():
+    victim = held("p", "a", cpu=600)
+    filled = ledger([node("a")], [victim, replace(asking("w", cpu=300, priority=5), nominated="a")])
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=700, priority=5), a=[victim]) == {"a"}  # 300 + 700
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=701, priority=5), a=[victim]) == set()
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=1000, priority=6), a=[victim]) == {"a"}
+    assert filled.assume(asking("flying", cpu=100), np.array([True]), filled.snapshot(0), 0)
+    assert fits_once_gone(filled.snapshot(0), asking(cpu=700, priority=5), a=[victim]) == set()
+
+
+def test_imagining_pods_gone_changes_nothing():
+    snapshot = view([node("a")], [held("p", "a", cpu=600)])
+    once_gone(snapshot, {"a": [held("p", "a", cpu=600)]})
+    assert snapshot.allocated[0, 0] == 600
+
+
+# -- rank
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_best_node_gets_10_and_nobody_more(rule):
+    snapshot = view([node(n) for n in "abcdef"], [held(n, n, cpu=100 * i) for i, n in enumerate("abcdef")])
+    got = ranked(snapshot, asking(cpu=100, memory=200), rule=rule)
+    assert max(got) == 10
+    assert min(got) >= 0
+
+
+def test_shape_decides_and_not_emptiness():
+    """A CPU-heavy pod goes to the fuller node that has CPU left, not to the empty-ish one that has memory."""
+    pods = [held("p", "a", cpu=100, memory=700), held("q", "b", cpu=500, memory=0)]
+    # free: a (900, 300), b (500, 1000); b has more in all, a has the pod's proportions (3 : 1)
+    assert ranked(view([node("a"), node("b")], pods), asking(cpu=300, memory=100)) == [10, 9]
+
+
+def test_of_nodes_of_one_shape_the_fuller_one_wins():
+    # free: a (1000, 1000), b (400, 400)
+    snapshot = view([node("a"), node("b")], [held("p", "b", cpu=600, memory=600)])
+    assert ranked(snapshot, asking(cpu=100, memory=100)) == [9, 10]
+
+
+def test_scores_closer_than_the_step_are_equal_and_then_the_fuller_node_wins():
+    # free: a (1000, 1000), b (390, 400): cosines with (1, 1) are 1 and 0.9999
+    snapshot = view([node("a"), node("b")], [held("p", "b", cpu=610, memory=600)])
+    pod = asking(cpu=100, memory=100)
+    assert ranked(snapshot, pod, step=0.01) == [9, 10]
+    assert ranked(snapshot, pod, step=0.0) == [10, 9]
+
+
+def test_levels_come_in_the_order_of_the_rows_asked_for():
+    snapshot = view([node("a"), node("b"), node("c")], [held("p", "c", cpu=600, memory=600)])
+    assert ranked(snapshot, asking(cpu=1, memory=1), "c", "a") == [10, 9]
+    assert ranked(snapshot, asking(cpu=1, memory=1), "a", "c") == [9, 10]
+
+
+def test_a_pod_that_asks_for_nothing_is_ranked_all_the_same():
+    assert max(ranked(view([node("a"), node("b")]), asking())) == 10
+
+
+# -- properties
+
+
+sizes = st.integers(0, 6).map(float)
+io = st.sampled_from([None, 0.0, 2.0, 5.0])
+clusters = st.lists(st.tuples(sizes, sizes, io, st.sampled_from([None, 1.0, 3.0])), min_size=1, max_size=6)
+demands = st.fixed_dictionaries({"cpu": sizes, "memory": sizes, "disk-read": sizes, GPU: sizes})
+placed = st.lists(st.tuples(st.integers(0, 5), demands), max_size=6)
+
+
+def build(cluster, pods, names):
+    nodes = []
+    for name, (cpu, memory, disk, gpu) in zip(names, cluster, strict=True):
+        offered = {"cpu": cpu, "memory": memory, "disk-read": disk, GPU: gpu}
+        nodes.append(Node(name, {k: v for k, v in offered.items() if v is not None}))
+    there = [
+        Pod(f"p{i}", "default", f"p{i}", demand, node=names[where % len(names)])
+        for i, (where, demand) in enumerate(pods)
+    ]
+    return nodes, list(ledger(nodes, there).snapshot_with([pod.uid for pod in there], 0)[1].values())
+
+
+@settings(max_examples=300, deadline=None)
+@given(clusters, placed, demands)
+def test_a_node_passes_exactly_where_nothing_that_is_demanded_would_be_over_allocated(cluster, pods, demand):
+    names = [f"n{i}" for i in range(len(cluster))]
+    nodes, there = build(cluster, pods, names)
+    passed = judge(view(nodes, there), Pod("new", "default", "new", demand)).passed
+    for row, found in enumerate(nodes):
+        fits = True
+        for dimension, asked in demand.items():
+            offered = found.allocatable.get(dimension, float("inf") if dimension == "disk-read" else 0.0)
+            used = sum(p.demand.get(dimension, 0.0) for p in there if p.node == found.name)
+            fits = fits and (asked == 0 or used + asked <= offered)
+        assert passed[row] == fits
+
+
+@settings(max_examples=200, deadline=None)
+@given(clusters, placed, demands, st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6))
+def test_a_pod_fits_once_victims_are_gone_exactly_where_it_fits_after_they_went(cluster, pods, demand, chosen):
+    names = [f"n{i}" for i in range(len(cluster))]
+    nodes, there = build(cluster, pods, names)
+    new, filled = Pod("new", "default", "new", demand), ledger(nodes, there)
+    victims = {name: [] for name in names}
+    for where, which in chosen if there else ():  # also pods of other nodes, and pods more than once
+        victims[names[where % len(names)]].append(there[which % len(there)])
+    kept = judge(once_gone(filled.snapshot(0), victims), new).passed
+    for row, name in enumerate(names):
+        gone = {pod.uid for pod in victims[name] if pod.node == name}
+        after = view(nodes, [pod for pod in there if pod.uid not in gone])
+        assert kept[row] == judge(after, new).passed[row]
+
+
+@settings(max_examples=100, deadline=None)
+@given(clusters, placed, demands, st.data(), st.sampled_from(sorted(RULES)))
+def test_permuting_the_nodes_permutes_the_levels(cluster, pods, demand, data, rule):
+    names = [f"n{i}" for i in range(len(cluster))]
+    renamed = data.draw(st.permutations(names))
+    pod = Pod("new", "default", "new", demand)
+    straight = dict(zip(names, ranked(view(*build(cluster, pods, names)), pod, *names, rule=rule), strict=True))
+    shuffled = dict(zip(renamed, ranked(view(*build(cluster, pods, renamed)), pod, *renamed, rule=rule), strict=True))
+    assert [straight[name] for name in names] == [shuffled[name] for name in renamed]
+    assert max(straight.values()) == 10
+
+
+def test_scores_do_not_depend_on_which_other_nodes_are_asked_about():
+    snapshot = view(
+        [node("a", cpu=4000, memory=100), node("b", cpu=1000, memory=400), node("big", cpu=64000, memory=9000)]
+    )
+    asked = asking(cpu=500, memory=50)
+    ranker = Ranker(Placement("cosine", 0.01))
+    few, _ = ranker.score(snapshot, asked, np.array([1, 0]))
+    every, _ = ranker.score(snapshot, asked, np.arange(3))
+    assert few.tolist() == every[[1, 0]].tolist()
+
+
+def test_a_pod_needs_the_disk_where_its_input_is_and_the_network_elsewhere():
+    nodes = [
+        node(name, disk_read=disk, network_in=link) for name, disk, link in (("a", 50, 0), ("b", 0, 50), ("c", 0, 49))
+    ]
+    reader = replace(asking(disk_read=50), inputs=(("a", 1.0),))
+    found = judge(view(nodes), reader)
+    assert found.passed.tolist() == [True, True, False]
+    assert found.reasons()[found.short[2]] == "insufficient network-in"
+    assert judge(view(nodes), asking(disk_read=50)).passed.tolist() == [True, False, False]
+
+
+def test_a_victim_that_reads_from_another_node_frees_the_network_here_and_the_disk_there():
+    rates = {"disk_read": 100.0, "network_in": 100.0, "network_out": 100.0}
+    reader = replace(held("r", "b", cpu=100, disk_read=80), inputs=(("a", 1.0),), priority=-1)
+    filled = ledger([node("a", **rates), node("b", **rates)], [reader])
+    snapshot = filled.snapshot(0)
+    assert fits_once_gone(snapshot, asking(network_in=50), b=[]) == {"a"}  # b receives 80 of 100
+    assert fits_once_gone(snapshot, asking(network_in=50), b=[reader]) == {"a", "b"}
+    assert fits_once_gone(snapshot, asking(disk_read=50), b=[]) == {"b"}  # a is read at 80 of 100
+    assert fits_once_gone(snapshot, asking(disk_read=50), b=[reader]) == {"a", "b"}
+    assert filled.below(0).tolist() == snapshot.allocated.tolist()
