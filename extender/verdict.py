@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.ledger.snapshot import UNADVERTISED, Floats, Layout, Rows, Snapshot, read_only
+from extender.arrays import Floats, Rows
+from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
 from extender.cluster.pods.reading import away, sources, taken

@@ -16,7 +16,7 @@ import structlog
 
 from extender.adapters.http.health import create_health_app
 from extender.adapters.http.server import Server
-from extender.adapters.http.wait_report import WaitsTold, written
+from extender.adapters.http.wait_report import WaitReport, written
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
 from extender.adapters.kube.leases import ApiLease
 from extender.adapters.kube.recorder import Recorder
@@ -27,18 +27,18 @@ from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of, waits_of
+from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event, Pod
 from extender.control.backlog.feeding import Feed
 from extender.control.filter_order.waking import Waker
 from extender.control.leading import Leader, Terms
-from extender.control.reclaim.evictions import Moves
+from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.loop import Reclaimer, Timeouts
 from extender.control.reclaim.trials import Vain
 from extender.control.release.loop import Pace, Releaser
 from extender.control.release.refusals import refused_pods
-from extender.control.release.sending import Turn
+from extender.control.release.sending import Release
 from extender.errors import ClusterError
 from extender.explain.events import Teller
 from extender.explain.observing import LEAST_SECONDS, Observer
@@ -89,7 +89,7 @@ class Control:
         self._releaser = Releaser(
             ledger=self._ledger,
             backlog=self._backlog,
-            rounds=rounds_of(settings, self._backlog),
+            input_builder=input_builder_of(settings, self._backlog),
             planner=Planner(policy_of(settings), explain=False),
             writer=writer,
             listener=self,
@@ -104,7 +104,7 @@ class Control:
         self._observer = Observer(
             ledger=self._ledger,
             backlog=self._backlog,
-            rounds=rounds_of(settings, self._backlog),
+            input_builder=input_builder_of(settings, self._backlog),
             policy=policy_of(settings),
             teller=self._teller,
             carried=lambda: self._releaser.planner.carried,
@@ -115,10 +115,10 @@ class Control:
         told_of = settings.reclaim
         self._reclaimer = Reclaimer(
             self._releaser,
-            Moves(self._releaser, PodWriter(api), self),
+            Evictions(self._releaser, PodWriter(api), self),
             Timeouts(told_of.fair_share_seconds, told_of.minimum_share_seconds, told_of.evictions_per_minute),
         )
-        for warning in self._releaser.rounds.tree.warnings():
+        for warning in self._releaser.input_builder.tree.warnings():
             log.warning("settings", problem=warning)
         self._metrics.observe(self._gauges)
         app = create_health_app(
@@ -157,7 +157,7 @@ class Control:
 
     # -- what the loop tells
 
-    def note_release(self, turn: Turn, node: str | None, waited_seconds: float) -> None:
+    def note_release(self, turn: Release, node: str | None, waited_seconds: float) -> None:
         """Count a release, and have the pod told."""
         self._metrics.releases.labels(turn.how).inc()
         self._metrics.held_seconds.observe(waited_seconds)
@@ -289,7 +289,7 @@ class Control:
         carried = self._releaser.planner.carried
         age = max(self._now() - carried.planned_at, 0.0)
         return written(
-            WaitsTold(
+            WaitReport(
                 leads=self._leader.leads(),
                 in_force=self._observer.waits.in_force,
                 jobs=carried.locality,

@@ -9,8 +9,8 @@ from extender.adapters.kube.namespaces import namespaces
 from extender.adapters.kube.volumes import claims, volumes
 from extender.adapters.kube.watching import Resource, pod_groups
 from extender.control.backlog.backlog import Backlog
-from extender.control.locality.target_wait import Target, Waits
-from extender.control.plan_input.builder import Rounds
+from extender.control.locality.target_wait import Target, TargetWait
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.settings import Settings
@@ -44,15 +44,15 @@ def policy_of(settings: Settings) -> Policy:
     )
 
 
-def waits_of(settings: Settings) -> Waits:
+def waits_of(settings: Settings) -> TargetWait:
     """Return the waits for locality that settings state, to be computed anew where they state a target."""
     near = settings.locality
-    return Waits(near.wait_seconds, Target(near.target, near.max_wait_seconds) if near.target else None)
+    return TargetWait(near.wait_seconds, Target(near.target, near.max_wait_seconds) if near.target else None)
 
 
-def rounds_of(settings: Settings, backlog: Backlog) -> Rounds:
-    """Return what makes rounds of a backlog, as settings state."""
-    return Rounds(
+def input_builder_of(settings: Settings, backlog: Backlog) -> PlanInputBuilder:
+    """Return what makes the planner's input of a backlog, as settings state."""
+    return PlanInputBuilder(
         backlog,
         settings.declared_queues(),
         starved_after=settings.policy.starved_after_seconds,

@@ -20,12 +20,12 @@ from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import backlog_of, optional_kinds, policy_of, rounds_of
+from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event, NodeSeen, NodesListed, PodSeen
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.feeding import Feed
-from extender.control.filter_order.order import Turns
+from extender.control.filter_order.order import FilterOrder
 from extender.errors import ClusterError
 from extender.planner import Planner
 from extender.settings import Settings
@@ -113,12 +113,12 @@ class Service:
         moved = partial(self.liveness.beat, name_of(resource))
         return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
 
-    def _turns(self, backlog: Backlog, settings: Settings) -> Turns:
+    def _turns(self, backlog: Backlog, settings: Settings) -> FilterOrder:
         """Return who says whose turn it is, by the same plan as `dovetail control`."""
-        return Turns(
+        return FilterOrder(
             self._ledger,
             backlog,
-            rounds_of(settings, backlog),
+            input_builder_of(settings, backlog),
             Planner(policy_of(settings)),
             plan_seconds=settings.control.plan_milliseconds / 1000,
             flight_time=self._caches.flight_time,

@@ -4,15 +4,11 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Mask, Rows
 from extender.cluster.eligibility import Constraints, Requirement, Term, Terms
 from extender.cluster.model import Node
 from extender.cluster.pods.preference import Preferences
-
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class NodeLabels:

@@ -11,9 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
+from extender.arrays import Counts, Floats, Rows
 
 
 @dataclass(frozen=True)

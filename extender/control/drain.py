@@ -56,7 +56,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GatedPod:
     """A pod that waits with something of ours on it: the gate, our annotation, a nomination that the two agree on."""
 
     namespace: str
@@ -77,7 +77,7 @@ class Seen:
 
     policies: tuple[str, ...]
     bindings: tuple[str, ...]
-    held: tuple[Held, ...]
+    held: tuple[GatedPod, ...]
     waiting: int
 
 
@@ -144,13 +144,13 @@ def drain(
 class _Done:
     """What became of one pod."""
 
-    pod: Held
+    pod: GatedPod
     gate: bool
     nomination: bool
     problem: str
 
 
-def _release_all(cluster: Cluster, held: Sequence[Held], show: Show) -> list[_Done]:
+def _release_all(cluster: Cluster, held: Sequence[GatedPod], show: Show) -> list[_Done]:
     done: list[_Done] = []
     with ThreadPoolExecutor(_WRITERS) as writers:
         for it in writers.map(lambda pod: _release(cluster, pod), held):
@@ -159,7 +159,7 @@ def _release_all(cluster: Cluster, held: Sequence[Held], show: Show) -> list[_Do
     return done
 
 
-def _release(cluster: Cluster, pod: Held) -> _Done:
+def _release(cluster: Cluster, pod: GatedPod) -> _Done:
     """Take what is ours off one pod. What the API server refuses is the pod's problem, and the next round's."""
     gate = nomination = False
     try:
@@ -210,10 +210,10 @@ def _named(cluster: Cluster, path: str) -> tuple[str, ...] | None:
         return None
 
 
-def _waiting_pods(cluster: Cluster, schedulers: frozenset[str]) -> tuple[tuple[Held, ...], int]:
+def _waiting_pods(cluster: Cluster, schedulers: frozenset[str]) -> tuple[tuple[GatedPod, ...], int]:
     """Return the unbound pods that carry something of ours, and how many unbound ones name one of our schedulers."""
     while True:
-        held: list[Held] = []
+        held: list[GatedPod] = []
         waiting = 0
         try:
             for pod in _listed(cluster, PODS, _UNBOUND):
@@ -238,10 +238,10 @@ def _listed(cluster: Cluster, path: str, selector: tuple[str, str]) -> Iterator[
             return
 
 
-def _held(pod: Mapping[str, Any]) -> Held:
+def _held(pod: Mapping[str, Any]) -> GatedPod:
     metadata = pod["metadata"]
     promised = (metadata.get("annotations") or {}).get(PROMISED_ANNOTATION)
-    return Held(
+    return GatedPod(
         namespace=metadata["namespace"],
         name=metadata["name"],
         gated=any(gate["name"] == HOLD_GATE for gate in pod["spec"].get("schedulingGates") or ()),

@@ -11,10 +11,10 @@ from typing import Literal
 
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import IO_DIMENSIONS
-from extender.control.backlog.backlog import Stage
+from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.fair_shares import shares_of
 from extender.explain.amounts import percent, seconds
-from extender.explain.planned_order import View
+from extender.explain.planned_order import PlannedOrder
 from extender.explain.wait_reasons import PACE
 
 Level = Literal["ok", "warning", "problem"]
@@ -95,8 +95,8 @@ class Facts:
     lead: Lead | str | None
     called: Called | str
     told: Told | str
-    view: View | None = None
-    later: View | None = None
+    view: PlannedOrder | None = None
+    later: PlannedOrder | None = None
     pods: Sequence[Pod] = ()
     nodes: Sequence[Node] = ()
     deadlines: Mapping[str, Deadline] = field(default_factory=dict)
@@ -257,7 +257,7 @@ def minimums(facts: Facts) -> Iterator[Finding]:
     """Say whether queues are promised more than there is."""
     if facts.view is None:
         return
-    tree = facts.view.rounds.tree
+    tree = facts.view.input_builder.tree
     if tree.scaled_down:
         now = ", ".join(f"{name} {percent(tree.minimum(name))}" for name, it in tree.declared.items() if it.minimum)
         text = f"minimum shares exceed what is above them and were scaled down: {now}"
@@ -284,7 +284,7 @@ def shares(facts: Facts) -> Iterator[Finding]:
         yield Finding("shares", OK, "no queue is passed over" + (f"; below their share: {notes}" if notes else ""))
 
 
-def _below_share(found: View) -> Iterator[str]:
+def _below_share(found: PlannedOrder) -> Iterator[str]:
     """Yield which queues wait below their share, and what most of their pods wait for."""
     kinds: dict[str, Counter[str]] = {}
     for uid, reason in found.why.items():
@@ -309,7 +309,7 @@ def queue_names(facts: Facts) -> Iterator[Finding]:
     """Say which namespaces' pods name a queue that they cannot use."""
     if facts.view is None:
         return
-    there = (pod for stage in Stage for pod in facts.view.backlog.at(stage) if pod.queue_problem)
+    there = (pod for stage in PodPhase for pod in facts.view.backlog.at(stage) if pod.queue_problem)
     refused = Counter((pod.namespace, pod.queue_problem) for pod in there)
     for (namespace, problem), count in sorted(refused.items())[:_MOST_SHOWN]:
         text = f"{_count(count, 'pod')} of namespace {namespace}: {problem}"
@@ -372,12 +372,12 @@ _PASSED_OVER_SECONDS = 60.0
 _ROUNDING = 1e-9
 
 
-def due_now(found: View) -> bool:
+def due_now(found: PlannedOrder) -> bool:
     """Say whether the plan places pods that are still held, so that a second look would tell whether anything moves."""
     return bool(_due(found))
 
 
-def _due(found: View) -> set[str]:
+def _due(found: PlannedOrder) -> set[str]:
     """Return the held pods that the plan places, or that are nominated and only to be let go."""
     return {uid for uid, reason in found.why.items() if reason.kind in (PACE, "releasing")}
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from extender.cluster.ledger.ledger import Ledger
 from extender.control.backlog.backlog import Backlog
-from extender.control.locality.measured_load import Load, typical
-from extender.control.locality.target_wait import Waits
-from extender.control.plan_input.builder import Rounds
+from extender.control.locality.measured_load import MeasuredLoad, typical
+from extender.control.locality.target_wait import TargetWait
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.queues.fair_shares import shares_of
 from extender.explain.events import Teller
-from extender.explain.planned_order import View, view
+from extender.explain.planned_order import PlannedOrder, planned_order
 from extender.explain.queues import held_since
 from extender.explain.wait_reasons import counted
 from extender.planner import Carried, Planner, Policy
@@ -44,15 +44,15 @@ class Observer:
 
     ledger: Ledger
     backlog: Backlog
-    rounds: Rounds
+    input_builder: PlanInputBuilder
     policy: Policy
     teller: Teller
     carried: Callable[[], Carried]
     flight_time: Callable[[], float]
     clock: Callable[[], float] = time.monotonic
     seen: Seen = field(default_factory=Seen)
-    load: Load = field(default_factory=Load)
-    waits: Waits = field(default_factory=Waits)
+    load: MeasuredLoad = field(default_factory=MeasuredLoad)
+    waits: TargetWait = field(default_factory=TargetWait)
     plan_by: Callable[[Policy], None] = lambda _: None
     _planner: Planner = field(init=False)
 
@@ -63,7 +63,9 @@ class Observer:
         """Look, tell what is due, and return after how many seconds to look again."""
         begun, left = self.clock(), self.backlog.left
         self._planner.carried = self.carried()
-        found = view(self.backlog, self.rounds, self._planner, self.ledger.snapshot(self.flight_time()), now)
+        found = planned_order(
+            self.backlog, self.input_builder, self._planner, self.ledger.snapshot(self.flight_time()), now
+        )
         self.teller.tell(self.backlog, found.why, now)
         self.seen = _summary(found)
         self.load.look(found.plan.held.values(), left, begun)
@@ -80,10 +82,10 @@ class Observer:
 
     def waits_by_level(self) -> Mapping[str, float]:
         """Return for how many seconds a job may be passed over at each level, by its name."""
-        return dict(zip(self.rounds.places.level_names, self.waits.in_force, strict=False))
+        return dict(zip(self.input_builder.places.level_names, self.waits.in_force, strict=False))
 
 
-def _summary(found: View) -> Seen:
+def _summary(found: PlannedOrder) -> Seen:
     shares = shares_of(found.made, found.snapshot)
     with found.backlog.lock:
         classes = found.backlog.classes()
@@ -91,7 +93,7 @@ def _summary(found: View) -> Seen:
         for it in classes:
             pods[it.job.queue] = pods.get(it.job.queue, 0) + it.unfinished
         oldest = held_since(found.backlog)
-    declared = found.rounds.tree.declared
+    declared = found.input_builder.tree.declared
     names = sorted(shares, key=lambda name: (name not in declared, -pods.get(name, 0), name))[:MOST_QUEUES]
     return Seen(
         held=counted(found.why),

@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
-from extender.control.plan_input.builder import Round, Rounds
+from extender.control.plan_input.builder import PlanInput, PlanInputBuilder
 from extender.control.release.refusals import refused_pods, shape_of
 from extender.explain.wait_reasons import Reason, places, reasons
 from extender.planner import Carried, Plan, Planner
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlannedOrder:
     """`plan` places as many as fit, whatever the pace; `why` says by UID why held pods wait that it does not place, or
     that are not to be released yet. `carried` is what that plan was handed.
     """  # noqa: D205 - one sentence
 
     backlog: Backlog
-    rounds: Rounds
+    input_builder: PlanInputBuilder
     snapshot: Snapshot
-    made: Round
+    made: PlanInput
     plan: Plan
     now: float
     carried: Carried = field(default_factory=Carried)
@@ -36,13 +36,15 @@ class View:
         return None
 
 
-def view(backlog: Backlog, rounds: Rounds, planner: Planner, snapshot: Snapshot, now: float) -> View:
+def planned_order(
+    backlog: Backlog, input_builder: PlanInputBuilder, planner: Planner, snapshot: Snapshot, now: float
+) -> PlannedOrder:
     """Plan once, with reasons, over all that waits at `now` seconds since the epoch; `planner` explains."""
     carried = planner.carried
     with backlog.lock:
         refused = refused_pods(backlog)
         without = [it.name for it in backlog.classes() if refused and shape_of(it.like) in refused]
-        made = rounds.next(snapshot.layout, now, without)
+        made = input_builder.next(snapshot.layout, now, without)
     plan = planner.plan(snapshot, made.waiting, now)
-    why = reasons(backlog, rounds, snapshot, made, plan)
-    return View(backlog, rounds, snapshot, made, plan, now, carried, why)
+    why = reasons(backlog, input_builder, snapshot, made, plan)
+    return PlannedOrder(backlog, input_builder, snapshot, made, plan, now, carried, why)

@@ -7,20 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Nominations
 from extender.cluster.model import Pod
 from extender.cluster.resources import PODS, Amounts
 from extender.control.plan_input.preferred_nodes import NODE
 from extender.control.queues.fair_shares import shares_of
-from extender.explain.planned_order import View
+from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod_in_plan import Case, case_of
 from extender.explain.wait_reasons import Reason, line_of, places
 from extender.planner import Carried, Plan, Policy, Rating, WaitLeft, alignments, owed_to_jobs, plan_once, ratings
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
 MOST_NODES = 5
@@ -163,7 +160,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
     ]
 
 
-def use_of(found: View, node: str) -> dict[str, Use]:
+def use_of(found: PlannedOrder, node: str) -> dict[str, Use]:
     """Return what a node has allocated and offers, by dimension."""
     layout, row = found.snapshot.layout, found.snapshot.layout.rows.get(node)
     if row is None:
@@ -177,7 +174,7 @@ def use_of(found: View, node: str) -> dict[str, Use]:
 
 
 def explain(
-    found: View, pod: Pod, policy: Policy, change: Sequence[str], refusal: str = "", *, waits_known: bool = True
+    found: PlannedOrder, pod: Pod, policy: Policy, change: Sequence[str], refusal: str = "", *, waits_known: bool = True
 ) -> Explanation:
     """Return all that there is to say of a pod; `change` (`changes.changes_for`) says what would have to be otherwise.
 
@@ -235,14 +232,14 @@ def _levels(case: Case) -> list[str]:
 
     Of one that waits also on nodes that it could never use.
     """
-    places, levels = case.view.rounds.places, case.levels
+    places, levels = case.view.input_builder.places, case.levels
     if levels is None:
         return [""] * len(case.allowed)
     counts = (case.allowed & case.large_enough) | (case.pod.node is not None)
     return [places.level_name(level) if it else "" for level, it in zip(levels.tolist(), counts.tolist(), strict=True)]
 
 
-def _plan_if_empty(found: View, policy: Policy) -> Plan:
+def _plan_if_empty(found: PlannedOrder, policy: Policy) -> Plan:
     """Return who would be placed, in order, if everything that runs had gone, with its shares."""
     layout = found.snapshot.layout
     nothing = np.zeros(layout.capacity.shape)
@@ -260,7 +257,7 @@ def _job_row(case: Case) -> int | None:
     if case.of is None:
         return None
     queue, names = case.of.job.queue, list(case.view.made.waiting.jobs.names)
-    name = f"{queue}|" if case.view.rounds.tree.is_fifo(queue) else f"{queue}|{case.of.job.name}"
+    name = f"{queue}|" if case.view.input_builder.tree.is_fifo(queue) else f"{queue}|{case.of.job.name}"
     return names.index(name) if name in names else None
 
 

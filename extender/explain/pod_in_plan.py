@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Stage, TaskClass
-from extender.explain.planned_order import View
+from extender.control.backlog.backlog import PodPhase, TaskClass
+from extender.explain.planned_order import PlannedOrder
 from extender.verdict import demand_on, room_for
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +17,7 @@ class Case:
     free for it [N, R].
     """  # noqa: D205 - one sentence
 
-    view: View
+    view: PlannedOrder
     pod: Pod
     of: TaskClass | None
     row: int
@@ -45,7 +41,7 @@ class Case:
 
         Where it runs its node has its input still, though it was cordoned since.
         """
-        places = self.view.rounds.places
+        places = self.view.input_builder.places
         of = places.of_pod if self.pod.node else places.as_planned
         return of(self.pod, self.view.snapshot.layout)
 
@@ -55,20 +51,20 @@ class Case:
         return usable if levels is None else usable & (levels <= level)
 
 
-def case_of(found: View, pod: Pod) -> Case:
+def case_of(found: PlannedOrder, pod: Pod) -> Case:
     """Return a pod's case, with what the order knows of its volumes."""
     pod = found.backlog.pod(pod.uid) or pod
     of = _class_of(found, pod)
     row = found.made.row(of, pod.uid) if of is not None else None
     layout = found.snapshot.layout
-    allowed = found.rounds.allowed(pod, layout)
+    allowed = found.input_builder.allowed(pod, layout)
     return Case(
         found, pod, of, -1 if row is None else row, allowed, room_for(found.snapshot, pod), demand_on(layout, pod)
     )
 
 
-def _class_of(found: View, pod: Pod) -> TaskClass | None:
+def _class_of(found: PlannedOrder, pod: Pod) -> TaskClass | None:
     for of in found.backlog.classes():
-        if of.job.queue == pod.identity.queue and any(pod.uid in of.pods[stage] for stage in Stage):
+        if of.job.queue == pod.identity.queue and any(pod.uid in of.pods[stage] for stage in PodPhase):
             return of
     return None

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.control.backlog.backlog import Backlog, Stage
+from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.queues.tree import QueueTree
 from extender.control.queues.usage import held_by, share, taking_part
-from extender.explain.planned_order import View
+from extender.explain.planned_order import PlannedOrder
 
-_HELD = (Stage.READY, Stage.GATED, Stage.NOMINATED)
+_HELD = (PodPhase.READY, PodPhase.GATED, PodPhase.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ def held_since(backlog: Backlog) -> dict[str, float]:
     return oldest
 
 
-def queue_states(found: View) -> list[QueueState]:
+def queue_states(found: PlannedOrder) -> list[QueueState]:
     """Return all queues with pods and all declared ones, parents before their children."""
-    tree, backlog = found.rounds.tree, found.backlog
+    tree, backlog = found.input_builder.tree, found.backlog
     with backlog.lock:
         classes = backlog.classes()
         sums = _Sums(found, held_since(backlog))
@@ -61,15 +61,15 @@ def queue_states(found: View) -> list[QueueState]:
 class _Sums:
     """What all pods of a queue come to."""
 
-    def __init__(self, found: View, oldest: Mapping[str, float]) -> None:
+    def __init__(self, found: PlannedOrder, oldest: Mapping[str, float]) -> None:
         layout = found.snapshot.layout
         self.oldest, self.now = oldest, found.now
         classes = found.backlog.classes()
         self.layout = layout
         self.held = held_by(found.backlog, classes, layout)
-        self.counts: dict[tuple[str, Stage], int] = {}
+        self.counts: dict[tuple[str, PodPhase], int] = {}
         for it in classes:
-            for stage in Stage:
+            for stage in PodPhase:
                 key = it.job.queue, stage
                 self.counts[key] = self.counts.get(key, 0) + len(it.pods[stage])
 
@@ -78,7 +78,7 @@ class _Sums:
         nothing = np.zeros(len(self.layout.axis))
         return share(sum((self.held[name] for name in sorted(queues & self.held.keys())), nothing), self.layout)
 
-    def count(self, queues: set[str], *stages: Stage) -> int:
+    def count(self, queues: set[str], *stages: PodPhase) -> int:
         return sum(self.counts.get((name, stage), 0) for name in queues for stage in stages)
 
     def oldest_seconds(self, queues: set[str]) -> float | None:
@@ -100,9 +100,9 @@ def _state_of(name: str, depth: int, tree: QueueTree, sums: _Sums, fair: Mapping
         minimum=tree.minimum(name),
         share=sums.share(queues),
         fair=sum(shares) if shares else None,
-        running=sums.count(queues, Stage.RUNNING),
+        running=sums.count(queues, PodPhase.RUNNING),
         held=sums.count(queues, *_HELD),
-        released=sums.count(queues, Stage.PENDING),
+        released=sums.count(queues, PodPhase.PENDING),
         oldest_seconds=sums.oldest_seconds(queues),
     )
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import HOLD_GATE, Pod
-from extender.control.backlog.backlog import Backlog, Stage, TaskClass
-from extender.control.plan_input.builder import Round, Rounds, pods_of
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.queues.fair_shares import shares_of
 from extender.control.release.refusals import refused_pods, shape_of
 from extender.planner import HELD_KINDS, Plan
@@ -38,12 +38,14 @@ _WOULD_FIT_OTHERWISE = ("no-room", "gang", "reserved", "input")
 """What the planner says may only be so because of what it placed before."""
 
 
-def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> dict[str, Reason]:
+def reasons(
+    backlog: Backlog, input_builder: PlanInputBuilder, snapshot: Snapshot, made: PlanInput, plan: Plan
+) -> dict[str, Reason]:
     """Return why each held pod waits, by UID; `plan` is the whole plan of what `made` says, with its reasons."""
-    classes = _Classes(rounds, snapshot, made, plan)
+    classes = _Classes(input_builder, snapshot, made, plan)
     with backlog.lock:  # held no longer than copying takes: the watches and the release loop want it
-        found = {pod.uid: _gated(pod) for pod in backlog.at(Stage.GATED)}
-        found.update((pod.uid, IS_RELEASING) for pod in backlog.at(Stage.NOMINATED))
+        found = {pod.uid: _gated(pod) for pod in backlog.at(PodPhase.GATED)}
+        found.update((pod.uid, IS_RELEASING) for pod in backlog.at(PodPhase.NOMINATED))
         written_to = (backlog.pod(uid) for uid in (*backlog.writes.claimed, *backlog.writes.resting))
         found.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
         lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
@@ -62,7 +64,7 @@ def reasons(backlog: Backlog, rounds: Rounds, snapshot: Snapshot, made: Round, p
     return found
 
 
-def places(backlog: Backlog, made: Round, plan: Plan) -> dict[TaskClass, dict[str, int]]:
+def places(backlog: Backlog, made: PlanInput, plan: Plan) -> dict[TaskClass, dict[str, int]]:
     """Return the held pods that a plan places, by class and UID, and each one's place in the plan, 0 the first."""
     found: dict[TaskClass, dict[str, int]] = {}
     lines: dict[TaskClass, list[str]] = {}
@@ -78,8 +80,8 @@ def places(backlog: Backlog, made: Round, plan: Plan) -> dict[TaskClass, dict[st
 class _Classes:
     """What a plan says of each class."""
 
-    def __init__(self, rounds: Rounds, snapshot: Snapshot, made: Round, plan: Plan) -> None:
-        self._rounds, self._snapshot, self._made, self._plan = rounds, snapshot, made, plan
+    def __init__(self, input_builder: PlanInputBuilder, snapshot: Snapshot, made: PlanInput, plan: Plan) -> None:
+        self._input_builder, self._snapshot, self._made, self._plan = input_builder, snapshot, made, plan
         self._row = {id(of): row for row, of in enumerate(made.classes) if made.pods[row] is None}
         self._place_of = {
             pod.uid: (row, task) for row, pods in enumerate(made.pods) for task, pod in enumerate(pods or ())
@@ -123,7 +125,7 @@ class _Classes:
         like = of.like
         key: tuple[Constraints | object, ...] = (tuple(sorted(like.demand.items())), like.constraints, like.priority)
         if key not in self._room:
-            allowed = self._rounds.allowed(like, self._snapshot.layout)
+            allowed = self._input_builder.allowed(like, self._snapshot.layout)
             self._room[key] = bool((judge(self._snapshot, like).passed & allowed).any())
         return self._room[key]
 
@@ -139,7 +141,7 @@ class _Classes:
 
 def line_of(backlog: Backlog, of: TaskClass) -> list[str]:
     """Return the pods of a class that may be released, in the order in which they will be."""
-    return [uid for uid in of.pods[Stage.READY] if not backlog.writes.busy(uid)]
+    return [uid for uid in of.pods[PodPhase.READY] if not backlog.writes.busy(uid)]
 
 
 def group_size(backlog: Backlog, group: str) -> tuple[int, int]:

@@ -8,7 +8,6 @@ from extender.planner.plan import (
     HELD_KINDS,
     Assignments,
     Carried,
-    Held,
     HeldKind,
     LocalityWait,
     Near,
@@ -16,6 +15,7 @@ from extender.planner.plan import (
     Scheduler,
     Terms,
     WaitLeft,
+    WaitReason,
 )
 from extender.planner.planning import Planner, plan_once
 from extender.planner.terms import Rating, alignments, owed_to_jobs, ratings
@@ -25,7 +25,6 @@ __all__ = [
     "HELD_KINDS",
     "Assignments",
     "Carried",
-    "Held",
     "HeldKind",
     "LocalityWait",
     "Near",
@@ -36,6 +35,7 @@ __all__ = [
     "Scheduler",
     "Terms",
     "WaitLeft",
+    "WaitReason",
     "alignments",
     "farthest",
     "owed_to_jobs",

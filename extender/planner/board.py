@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.fairness.turn import Fairness
@@ -19,10 +19,6 @@ from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
 from extender.planner.visit import Visit
 from extender.policy.locality import remote_factor
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)

@@ -5,11 +5,8 @@ and neither a barrier nor a long chain of stages lets a job pass those before it
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from extender.arrays import Counts, Mask, Rows
 
 
 def at_the_head(job: Rows, behind: Counts, able: Mask) -> Mask:

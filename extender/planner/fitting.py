@@ -3,13 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask, Rows
 from extender.planner.prepared import DISK_READ
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 class Fitting:

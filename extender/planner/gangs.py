@@ -7,15 +7,12 @@ got too little: what they had goes to others within the same plan. What nobody c
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.cluster.waiting import Counts, Waiting
+from extender.arrays import Counts, Mask, Rows
+from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.checkpoint import checkpoint
 from extender.planner.filling import AtMost, match
-from extender.planner.plan import Mask
-
-Rows = NDArray[np.intp]
 
 _ROUNDING = 1e-6
 _NOBODY: Rows = np.empty(0, dtype=np.intp)

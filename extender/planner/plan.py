@@ -5,15 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved"]
 HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
@@ -158,7 +152,7 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WaitReason:
     """Why tasks of a class still wait: one of few kinds, and words that a user understands, those of its first task.
 
     `wait` and `near` are of those that wait for locality.
@@ -180,7 +174,7 @@ class Plan:
 
     assignments: Assignments
     terms: Terms | None = None
-    held: Mapping[int, Held] = field(default_factory=dict)
+    held: Mapping[int, WaitReason] = field(default_factory=dict)
     carried: Carried = field(default_factory=Carried)
     again_at: float = math.inf
     kept_idle: float = 0.0

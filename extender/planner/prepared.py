@@ -4,15 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 DISK_READ, NETWORK_IN, NETWORK_OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
 

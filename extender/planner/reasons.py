@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from extender.arrays import Floats, Mask
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
 from extender.planner.locality.delay import Locality
 from extender.planner.locality.preferred import CROWDED, RESERVED, described, states
-from extender.planner.plan import Floats, Held, Mask, Near, Reservation, WaitLeft
+from extender.planner.plan import Near, Reservation, WaitLeft, WaitReason
 
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 
 
-def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dict[int, Held]:
+def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dict[int, WaitReason]:
     """Return why tasks of a class still wait, by its row in `waiting`; `reserved` is the room that is kept."""
     nodes = {name: of.nodes for of in reserved.values() for name in {name for name, _, _ in of.room}}
     return {
@@ -24,7 +25,7 @@ def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dic
     }
 
 
-def _with_reserved(why: Held, nodes: Sequence[str]) -> Held:
+def _with_reserved(why: WaitReason, nodes: Sequence[str]) -> WaitReason:
     """Say where room is reserved for it, too."""
     if not nodes:
         return why
@@ -32,33 +33,33 @@ def _with_reserved(why: Held, nodes: Sequence[str]) -> Held:
     return replace(why, text=f"{why.text}; room is reserved for it on {named}")
 
 
-def _reason(board: Board, gangs: Gangs, index: int) -> Held:
+def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     """Return the reason that would last longest: what can never be first, what another plan may change last."""
     nodes = np.arange(board.free.shape[1])
     allowed = board.allowed(np.array([index]), nodes)[0]
     if not len(nodes):
-        return Held("no-nodes", "there are no nodes")
+        return WaitReason("no-nodes", "there are no nodes")
     if not allowed.any():
-        return Held("barred", f"no node allows it: {_BARRED}")
+        return WaitReason("barred", f"no node allows it: {_BARRED}")
     own = bool(board.classes.own[index])
     demand = board.classes.here[index] if own else board.waiting.demand[index]
     short = _short(board.snapshot.layout.capacity, demand)
     if short[allowed].any(axis=1).all():
-        return Held("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
+        return WaitReason("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
     gang = int(gangs.of[index])
     if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
-        return Held("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
+        return WaitReason("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
     if board.locality is not None and board.locality.waits.passed_over(index):
         return _locality(board, board.locality, index, demand)
     free = board.free.T
     short = _short(free + board.reserved.T, demand)
     if short[allowed].any(axis=1).all():
-        return Held("no-room", _no_room(board, short, allowed))
+        return WaitReason("no-room", _no_room(board, short, allowed))
     if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
-        return Held("input", "the nodes that hold its input have no disk read or network out to spare")
+        return WaitReason("input", "the nodes that hold its input have no disk read or network out to spare")
     if _short(free, demand)[allowed].any(axis=1).all():
-        return Held("reserved", "the room that it would fit into is reserved for others")
-    return Held("input", "reading its input needs more disk read or network in than nodes with room have free")
+        return WaitReason("reserved", "the room that it would fit into is reserved for others")
+    return WaitReason("input", "reading its input needs more disk read or network in than nodes with room have free")
 
 
 def _short(amounts: Floats, demand: Floats) -> Mask:
@@ -82,7 +83,7 @@ def _gang(least: int, waits: int) -> str:
     return f"its gang of {least} does not fit in one plan"
 
 
-def _locality(board: Board, locality: Locality, index: int, demand: Floats) -> Held:
+def _locality(board: Board, locality: Locality, index: int, demand: Floats) -> WaitReason:
     """Return what it waits for, and how far that has got; nothing in the words changes while it waits at one level."""
     waits, names = locality.waits, board.waiting.level_names
     level = int(waits.may[index])
@@ -96,7 +97,7 @@ def _locality(board: Board, locality: Locality, index: int, demand: Floats) -> H
     first = next(iter(texts.values()))
     reserved, crowded = ((of_nodes == state).nonzero()[0].tolist() for state in (RESERVED, CROWDED))
     wait = WaitLeft(beyond, after, locality.passed_over(index), stays=waits.stays(index))
-    return Held("locality", first, wait, Near(level, reserved, crowded, {} if -1 in texts else texts))
+    return WaitReason("locality", first, wait, Near(level, reserved, crowded, {} if -1 in texts else texts))
 
 
 def _level_name(names: Sequence[str], level: int) -> str:

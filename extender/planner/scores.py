@@ -1,8 +1,8 @@
 """What classes score on a node: alignment less a part of remaining work, and who comes before all others."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
 from extender.planner.fairness.precedence import before_others
 from extender.planner.prepared import Prepared
@@ -11,8 +11,6 @@ from extender.planner.visit import Visit
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
 from extender.policy.locality import penalised
-
-Floats = NDArray[np.float64]
 
 
 class Scores:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
-from extender.planner.plan import Carried, Floats
+from extender.planner.plan import Carried
 from extender.planner.prepared import prepared
 from extender.planner.tuning import Policy
 from extender.policy.alignment import TASK_RULES

@@ -1,14 +1,9 @@
 """One node looked at closely: the classes that fit there now."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.planner.fifo import at_the_head
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class Visit:

@@ -21,9 +21,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from extender.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ has one of its own, and each level below holds twice as many nodes as the one ab
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from extender.arrays import Floats
 
 BEST = 10
 """kube-scheduler's MaxExtenderPriority; the worst is 0."""

@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from extender.arrays import Counts, Floats
 
 _SAME_SECONDS = 1e-6
 """Waits that are over this soon are over: sums of time are not exact."""

@@ -9,12 +9,9 @@ each is in, itself among them.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask
 from extender.policy.shares import dominant_shares
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _ROUNDING = 1e-9
 

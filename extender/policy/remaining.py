@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from extender.arrays import Floats
 
 
 def work_per_task(demand: Floats, duration: Floats, total: Floats) -> Floats:

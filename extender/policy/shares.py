@@ -8,11 +8,8 @@ siblings.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
+from extender.arrays import Floats, Mask, Rows
 
 _ROUNDING = 1e-9
 

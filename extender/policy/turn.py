@@ -5,11 +5,8 @@ cluster (dominant shares, DRF). A minimum is a part of the whole cluster, a weig
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
+from extender.arrays import Floats, Rows
 
 ROUNDING = 1e-9
 

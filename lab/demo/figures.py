@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Floats
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS, MEMORY
 from lab.demo.machines import parts, rates
 from lab.demo.room import Times

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.ledger.snapshot import Floats
+from extender.arrays import Floats
 from lab.sim.engine.contention import RATES, factors
 
 _DONE_SECONDS = 1e-6

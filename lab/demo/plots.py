@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from extender.cluster.ledger.snapshot import Floats
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.demo.figures import GROUPS, Course, Figures
 from lab.demo.shares import Shares

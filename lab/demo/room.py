@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Floats, Rows
+from extender.arrays import Floats, Rows
 from extender.cluster.model import Event, Pod, PodSeen, PodsListed
 from lab.demo.machines import Machines
 from lab.demo.workload import Workload

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Floats
+from extender.arrays import Floats
 from extender.policy.shares import dominant_shares
 from lab.demo.room import Times
 from lab.demo.workload import QUEUES, Workload

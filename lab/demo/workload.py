@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Floats, Rows
+from extender.arrays import Floats, Rows
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.queues import Queue
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts

@@ -7,7 +7,7 @@ import numpy as np
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import HOLD_GATE, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.pods.identity import Identity
-from extender.control.backlog.backlog import Backlog, Stage
+from extender.control.backlog.backlog import Backlog, PodPhase
 from tests.fuzz.broken import require
 
 _NODES = ("a", "b", "c", "d")
@@ -101,7 +101,7 @@ def backlog(random, size):
     )
     ended = [[it.workloads.ended(f"default/{group}") for group in ("g", "h")] for it in (lived, fresh)]
     _require_same(*ended, "how many of a group have ended")
-    for stage in Stage:
+    for stage in PodPhase:
         _require_same(*({pod.uid for pod in it.at(stage)} for it in (lived, fresh)), f"who is at {stage}")
     lived.writes.expire(1e9)
     counts = [{of.name: (it.ready(of), it.held(of)) for of in it.classes()} for it in (lived, fresh)]
@@ -226,7 +226,7 @@ def _contents(look):
 
 def lines(backlog):
     """Return who waits at which stage of which class."""
-    stages = ((of.name, stage.name, sorted(of.pods[stage])) for of in backlog.classes() for stage in Stage)
+    stages = ((of.name, stage.name, sorted(of.pods[stage])) for of in backlog.classes() for stage in PodPhase)
     return sorted(line for line in stages if line[-1])
 
 

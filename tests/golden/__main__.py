@@ -2,6 +2,7 @@
 
 `python -m tests.golden DIRECTORY` writes scenes of the release loop (what it writes, what it says of who waits) and
 what the simulator makes of workloads; `diff -r` compares two of them. Names of fields and classes do not count.
+With `DIRECTORY scenes` it writes only the scenes.
 """
 
 import dataclasses
@@ -92,7 +93,8 @@ def main():
     with (to / "scenes.jsonl").open("w") as file:
         for number in range(SCENES):
             file.write(json.dumps(scene(number), default=str) + "\n")
-    for name, command in COMMANDS.items():
+    commands = {} if sys.argv[2:] == ["scenes"] else COMMANDS
+    for name, command in commands.items():
         printed = subprocess.run(
             [sys.executable, "-m", "extender", *command, "--json"], capture_output=True, check=True
         )

@@ -7,8 +7,9 @@ import numpy as np
 
 from extender.adapters.http.refused import RefusedPods
 from extender.adapters.http.request_context import LANDING_SECONDS, Readiness
+from extender.arrays import Rows
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Rows, Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.verdict import judge
@@ -18,7 +19,7 @@ _LAG_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class EventWait:
     """`wait_seconds` bounds the wait for pods in flight to land; `refused` keeps the budget of the other waits."""
 
     ledger: Ledger

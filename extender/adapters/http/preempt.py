@@ -5,9 +5,17 @@ from dataclasses import dataclass, field
 from itertools import chain, compress
 
 from extender.adapters.http import wire
-from extender.adapters.http.event_wait import News
+from extender.adapters.http.event_wait import EventWait
 from extender.adapters.http.refused import RefusedPods
-from extender.adapters.http.request_context import MOST_TRIES, Desk, Judged, TooManyCalls, candidates, passing, rows_of
+from extender.adapters.http.request_context import (
+    MOST_TRIES,
+    Judged,
+    RequestContext,
+    TooManyCalls,
+    candidates,
+    passing,
+    rows_of,
+)
 from extender.cluster.model import Pod
 from extender.verdict import judge, once_gone
 
@@ -16,8 +24,8 @@ from extender.verdict import judge, once_gone
 class Preemption:
     """Judges as if victims were gone. The pod is in flight then (see `cluster.state`)."""
 
-    desk: Desk
-    news: News
+    desk: RequestContext
+    news: EventWait
     _refused: RefusedPods = field(default_factory=RefusedPods)
 
     def answer(self, body: bytes) -> bytes:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from extender.adapters.http import wire
 from extender.adapters.kube.decoding import pod_from, version_number
 from extender.adapters.metrics.serve import Metrics
+from extender.arrays import Rows
 from extender.cluster.ledger.flights import at_point
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Layout, Rows, Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import away
 from extender.errors import DovetailError
@@ -79,7 +80,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RequestContext:
     """Where questions come in and answers go out."""
 
     ledger: Ledger

@@ -15,14 +15,14 @@ import structlog
 from numpy.typing import NDArray
 
 from extender.adapters.http import wire
-from extender.adapters.http.event_wait import News
+from extender.adapters.http.event_wait import EventWait
 from extender.adapters.http.preempt import Preemption
 from extender.adapters.http.request_context import (
     MOST_TRIES,
-    Desk,
     Judged,
     NotReady,
     Readiness,
+    RequestContext,
     TooManyCalls,
     Warner,
     candidates,
@@ -31,8 +31,9 @@ from extender.adapters.http.request_context import (
 )
 from extender.adapters.kube.decoding import node_from
 from extender.adapters.metrics.serve import Metrics
+from extender.arrays import Rows
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Layout, Rows, Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import CapacityRule, Pod
 from extender.verdict import Ranker, Standing, judge, once_gone
 
@@ -60,15 +61,15 @@ class Verbs:
     metrics: Metrics
     wait_seconds: float
     order: Order | None = None
-    _desk: Desk = field(init=False)
-    _news: News = field(init=False)
+    _desk: RequestContext = field(init=False)
+    _news: EventWait = field(init=False)
     _preemption: Preemption = field(init=False)
     _last_table: tuple[Layout, wire.ScoreTable] | None = field(default=None, init=False)
     _last_passed: tuple[Layout, Sequence[str], Rows] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._desk = Desk(self.ledger, self.readiness, self.warner, self.metrics)
-        self._news = News(self.ledger, self.readiness, self.wait_seconds)
+        self._desk = RequestContext(self.ledger, self.readiness, self.warner, self.metrics)
+        self._news = EventWait(self.ledger, self.readiness, self.wait_seconds)
         self._preemption = Preemption(self._desk, self._news)
 
     def filter(self, body: bytes) -> bytes:

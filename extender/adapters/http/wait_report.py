@@ -16,7 +16,7 @@ PATH = "locality"
 
 
 @dataclass(frozen=True, slots=True)
-class WaitsTold:
+class WaitReport:
     """Waits as a plan left them `age_seconds` ago; `leads` says whether it is of the replica that acts.
 
     `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`. `passed_over` says for how
@@ -51,12 +51,12 @@ class _Told(msgspec.Struct):
     kept_idle: float = 0.0
 
 
-def written(told: WaitsTold) -> bytes:
+def written(told: WaitReport) -> bytes:
     """Return them as JSON; what is infinite is null there."""
     return msgspec.json.encode(told)
 
 
-def read(source: str, text: str) -> WaitsTold:
+def read(source: str, text: str) -> WaitReport:
     """Return what a JSON text says. Raises ClusterError where it is none of these."""
     try:
         told = msgspec.json.decode(text, type=_Told)
@@ -66,4 +66,6 @@ def read(source: str, text: str) -> WaitsTold:
         name: LocalityWait(it.level, it.seconds, math.inf if it.counts is None else it.counts)
         for name, it in told.jobs.items()
     }
-    return WaitsTold(told.leads, told.in_force, jobs, told.age_seconds, told.passed_over, told.reserved, told.kept_idle)
+    return WaitReport(
+        told.leads, told.in_force, jobs, told.age_seconds, told.passed_over, told.reserved, told.kept_idle
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from extender.adapters.http.wait_report import WaitsTold
+from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused, connect
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
@@ -16,7 +16,7 @@ from extender.cluster.model import Pod
 from extender.errors import DovetailError
 from extender.explain.advice import changes_for
 from extender.explain.doctor import PROBLEM, findings
-from extender.explain.planned_order import View
+from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod import HELD, explain, state_of
 from extender.explain.pod_in_plan import case_of
 from extender.explain.queues import queue_states
@@ -55,7 +55,7 @@ def explain_pod(asked: Asked, name: str) -> tuple[str, bool]:
             raise NoSuchPod(f"there is no pod {name}; accepted: NAMESPACE/NAME of one that exists") from None
         raise NotAllowed(f"pod {name} cannot be read: {in_short(refusal)}") from None
     waits = waits_of(reader, asked.control) if told.locality.wait_seconds else None
-    known = waits if isinstance(waits, WaitsTold) else None
+    known = waits if isinstance(waits, WaitReport) else None
     seen = look(reader, told, by, known)
     found = seen.require(reader)
     pod = next((it for it in seen.pods if it.uid == raw["metadata"]["uid"]), None)
@@ -100,7 +100,7 @@ def _split(name: str) -> tuple[str, str]:
     return namespace, pod
 
 
-def _changes(found: View, pod: Pod, told: Settings, unknown: str) -> list[str]:
+def _changes(found: PlannedOrder, pod: Pod, told: Settings, unknown: str) -> list[str]:
     if state_of(pod, ours=found.backlog.has_place(pod)) != HELD:
         return []
     return changes_for(case_of(found, pod), found.why.get(pod.uid), unknown=unknown, by_target=told.locality.target > 0)

@@ -1,13 +1,13 @@
 """What only the `control` that acts knows of waits for locality, however it is reached; else why it is not known."""
 
-from extender.adapters.http.wait_report import PATH, WaitsTold, read
+from extender.adapters.http.wait_report import PATH, WaitReport, read
 from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import CONTROL_PORT, NAME_LABEL, our_pods, said_at, said_by_pods
 from extender.app.inspection.reading import Reader, in_short
 from extender.errors import ClusterError
 
 
-def waits_of(reader: Reader, address: str = "") -> WaitsTold | str:
+def waits_of(reader: Reader, address: str = "") -> WaitReport | str:
     """Return the waits as the replica that acts has them, at its address, else through its pods; or why not."""
     try:
         said = [said_at(address, PATH)] if address else _of_pods(reader)

@@ -13,19 +13,19 @@ from typing import Any, TypeVar
 import msgspec
 
 from extender import settings as files
-from extender.adapters.http.wait_report import WaitsTold
+from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Api, Refused
 from extender.adapters.kube.namespaces import namespaces
 from extender.adapters.kube.volumes import claims, volumes
 from extender.adapters.kube.watching import Resource, jobs, listed, nodes, pod_groups, pods
 from extender.adapters.metrics.scraping import NAME_LABEL
-from extender.app.ordering import POD_GROUPS, backlog_of, policy_of, rounds_of
+from extender.app.ordering import POD_GROUPS, backlog_of, input_builder_of, policy_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.feeding import Feed
 from extender.errors import ClusterError
-from extender.explain.planned_order import View, view
+from extender.explain.planned_order import PlannedOrder, planned_order
 from extender.planner import Carried, Planner, Policy
 from extender.settings import Settings
 from extender.settings.sections import ControlSettings, LeaseSettings
@@ -110,11 +110,11 @@ class Look:
 
     settings: Settings
     told_by: str
-    view: View | None
+    view: PlannedOrder | None
     pods: Sequence[Pod]
     nodes: Sequence[Node]
 
-    def require(self, reader: Reader) -> View:
+    def require(self, reader: Reader) -> PlannedOrder:
         """Return the order. Raises NotAllowed where it cannot be known."""
         if self.view is None:
             why = "; ".join(f"{name}: {text}" for name, text in sorted(reader.unread.items()))
@@ -122,7 +122,7 @@ class Look:
         return self.view
 
 
-def look(reader: Reader, told: Settings, told_by: str, waits: WaitsTold | None = None) -> Look:
+def look(reader: Reader, told: Settings, told_by: str, waits: WaitReport | None = None) -> Look:
     """Read the cluster and plan once; `waits` are as `control` has told them, None: as if nobody had waited yet.
 
     Raises ClusterError where the API server cannot be reached.
@@ -168,7 +168,7 @@ def in_short(refusal: Refused) -> str:
     return {401: "who you are is not accepted (401)", 403: "you may not (403)"}.get(refusal.status or 0, str(refusal))
 
 
-def policy_in_force(told: Settings, waits: WaitsTold | None) -> Policy:
+def policy_in_force(told: Settings, waits: WaitReport | None) -> Policy:
     """Return the planner's tuning, with the waits for locality that `control` has told, else those of settings."""
     policy = policy_of(told)
     return policy if waits is None else replace(policy, locality_waits=waits.in_force)
@@ -183,9 +183,9 @@ def _take(feed: Feed, event: Event | None) -> Event | None:
     return None if event is None else feed.take(event)[0]
 
 
-def _view(told: Settings, ledger: Ledger, backlog: Backlog, now: float, waits: WaitsTold | None) -> View:
-    rounds = rounds_of(told, backlog)
+def _view(told: Settings, ledger: Ledger, backlog: Backlog, now: float, waits: WaitReport | None) -> PlannedOrder:
+    input_builder = input_builder_of(told, backlog)
     planner = Planner(policy_in_force(told, waits), explain=True)
     if waits is not None:
         planner.carried = Carried(locality=waits.jobs, planned_at=now - waits.age_seconds)
-    return view(backlog, rounds, planner, ledger.snapshot(0.0), now)
+    return planned_order(backlog, input_builder, planner, ledger.snapshot(0.0), now)

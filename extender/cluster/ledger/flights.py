@@ -11,7 +11,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.ledger.snapshot import Floats, Layout, Rows
+from extender.arrays import Floats, Rows
+from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import taken
 

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.ledger.flights import Candidates, Flight, Flights, at_point, by_rows, charge, same_pod
-from extender.cluster.ledger.node_holders import Held
-from extender.cluster.ledger.snapshot import Floats, Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
+from extender.cluster.ledger.node_holders import NodeHolders
+from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.pods.reckoning import Reckoning
 
@@ -38,7 +39,7 @@ class Ledger:
         self._changed = threading.Condition()
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
-        self._held = Held()
+        self._held = NodeHolders()
         self._reckoning = Reckoning(self._pods, self._held)
         self._nominated: dict[str, Pod] = {}
         self._layout: Layout = layout_of({})

@@ -7,7 +7,7 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.reading import reading
 
 
-class Held:
+class NodeHolders:
     """By UID. `readers` are those that read an input, perhaps from other nodes."""
 
     def __init__(self) -> None:

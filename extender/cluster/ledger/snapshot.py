@@ -10,13 +10,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Floats, Rows
 from extender.cluster.model import Node, Pod
 from extender.cluster.pods.reading import taken
 from extender.cluster.resources import DEVICE_CLAIMS, DIMENSIONS, IO_DIMENSIONS, PODS, Amounts, is_extended, is_packed
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
 Number = TypeVar("Number", np.float64, np.int64, np.intp)
 
 UNADVERTISED = "unadvertised resources"

@@ -10,7 +10,7 @@ Users write what their pods declare, and may change it at any time. So:
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from extender.cluster.ledger.node_holders import Held
+from extender.cluster.ledger.node_holders import NodeHolders
 from extender.cluster.model import Event, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.pods.demand import DEMAND_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION, holders
@@ -31,7 +31,7 @@ class Reckoning:
     A change of the nodes brings news of pods that count as something else by it.
     """
 
-    def __init__(self, pods: Mapping[str, Pod], held: Held) -> None:
+    def __init__(self, pods: Mapping[str, Pod], held: NodeHolders) -> None:
         self._pods, self._held = pods, held
         self._nodes: dict[str, Amounts] = {}
         self._most: Amounts = {}

@@ -28,30 +28,30 @@ from extender.cluster.model import (
     VolumeEvent,
 )
 from extender.cluster.queues import Queue
-from extender.control.backlog.owners import Workloads
-from extender.control.backlog.pending_writes import Writes
+from extender.control.backlog.owners import Owners
+from extender.control.backlog.pending_writes import PendingWrites
 from extender.control.backlog.task_classes import (
     MOST_ENDED,
     Job,
     Key,
-    Stage,
+    PodPhase,
     TaskClass,
     key_of,
     name_of,
-    stage_by_filter,
-    stage_of,
+    phase_by_filter,
+    phase_of,
 )
 from extender.control.backlog.tenancy import Tenancy
 from extender.control.backlog.volumes import Volumes
 
-__all__ = ["Backlog", "Job", "Key", "Stage", "TaskClass", "key_of", "name_of", "stage_of"]
+__all__ = ["Backlog", "Job", "Key", "PodPhase", "TaskClass", "key_of", "name_of", "phase_of"]
 
 DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or its like."""
 
-_BEFORE_RELEASE = (Stage.READY, Stage.UNGATED)
+_BEFORE_RELEASE = (PodPhase.READY, PodPhase.UNGATED)
 
-_HOLDING = (Stage.RUNNING, Stage.NOMINATED, Stage.PENDING)
+_HOLDING = (PodPhase.RUNNING, PodPhase.NOMINATED, PodPhase.PENDING)
 
 _NEWS_SECONDS = 600.0
 """What a watch brings for the first time was not created longer ago than this: else somebody's clock was set."""
@@ -63,28 +63,28 @@ _ON_ITS_OWN = ("DaemonSet", "Node")
 class Backlog:
     """Takes events in any thread; `lock` is held by whoever reads more than one thing.
 
-    The declared `queues` say whose pods they are for. With `by_filter`, pods without a gate wait too (Stage.UNGATED).
+    The declared `queues` say whose pods they are for. With `by_filter`, pods without a gate wait too (UNGATED).
     `changes` grows with what may change a plan; `left` counts pods that were seen on a node and ended or were deleted.
     """
 
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False, queues: Sequence[Queue] = ()) -> None:
         self.lock = threading.RLock()
         self.jobs: dict[tuple[str, str], Job] = {}
-        self.workloads = Workloads()
+        self.workloads = Owners()
         self._owned: dict[str, Counter[Job]] = {}
         self._tenancy = Tenancy(queues)
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self._volumes = Volumes()
-        self.writes = Writes(self.lock)
+        self.writes = PendingWrites(self.lock)
         self.changes = 0
         self.left = 0
         self._schedulers = frozenset(schedulers)
         self._by_filter = by_filter
-        self._stage_of = stage_by_filter if by_filter else stage_of
-        self._where: dict[str, tuple[TaskClass, Stage]] = {}
+        self._phase_of = phase_by_filter if by_filter else phase_of
+        self._where: dict[str, tuple[TaskClass, PodPhase]] = {}
         self._known: dict[str, Pod] = {}
-        self._at: dict[Stage, dict[str, Pod]] = {stage: {} for stage in Stage}
+        self._at: dict[PodPhase, dict[str, Pod]] = {stage: {} for stage in PodPhase}
         self._ran_seconds, self._timed = 0.0, 0
 
     def apply(self, event: Event, now: float) -> None:
@@ -121,12 +121,12 @@ class Backlog:
         with self.lock:
             return [it for job in self.jobs.values() for it in job.classes.values() if it.unfinished]
 
-    def at(self, stage: Stage) -> list[Pod]:
+    def at(self, stage: PodPhase) -> list[Pod]:
         """Return the pods that are so far on their way."""
         with self.lock:
             return list(self._at[stage].values())
 
-    def uids_at(self, stage: Stage) -> KeysView[str]:
+    def uids_at(self, stage: PodPhase) -> KeysView[str]:
         """Return the UIDs of the pods that are so far on their way, as they change; for who holds the lock."""
         return self._at[stage].keys()
 
@@ -141,7 +141,7 @@ class Backlog:
         It is not ready again until then, or until news of it.
         """
         with self.lock:
-            ready = of.pods[Stage.READY]
+            ready = of.pods[PodPhase.READY]
             among = ready if uid is None else [uid] if uid in ready else []
             pod = next((ready[uid] for uid in among if not self.writes.busy(uid)), None)
             if pod is not None:
@@ -156,7 +156,7 @@ class Backlog:
                 self.writes.claimed[uid] = until
 
     def rest(self, uid: str, now: float) -> None:
-        """Leave a pod alone for a while that could not be written to, if it is still there (`Writes.rest`)."""
+        """Leave a pod alone for a while that could not be written to, if it is still there (`PendingWrites.rest`)."""
         with self.lock:
             if uid in self._known:
                 self.writes.rest(uid, now)
@@ -164,7 +164,7 @@ class Backlog:
     def is_idle(self, uid: str) -> bool:
         """Say whether a pod waits for its turn and nothing is being done about it."""
         where = self._where.get(uid)
-        return where is not None and where[1] is Stage.READY and not self.writes.busy(uid)
+        return where is not None and where[1] is PodPhase.READY and not self.writes.busy(uid)
 
     def ready(self, of: TaskClass) -> int:
         """Return how many pods of a class wait for their turn alone."""
@@ -175,7 +175,7 @@ class Backlog:
                     found += self.waiting(of, stage) if busy else len(pods)
             return found
 
-    def waiting(self, of: TaskClass, stage: Stage) -> int:
+    def waiting(self, of: TaskClass, stage: PodPhase) -> int:
         """Return how many pods of a class are so far on their way, without those being released or at rest."""
         with self.lock:
             waiting = of.pods[stage]
@@ -186,22 +186,22 @@ class Backlog:
     def waiting_pods(self, of: TaskClass) -> list[Pod]:
         """Return the pods of a class that wait for their turn alone, those without a gate first."""
         with self.lock:
-            there = (*of.pods[Stage.UNGATED].values(), *of.pods[Stage.READY].values())
+            there = (*of.pods[PodPhase.UNGATED].values(), *of.pods[PodPhase.READY].values())
             return [pod for pod in there if not self.writes.busy(pod.uid)]
 
-    def held(self, of: TaskClass) -> int:
+    def committed(self, of: TaskClass) -> int:
         """Return how many pods of a class hold room: those on a node, and those on their way to one (`usage`)."""
         with self.lock:
             pods, claimed = of.pods, self.writes.claimed
-            found = len(pods[Stage.RUNNING]) + len(pods[Stage.NOMINATED])
-            for pod in pods[Stage.PENDING].values():
+            found = len(pods[PodPhase.RUNNING]) + len(pods[PodPhase.NOMINATED])
+            for pod in pods[PodPhase.PENDING].values():
                 found += not pod.unschedulable or pod.nominated is not None
             for stage in _BEFORE_RELEASE:
                 if claimed and pods[stage]:
                     found += len(pods[stage].keys() & claimed.keys())
             return found
 
-    def holding(self) -> set[TaskClass]:
+    def maybe_committed(self) -> set[TaskClass]:
         """Return the classes that may hold room: most that wait have no pod that is on its way anywhere."""
         with self.lock:
             stages = (self._at[stage] for stage in _HOLDING)
@@ -217,7 +217,7 @@ class Backlog:
                     since = min(since, next(iter(pods.values())).created)
             return max(since, of.released_at)
 
-    def find(self, uid: str) -> tuple[TaskClass, Stage] | None:
+    def find(self, uid: str) -> tuple[TaskClass, PodPhase] | None:
         """Return the class of a pod, and where it is on its way."""
         with self.lock:
             return self._where.get(uid)
@@ -296,14 +296,14 @@ class Backlog:
             self.changes += 1
             self._count_in(pod, of)
             if before is not None and known is not None:
-                if self._by_filter and stage is Stage.RUNNING:
+                if self._by_filter and stage is PodPhase.RUNNING:
                     of.released_at = max(of.released_at, now)
                 self._remove(known, *before)
 
-    def _stage(self, pod: Pod) -> Stage:
+    def _stage(self, pod: Pod) -> PodPhase:
         """Return where a pod is on its way; filter keeps no order of pods that other schedulers try."""
-        stage = self._stage_of(pod)
-        return Stage.PENDING if stage is Stage.UNGATED and pod.scheduler not in self._schedulers else stage
+        stage = self._phase_of(pod)
+        return PodPhase.PENDING if stage is PodPhase.UNGATED and pod.scheduler not in self._schedulers else stage
 
     def _with_volumes(self, pod: Pod, known: Pod | None) -> Pod:
         """Return a pod that says where its volumes are; from when it has a node, as they were before it had.
@@ -369,7 +369,7 @@ class Backlog:
         where = self._where.pop(uid, None)
         if where is not None:
             self.changes += 1
-            self.left += where[1] is Stage.RUNNING
+            self.left += where[1] is PodPhase.RUNNING
             if known is not None:
                 self._remove(known, *where)
 
@@ -379,7 +379,7 @@ class Backlog:
         of.job.unfinished += 1
         self._own(pod.owner, of.job)
 
-    def _remove(self, pod: Pod, of: TaskClass, stage: Stage) -> None:
+    def _remove(self, pod: Pod, of: TaskClass, stage: PodPhase) -> None:
         """Take a pod, as it was, out of its class; a job without pods is forgotten, and a class that ended long ago."""
         of.pods[stage].pop(pod.uid, None)
         if self._where.get(pod.uid, (None, None))[1] is not stage:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage, TaskClass
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,10 @@ def _started(
             continue
         known = backlog.workloads.groups.get(name)
         least, started = found.get(name, (0, backlog.workloads.ended(name)))
-        started += sum(not pod.leaving for stage in (Stage.RUNNING, Stage.PENDING) for pod in it.pods[stage].values())
-        started += sum(uid in backlog.writes.claimed for uid in it.pods[Stage.READY])
-        started += len(it.pods[Stage.NOMINATED]) if nominated else 0
+        started += sum(
+            not pod.leaving for stage in (PodPhase.RUNNING, PodPhase.PENDING) for pod in it.pods[stage].values()
+        )
+        started += sum(uid in backlog.writes.claimed for uid in it.pods[PodPhase.READY])
+        started += len(it.pods[PodPhase.NOMINATED]) if nominated else 0
         found[name] = (max(least, known.least if known is not None else it.like.identity.least), started)
     return found

@@ -17,7 +17,7 @@ from extender.cluster.model import (
 )
 
 
-class Workloads:
+class Owners:
     """`owners` by UID, `groups` by name; under the backlog's lock."""
 
     def __init__(self) -> None:

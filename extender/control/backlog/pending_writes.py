@@ -12,7 +12,7 @@ LONGEST_CLAIM_SECONDS = 1_800.0
 _MOST_DOUBLINGS = 10
 
 
-class Writes:
+class PendingWrites:
     """`claimed` and `resting` say until when, by UID, in seconds since the epoch. They share the backlog's `lock`.
 
     `queued` are those with a write that has not begun, how many of each: they are left alone also when their claim is

@@ -13,7 +13,7 @@ MOST_ENDED = 100
 """So many classes of a job are remembered that have no pods now: how many of theirs ended, and how long they ran."""
 
 
-class Stage(Enum):
+class PodPhase(Enum):
     """Where a pod is on its way."""
 
     READY = "held by our gate alone"
@@ -61,7 +61,7 @@ class TaskClass:
     key: Key
     like: Pod
     name: str
-    pods: dict[Stage, dict[str, Pod]] = field(default_factory=lambda: {stage: {} for stage in Stage})
+    pods: dict[PodPhase, dict[str, Pod]] = field(default_factory=lambda: {stage: {} for stage in PodPhase})
     unfinished: int = 0
     finished: int = 0
     ran_seconds: float = 0.0
@@ -80,7 +80,7 @@ class TaskClass:
             told = self.like.duration * self.job.longer
         else:
             told = otherwise
-        oldest = next(iter(self.pods[Stage.RUNNING].values()), None)
+        oldest = next(iter(self.pods[PodPhase.RUNNING].values()), None)
         if oldest is not None and oldest.started is not None and now - oldest.started > told:
             told = (self.ran_seconds + now - oldest.started) / (self.timed + 1)
         return max(told, SHORTEST_SECONDS)
@@ -121,25 +121,25 @@ def key_of(pod: Pod) -> Key:
     return (identity.stage, identity.group, demand, *same)
 
 
-def stage_of(pod: Pod) -> Stage:
+def phase_of(pod: Pod) -> PodPhase:
     """Return where a pod is on its way."""
     if pod.node is not None:
-        return Stage.RUNNING
+        return PodPhase.RUNNING
     if not pod.held:
-        return Stage.GATED if pod.gates else Stage.PENDING
+        return PodPhase.GATED if pod.gates else PodPhase.PENDING
     if len(pod.gates) > 1:
-        return Stage.GATED
-    return Stage.NOMINATED if pod.promised is not None else Stage.READY
+        return PodPhase.GATED
+    return PodPhase.NOMINATED if pod.promised is not None else PodPhase.READY
 
 
-def stage_by_filter(pod: Pod) -> Stage:
+def phase_by_filter(pod: Pod) -> PodPhase:
     """Return where a pod is on its way where filter keeps the order of those without our gate."""
-    stage = stage_of(pod)
-    if stage is not Stage.PENDING:
+    stage = phase_of(pod)
+    if stage is not PodPhase.PENDING:
         return stage
     if pod.gates:
-        return Stage.GATED
-    return Stage.UNGATED if pod.nominated is None else Stage.PENDING
+        return PodPhase.GATED
+    return PodPhase.UNGATED if pod.nominated is None else PodPhase.PENDING
 
 
 def waits_as(queue: str, job: str) -> str:

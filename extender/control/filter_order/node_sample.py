@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Counts, Mask
 from extender.control.backlog.task_classes import Job
-from extender.control.filter_order.plan_slots import Counts, Mask, Place
+from extender.control.filter_order.plan_slots import PlanSlot
 from extender.planner import LocalityWait, Policy, farthest
 
 _Name = tuple[str, str]
@@ -32,7 +33,7 @@ class Offer:
     usable: Mask
 
 
-class Missed:
+class NodeSample:
     """Since when pods wait for a better sample, and how far from its input each job started last. One thread."""
 
     def __init__(self, policy: Policy) -> None:
@@ -40,7 +41,7 @@ class Missed:
         self._since: dict[str, float] = {}
         self._level: dict[_Name, int] = {}
 
-    def elsewhere(self, place: Place, offer: Offer, now: float) -> Place | None:
+    def elsewhere(self, place: PlanSlot, offer: Offer, now: float) -> PlanSlot | None:
         """Return a pod's turn on the nearest of the nodes that are offered; None where it waits for nearer ones."""
         far = offer.far
         if place.level < 0 or far is None:
@@ -50,7 +51,7 @@ class Missed:
             return None
         return place.on(offer.fits & (far == nearest), nearest)
 
-    def start(self, place: Place, job: Job) -> None:
+    def start(self, place: PlanSlot, job: Job) -> None:
         """Take note of where a pod of a job passed.
 
         Those of the job that come after one that went far do not wait anew until one starts nearer (3.5.1).

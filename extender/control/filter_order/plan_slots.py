@@ -5,18 +5,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from extender.arrays import Counts, Mask
 from extender.cluster.ledger.snapshot import Layout
 from extender.control.backlog.task_classes import TaskClass
 
 Key = tuple[int, int, int]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
-class Place(NamedTuple):
+class PlanSlot(NamedTuple):
     """A row of a node, and the UID of the pod that it is for, None where any of the class may have it.
 
     How many levels that is from the pod's input (-1: no difference), and for how many seconds its job was passed over.
@@ -30,13 +26,13 @@ class Place(NamedTuple):
     nodes: Mask | None = None
     farther: bool = False
 
-    def on(self, nodes: Mask | None, level: int) -> "Place":
+    def on(self, nodes: Mask | None, level: int) -> "PlanSlot":
         """Return the same turn on one of these nodes [N], None: of all, so far from the pod's input."""
-        return Place(-1, self.uid, level, self.passed_over, nodes, farther=level > self.level)
+        return PlanSlot(-1, self.uid, level, self.passed_over, nodes, farther=level > self.level)
 
 
 @dataclass(slots=True)
-class PlanPlaces:
+class PlanSlots:
     """What is left of one plan: by class the places, and which pods got which.
 
     `without` are the names of the classes that it left out, `gangs` those that cannot start whole, `near` those that
@@ -47,12 +43,12 @@ class PlanPlaces:
     layout: Layout
     made_at: float
     cost: float
-    nodes: dict[TaskClass, list[Place]]
+    nodes: dict[TaskClass, list[PlanSlot]]
     gangs: Collection[TaskClass]
     without: Collection[str]
     near: Collection[TaskClass] = ()
     again_at: float = math.inf
-    given: dict[str, Place] = field(default_factory=dict)
+    given: dict[str, PlanSlot] = field(default_factory=dict)
 
     def give(
         self,
@@ -60,8 +56,8 @@ class PlanPlaces:
         of: TaskClass,
         fits: Mask,
         levels: Callable[[], Counts | None],
-        elsewhere: Callable[[Place], Place | None] = lambda _: None,
-    ) -> Place | None:
+        elsewhere: Callable[[PlanSlot], PlanSlot | None] = lambda _: None,
+    ) -> PlanSlot | None:
         """Return the place of one pod of a class, where it `fits` [N]; None where there is none.
 
         It may be that of another of its class, where it is as near to its own input by `levels` [N]: who comes first
@@ -85,6 +81,6 @@ class PlanPlaces:
         places = [self.given[uid]] if uid in self.given else self.nodes.get(of, [])
         return any(it.uid in (None, uid) and it.level >= 0 for it in places)
 
-    def _of_a_mate(self, places: Collection[Place], levels: Callable[[], Counts | None]) -> Place | None:
+    def _of_a_mate(self, places: Collection[PlanSlot], levels: Callable[[], Counts | None]) -> PlanSlot | None:
         far = levels() if places else None
         return next((it for it in places if far is None or far[it.node] <= it.level), None)

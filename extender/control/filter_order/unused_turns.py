@@ -7,7 +7,7 @@ extenders), and never asks about them. Such a pod would keep its turn, and every
 from collections.abc import Mapping, Set
 
 
-class Unused:
+class UnusedTurns:
     """Follows the turns of task classes by name; times in seconds, of any clock.
 
     `refused_seconds` is how long a turn may last of which all pods were refused before, `untried_seconds` where some

@@ -12,8 +12,8 @@ import structlog
 
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
-from extender.control.backlog.task_classes import Stage, TaskClass
-from extender.control.filter_order.unused_turns import Unused
+from extender.control.backlog.task_classes import PodPhase, TaskClass
+from extender.control.filter_order.unused_turns import UnusedTurns
 from extender.errors import ClusterError
 
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -67,7 +67,7 @@ class Waker:
         self._backlog, self._alarm, self._run_soon, self._leads = backlog, alarm, run_soon, leads
         self._calls, self._note_call = calls or Calls(), note
         self._turns: dict[str, _Turn] = {}
-        self._unused = Unused(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
+        self._unused = UnusedTurns(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
         self._started: dict[str, float] = {}
         self._budget, self._counted_at = self._calls.per_second, 0.0
 
@@ -111,7 +111,7 @@ class Waker:
             if of.released_at > self._started.get(of.name, 0.0):
                 self._unused.use(of.name)
         self._started = {of.name: of.released_at for of in turns}
-        untried = {of.name: any(not pod.unschedulable for pod in of.pods[Stage.UNGATED].values()) for of in turns}
+        untried = {of.name: any(not pod.unschedulable for pod in of.pods[PodPhase.UNGATED].values()) for of in turns}
         self._unused.note(untried, now)
 
     def _pause(self, calls: int, *, soon: bool) -> float:
@@ -143,7 +143,7 @@ class Waker:
 
 def _asleep(of: TaskClass, count: int, named: Collection[str]) -> list[Pod]:
     """Return the oldest refused pods of a class, as many as have turns beyond those that were never tried."""
-    asked = of.pods[Stage.UNGATED].values()
+    asked = of.pods[PodPhase.UNGATED].values()
     refused = [pod for pod in asked if pod.unschedulable]
     if chosen := [pod for pod in refused if pod.uid in named]:
         return chosen

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from extender.cluster.pods.preference import holders
-from extender.control.backlog.backlog import Backlog, Job, Stage, TaskClass
-from extender.planner import HELD_KINDS, Held
+from extender.control.backlog.backlog import Backlog, Job, PodPhase, TaskClass
+from extender.planner import HELD_KINDS, WaitReason
 
 ROOM_KINDS = frozenset(HELD_KINDS) - {"no-nodes", "barred", "too-large"}
 """Kinds of reasons that room which comes free may end, nearby or anywhere."""
@@ -21,7 +21,7 @@ LEAST_FREED = 20
 """A rate is known of so many ends: a Poisson count of 20 is uncertain by 22 % (one over its root)."""
 
 _LATELY_SECONDS, _MARK_SECONDS = 3_600.0, 60.0
-_WAITING = (Stage.READY, Stage.GATED, Stage.NOMINATED, Stage.UNGATED)
+_WAITING = (PodPhase.READY, PodPhase.GATED, PodPhase.NOMINATED, PodPhase.UNGATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Mark:
 
 
 @dataclass(slots=True)
-class Load:
+class MeasuredLoad:
     """`freed` pods left their nodes in `seconds` under load; `typical` of the last look that found jobs with inputs."""
 
     freed: int = 0
@@ -51,7 +51,7 @@ class Load:
     _since: tuple[int, float] | None = None
     _marks: deque[Mark] = field(default_factory=deque)
 
-    def look(self, held: Iterable[Held], left: int, now: float) -> None:
+    def look(self, held: Iterable[WaitReason], left: int, now: float) -> None:
         """Take in why classes wait, and how many pods have left their nodes so far; `now` is of a clock never set."""
         if self._since is not None:
             left_before, then = self._since

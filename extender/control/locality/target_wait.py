@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from extender.control.locality.measured_load import Load, Typical
+from extender.control.locality.measured_load import MeasuredLoad, Typical
 from extender.policy.locality import skips_for, wait_for
 
 EVERY_SECONDS = 60.0
@@ -29,14 +29,14 @@ class Target:
 
 
 @dataclass(slots=True)
-class Waits:
+class TargetWait:
     """`in_force` [K] are seconds at the node, then at each level; without a `target` they stay. One thread looks."""
 
     in_force: tuple[float, ...] = ()
     target: Target | None = None
     _computed_at: float = -math.inf
 
-    def look(self, load: Load, nodes: int, now: float) -> bool:
+    def look(self, load: MeasuredLoad, nodes: int, now: float) -> bool:
         """Compute the first wait anew where it is time and all is known; say whether another one is in force now.
 
         `nodes` take pods; `now` is of a clock never set.

@@ -1,20 +1,18 @@
 """What nodes say of themselves, for many pods at once: kept until a node changes."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Mask
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 
-Mask = NDArray[np.bool_]
-
 _MOST_KEPT = 4_096
 
 
-class Nodes:
+class AllowedNodes:
     """The nodes of a backlog, by the rows of a layout. One thread."""
 
     def __init__(self, backlog: Backlog) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
@@ -20,20 +20,15 @@ from extender.cluster.pods.reading import away, besides_reading, reading, taken
 from extender.cluster.queues import Queue
 from extender.cluster.resources import Amounts
 from extender.cluster.waiting import Jobs, Running, Waiting
-from extender.control.backlog.backlog import Backlog, Stage, TaskClass
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.backlog.gangs import Gang, gangs_of, group_of
 from extender.control.backlog.task_classes import waits_as
-from extender.control.plan_input.allowed_nodes import Nodes
-from extender.control.plan_input.jobs import JobsOf, in_order
-from extender.control.plan_input.preferred_nodes import Places, Read
+from extender.control.plan_input.allowed_nodes import AllowedNodes
+from extender.control.plan_input.jobs import JobRowsBuilder, in_order
+from extender.control.plan_input.preferred_nodes import PreferredNodes, Read
 from extender.control.queues.tree import QueueTree
 from extender.control.queues.usage import pods_held
 from extender.planner import Plan
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _RUNNING_KEPT_SECONDS = 5.0
 
@@ -42,7 +37,7 @@ _ENDLESS = ("DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet")
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class PlanInput:
     """What one plan is made of; `classes` are the rows of `waiting`, `short` those of gangs that are not all there.
 
     `pods` are those of each row of a class whose pods declare inputs: the planner's tasks where `waiting` has blocks
@@ -71,7 +66,7 @@ class Round:
         return self.waiting.inputs[row] is not None or (preferred is not None and bool(preferred[row].any()))
 
 
-def pods_of(made: Round, plan: Plan) -> list[tuple[int, Pod | None]]:
+def pods_of(made: PlanInput, plan: Plan) -> list[tuple[int, Pod | None]]:
     """Return the class's row of each assignment in order, and which pod it is for; None where any of the class."""
     rows, tasks = plan.assignments.task_class.tolist(), plan.assignments.task.tolist()
     in_order = {row: iter(pods) for row, pods in enumerate(made.pods) if pods is not None}
@@ -126,8 +121,8 @@ class _Row(NamedTuple):
         return reading(self.of.like) if self.read is not None and self.read.blocks is not None else 0.0
 
 
-class Rounds:
-    """Makes rounds of a backlog; keeps what can be used again. One thread."""
+class PlanInputBuilder:
+    """Makes the input of plans from a backlog; keeps what can be used again. One thread."""
 
     def __init__(
         self,
@@ -144,16 +139,16 @@ class Rounds:
         `undeclared_weight` is that of all queues together that nobody declared.
         """
         self.tree = QueueTree(queues, undeclared_weight)
-        self.nodes = Nodes(backlog)
-        self._jobs = JobsOf(backlog, self.tree)
-        self.places = Places(backlog, self.nodes, levels)
+        self.nodes = AllowedNodes(backlog)
+        self._jobs = JobRowsBuilder(backlog, self.tree)
+        self.places = PreferredNodes(backlog, self.nodes, levels)
         self._long_tasks = long_tasks
         self._backlog = backlog
         self._starved_after = starved_after
         self._open: _Open | None = None
         self._running: tuple[float, Layout, Sequence[str], Running] | None = None
 
-    def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> Round:
+    def next(self, layout: Layout, now: float, without: Collection[str] = ()) -> PlanInput:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
         with self._backlog.lock:
             usual = self._backlog.usual_seconds()
@@ -193,7 +188,7 @@ class Rounds:
                 jobs_there=[waits_as(queue, name) for queue, name in self._backlog.jobs],
             )
             short = [it for it, count in zip(found, counts, strict=True) if count and id(it) in left_out]
-            return Round(waiting, classes, short, [None if it.read is None else it.read.pods for it in rows])
+            return PlanInput(waiting, classes, short, [None if it.read is None else it.read.pods for it in rows])
 
     def _rows(
         self, classes: Sequence[TaskClass], counts: Sequence[int], opened: Sequence[int], layout: Layout
@@ -320,7 +315,7 @@ class Rounds:
             )
             for it in self._backlog.classes()
             for seconds, demand in ((it.seconds(usual, now), layout.vector(it.like.demand)),)
-            for pod in it.pods[Stage.RUNNING].values()
+            for pod in it.pods[PodPhase.RUNNING].values()
             if (node := pod.node or "") in layout.rows
             for name, amounts in taken(pod, node, layout.rows).items()
         ]
@@ -334,7 +329,7 @@ class Rounds:
         return found
 
     def _still_running(self, uids: Sequence[str], running: Running) -> Running:
-        on_nodes = self._backlog.uids_at(Stage.RUNNING)
+        on_nodes = self._backlog.uids_at(PodPhase.RUNNING)
         stays = np.fromiter((uid in on_nodes for uid in uids), dtype=np.bool_, count=len(uids))
         if stays.all() or running.seconds is None:
             return running

@@ -4,17 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.waiting import Jobs
-from extender.control.backlog.backlog import Backlog, Job, Stage, TaskClass
+from extender.control.backlog.backlog import Backlog, Job, PodPhase, TaskClass
 from extender.control.queues.tree import QueueTree
 from extender.policy.remaining import remaining_work, work_per_task
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class JobRows:
         return np.array([self.behind[it.job] for it in classes], dtype=np.int64)
 
 
-class JobsOf:
+class JobRowsBuilder:
     """Makes them; under the backlog's lock."""
 
     def __init__(self, backlog: Backlog, tree: QueueTree) -> None:
@@ -165,4 +161,4 @@ def _allocated(held: Counts, row: Rows, demand: Floats, jobs: int) -> Floats:
 
 
 def _waits(of: TaskClass) -> bool:
-    return bool(of.pods[Stage.READY] or of.pods[Stage.UNGATED])
+    return bool(of.pods[PodPhase.READY] or of.pods[PodPhase.UNGATED])

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Mask, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.snapshot import Layout
@@ -19,11 +19,7 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.preference import Inputs, Preferences, holders
 from extender.cluster.waiting import Blocks
 from extender.control.backlog.backlog import Backlog, TaskClass
-from extender.control.plan_input.allowed_nodes import Nodes
-
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from extender.control.plan_input.allowed_nodes import AllowedNodes
 
 NODE, ANYWHERE = "node", "anywhere"
 
@@ -69,10 +65,10 @@ class _Kept:
     reads: Sequence[Read]
 
 
-class Places:
+class PreferredNodes:
     """Answers for the classes of a backlog; `labels` are the labels of nodes that make levels. One thread."""
 
-    def __init__(self, backlog: Backlog, nodes: Nodes, labels: Sequence[str]) -> None:
+    def __init__(self, backlog: Backlog, nodes: AllowedNodes, labels: Sequence[str]) -> None:
         self.level_names = (NODE, *_short(labels))
         self._backlog, self._nodes, self._level_labels = backlog, nodes, labels
         self._for: NodeLabels | None = None

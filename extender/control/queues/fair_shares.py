@@ -3,11 +3,11 @@
 import numpy as np
 
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.control.plan_input.builder import Round
+from extender.control.plan_input.builder import PlanInput
 from extender.policy.shares import dominant_shares
 
 
-def shares_of(made: Round, snapshot: Snapshot) -> dict[str, tuple[float, float]]:
+def shares_of(made: PlanInput, snapshot: Snapshot) -> dict[str, tuple[float, float]]:
     """Return each active queue's dominant share, and its fair share."""
     jobs = made.waiting.jobs
     held = np.zeros((len(jobs.queue_names), jobs.allocated.shape[1]))

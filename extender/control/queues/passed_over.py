@@ -8,15 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 FORGOTTEN_SECONDS = 60.0
 """A queue that nothing was given away before for so long is not passed over any more."""
@@ -28,14 +24,14 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PassedOverNow:
     """What one plan shows, by queue: who was `passed` over, and who waits `below` its share at all."""
 
     passed: Collection[str] = ()
     below: Collection[str] = ()
 
 
-def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> Seen:
+def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> PassedOverNow:
     """Return which queues a plan passes over, and which wait below their share after it.
 
     One that waits below its share has a class with one more task of which it would still be within that. Between queues
@@ -61,7 +57,7 @@ def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> S
         first = rows & (parts >= 0) & full[parts] & within[np.arange(len(queue)), parts]
         passed |= first & _could(waiting, row, node, free[node] + waiting.demand[row])
     names = waiting.jobs.queue_names
-    return Seen({names[it] for it in queue[passed].tolist()}, {names[it] for it in queue[rows].tolist()})
+    return PassedOverNow({names[it] for it in queue[passed].tolist()}, {names[it] for it in queue[rows].tolist()})
 
 
 class _Levels:
@@ -141,7 +137,7 @@ class PassedOver:
     _first: dict[str, float] = field(default_factory=dict)
     _latest: dict[str, float] = field(default_factory=dict)
 
-    def note(self, seen: Seen, now: float) -> None:
+    def note(self, seen: PassedOverNow, now: float) -> None:
         """Take in what a plan shows, at `now` seconds of any clock."""
         for name in list(self._first):
             if name not in seen.below or not 0 <= now - self._latest[name] <= FORGOTTEN_SECONDS:

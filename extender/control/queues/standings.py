@@ -4,16 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask
 from extender.cluster.ledger.snapshot import Layout
 from extender.control.queues.tree import QueueTree
-from extender.control.reclaim.backlog_copy import Sight
+from extender.control.reclaim.backlog_copy import BacklogCopy
 from extender.policy.reclaim import below_fair_share, below_minimum_share, excess
 from extender.policy.shares import dominant_shares
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MINIMUM_SHARE, FAIR_SHARE = "minimum-share", "fair-share"
 
@@ -61,7 +58,7 @@ class Standings:
         self.stays[self.member[self.rows[queue]]] -= amount
 
 
-def standings_of(sight: Sight, tree: QueueTree, layout: Layout) -> Standings:
+def standings_of(sight: BacklogCopy, tree: QueueTree, layout: Layout) -> Standings:
     """Return who has what: of pods on nodes those that stay, of others those that are on their way to one.
 
     Queues that hold nothing and of which nothing may be released take no part of anything.

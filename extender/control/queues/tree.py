@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Rows
 from extender.cluster.queues import Queue
 from extender.cluster.waiting import QueueGroups
 from extender.policy.shares import queue_shares, scaled_minimums
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 UNDECLARED = "(undeclared)"
 """What stands above all queues that nobody declared: no label can name it."""

@@ -8,20 +8,17 @@ count, else a queue with such pods would get nothing for them. What counts does 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats
 from extender.cluster.ledger.snapshot import Layout
 from extender.control.backlog.backlog import Backlog, TaskClass
 from extender.policy.shares import dominant_shares
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
 
 def pods_held(backlog: Backlog, classes: Sequence[TaskClass]) -> Counts:
     """Return how many pods of each class hold room [C]."""
-    holding = backlog.holding()
-    return np.array([backlog.held(it) if it in holding else 0 for it in classes], dtype=np.int64)
+    holding = backlog.maybe_committed()
+    return np.array([backlog.committed(it) if it in holding else 0 for it in classes], dtype=np.int64)
 
 
 def held_by(backlog: Backlog, classes: Sequence[TaskClass], layout: Layout) -> dict[str, Floats]:
@@ -40,4 +37,4 @@ def share(held: Floats, layout: Layout) -> float:
 
 def taking_part(backlog: Backlog, classes: Sequence[TaskClass]) -> set[str]:
     """Return the queues that have a fair share: they hold something, or have pods that may be released."""
-    return {it.job.queue for it in classes if backlog.held(it) or backlog.ready(it)}
+    return {it.job.queue for it in classes if backlog.committed(it) or backlog.ready(it)}

@@ -8,17 +8,14 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage, TaskClass
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.reclaim.trials import Shape, shape_of
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-
-_COMING = (Stage.READY, Stage.UNGATED, Stage.PENDING, Stage.NOMINATED)
+_COMING = (PodPhase.READY, PodPhase.UNGATED, PodPhase.PENDING, PodPhase.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +48,7 @@ class Crew:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class BacklogCopy:
     """The classes `active`: of which something holds room, or waits for its turn alone.
 
     `coming` are those of pods that hold room and are on no node yet, a class for each pod; `asked` are pods that were
@@ -82,11 +79,11 @@ class Eyes:
     _kinds: Mapping[TaskClass, Kind] = field(default_factory=dict)
     _crews: Mapping[TaskClass, Crew] = field(default_factory=dict)
 
-    def look(self, layout: Layout, asked: Collection[str]) -> Sight:
+    def look(self, layout: Layout, asked: Collection[str]) -> BacklogCopy:
         """Return what there is now; `asked` are the pods that were asked to go, by UID."""
         with self.backlog.lock:
             classes = self.backlog.classes()
-            running = {it: [*pods.values()] for it in classes if (pods := it.pods[Stage.RUNNING])}
+            running = {it: [*pods.values()] for it in classes if (pods := it.pods[PodPhase.RUNNING])}
             coming = self._coming()
             holding = {*running, *coming}
             active = [it for it in classes if it in holding or self._waits(it)]
@@ -94,7 +91,7 @@ class Eyes:
             self._layout, self._kinds, self._crews = layout, {}, {}
         self._kinds = {it: self._kinds.get(it) or _kind(it.like, layout) for it in active}
         self._crews = {it: self._crew(it, pods, layout) for it, pods in running.items()}
-        return Sight(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
+        return BacklogCopy(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
 
     def by_class(self, uids: Collection[str]) -> Mapping[TaskClass, Set[str]]:
         """Return those of these pods that were on nodes at the last look, by class."""
@@ -106,16 +103,18 @@ class Eyes:
         return found
 
     def _coming(self) -> list[TaskClass]:
-        """Return the class of each pod that is on its way to a node, as `Backlog.held` counts them."""
+        """Return the class of each pod that is on its way to a node, as `Backlog.committed` counts them."""
         backlog = self.backlog
-        released = (pod.uid for pod in backlog.at(Stage.PENDING) if not pod.unschedulable or pod.nominated is not None)
-        uids = {*backlog.writes.claimed, *released, *(pod.uid for pod in backlog.at(Stage.NOMINATED))}
+        released = (
+            pod.uid for pod in backlog.at(PodPhase.PENDING) if not pod.unschedulable or pod.nominated is not None
+        )
+        uids = {*backlog.writes.claimed, *released, *(pod.uid for pod in backlog.at(PodPhase.NOMINATED))}
         found = (backlog.find(uid) for uid in uids)
         return [where[0] for where in found if where is not None and where[1] in _COMING]
 
     def _waits(self, of: TaskClass) -> bool:
         """Say whether a pod of a class waits for its turn alone."""
-        waits = bool(of.pods[Stage.READY] or of.pods[Stage.UNGATED])
+        waits = bool(of.pods[PodPhase.READY] or of.pods[PodPhase.UNGATED])
         return waits and (not self.backlog.writes.resting or self.backlog.ready(of) > 0)
 
     def _crew(self, of: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:

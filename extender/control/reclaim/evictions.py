@@ -1,4 +1,4 @@
-"""Moves: a waiting pod, the node that it is to get, and the pods that are evicted there for it, until they are gone.
+"""Evictions: a waiting pod, the node that it is to get, and the pods evicted there for it, until these are gone.
 
 From the request on, the node's room is promised to the waiting pod, so that neither the plan nor a second move gives it
 away; once the watch shows the victims gone, the pod is released to that node. All of this is in memory: after a restart
@@ -16,7 +16,7 @@ from extender.cluster.ledger.flights import charge
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import taken
-from extender.control.backlog.backlog import Stage, stage_of
+from extender.control.backlog.backlog import PodPhase, phase_of
 from extender.control.queues.standings import MINIMUM_SHARE
 from extender.control.reclaim.pod_needs import need_of
 from extender.control.reclaim.trials import GONE, LATE, REFUSED, TAKEN, Shape, Trials, Vain, queue_of, shape_of
@@ -56,7 +56,7 @@ class Listener(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Move:
+class Eviction:
     """A waiting pod, the node that it gets, and who goes there. `since`, and `promised` anew, are in flight time.
 
     `level` is how far from its input that is, None where it is all the same.
@@ -82,7 +82,7 @@ class _Spared:
 
 
 @dataclass(slots=True)
-class Moves:
+class Evictions:
     """The moves under way. Writes run in other threads; what came of them is taken in by `tend`.
 
     All times but those of claims are in flight time, which stands still while we cannot see who has gone.
@@ -92,15 +92,15 @@ class Moves:
     evictor: Evictor
     listener: Listener
     trials: Trials = field(default_factory=Trials)
-    _moves: list[Move] = field(default_factory=list)
+    _moves: list[Eviction] = field(default_factory=list)
     _asked: dict[str, float] = field(default_factory=dict)
     _spared: dict[str, _Spared] = field(default_factory=dict)
-    _outcomes: deque[tuple[Move, Sequence[Pod]]] = field(default_factory=deque)
+    _outcomes: deque[tuple[Eviction, Sequence[Pod]]] = field(default_factory=deque)
 
     def begin(self, pod: Pod, queue: str, why: str, choice: Choice) -> None:
         """Promise the node to the pod, which is claimed already, and ask for the evictions."""
         time = self.releaser.flight_time()
-        move = Move(pod, queue, why, choice.node, choice.level, choice.victims, time, time, shape_of(pod))
+        move = Eviction(pod, queue, why, choice.node, choice.level, choice.victims, time, time, shape_of(pod))
         self._moves.append(move)
         self._asked |= {victim.uid: time for victim in choice.victims}
         self.releaser.kept.add(pod.uid)
@@ -145,7 +145,7 @@ class Moves:
 
     # -- writing
 
-    def _evict(self, move: Move) -> None:
+    def _evict(self, move: Eviction) -> None:
         """Ask for the evictions of a move, one after the other, until one is refused."""
         asked: list[Pod] = []
         for victim in move.victims:
@@ -154,7 +154,7 @@ class Moves:
             asked.append(victim)
         self._outcomes.append((move, asked))
 
-    def _evict_one(self, victim: Pod, move: Move) -> bool:
+    def _evict_one(self, victim: Pod, move: Eviction) -> bool:
         named = {"pod": f"{victim.namespace}/{victim.name}", "queue": move.queue, "why": move.why}
         try:
             if not self.releaser.leads():
@@ -170,7 +170,7 @@ class Moves:
         self._tell(victim, move)
         return True
 
-    def _tell(self, victim: Pod, move: Move) -> None:
+    def _tell(self, victim: Pod, move: Eviction) -> None:
         share = "minimum" if move.why == MINIMUM_SHARE else "fair"
         message = f"evicted so that queue {move.queue} gets its {share} share"
         try:
@@ -194,7 +194,7 @@ class Moves:
                 self._undo(move, left, now)
         return unmade
 
-    def _undo(self, move: Move, left: Sequence[Pod], now: float) -> None:
+    def _undo(self, move: Eviction, left: Sequence[Pod], now: float) -> None:
         before = self._spared.get(left[0].uid)
         seconds = _SPARED_SECONDS if before is None else min(2 * before.seconds, _LONGEST_SPARED_SECONDS)
         self._spared[left[0].uid] = _Spared(self.releaser.flight_time() + seconds, seconds)
@@ -212,7 +212,7 @@ class Moves:
             if pod is None:
                 self.releaser.kept.discard(move.pod.uid)
                 self._fail(move, GONE)
-            elif stage_of(pod) is not Stage.READY:
+            elif phase_of(pod) is not PodPhase.READY:
                 self.releaser.kept.discard(move.pod.uid)
                 self.trials.send(pod, len(move.victims))
             elif self._is_free(pod, move.node) or not (any(self._still_there(move)) or self._frees_more(move.node)):
@@ -223,10 +223,10 @@ class Moves:
             else:
                 self._keep(move, pod)
 
-    def _is_too_old(self, move: Move) -> bool:
+    def _is_too_old(self, move: Eviction) -> bool:
         return self.releaser.flight_time() - move.since > PATIENCE_SECONDS
 
-    def _still_there(self, move: Move) -> Iterator[Pod]:
+    def _still_there(self, move: Eviction) -> Iterator[Pod]:
         known = (self.releaser.backlog.pod(victim.uid) for victim in move.victims)
         return (pod for pod in known if pod is not None)
 
@@ -237,7 +237,7 @@ class Moves:
         leaving = self.releaser.ledger.leaving(node, below=_ANY_PRIORITY)
         return bool(leaving) or any(node in taken(pod, pod.node or "", nodes) for pod in asked)
 
-    def _keep(self, move: Move, pod: Pod) -> None:
+    def _keep(self, move: Eviction, pod: Pod) -> None:
         """Promise the node anew in time, before the promise runs out."""
         self._moves.append(move)
         time = self.releaser.flight_time()
@@ -245,7 +245,7 @@ class Moves:
             move.promised = time
             self.releaser.ledger.promise(pod, move.node, time)
 
-    def _complete(self, move: Move, pod: Pod, now: float) -> None:
+    def _complete(self, move: Eviction, pod: Pod, now: float) -> None:
         """Release the pod to the node that is free now; where something else took the room, it waits for its turn."""
         self._let_go(move, now)
         if self._has_room(pod, move.node):
@@ -263,25 +263,25 @@ class Moves:
             return False
         free = room_for(snapshot, pod)
         charge(free, snapshot.layout, pod, node, 1.0)  # it is in flight itself
-        return bool(need_of(pod, snapshot.layout, self.releaser.rounds.nodes).nodes(free)[row])
+        return bool(need_of(pod, snapshot.layout, self.releaser.input_builder.nodes).nodes(free)[row])
 
     def _has_room(self, pod: Pod, node: str) -> bool:
         """Say whether the pod may run there and has room; what was made for it to read from is taken as there."""
         snapshot = self._snapshot()
         row = snapshot.layout.rows.get(node)
-        if row is None or not self.releaser.rounds.allowed(pod, snapshot.layout)[row]:
+        if row is None or not self.releaser.input_builder.allowed(pod, snapshot.layout)[row]:
             return False
         return bool(judge(snapshot, pod).passed[row])
 
     def _snapshot(self) -> Snapshot:
         return self.releaser.ledger.snapshot(self.releaser.flight_time())
 
-    def _let_go(self, move: Move, now: float) -> None:
+    def _let_go(self, move: Eviction, now: float) -> None:
         self.releaser.kept.discard(move.pod.uid)
         self.releaser.ledger.forget(move.pod.uid)
         self.releaser.backlog.claim(move.pod.uid, now)
 
-    def _fail(self, move: Move, why: str) -> None:
+    def _fail(self, move: Eviction, why: str) -> None:
         self._tell_vain(self.trials.fail(move.pod, len(move.victims), why, self.releaser.flight_time()))
 
     def _tell_vain(self, vain: Vain) -> None:

@@ -8,20 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Mask
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Stage, TaskClass
+from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import waits_as
 from extender.control.queues.standings import FAIR_SHARE, MINIMUM_SHARE, Standings, standings_of
-from extender.control.reclaim.backlog_copy import Eyes, Sight, is_gang
-from extender.control.reclaim.evictions import PATIENCE_SECONDS, Moves
+from extender.control.reclaim.backlog_copy import BacklogCopy, Eyes, is_gang
+from extender.control.reclaim.evictions import PATIENCE_SECONDS, Evictions
 from extender.control.reclaim.trials import Shape, queue_of
 from extender.control.reclaim.victims import Choice, Search
 from extender.control.release.loop import Releaser
 from extender.planner import farthest, pass_over, wait_now
-
-Mask = NDArray[np.bool_]
 
 WHYS = (MINIMUM_SHARE, FAIR_SHARE)
 
@@ -96,7 +94,7 @@ class Reclaimer:
     """Shares the release loop's sight of the cluster, its Lease and its writers."""
 
     releaser: Releaser
-    moves: Moves
+    moves: Evictions
     timeouts: Timeouts
     _below_since: dict[tuple[str, str], float] = field(default_factory=dict)
     _allowance: Allowance = field(init=False)
@@ -153,7 +151,7 @@ class Reclaimer:
         releaser = self.releaser
         snapshot = releaser.ledger.snapshot(releaser.flight_time())
         sight = self._eyes.look(snapshot.layout, self.moves.asked())
-        standings = standings_of(sight, releaser.rounds.tree, snapshot.layout)
+        standings = standings_of(sight, releaser.input_builder.tree, snapshot.layout)
         wants = _wants(sight, standings)
         self._count(standings, wants)
         self.moves.trials.note_running((sight.kinds[it].shape, crew.pods) for it, crew in sight.crews.items())
@@ -165,7 +163,7 @@ class Reclaimer:
         if not any(self._may_try(sight.kinds[line[0]].shape, runs) for mine in lines.values() for line in mine):
             return 0
         self._searched, spared = True, self._eyes.by_class(self.moves.spared())
-        look = _Look(Search(sight, releaser.rounds, snapshot, standings, spared), runs, lines)
+        look = _Look(Search(sight, releaser.input_builder, snapshot, standings, spared), runs, lines)
         return sum(self._serve(look, why, due[why], wants, now) for why in WHYS)
 
     def _count(self, standings: Standings, wants: Mask) -> None:
@@ -248,7 +246,7 @@ class Reclaimer:
         backlog, most = self.releaser.backlog, _INPUTS_TRIED if line[0].like.inputs else 1
         with backlog.lock:
             for task_class in line:
-                for uid, pod in task_class.pods[Stage.READY].items():
+                for uid, pod in task_class.pods[PodPhase.READY].items():
                     if not backlog.writes.busy(uid):
                         found.setdefault(pod.inputs, pod)
                     if len(found) == most:
@@ -260,27 +258,29 @@ class Reclaimer:
         return farthest(planner.policy, wait_now(planner.carried, name, now), choice.existing)
 
 
-def _wants(sight: Sight, standings: Standings) -> Mask:
+def _wants(sight: BacklogCopy, standings: Standings) -> Mask:
     """Return which queues have pods that wait and that room could be made for [Q]."""
     wants = np.zeros(len(standings.queues), dtype=np.bool_)
-    queues = {it.job.queue for it in sight.active if it.pods[Stage.READY] and not is_gang(sight.backlog, it)}
+    queues = {it.job.queue for it in sight.active if it.pods[PodPhase.READY] and not is_gang(sight.backlog, it)}
     wants[[standings.rows[queue] for queue in queues]] = True
     return wants
 
 
-def _running_shapes(sight: Sight, queues: Collection[str]) -> set[Shape]:
+def _running_shapes(sight: BacklogCopy, queues: Collection[str]) -> set[Shape]:
     """Return the shapes of which pods of these queues run, and the queues that they are of."""
     shapes = {sight.kinds[it].shape for it in sight.crews if it.job.queue in queues}
     return shapes | set(map(queue_of, shapes))
 
 
-def _lines(sight: Sight, queues: Collection[str]) -> dict[str, list[Line]]:
+def _lines(sight: BacklogCopy, queues: Collection[str]) -> dict[str, list[Line]]:
     """Return who waits in each of these queues: the highest priority first, then the oldest job.
 
     Pods to which it makes a difference where they run are a line for each class.
     """
     waiting = [
-        it for it in sight.active if it.job.queue in queues and it.pods[Stage.READY] and not is_gang(sight.backlog, it)
+        it
+        for it in sight.active
+        if it.job.queue in queues and it.pods[PodPhase.READY] and not is_gang(sight.backlog, it)
     ]
     waiting.sort(key=lambda it: (-it.like.priority, it.job.arrived, it.name))
     lines: dict[str, dict[object, list[TaskClass]]] = {queue: {} for queue in queues}

@@ -8,18 +8,14 @@ are: where the plan would let it start is one thing (`nodes`), whether nobody is
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import lent, reading, sources
 from extender.cluster.resources import DISK_READ, NETWORK_OUT
-from extender.control.plan_input.allowed_nodes import Nodes
+from extender.control.plan_input.allowed_nodes import AllowedNodes
 from extender.verdict import demand_on
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +55,7 @@ class Need:
         return np.asarray(fits(there[..., self.usable, :], self.reads).any(axis=-1))
 
 
-def need_of(pod: Pod, layout: Layout, nodes: Nodes) -> Need:
+def need_of(pod: Pod, layout: Layout, nodes: AllowedNodes) -> Need:
     """Return what a pod needs of the nodes of a layout."""
     there = sources(pod, layout.rows)
     rows, rate = np.array([layout.rows[name] for name in there], dtype=np.intp), reading(pod)

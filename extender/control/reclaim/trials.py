@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage, stage_of
+from extender.control.backlog.backlog import Backlog, PodPhase, phase_of
 
 REFUSED, GONE, TAKEN, LATE = "refused", "gone", "taken", "late"
 """Why evictions were in vain: kube-scheduler refuses the pod; it is gone; others took the room; it took too long."""
@@ -144,4 +144,4 @@ def _end(backlog: Backlog, uid: str) -> str | None:
         return ""
     if not pod.held:
         return REFUSED if pod.unschedulable and pod.nominated in (None, pod.promised) else None
-    return None if stage_of(pod) is Stage.NOMINATED or backlog.writes.busy(uid) else LATE
+    return None if phase_of(pod) is PodPhase.NOMINATED or backlog.writes.busy(uid) else LATE

@@ -12,24 +12,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.flights import charge
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import reading, taken
 from extender.control.backlog.backlog import TaskClass
-from extender.control.plan_input.builder import Rounds
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.queues.standings import Standings
-from extender.control.reclaim.backlog_copy import Crew, Kind, Sight, is_gang
+from extender.control.reclaim.backlog_copy import BacklogCopy, Crew, Kind, is_gang
 from extender.control.reclaim.pod_needs import Need, need_of
 from extender.policy.reclaim import may_lose
 from extender.verdict import room_for
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _CHOICES = 100
 """The least loss is sought among so many nodes where evictions would do, those whose pods are worth least."""
@@ -155,13 +150,13 @@ class Search:
 
     def __init__(
         self,
-        sight: Sight,
-        rounds: Rounds,
+        sight: BacklogCopy,
+        input_builder: PlanInputBuilder,
         snapshot: Snapshot,
         standings: Standings,
         spared: Mapping[TaskClass, Set[str]],
     ) -> None:
-        self.sight, self.standings, self._rounds, self._snapshot = sight, standings, rounds, snapshot
+        self.sight, self.standings, self._input_builder, self._snapshot = sight, standings, input_builder, snapshot
         self._gone = np.zeros(snapshot.allocated.shape)
         for pod in sight.going():
             self._count(pod, pod.node, 1.0)
@@ -209,13 +204,16 @@ class Search:
 
     @property
     def _anywhere(self) -> int:
-        return len(self._rounds.places.level_names)
+        return len(self._input_builder.places.level_names)
 
     def _case(self, pod: Pod) -> _Case | None:
         """Return what there is for a pod; None where it fits somewhere as it is."""
         layout, free = self._snapshot.layout, room_for(self._snapshot, pod) + self._gone
-        need, levels = need_of(pod, layout, self._rounds.nodes), self._rounds.places.as_planned(pod, layout)
-        allowed = self._rounds.allowed(pod, layout) & need.nodes(layout.capacity)
+        need, levels = (
+            need_of(pod, layout, self._input_builder.nodes),
+            self._input_builder.places.as_planned(pod, layout),
+        )
+        allowed = self._input_builder.allowed(pod, layout) & need.nodes(layout.capacity)
         if (need.nodes(free) & allowed).any():
             return None
         able, lent = self._able(pod), self._running.lent(need.sources)
@@ -349,7 +347,7 @@ class Search:
 
 
 def _who_may_go(
-    sight: Sight, standings: Standings, spared: Mapping[TaskClass, Set[str]]
+    sight: BacklogCopy, standings: Standings, spared: Mapping[TaskClass, Set[str]]
 ) -> Sequence[tuple[TaskClass, Crew]]:
     """Return the classes by name of which pods may go at all, and which."""
     above = standings.excess().tolist()

@@ -15,16 +15,25 @@ import numpy as np
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage, TaskClass
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.backlog.task_classes import waits_as
 from extender.control.filter_order.waking import Waker
-from extender.control.plan_input.builder import Round, Rounds, pods_of
-from extender.control.queues.passed_over import PassedOver, Seen, seen_in
-from extender.control.release import without_node as outlets
-from extender.control.release.recover import leftovers
+from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
+from extender.control.queues.passed_over import PassedOver, PassedOverNow, seen_in
+from extender.control.release import without_node
+from extender.control.release.recover import unfinished
 from extender.control.release.refusals import Refusals, Shape, shape_of
-from extender.control.release.sending import COMPLETED, NOMINATED, PREEMPTING, SCALE_UP, Listener, Sender, Turn, Writer
+from extender.control.release.sending import (
+    COMPLETED,
+    NOMINATED,
+    PREEMPTING,
+    SCALE_UP,
+    Listener,
+    Release,
+    Sender,
+    Writer,
+)
 from extender.planner import Plan, Planner, start, wait_now
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
@@ -49,7 +58,7 @@ class Releaser:
 
     ledger: Ledger
     backlog: Backlog
-    rounds: Rounds
+    input_builder: PlanInputBuilder
     planner: Planner
     writer: Writer
     listener: Listener
@@ -69,7 +78,7 @@ class Releaser:
     """How many pods were on their way by the last step: released, or being so, and neither bound nor refused."""
     _sender: Sender = field(init=False)
     _refusals: Refusals = field(init=False)
-    _outlets: outlets.Outlets = field(init=False)
+    _without_node_releases: without_node.WithoutNode = field(init=False)
     _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
     _planned_at: float = field(default=0.0, init=False)
     _theirs: dict[str, float] = field(default_factory=dict, init=False)
@@ -84,7 +93,7 @@ class Releaser:
             leads=lambda: self.leads(),
             flight_time=self.flight_time,
         )
-        self._outlets = outlets.Outlets(self.ledger, self.backlog, self.rounds)
+        self._without_node_releases = without_node.WithoutNode(self.ledger, self.backlog, self.input_builder)
         self._refusals = Refusals(self.backlog)
 
     def step(self, now: float) -> int:
@@ -116,7 +125,7 @@ class Releaser:
         However long ago that was: kube-scheduler may not run. Of pods for other schedulers we do not know who does.
         """
         released = {
-            pod.uid for pod in self.backlog.at(Stage.PENDING) if not pod.unschedulable and self.backlog.is_ours(pod)
+            pod.uid for pod in self.backlog.at(PodPhase.PENDING) if not pod.unschedulable and self.backlog.is_ours(pod)
         }
         writes = self.backlog.writes
         busy = writes.claimed.keys() | writes.queued.keys()
@@ -125,7 +134,7 @@ class Releaser:
     def rest(self, now: float) -> None:
         """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
         self.planner.rest(now)
-        self.passed_over.note(Seen(), now)
+        self.passed_over.note(PassedOverNow(), now)
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether a plan is worth its cost, which is the same for few as for many."""
@@ -137,23 +146,23 @@ class Releaser:
 
         `level` is how far from its input that is, None where it is all the same.
         """
-        turn = Turn(pod, node, NOMINATED)
+        turn = Release(pod, node, NOMINATED)
         if level is not None:
             planner, name = self.planner, waits_as(pod.identity.queue, pod.identity.job)
             waited = wait_now(planner.carried, name, now).seconds
-            turn = replace(turn, level=self.rounds.places.level_name(level), passed_over=waited)
+            turn = replace(turn, level=self.input_builder.places.level_name(level), passed_over=waited)
             planner.carried = start(planner.policy, planner.carried, name, level)
         self._sender.send(turn, now)
 
-    def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Turn]:
+    def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Release]:
         """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
-        found = leftovers(self.backlog, snapshot, flights, self._given_up(now))
+        found = unfinished(self.backlog, snapshot, flights, self._given_up(now))
         for pod in found.to_clear:
             self._sender.clear(pod, now)
         for pod in found.to_complete:
             self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
         return [
-            Turn(pod, None, COMPLETED, level=self._level(pod, pod.promised, snapshot), passed_over=None)
+            Release(pod, None, COMPLETED, level=self._level(pod, pod.promised, snapshot), passed_over=None)
             for pod in found.to_complete
         ]
 
@@ -168,17 +177,17 @@ class Releaser:
     def _level(self, pod: Pod, node: str | None, snapshot: Snapshot) -> str:
         """Return how near to its input a pod starts that this plan did not place; empty where that is all the same."""
         row = snapshot.layout.rows.get(node or "")
-        return "" if row is None else self.rounds.places.level_on(pod, snapshot.layout, row)
+        return "" if row is None else self.input_builder.places.level_on(pod, snapshot.layout, row)
 
     # -- the plan
 
-    def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Turn]:
+    def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Release]:
         may_try = self._refusals.look(now)
         refused = self._refused(may_try)
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        made = self.rounds.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
+        made = self.input_builder.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
         if not made.classes:
-            self.passed_over.note(Seen(), now)
+            self.passed_over.note(PassedOverNow(), now)
             self.kept_idle = 0.0
             self._wake({}, snapshot, now)
             self.again_at = self._refusals.again_at()
@@ -194,8 +203,8 @@ class Releaser:
         taken = {id(made.classes[row]) for row in rows}
         gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
         without = dict.fromkeys(it for it, row in zip(made.classes, gang.tolist(), strict=True) if row < 0)
-        left = [it for it in without if id(it) not in taken and it.pods[Stage.READY]]
-        for of in self._outlets.preempting(snapshot, left):
+        left = [it for it in without if id(it) not in taken and it.pods[PodPhase.READY]]
+        for of in self._without_node_releases.preempting(snapshot, left):
             turns += self._without_node(of, PREEMPTING, now)
         return turns + self._scaling_up(snapshot, [*left, *refused], slots - len(turns), now)
 
@@ -203,17 +212,17 @@ class Releaser:
         """Return the classes of which none may be released now, as one like them is refused."""
         if all(may_try.values()):
             return []
-        waiting = (it for it in self.backlog.classes() if it.pods[Stage.READY])
+        waiting = (it for it in self.backlog.classes() if it.pods[PodPhase.READY])
         return [it for it in waiting if may_try.get(shape_of(it.like)) == 0]
 
-    def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Turn]:
+    def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
         """Return releases that make an autoscaler see that nodes are missing, also where one is refused already."""
         if self.pace.scale_up_after <= 0:
             return []
-        classes = self._outlets.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
+        classes = self._without_node_releases.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
         return [turn for it in classes for turn in self._without_node(it, SCALE_UP, now)]
 
-    def _asked(self, made: Round, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
+    def _asked(self, made: PlanInput, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
         """Return how many pods without a gate have their turn, by class: they go before held ones of it.
 
         And of classes whose pods have inputs, which ones, by UID.
@@ -222,7 +231,7 @@ class Releaser:
             return {}, set()
         turns = [(made.classes[row], pod) for row, pod in pods_of(made, plan)]
         counts = Counter(of for of, pod in turns if pod is None)
-        asked = {of: min(count, self.backlog.waiting(of, Stage.UNGATED)) for of, count in counts.items()}
+        asked = {of: min(count, self.backlog.waiting(of, PodPhase.UNGATED)) for of, count in counts.items()}
         named = [(of, pod.uid) for of, pod in turns if pod is not None and not pod.held]
         asked.update(Counter(of for of, _ in named))
         return {of: count for of, count in asked.items() if count}, {uid for _, uid in named}
@@ -242,14 +251,14 @@ class Releaser:
 
     def _turns(
         self,
-        made: Round,
+        made: PlanInput,
         plan: Plan,
         snapshot: Snapshot,
         slots: int,
         now: float,
         asked: Mapping[TaskClass, int],
         may_try: dict[Shape, int],
-    ) -> list[Turn]:
+    ) -> list[Release]:
         """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one.
 
         The first turns of a class are those of its pods that are `asked` about. Of shapes of which one is refused so
@@ -258,7 +267,7 @@ class Releaser:
         passing = dict(asked)
         gang_of = made.waiting.gang
         begun: set[int] = set()
-        turns: list[Turn] = []
+        turns: list[Release] = []
         for place, (row, named) in enumerate(pods_of(made, plan)):
             if named is not None and not named.held:
                 continue
@@ -290,14 +299,14 @@ class Releaser:
             may_try[shape] = left - 1
         return left > 0
 
-    def _to_node(self, pod: Pod, made: Round, plan: Plan, place: int, snapshot: Snapshot) -> Turn:
+    def _to_node(self, pod: Pod, made: PlanInput, plan: Plan, place: int, snapshot: Snapshot) -> Release:
         row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])
         terms, name = plan.terms, snapshot.layout.names[node]
         if terms is None:
-            return Turn(pod, name, NOMINATED)
-        level = self.rounds.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
-        return Turn(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
+            return Release(pod, name, NOMINATED)
+        level = self.input_builder.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
+        return Release(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
 
-    def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Turn]:
+    def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Release]:
         pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
-        return [] if pod is None else [Turn(pod, None, how)]
+        return [] if pod is None else [Release(pod, None, how)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage
+from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.backlog.gangs import partial_gangs
 from extender.verdict import judge
 
@@ -14,20 +14,20 @@ _MOST_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Leftovers:
+class Unfinished:
     """Held pods to release to the node that they are nominated for; pods whose nomination by us will not do."""
 
     to_complete: Sequence[Pod]
     to_clear: Sequence[Pod]
 
 
-def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod] = ()) -> Leftovers:
+def unfinished(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod] = ()) -> Unfinished:
     """Return what is to be done about our nominations, by what the watches say and nothing else.
 
     A held pod goes where its node still has room. Not so one that could not be released again and again, even while it
     rests, nor members of a gang that would start in part. Those of pods that are `given_up` are cleared.
     """
-    nominated = [pod for pod in backlog.at(Stage.NOMINATED) if pod.uid not in backlog.writes.claimed]
+    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in backlog.writes.claimed]
     hopeless = [pod for pod in nominated if backlog.writes.failures(pod.uid) >= _MOST_FAILURES]
     tried = [
         pod
@@ -40,7 +40,7 @@ def leftovers(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up:
     done = {pod.uid for pod in complete}
     clear = [*hopeless, *(pod for pod in tried if pod.uid not in done), *_stale(backlog, snapshot, flights)]
     clear += [pod for pod in given_up if _is_ours(pod) and not backlog.writes.busy(pod.uid)]
-    return Leftovers(complete, clear)
+    return Unfinished(complete, clear)
 
 
 def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> list[Pod]:
@@ -49,7 +49,9 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> list[Pod]
     And those that kube-scheduler refused: it does not clear them for pods that may not preempt, and the room would be
     kept for ever.
     """
-    pending = (pod for pod in backlog.at(Stage.PENDING) if not backlog.writes.busy(pod.uid) and pod.uid not in flights)
+    pending = (
+        pod for pod in backlog.at(PodPhase.PENDING) if not backlog.writes.busy(pod.uid) and pod.uid not in flights
+    )
     return [pod for pod in pending if _is_ours(pod) and (pod.unschedulable or not _fits(backlog, snapshot, pod))]
 
 

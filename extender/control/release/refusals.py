@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage
+from extender.control.backlog.backlog import Backlog, PodPhase
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
 """After so many seconds one more pod is released to try; twice as many after each that is refused, at most the last."""
@@ -30,7 +30,7 @@ def is_refused(pod: Pod) -> bool:
 def refused_pods(backlog: Backlog) -> dict[Shape, list[Pod]]:
     """Return the released pods that are refused, by shape."""
     found: dict[Shape, list[Pod]] = {}
-    for pod in backlog.at(Stage.PENDING):
+    for pod in backlog.at(PodPhase.PENDING):
         if is_refused(pod):
             found.setdefault(shape_of(pod), []).append(pod)
     return found
@@ -87,4 +87,4 @@ class Refusals:
     def _is_bound(self, uid: str) -> bool:
         """Say whether a pod got a node, or is gone."""
         where = self._backlog.find(uid)
-        return where is None or where[1] is Stage.RUNNING
+        return where is None or where[1] is PodPhase.RUNNING

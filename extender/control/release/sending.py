@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Release:
     """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way.
 
     `level` is how near to its input that node is, empty where it makes no difference; `passed_over` for how many
@@ -51,7 +51,7 @@ class Writer(Protocol):
 class Listener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
-    def note_release(self, turn: Turn, node: str | None, waited_seconds: float) -> None:
+    def note_release(self, turn: Release, node: str | None, waited_seconds: float) -> None:
         """Note a release, to a node or to none."""
 
 
@@ -67,7 +67,7 @@ class Sender:
     leads: Callable[[], bool]
     flight_time: Callable[[], float]
 
-    def send(self, turn: Turn, now: float) -> None:
+    def send(self, turn: Release, now: float) -> None:
         """Send a pod on its way: its node counts at once, the writes follow."""
         node = turn.pod.nominated or turn.node  # kube-scheduler goes where it is nominated, by whomever
         claim = self.backlog.writes.claim_on(turn.pod.uid)
@@ -77,7 +77,7 @@ class Sender:
         else:
             self._soon(turn.pod, lambda: self._release(turn, now, claim))
 
-    def _nominate(self, turn: Turn, now: float, claim: float | None) -> None:
+    def _nominate(self, turn: Release, now: float, claim: float | None) -> None:
         """Nominate, then release, once all others of this step are nominated too.
 
         Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
@@ -87,7 +87,7 @@ class Sender:
         if self._written(turn, now, claim, lambda: self.writer.nominate(pod, node)):
             self._soon(pod, lambda: self._release(turn, now, claim))
 
-    def _written(self, turn: Turn, now: float, claim: float | None, write: Callable[[], None]) -> bool:
+    def _written(self, turn: Release, now: float, claim: float | None, write: Callable[[], None]) -> bool:
         """Write, if we still lead; where that fails the pod is left alone for a moment.
 
         Not if its claim is over: the write has waited for so long that the pod is somebody else's turn, or gone.
@@ -106,7 +106,7 @@ class Sender:
             return False
         return True
 
-    def _release(self, turn: Turn, now: float, claim: float | None) -> None:
+    def _release(self, turn: Release, now: float, claim: float | None) -> None:
         pod = turn.pod
         if not self._written(turn, now, claim, lambda: self.writer.release(pod)):
             return
@@ -166,7 +166,7 @@ class Sender:
             raise ClusterError("the Lease is no longer ours")
 
 
-def _near(turn: Turn) -> dict[str, str | float]:
+def _near(turn: Release) -> dict[str, str | float]:
     """Return what is logged of how near to its input a pod is sent."""
     if not turn.level:
         return {}

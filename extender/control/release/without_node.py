@@ -3,26 +3,23 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, Stage, TaskClass
-from extender.control.plan_input.builder import Rounds
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.release.refusals import is_refused
 from extender.policy.shares import dominant_shares
 from extender.verdict import demand_on
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
-
-class Outlets:
+class WithoutNode:
     """Looks at the classes that a plan could not place."""
 
-    def __init__(self, ledger: Ledger, backlog: Backlog, rounds: Rounds) -> None:
-        self._ledger, self._backlog, self._rounds = ledger, backlog, rounds
+    def __init__(self, ledger: Ledger, backlog: Backlog, input_builder: PlanInputBuilder) -> None:
+        self._ledger, self._backlog, self._input_builder = ledger, backlog, input_builder
 
     def preempting(self, snapshot: Snapshot, left: Sequence[TaskClass]) -> list[TaskClass]:
         """Return the class of highest priority that fits nowhere now, but would if pods of lower priority were gone.
@@ -33,7 +30,7 @@ class Outlets:
         if least is None or self._ledger.preempting() > 0:
             return []
         able = [it for it in left if it.like.priority > least and it.like.may_preempt and not _stuck(it)]
-        now, once_gone = _Room(snapshot, self._rounds), _Room(snapshot, self._rounds, self._ledger)
+        now, once_gone = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
         for it in sorted(able, key=lambda it: -it.like.priority):
             if not now.has(it.like) and once_gone.has(it.like):
                 return [it]
@@ -49,7 +46,7 @@ class Outlets:
         if not waiting or most <= 0:
             return []
         layout = snapshot.layout
-        now, empty = _Room(snapshot, self._rounds), _Room(snapshot, self._rounds, empty=True)
+        now, empty = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, empty=True)
         held, fair = self._shares(snapshot, waiting)
         found: list[TaskClass] = []
         for it in waiting:
@@ -72,15 +69,15 @@ class Outlets:
         queues = {it.job.queue for it in waiting}
         held = {queue: np.zeros(len(layout.axis)) for queue in queues}
         for it in classes:
-            count = sum(len(it.pods[stage]) for stage in (Stage.PENDING, Stage.RUNNING, Stage.NOMINATED))
+            count = sum(len(it.pods[stage]) for stage in (PodPhase.PENDING, PodPhase.RUNNING, PodPhase.NOMINATED))
             if count and it.job.queue in queues:
                 held[it.job.queue] += count * layout.vector(it.like.demand)
-        others = (it.job.queue for it in classes if self._backlog.held(it) or self._backlog.ready(it))
-        names, _, fair = self._rounds.tree.shares([*queues, *others])
+        others = (it.job.queue for it in classes if self._backlog.committed(it) or self._backlog.ready(it))
+        names, _, fair = self._input_builder.tree.shares([*queues, *others])
         return held, dict(zip(names, fair.tolist(), strict=True))
 
     def _oldest(self, of: TaskClass) -> float:
-        return min((pod.created for pod in of.pods[Stage.READY].values()), default=np.inf)
+        return min((pod.created for pod in of.pods[PodPhase.READY].values()), default=np.inf)
 
 
 class _Room:
@@ -89,8 +86,10 @@ class _Room:
     What is free is the same for all pods of a priority, and the answer for all that ask for the same.
     """
 
-    def __init__(self, snapshot: Snapshot, rounds: Rounds, below: Ledger | None = None, *, empty: bool = False) -> None:
-        self._snapshot, self._rounds, self._below, self._empty = snapshot, rounds, below, empty
+    def __init__(
+        self, snapshot: Snapshot, input_builder: PlanInputBuilder, below: Ledger | None = None, *, empty: bool = False
+    ) -> None:
+        self._snapshot, self._input_builder, self._below, self._empty = snapshot, input_builder, below, empty
         self._free: dict[int, Floats | None] = {}
         self._fits: dict[tuple[object, ...], bool] = {}
 
@@ -109,7 +108,7 @@ class _Room:
             return False
         demand = demand_on(layout, pod)
         fits = ((free >= demand) | (demand <= 0)).all(axis=1)
-        return bool((fits & self._rounds.allowed(pod, layout)).any())
+        return bool((fits & self._input_builder.allowed(pod, layout)).any())
 
     def _free_for(self, priority: int) -> Floats | None:
         """Return what is free for pods of a priority [N, R]; None where the nodes have changed meanwhile."""
@@ -128,4 +127,4 @@ class _Room:
 
 def _stuck(of: TaskClass) -> bool:
     """Say whether kube-scheduler refused a pod of the class and could not preempt for it: it will not for the next."""
-    return any(is_refused(pod) for pod in of.pods[Stage.PENDING].values())
+    return any(is_refused(pod) for pod in of.pods[PodPhase.PENDING].values())

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
 from extender.planner.fairness.turn import Fairness
 from extender.planner.fifo import at_the_head
-from extender.planner.plan import Carried, DueTime, Floats
+from extender.planner.plan import Carried, DueTime
 from extender.planner.tuning import Policy
 
 _PATIENCE = 2.0

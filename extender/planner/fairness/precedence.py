@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
 from extender.planner.tuning import Policy
 from extender.policy.critical import critical, small
-
-Floats = NDArray[np.float64]
 
 _ABOVE = 1e6
 """More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""

@@ -4,11 +4,9 @@ A level is planned to its end, and takes what it can; the next gets what is left
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.cluster.waiting import Counts, Waiting
-
-Mask = NDArray[np.bool_]
+from extender.arrays import Counts, Mask
+from extender.cluster.waiting import Waiting
 
 
 def levels(waiting: Waiting) -> list[Mask]:

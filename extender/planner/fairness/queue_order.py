@@ -7,13 +7,10 @@ a queue passes its share by one task at most; what the first cannot use, the nex
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.waiting import Jobs, QueueGroups
 from extender.policy.turn import ROUNDING, leaf_ranks, parts_as_wanted, sibling_keys
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class QueueOrder:

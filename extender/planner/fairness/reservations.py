@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Running
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs, goes_whole
 from extender.planner.locality.sources import Sources
-from extender.planner.plan import Carried, Floats, Lapse, Mask, Reservation, Rows
+from extender.planner.plan import Carried, Lapse, Reservation
 
 _NODES_TRIED = 16
 _CLASSES_TRIED = 16

@@ -8,19 +8,14 @@ Docs: docs/turns.md. Between queues it is `queue_order`; inside a queue, the fai
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Jobs
 from extender.planner.fairness.queue_order import QueueOrder
 from extender.planner.tuning import DEFICIT, SLOTS, Policy
 from extender.planner.visit import Visit
 from extender.policy import shares
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _MEMORY = DIMENSIONS.index("memory")
 

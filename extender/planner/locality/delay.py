@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Waiting
 from extender.planner.fairness.turn import Fairness
 from extender.planner.locality.locality_waits import Waits
@@ -13,11 +13,6 @@ from extender.planner.plan import Carried, LocalityWait
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
 from extender.planner.visit import Visit
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _NOWHERE = 2**31
 

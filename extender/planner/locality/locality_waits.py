@@ -8,17 +8,12 @@ for fairness, or fitted nowhere, was not passed over.
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Waiting
 from extender.planner.plan import Carried, LocalityWait
 from extender.planner.tuning import Policy
 from extender.policy.locality import level_now, seconds_to_next
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _ANYWHERE = 2**31
 

@@ -7,14 +7,10 @@ and beyond them is anywhere.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Mask, Rows
 from extender.cluster.waiting import Waiting
 from extender.planner.prepared import Prepared
-
-Counts = NDArray[np.int64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _NOWHERE = 2**31
 

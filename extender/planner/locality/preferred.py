@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask
 from extender.cluster.waiting import Blocks
 from extender.planner.board import Board
 from extender.planner.locality.delay import Locality
-from extender.planner.plan import Floats, Mask
 
 States = NDArray[np.uint8]
 

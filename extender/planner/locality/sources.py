@@ -3,15 +3,10 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Blocks, Inputs
 from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _ANY_NUMBER = 2**40
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import QueueGroups, Waiting
 from extender.planner import Plan, Planner, Policy
@@ -17,8 +18,6 @@ from lab.bench.order.deep import slots, stage
 from lab.sim.engine.clock import Settings, run
 from lab.sim.engine.outcome import Outcome
 from lab.sim.workloads.workload import Job, Workload
-
-Floats = NDArray[np.float64]
 
 WEIGHTS: Mapping[str, float] = {"a": 3.0, "b": 1.0, "c": 1.0}
 MINIMUMS: tuple[Mapping[str, float], ...] = ({}, {"c": 0.35}, {"a": 0.2, "b": 0.3, "c": 0.3})

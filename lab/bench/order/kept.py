@@ -9,14 +9,12 @@ import heapq
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
 from extender.cluster.model import Node
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.planner import Planner, Policy
-
-Floats = NDArray[np.float64]
 
 _CORE, _NODE_CORES = 1000.0, 16
 _WINDOW_SECONDS = 600.0

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from extender.cluster.ledger.snapshot import Floats, Layout, Nominations, Rows, Snapshot, layout_of
+from extender.arrays import Floats, Rows
+from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
 from extender.cluster.resources import CPU
 from extender.errors import TraceError
 from extender.verdict import judge

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.ledger.snapshot import Floats, Rows, Snapshot
+from extender.arrays import Floats, Rows
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import CPU, MEMORY
 from extender.policy.alignment import RULES

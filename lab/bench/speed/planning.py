@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.waiting import Blocks, Floats, Inputs, Jobs, Running, Spread, Waiting
+from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Spread, Waiting
 
 _GIB, _MB = 2.0**30, 1e6
 _CAPACITY = np.array([32_000, 96 * _GIB, 800 * _MB, 800 * _MB, 1250 * _MB, 1250 * _MB])

@@ -7,8 +7,8 @@ the next one opens, once the API server shows its pods as ended: as for a workfl
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Rows
 from extender.cluster.model import Event, Pod, PodGone, PodSeen, PodsListed
 from extender.errors import DovetailError
 from extender.planner import Assignments
@@ -19,8 +19,6 @@ from lab.sim.engine.running import Ends
 from lab.sim.engine.world import World
 from lab.sim.workloads.stages import SOURCES
 from lab.sim.workloads.workload import BLOCKS
-
-Rows = NDArray[np.intp]
 
 Create = Callable[[Sequence[int]], None]
 """Makes the pods of these tasks, now or soon."""

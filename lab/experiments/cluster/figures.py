@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.experiments.cluster.history import History
 from lab.sim.engine.outcome import Outcome
 from lab.sim.workloads.workload import BLOCKS, Machines, Stage, Workload
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _IO = ("disk-read", "disk-write", "network-in", "network-out")
 

@@ -1,11 +1,9 @@
 """What a watch showed of every pod: when it came, had its turn, was bound, ran and ended, and what must not happen."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.model import Pod
-
-Floats = NDArray[np.float64]
 
 
 class History:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Rows
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.pods.demand import DURATION_ANNOTATION, TASKS_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION
@@ -15,8 +15,6 @@ from lab.controlplane import builders
 from lab.controlplane.builders import Manifest
 from lab.sim.workloads.stages import SOURCES, Table
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
-
-Rows = NDArray[np.intp]
 
 RACK_LABEL = "topology.dovetail.dev/rack"
 _HINT_WEIGHT = 100

@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.adapters.kube.decoding import node_from, pod_from
 from extender.adapters.kube.objects import NodeObject, PodObject
-from extender.app.ordering import backlog_of, policy_of, rounds_of
+from extender.app.ordering import backlog_of, input_builder_of, policy_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Event, NodesListed, Pod, PodSeen
@@ -40,7 +40,7 @@ class AsTold:
         self._planner = Planner(policy_of(settings))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
         self._backlog = backlog_of(settings)
-        self._rounds = rounds_of(settings, self._backlog)
+        self._rounds = input_builder_of(settings, self._backlog)
         self._made: set[int] = set()
         self._running: dict[int, Pod] = {}
         self._started: dict[int, int] = {}

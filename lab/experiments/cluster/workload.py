@@ -19,8 +19,8 @@ stages was most of the makespan, whoever scheduled.)
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.queues import Queue
 from extender.cluster.resources import DIMENSIONS
 from extender.policy.locality import rate_of_room, skips_for, wait_for
@@ -28,8 +28,6 @@ from lab.sim.engine.inputs import place_blocks
 from lab.sim.workloads.draws import durations, uniform
 from lab.sim.workloads.parameters import GB, MB, Range
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Job, Machines, Stage, Workload
-
-Floats = NDArray[np.float64]
 
 QUEUES = (Queue("research", 3), Queue("analytics", 2), Queue("reports", 1))
 COPIES = 3

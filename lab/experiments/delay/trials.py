@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats
 from extender.planner import Planner, Policy, Scheduler
 from lab.experiments.delay.scans import Cluster, Scans
 from lab.sim.engine.any_source import AnySource
@@ -18,9 +19,6 @@ from lab.sim.schedulers.heartbeats import Heartbeats
 from lab.sim.schedulers.in_order import InOrder
 from lab.sim.workloads.workload import Machines, Workload
 from lab.sim.workloads.yahoo import yahoo
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 HEARTBEAT_SECONDS = 3.0
 """How often Hadoop's machines report ('every few seconds', 2)."""

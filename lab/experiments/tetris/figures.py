@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from lab.experiments.tetris.gains import Floats, Seeds
+from extender.arrays import Floats
+from lab.experiments.tetris.gains import Seeds
 from lab.experiments.tetris.sections import Spots
 from lab.report.drawing import COLOURS, finish, svg
 from lab.sim.engine.measures import Series

@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from lab.experiments.tetris.runs import Contender, Found, Scene
 from lab.sim.report.compared import Slowed, bound_share, improvement, job_changes, slowed
 from lab.sim.runs import Run
 
-Floats = NDArray[np.float64]
 Results = Mapping[Run, Found]
 
 

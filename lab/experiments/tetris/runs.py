@@ -4,16 +4,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from lab.sim import runs
 from lab.sim.engine.clock import Settings
 from lab.sim.engine.measures import Fullness, Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
 from lab.sim.report.tables import mean_running, mean_use, slow_down
-
-Floats = NDArray[np.float64]
 
 _POINTS = 400
 

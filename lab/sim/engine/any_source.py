@@ -7,15 +7,12 @@ machines that has any: everybody would read there at once.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Blocks, Waiting
 from extender.planner import Plan, Scheduler
 from lab.sim.schedulers.baselines import drawing
-
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Inputs, Jobs, Running, Waiting
 from extender.planner import Assignments
@@ -18,11 +19,6 @@ from lab.sim.engine.opened import Opened, opened_of
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.workloads.stages import SOURCES, Table
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _BLOCKS, _SHUFFLE = SOURCES.index(BLOCKS), SOURCES.index(SHUFFLE)
 _READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
@@ -22,7 +22,6 @@ from lab.sim.engine.running import DONE_SECONDS
 from lab.sim.engine.world import World, machine_names
 from lab.sim.workloads.workload import Machines, Workload
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 """Told how many tasks have ended, of how many."""
 

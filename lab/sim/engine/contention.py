@@ -6,13 +6,9 @@ Memory is never shared. Symbols: N machines, P tasks, C classes that read from m
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 RATES: Mask = np.array([name in IO_DIMENSIONS for name in DIMENSIONS])
 RATES.setflags(write=False)

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Counts, Rows
 from extender.cluster.waiting import Blocks, Spread
 from lab.sim.workloads.stages import SOURCES, Table
 from lab.sim.workloads.workload import BLOCKS, Machines
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 
 _HDFS_COPIES = 3
 

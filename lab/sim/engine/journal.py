@@ -1,15 +1,12 @@
 """When every task and job started and ended, and what comes of it in an outcome."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from lab.sim.engine.outcome import JobRun, TaskRuns
 from lab.sim.engine.running import Ends, Starts
 from lab.sim.workloads.stages import SOURCES, Table
 from lab.sim.workloads.workload import BLOCKS
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class Journal:

@@ -10,13 +10,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Rows
 from extender.policy.shares import dominant_shares
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 
 HIGH_LOADS = (0.75, 0.9, 1.0)
 """Tetris, table 6: how probable is a machine's load above each of these."""

@@ -4,16 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Inputs
 from lab.sim.workloads.stages import SOURCES, Table
 from lab.sim.workloads.workload import BLOCKS
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _BLOCKS = SOURCES.index(BLOCKS)
 

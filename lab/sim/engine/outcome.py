@@ -5,13 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from lab.sim.engine.measures import HIGH_LOADS, Fullness, Series
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)

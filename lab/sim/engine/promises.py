@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Counts, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.waiting import Blocks, Counts, Rows, Spread, Waiting
+from extender.cluster.waiting import Blocks, Spread, Waiting
 
 _READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
 

@@ -7,15 +7,11 @@ task's end is known when it starts and nothing is computed again.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Running
 from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 DONE_SECONDS = 1e-6
 """What ends this soon after a moment ends in that moment: the same end, reached by other roundings."""

@@ -7,8 +7,8 @@ whose machines are simulated.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from extender.planner import Assignments
@@ -19,10 +19,6 @@ from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import Ends, RunningTasks, Starts
 from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import Machines, Workload
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
 
 _MEMORY = DIMENSIONS.index("memory")
 

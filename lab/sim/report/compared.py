@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from extender.arrays import Floats
 
 SLOWED_PERCENT = 1.0
 """A job counts as slowed down if it took longer by more than this: less is the luck of ties."""

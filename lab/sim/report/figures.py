@@ -7,13 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.report.drawing import COLOURS, finish, svg
 from lab.sim.engine.measures import Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import job_changes
-
-Floats = NDArray[np.float64]
 
 _POINTS = 400
 _HOURS = "hours since the first job arrived"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import SLOWED_PERCENT, improvement, job_changes, slowed
@@ -15,7 +15,6 @@ from lab.sim.report.compared import SLOWED_PERCENT, improvement, job_changes, sl
 if TYPE_CHECKING:
     from rich.table import Table
 
-Floats = NDArray[np.float64]
 
 NOTES = (
     "Job time: from a job's arrival to the end of its last task. Use: what tasks really use, mean over the time from "

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.waiting import Counts, Floats, Jobs, Rows, Waiting
+from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
 from lab.sim.engine.promises import Promises
 

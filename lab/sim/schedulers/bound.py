@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Floats, Snapshot
+from extender.arrays import Floats
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Inputs, Spread, Waiting
 from extender.planner import Plan, Scheduler

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.waiting import Floats, Rows, Waiting
+from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.engine.promises import Promises
 from lab.sim.schedulers.baselines import Arrivals, Chosen, Line, candidates

@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Mask
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
 from extender.cluster.waiting import Waiting
 from extender.planner import Assignments, Plan, Scheduler
-
-Mask = NDArray[np.bool_]
 
 _SLOTS = np.array([DIMENSIONS.index(CPU), DIMENSIONS.index(MEMORY)])
 _PHASES = 100

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Floats, Rows, Snapshot
+from extender.arrays import Floats, Rows
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Spread, Waiting

@@ -8,8 +8,9 @@ here; Kubernetes would score a request that is left out, rather than zero, as 10
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Mask
+
 Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 MAX_NODE_SCORE = 100
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DIMENSIONS, MEMORY
-from extender.cluster.waiting import Floats, Waiting
+from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.schedulers.baselines import Accounts, Arrivals, drawing, offer
 

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Floats
 from lab.sim.workloads.parameters import Range
-
-Floats = NDArray[np.float64]
 
 
 def uniform(rng: np.random.Generator, bounds: Range) -> float:

@@ -9,17 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 SOURCES = (LOCAL, BLOCKS, SHUFFLE)
 _READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.sim.workloads.draws import durations, uniform
 from lab.sim.workloads.parameters import GIB, Parameters
 from lab.sim.workloads.parameters import Suite as SuiteParameters
-from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Floats, Job, Stage, Workload
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Job, Stage, Workload
 
 HOUR = 3600.0
 """Jobs arrive uniformly in the first hour."""

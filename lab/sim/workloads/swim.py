@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.sim.workloads.arrivals import PACED, arrange, window
 from lab.sim.workloads.columns import TAB, read, text, whole
 from lab.sim.workloads.draws import correlated, durations, skewed
 from lab.sim.workloads.parameters import Facebook, Parameters
-from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Floats, Job, Stage, Workload
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Job, Stage, Workload
 
 BLOCK_BYTES = 128 * 2**20
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from extender.arrays import Floats
 
 BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
 """Where a stage reads: one block per task, placed with copies on random machines; the machines that the parents' tasks

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extender.arrays import Rows
 from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
 from extender.errors import TraceError
 from lab.sim.workloads.columns import number, number_or_none, read, text
 from lab.sim.workloads.parameters import GIB
 from lab.sim.workloads.workload import BLOCKS, LOCAL, Job, Machines, Stage, Workload
-
-Rows = NDArray[np.intp]
 
 FOLDER = Path("rumen_yahoo_locality")
 

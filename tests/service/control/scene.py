@@ -9,10 +9,10 @@ from extender.cluster.model import HOLD_GATE, Node, NodesListed, Pod, PodGone, P
 from extender.cluster.pods.identity import Identity
 from extender.control.backlog.backlog import Backlog
 from extender.control.filter_order.waking import Waker
-from extender.control.plan_input.builder import Rounds
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.release.loop import Pace, Releaser
 from extender.errors import ClusterError
-from extender.explain.planned_order import view
+from extender.explain.planned_order import planned_order
 from extender.planner import Planner, Policy
 
 OURS = "dovetail"
@@ -61,7 +61,7 @@ class Scene:
         self.releaser = Releaser(
             ledger=self.ledger,
             backlog=self.backlog,
-            rounds=self.rounds(),
+            input_builder=self.input_builder(),
             planner=Planner(self.policy),
             writer=self,
             listener=self,
@@ -78,8 +78,8 @@ class Scene:
     def flight_time(self):
         return self.now
 
-    def rounds(self):
-        return Rounds(
+    def input_builder(self):
+        return PlanInputBuilder(
             self.backlog,
             self.queues,
             starved_after=self.policy.starved_after,
@@ -137,7 +137,9 @@ class Scene:
         self.now += seconds
         planner = Planner(self.policy, explain=True)
         planner.carried = carried or planner.carried
-        return view(self.backlog, self.rounds(), planner, self.ledger.snapshot(self.flight_time()), self.now)
+        return planned_order(
+            self.backlog, self.input_builder(), planner, self.ledger.snapshot(self.flight_time()), self.now
+        )
 
     def why(self):
         """Return the reason of each held pod, by name."""

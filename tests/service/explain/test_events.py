@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from extender.control.locality.target_wait import Target, Waits
-from extender.control.plan_input.builder import Rounds
+from extender.control.locality.target_wait import Target, TargetWait
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.explain.events import Teller
 from extender.explain.observing import MOST_QUEUES, Observer
 from extender.explain.wait_reasons import Reason
@@ -143,8 +143,8 @@ def test_of_pods_with_one_owner_one_is_warned_of():
 
 
 def observer_of(scene, paper, after=10.0, **more):
-    rounds = Rounds(scene.backlog, scene.queues, starved_after=120.0)
-    usual = {"rounds": rounds, "policy": scene.policy, "carried": Carried}
+    input_builder = PlanInputBuilder(scene.backlog, scene.queues, starved_after=120.0)
+    usual = {"input_builder": input_builder, "policy": scene.policy, "carried": Carried}
     return Observer(
         ledger=scene.ledger,
         backlog=scene.backlog,
@@ -202,8 +202,8 @@ def test_a_wait_that_was_computed_is_what_the_observer_and_the_release_loop_plan
         paper,
         clock=lambda: next(seconds),
         policy=Policy(locality_waits=(5.0, 3.0), srtf=0.5),
-        rounds=Rounds(scene.backlog, (), starved_after=120.0, levels=["example.com/rack"]),
-        waits=Waits((5.0, 3.0), Target(0.5, 30.0)),
+        input_builder=PlanInputBuilder(scene.backlog, (), starved_after=120.0, levels=["example.com/rack"]),
+        waits=TargetWait((5.0, 3.0), Target(0.5, 30.0)),
         plan_by=adopted.append,
     )
     observer.look(100.0)
@@ -227,7 +227,7 @@ def test_the_observer_tells_at_which_level_the_release_loop_has_a_job_by_now():
     scene.step()
     scene.step(6.0)
     carried = scene.releaser.planner.carried
-    observer = observer_of(scene, paper, after=0.0, rounds=scene.rounds(), carried=lambda: carried)
+    observer = observer_of(scene, paper, after=0.0, input_builder=scene.input_builder(), carried=lambda: carried)
     observer.look(scene.now)
     assert paper.said == [("a", "Held", "waits for rack-local room: 2 preferred nodes, all full; anywhere from 8 s on")]
 

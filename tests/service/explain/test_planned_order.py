@@ -1,7 +1,7 @@
 """One moment's order."""
 
-from extender.control.plan_input.builder import Rounds
-from extender.explain.planned_order import view
+from extender.control.plan_input.builder import PlanInputBuilder
+from extender.explain.planned_order import planned_order
 from extender.planner import Carried, Planner
 from tests.service.control.scene import Scene, node, pod
 
@@ -17,8 +17,8 @@ def test_pods_of_one_class_have_the_places_of_their_age():
 def test_it_goes_on_with_what_the_planner_carries():
     scene, planner = Scene(node("n1")), Planner(explain=True)
     planner.carried = Carried(reserved={"somebody": "n1"})
-    rounds = Rounds(scene.backlog, (), starved_after=120.0)
-    found = view(scene.backlog, rounds, planner, scene.ledger.snapshot(0.0), 100.0)
+    input_builder = PlanInputBuilder(scene.backlog, (), starved_after=120.0)
+    found = planned_order(scene.backlog, input_builder, planner, scene.ledger.snapshot(0.0), 100.0)
     assert found.carried == Carried(reserved={"somebody": "n1"})
 
 

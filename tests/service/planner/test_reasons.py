@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from extender.cluster.waiting import Running
-from extender.planner import Held
+from extender.planner import WaitReason
 from tests.service.planner.scenes import cluster, once, tasks
 
 BARRED = "node selector, affinity, taints, cordons or volumes"
@@ -16,20 +16,20 @@ def held(snapshot, waiting, barred=None, now=0.0):
 
 
 def test_a_class_that_no_node_allows_says_so():
-    assert held(cluster((4,), (4,)), tasks((0, 1, (1,))), [[True, True]])[0] == Held(
+    assert held(cluster((4,), (4,)), tasks((0, 1, (1,))), [[True, True]])[0] == WaitReason(
         "barred", f"no node allows it: {BARRED}"
     )
 
 
 def test_a_class_that_is_barred_from_all_nodes_with_room_says_so():
     snapshot = cluster((4,), (4,), allocated=[[0] * 6, [4, *[0] * 5]])
-    assert held(snapshot, tasks((0, 1, (1,))), [[True, False]])[0] == Held(
+    assert held(snapshot, tasks((0, 1, (1,))), [[True, False]])[0] == WaitReason(
         "no-room", f"the nodes with room do not allow it: {BARRED}; on those that do, mostly cpu is short"
     )
 
 
 def test_a_class_that_is_too_large_for_the_nodes_that_allow_it_says_so():
-    assert held(cluster((9,), (4,)), tasks((0, 1, (5,))), [[True, False]])[0] == Held(
+    assert held(cluster((9,), (4,)), tasks((0, 1, (5,))), [[True, False]])[0] == WaitReason(
         "too-large", "no node that allows it is large enough: too little cpu on each"
     )
 

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from extender.adapters.http.health import create_health_app
-from extender.adapters.http.wait_report import WaitsTold, read, written
+from extender.adapters.http.wait_report import WaitReport, read, written
 from extender.errors import ClusterError
 from extender.planner import LocalityWait
 
-TOLD = WaitsTold(
+TOLD = WaitReport(
     True,
     (2.5, 4.0),
     {"q|a": LocalityWait(1, 0.75, math.inf), "q|b": LocalityWait(0, 2.0, 3.0)},

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from extender.adapters.kube.api import Refused
 from extender.adapters.kube import recorder as module
+from extender.adapters.kube.api import Refused
 from extender.adapters.kube.recorder import Recorder
 from extender.cluster.model import Pod
 from extender.errors import ClusterError

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from extender.app.inspection.drain import told_after, told_before, was, would
 from extender.cli import cli
-from extender.control.drain import Drained, Held, Seen
+from extender.control.drain import Drained, GatedPod, Seen
 
 OURS = frozenset({"dovetail"})
 
@@ -47,7 +47,7 @@ def test_of_many_pods_that_are_left_ten_are_shown_with_the_reason():
 
 
 def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
-    held = (Held("default", "a", True, None, False), Held("default", "b", False, "node-1", True))
+    held = (GatedPod("default", "a", True, None, False), GatedPod("default", "b", False, "node-1", True))
     seen = Seen(("gating",), ("gating",), held, waiting=0)
 
     assert told_before(seen, OURS) == [

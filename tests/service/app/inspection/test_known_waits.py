@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.adapters.http.wait_report import WaitsTold, written
+from extender.adapters.http.wait_report import WaitReport, written
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Reader, look
 from extender.planner import LocalityWait
@@ -11,8 +11,8 @@ from extender.settings.sections import LocalitySettings, QueueSetting
 from tests.service.app.inspection.test_measured import Server
 from tests.service.app.inspection.test_reading import HELD, items, server
 
-LEADS = WaitsTold(True, (4.0,), {"q|d/a": LocalityWait(0, 1.0, 3.0)}, 0.5)
-FOLLOWS = WaitsTold(False, (5.0,))
+LEADS = WaitReport(True, (4.0,), {"q|d/a": LocalityWait(0, 1.0, 3.0)}, 0.5)
+FOLLOWS = WaitReport(False, (5.0,))
 
 
 def said(**told):

@@ -17,7 +17,7 @@ from extender.cluster.model import (
     PodSeen,
     PodsListed,
 )
-from extender.control.backlog.backlog import Backlog, Stage, stage_of
+from extender.control.backlog.backlog import Backlog, PodPhase, phase_of
 from extender.control.backlog.task_classes import MOST_ENDED
 from tests.service.control.scene import Scene, node, pod
 
@@ -39,15 +39,15 @@ def later(it, **changes):
 @pytest.mark.parametrize(
     ("more", "stage"),
     [
-        ({}, Stage.READY),
-        ({"gates": ("dovetail.dev/hold", "other")}, Stage.GATED),
-        ({"promised": "n1", "nominated": "n1"}, Stage.NOMINATED),
-        ({"gates": ()}, Stage.PENDING),
-        ({"gates": (), "node": "n1"}, Stage.RUNNING),
+        ({}, PodPhase.READY),
+        ({"gates": ("dovetail.dev/hold", "other")}, PodPhase.GATED),
+        ({"promised": "n1", "nominated": "n1"}, PodPhase.NOMINATED),
+        ({"gates": ()}, PodPhase.PENDING),
+        ({"gates": (), "node": "n1"}, PodPhase.RUNNING),
     ],
 )
 def test_a_pod_is_so_far_on_its_way_as_it_says(more, stage):
-    assert stage_of(pod("a", **more)) == stage
+    assert phase_of(pod("a", **more)) == stage
 
 
 def test_pods_that_ask_for_the_same_are_one_class_and_others_are_not(backlog):
@@ -60,8 +60,8 @@ def test_a_pod_moves_on_with_its_news_and_is_in_one_place(backlog):
     a = pod("a")
     see(backlog, a)
     see(backlog, later(a, gates=(), node="n1"))
-    assert backlog.at(Stage.READY) == []
-    assert [it.name for it in backlog.at(Stage.RUNNING)] == ["a"]
+    assert backlog.at(PodPhase.READY) == []
+    assert [it.name for it in backlog.at(PodPhase.RUNNING)] == ["a"]
     assert len(backlog.jobs) == 1
 
 
@@ -69,8 +69,8 @@ def test_older_news_and_duplicates_change_nothing(backlog):
     a = pod("a")
     bound = later(a, gates=(), node="n1")
     see(backlog, bound, a, bound)
-    assert len(backlog.at(Stage.RUNNING)) == 1
-    assert backlog.at(Stage.READY) == []
+    assert len(backlog.at(PodPhase.RUNNING)) == 1
+    assert backlog.at(PodPhase.READY) == []
 
 
 def test_a_job_without_pods_is_forgotten(backlog):
@@ -90,13 +90,13 @@ def test_daemons_and_pods_of_other_schedulers_take_no_turn(backlog):
 
 def test_a_held_pod_takes_its_turn_whatever_its_scheduler(backlog):
     see(backlog, dataclasses.replace(pod("a"), scheduler="default-scheduler"))
-    assert len(backlog.at(Stage.READY)) == 1
+    assert len(backlog.at(PodPhase.READY)) == 1
 
 
 def test_a_list_replaces_all_and_orders_by_creation(backlog):
     see(backlog, pod("gone"))
     backlog.apply(PodsListed([pod("late", job="j", created=2.0), pod("early", job="j", created=1.0)]), 100.0)
-    assert [it.name for it in backlog.at(Stage.READY)] == ["early", "late"]
+    assert [it.name for it in backlog.at(PodPhase.READY)] == ["early", "late"]
 
 
 def test_a_taken_pod_is_not_ready_again_until_its_time_is_over_or_there_is_news(backlog):

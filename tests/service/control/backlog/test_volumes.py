@@ -15,7 +15,7 @@ from extender.cluster.model import (
     VolumesListed,
 )
 from extender.control.backlog.volumes import Volumes
-from extender.control.plan_input.builder import Rounds
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.planner import Policy
 from tests.service.control.scene import Scene, node, pod
 
@@ -253,13 +253,13 @@ def test_near_its_local_volumes_is_the_one_node_that_all_of_them_allow_whatever_
         user("d", "data", prefers=prefers),
         user("e", "data", inputs=(("n3", 1.0),)),
     )
-    rounds, layout = Rounds(at.backlog, (), starved_after=120.0), at.ledger.snapshot(0.0).layout
+    input_builder, layout = PlanInputBuilder(at.backlog, (), starved_after=120.0), at.ledger.snapshot(0.0).layout
 
     def far(name):
-        found = rounds.places.of_pod(at.backlog.pod(f"uid-{name}"), layout)
+        found = input_builder.places.of_pod(at.backlog.pod(f"uid-{name}"), layout)
         return None if found is None else found.tolist()
 
-    assert rounds.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]
+    assert input_builder.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]
     assert far("a") is None  # of a disk that two nodes can use none is the place
     assert far("b") is None  # no volume says where
     assert far("c") is None  # all nodes are alike

@@ -7,8 +7,8 @@ import numpy as np
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import NodesListed, PodGone, PodSeen
 from extender.control.backlog.backlog import Backlog
-from extender.control.filter_order.order import Turns
-from extender.control.plan_input.builder import Rounds
+from extender.control.filter_order.order import FilterOrder
+from extender.control.plan_input.builder import PlanInputBuilder
 from extender.planner import Planner, Policy
 from extender.verdict import judge
 from tests.service.control.scene import OURS, pod
@@ -27,10 +27,10 @@ class Asked:
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.backlog = Backlog([OURS], by_filter=True)
         policy = policy or Policy(srtf=0.0)
-        self.turns = Turns(
+        self.turns = FilterOrder(
             self.ledger,
             self.backlog,
-            Rounds(self.backlog, queues, starved_after=policy.starved_after, levels=levels),
+            PlanInputBuilder(self.backlog, queues, starved_after=policy.starved_after, levels=levels),
             Planner(policy),
             plan_seconds=plan_seconds,
             flight_time=lambda: self.now,

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cluster.queues import Queue
-from extender.control.backlog.backlog import Stage
+from extender.control.backlog.backlog import PodPhase
 from extender.control.filter_order.order import GANG_WAITS, OTHERS_FIRST
 from extender.planner import Policy
 from tests.service.control.filter_order.asked import Asked, free
@@ -247,19 +247,19 @@ def test_room_is_kept_for_held_pods_while_somebody_releases_them():
 def test_pods_with_gates_of_others_neither_wait_nor_hold_anything():
     asked = Asked(node("a", 100), policy=FAIR)
     asked.see(pod("gated", priority=10, gates=("example.com/other",)), free("p"))
-    assert asked.backlog.at(Stage.GATED)
+    assert asked.backlog.at(PodPhase.GATED)
     assert asked.ask("p") == "a"
 
 
 def slow(asked, *seconds):
     """Let the next plans take so long."""
-    ticks, real = iter(seconds), asked.turns._rounds.next
+    ticks, real = iter(seconds), asked.turns._input_builder.next
 
     def take_time(*args):
         asked.now += next(ticks, 0.0)
         return real(*args)
 
-    asked.turns._rounds.next = take_time
+    asked.turns._input_builder.next = take_time
 
 
 def passing(asked, count):

@@ -1,10 +1,10 @@
 """Turns that nobody comes for end, and begin again."""
 
-from extender.control.filter_order.unused_turns import Unused
+from extender.control.filter_order.unused_turns import UnusedTurns
 
 
 def unused():
-    return Unused(refused_seconds=2.0, untried_seconds=20.0, again_seconds=30.0)
+    return UnusedTurns(refused_seconds=2.0, untried_seconds=20.0, again_seconds=30.0)
 
 
 def test_a_turn_of_refused_pods_ends_sooner_than_one_of_pods_that_were_never_tried():

@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.eligibility import Requirement
 from extender.cluster.model import PodSeen
-from extender.control.backlog.backlog import Backlog, Stage
+from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.filter_order.waking import Calls, Waker
 from extender.errors import ClusterError
 from extender.planner import Policy
@@ -149,7 +149,7 @@ def test_a_class_whose_turns_nobody_uses_is_left_out_until_one_of_its_pods_start
     night.see(dataclasses.replace(refused("p"), node="a", resource_version=2))
     night.step(1, 0.1)
     assert not night.waker.left_out(night.now)
-    assert len(night.backlog.at(Stage.RUNNING)) == 1
+    assert len(night.backlog.at(PodPhase.RUNNING)) == 1
 
 
 def test_held_pods_are_released_and_others_woken_by_the_same_plan():

@@ -3,17 +3,17 @@
 import dataclasses
 
 from extender.cluster.model import Owner, OwnersListed, PodsListed
-from extender.control.locality.measured_load import LEAST_FREED, ROOM_KINDS, Load, Typical, typical
-from extender.planner import Held
+from extender.control.locality.measured_load import LEAST_FREED, ROOM_KINDS, MeasuredLoad, Typical, typical
+from extender.planner import WaitReason
 from tests.service.control.scene import Scene, node, pod
 
-FULL = [Held("no-room", "no room")]
+FULL = [WaitReason("no-room", "no room")]
 IDLE = []
 
 
 def looked(*looks):
     """Return what came of looks, each (what is held, pods that have left so far, seconds)."""
-    load = Load()
+    load = MeasuredLoad()
     for held, left, now in looks:
         load.look(held, left, now)
     return load
@@ -43,12 +43,12 @@ def test_what_happens_while_nobody_looks_does_not_count():
 
 def test_who_could_never_run_is_no_load():
     for kind in ("no-nodes", "barred", "too-large"):
-        assert of(looked(([Held(kind, "")], 0, 0.0), (FULL, 9, 9.0))) == (0, 0.0)
+        assert of(looked(([WaitReason(kind, "")], 0, 0.0), (FULL, 9, 9.0))) == (0, 0.0)
 
 
 def test_who_waits_for_room_near_its_input_is_load():
     assert "locality" in ROOM_KINDS
-    assert of(looked(([Held("barred", ""), Held("locality", "")], 0, 0.0), (IDLE, 9, 3.0))) == (9, 3.0)
+    assert of(looked(([WaitReason("barred", ""), WaitReason("locality", "")], 0, 0.0), (IDLE, 9, 3.0))) == (9, 3.0)
 
 
 def test_the_rate_is_what_freed_up_in_the_time_under_load():
@@ -57,14 +57,14 @@ def test_the_rate_is_what_freed_up_in_the_time_under_load():
 
 
 def test_no_rate_is_known_of_few_ends():
-    assert Load().rate() is None
+    assert MeasuredLoad().rate() is None
     assert looked((FULL, 0, 0.0), (FULL, LEAST_FREED - 1, 10.0)).rate() is None
     assert looked((FULL, 0, 0.0), (FULL, LEAST_FREED, 10.0)).rate() == 2.0
 
 
 def test_the_rate_is_that_of_the_last_hour():
     # A look a minute, under load: 60 leave in each minute of the first hour, 600 in each of the second.
-    load = Load()
+    load = MeasuredLoad()
     for minute in range(121):
         load.look(FULL, 60 * minute + 540 * max(minute - 60, 0), 60.0 * minute)
         if minute == 60:
@@ -77,7 +77,7 @@ def test_the_rate_is_that_of_the_last_hour():
 
 def test_the_rate_of_a_second_is_counted_as_exactly():
     # A look a second for two hours: one leaves each second, then two.
-    load = Load()
+    load = MeasuredLoad()
     for second in range(7201):
         load.look(FULL, second + max(second - 3600, 0), float(second))
     assert load.rate() == 2.0

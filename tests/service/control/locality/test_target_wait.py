@@ -3,25 +3,25 @@
 import pytest
 from structlog.testing import capture_logs
 
-from extender.control.locality.measured_load import Load, Typical
-from extender.control.locality.target_wait import Target, Waits, first_wait
-from extender.planner import Held
+from extender.control.locality.measured_load import MeasuredLoad, Typical
+from extender.control.locality.target_wait import Target, TargetWait, first_wait
+from extender.planner import WaitReason
 
-FULL = [Held("no-room", "no room")]
+FULL = [WaitReason("no-room", "no room")]
 TYPICAL = Typical(tasks=20, replicas=3)
 TARGET = Target(0.95, 30.0)
 
 
 def load_of(freed, seconds=10.0, typical=TYPICAL):
     """Return a load under which so many pods have left their nodes in these seconds."""
-    load = Load(typical=typical)
+    load = MeasuredLoad(typical=typical)
     load.look(FULL, 0, 0.0)
     load.look(FULL, freed, seconds)
     return load
 
 
 def waits(*stated, target=TARGET):
-    return Waits(stated, target)
+    return TargetWait(stated, target)
 
 
 def test_the_first_wait_is_that_of_equation_2():
@@ -47,7 +47,12 @@ def test_only_the_first_wait_follows_from_the_target():
 
 @pytest.mark.parametrize(
     ("load", "nodes"),
-    [(Load(typical=TYPICAL), 1000), (load_of(19), 1000), (load_of(4000, typical=None), 1000), (load_of(4000), 0)],
+    [
+        (MeasuredLoad(typical=TYPICAL), 1000),
+        (load_of(19), 1000),
+        (load_of(4000, typical=None), 1000),
+        (load_of(4000), 0),
+    ],
     ids=["no load yet", "too few ends", "no jobs with inputs", "no nodes"],
 )
 def test_what_settings_state_holds_until_all_is_known(load, nodes):
@@ -93,5 +98,5 @@ def test_the_last_wait_computed_stays_while_nothing_is_known():
     found = waits(5.0)
     found.look(load_of(4000), 1000, 10.0)
     before = found.in_force
-    assert not found.look(Load(typical=TYPICAL), 1000, 5000.0)
+    assert not found.look(MeasuredLoad(typical=TYPICAL), 1000, 5000.0)
     assert found.in_force == before

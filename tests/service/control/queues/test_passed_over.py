@@ -5,7 +5,7 @@ import pytest
 
 from extender.cluster.eligibility import Constraints
 from extender.cluster.queues import Queue
-from extender.control.queues.passed_over import PassedOver, Seen, seen_in
+from extender.control.queues.passed_over import PassedOver, PassedOverNow, seen_in
 from extender.planner import Assignments
 from tests.service.control.scene import Scene, node, pod
 
@@ -13,7 +13,7 @@ from tests.service.control.scene import Scene, node, pod
 def outcome(scene, *given):
     """Return what is seen in a plan that gives each of these pods, by name, a node in this order."""
     snapshot = scene.ledger.snapshot(scene.now)
-    made = scene.rounds().next(snapshot.layout, scene.now)
+    made = scene.input_builder().next(snapshot.layout, scene.now)
     rows = [made.row(scene.backlog.find(f"uid-{name}")[0], f"uid-{name}") for name, _ in given]
     nodes = [snapshot.layout.rows[where] for _, where in given]
     none = np.full(len(rows), -1)
@@ -33,13 +33,13 @@ RICH = pod("r", 100, queue="rich")
 
 def test_a_queue_below_its_share_is_passed_over_where_one_above_gets_room_that_it_could_have_used():
     scene = scene_of(RICH, pod("p", 900, queue="poor"))
-    assert outcome(scene, ("r", "n2")) == Seen({"poor"}, {"poor"})
+    assert outcome(scene, ("r", "n2")) == PassedOverNow({"poor"}, {"poor"})
 
 
 def test_it_is_not_where_the_other_has_less_than_its_share():
     scene = Scene(node("n1"), node("n2"))
     scene.see(pod("runs", 900, queue="rich", gates=(), node="n1"), RICH, pod("p", 900, queue="poor"))
-    assert outcome(scene, ("r", "n2")) == Seen(set(), {"poor"})
+    assert outcome(scene, ("r", "n2")) == PassedOverNow(set(), {"poor"})
 
 
 def test_nor_by_what_the_other_gets_until_it_has_its_share():
@@ -90,21 +90,23 @@ def test_between_queues_of_different_parents_it_is_the_parents_that_count(b2_has
 
 def test_one_that_gets_as_much_as_it_wants_is_not_below():
     scene = scene_of(RICH, pod("p", 100, queue="poor"))
-    assert outcome(scene, ("p", "n2"), ("r", "n2")) == Seen(set(), set())
+    assert outcome(scene, ("p", "n2"), ("r", "n2")) == PassedOverNow(set(), set())
 
 
 def test_for_how_long_is_from_the_first_time_to_the_latest():
     passed = PassedOver()
     for now in (100.0, 130.0, 170.0):
-        passed.note(Seen({"poor"}, {"poor"}), now)
-    passed.note(Seen(set(), {"poor"}), 180.0)
+        passed.note(PassedOverNow({"poor"}, {"poor"}), now)
+    passed.note(PassedOverNow(set(), {"poor"}), 180.0)
     assert passed.seconds() == {"poor": 70.0}
 
 
-@pytest.mark.parametrize(("seen", "now"), [(Seen(set(), set()), 101.0), (Seen(set(), {"poor"}), 161.0)])
+@pytest.mark.parametrize(
+    ("seen", "now"), [(PassedOverNow(set(), set()), 101.0), (PassedOverNow(set(), {"poor"}), 161.0)]
+)
 def test_it_ends_with_the_wait_and_when_nothing_was_given_away_for_a_minute(seen, now):
     passed = PassedOver()
-    passed.note(Seen({"poor"}, {"poor"}), 100.0)
+    passed.note(PassedOverNow({"poor"}, {"poor"}), 100.0)
     passed.note(seen, now)
     assert passed.seconds() == {}
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from extender.cluster.queues import Queue
-from extender.control.backlog.backlog import Stage
+from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.fair_shares import shares_of
 from extender.control.queues.standings import standings_of
 from extender.control.queues.usage import held_by
@@ -28,7 +28,7 @@ def by_queue(scene):
     seen = scene.view()
     layout = seen.snapshot.layout
     sight = Eyes(scene.backlog).look(layout, ())
-    standing = standings_of(sight, seen.rounds.tree, layout)
+    standing = standings_of(sight, seen.input_builder.tree, layout)
     for it in sight.going():  # for reclaim these have gone already
         standing.gain(it.identity.queue, layout.vector(it.demand))
     reclaim = dominant_shares(standing.stays + standing.promised, layout.total)
@@ -48,7 +48,7 @@ def by_queue(scene):
 def fair_by_queue(scene):
     seen = scene.view()
     layout = seen.snapshot.layout
-    standing = standings_of(Eyes(scene.backlog).look(layout, ()), seen.rounds.tree, layout)
+    standing = standings_of(Eyes(scene.backlog).look(layout, ()), seen.input_builder.tree, layout)
     return {
         "queues": {it.name: it.fair for it in queue_states(seen)},
         "explain": {name: fair for name, (_, fair) in shares_of(seen.made, seen.snapshot).items()},
@@ -100,8 +100,8 @@ def test_a_pod_of_another_scheduler_waits_for_no_turn_of_filter():
     scene = Scene(node("n1"), by_filter=True)
     scene.see(elsewhere(pod("a")))
     scene.change("a", gates=())
-    assert scene.backlog.at(Stage.UNGATED) == []
-    assert len(scene.backlog.at(Stage.PENDING)) == 1
+    assert scene.backlog.at(PodPhase.UNGATED) == []
+    assert len(scene.backlog.at(PodPhase.PENDING)) == 1
 
 
 def test_a_queue_with_nothing_but_refused_pods_takes_no_part():

@@ -8,7 +8,7 @@ import pytest
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Group, GroupSeen, NodeSeen
 from extender.cluster.queues import Queue
-from extender.control.reclaim.evictions import Moves
+from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.loop import Reclaimer, Timeouts
 from tests.service.control.scene import Scene, node, pod
 
@@ -28,7 +28,7 @@ class ReclaimScene(Scene):
 
     def start(self):
         super().start()
-        self.reclaimer = Reclaimer(self.releaser, Moves(self.releaser, self, self), self.timeouts)
+        self.reclaimer = Reclaimer(self.releaser, Evictions(self.releaser, self, self), self.timeouts)
 
     def step(self, seconds=0.0):
         self.now += seconds

@@ -9,7 +9,7 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Group, GroupSeen, NodeGone, NodeSeen, NodesListed, Owner, OwnerSeen
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
-from extender.control.release.without_node import Outlets
+from extender.control.release.without_node import WithoutNode
 from extender.planner import Policy
 from tests.service.control.scene import Scene, node, pod
 
@@ -419,7 +419,9 @@ class TestOutlets:
         scene.see(pod("low", 800, gates=(), node="n1"))
         scene.see(*(pod(f"{level}-{n}", 1500 + n, priority=level) for level in (5, 9) for n in range(10)))
         snapshot = ledger.snapshot(scene.now)
-        found = Outlets(ledger, scene.backlog, scene.releaser.rounds).preempting(snapshot, scene.backlog.classes())
+        found = WithoutNode(ledger, scene.backlog, scene.releaser.input_builder).preempting(
+            snapshot, scene.backlog.classes()
+        )
         assert (found, ledger.looks) == ([], 2)
 
 
