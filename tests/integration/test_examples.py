@@ -60,14 +60,14 @@ class Cluster:
 
     def held_pods(self, count):
         """Wait for this many pods, none of which may go yet; return them as Dovetail reads them."""
-        pods = workload.wait_until(lambda: self._all_there(count), 30, f"{count} pods")
+        pods = workload.wait_until(lambda: self._all_there(count), 60, f"{count} pods")
         assert all(pod["spec"]["schedulingGates"] == [HOLD] for pod in pods)
         assert {pod["spec"]["schedulerName"] for pod in pods} == {"dovetail"}
         return [pod_from(msgspec.json.decode(json.dumps(pod), type=PodObject)) for pod in pods]
 
     def bound(self, count):
         """Wait until this many pods have a node; return where they are."""
-        workload.wait_until(lambda: len(workload.bound_pods(self.client)) == count, 30, f"{count} bound pods")
+        workload.wait_until(lambda: len(workload.bound_pods(self.client)) == count, 60, f"{count} bound pods")
         return workload.bound_pods(self.client)
 
     def _all_there(self, count):
@@ -83,7 +83,7 @@ def cluster(control_plane):
 
 @pytest.fixture
 def custom(cluster):
-    """Return what applies an example of a custom resource; the resource and its kind are gone after the test."""
+    """Return what applies an example of a custom resource; it and its kind are deleted after the test."""
     with ExitStack() as kinds:
 
         def apply(file):
