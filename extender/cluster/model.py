@@ -38,9 +38,9 @@ class Pod:
     """What we need of a pod; times in seconds since the epoch.
 
     `gates` are its scheduling gates, `promised` the node that we nominated it for, `owner` the UID of its controller,
-    `owner_kind` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs. `inputs` are the
-    nodes that hold its input, `prefers` its preferred node affinity, `claims` the volume claims that it uses
-    ("namespace/name"). `queue_problem` says why it counts in another queue than it names.
+    `owner_kind` and `owner_name` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs.
+    `inputs` are the nodes that hold its input, `prefers` its preferred node affinity, `claims` the volume claims that
+    it uses ("namespace/name"). `queue_problem` says why it counts in another queue than it names.
     """
 
     uid: str
@@ -72,6 +72,7 @@ class Pod:
     prefers: Preferences = ()
     claims: tuple[str, ...] = ()
     queue_problem: str | None = None
+    owner_name: str = ""
 
     @property
     def warning(self) -> str | None:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import UNADVERTISED
+from extender.cluster.model import Node
 from extender.control.queues.fair_shares import shares_of
 from extender.control.release.refusals import refused_pods, shape_of
 from extender.explain.amounts import amount, percent
@@ -32,19 +34,19 @@ _COMPUTED = (
 
 
 def changes_for(case: Case, reason: Reason | None, *, unknown: str = "", by_target: bool = False) -> list[str]:
-    """Return what would have to be otherwise for a held pod with this reason.
+    """Return what would have to change for a held pod with this reason.
 
-    `unknown` is why `control` could not tell how far waits for locality have got, empty where it did; `by_target`: it
-    may have computed another wait than settings state.
+    `unknown` is why `control` could not say how far waits for locality have got, empty where it did. `by_target`: it
+    computes the first wait, which may differ from the one in settings.
     """
     if reason is None:
         return ["the next plan must look at it: it has just come"]
-    found = _BY_KIND.get(reason.kind, _nothing)(case)
-    return [*found, *_not_told(unknown, by_target=by_target)] if reason.kind == LOCALITY else found
+    changes = _BY_KIND.get(reason.kind, _nothing)(case)
+    return [*changes, *_not_known(unknown, by_target=by_target)] if reason.kind == LOCALITY else changes
 
 
-def _not_told(unknown: str, *, by_target: bool) -> list[str]:
-    """Return what only `control` knows of a wait, where it did not say so."""
+def _not_known(unknown: str, *, by_target: bool) -> list[str]:
+    """Return what only `control` knows of a wait, where it could not be asked."""
     if not unknown:
         return []
     passed = f"it may be at a farther level by now: for how long its job has waited only control knows ({unknown})"
@@ -61,11 +63,11 @@ def _gates(case: Case) -> list[str]:
 
 def _gang(case: Case) -> list[str]:
     group = case.pod.identity.group
-    there, least = group_size(case.view.backlog, group)
-    if there < least:
-        more = least - there
+    pods, least = group_size(case.order.backlog, group)
+    if pods < least:
+        more = least - pods
         return [
-            f"{more} more {'pod' if more == 1 else 'pods'} of pod group {group} must be created ({there} of {least})"
+            f"{more} more {'pod' if more == 1 else 'pods'} of pod group {group} must be created ({pods} of {least})"
         ]
     return [f"enough room for {least} pods of pod group {group} at once must be free", *_room(case)]
 
@@ -75,46 +77,45 @@ def _pace(_case: Case) -> list[str]:
 
 
 def _refused(case: Case) -> list[str]:
-    like = refused_pods(case.view.backlog).get(shape_of(case.pod), ())
-    one, it = (
+    like = refused_pods(case.order.backlog).get(shape_of(case.pod), ())
+    pods, their = (
         (f"pod {like[0].namespace}/{like[0].name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
     )
-    return [f"{one} must be bound, or deleted: see {it} events; one more is released now and then, to try"]
+    return [f"{pods} must be bound, or deleted: see {their} events; one more is released now and then, to try"]
 
 
 def _turn(case: Case) -> list[str]:
-    before = len(case.view.plan.assignments)
-    who = "the pod that the plan places now must have its node"
+    before = len(case.order.plan.assignments)
+    first = "the pod that the plan places now must have its node"
     if before != 1:
-        who = f"the {before:,} pods that the plan places now must have their nodes"
-    return [f"{who}, and room be left or come free", *_room_now(case)]
+        first = f"the {before:,} pods that the plan places now must have their nodes"
+    return [f"{first}, and room be left or come free", *_room_now(case)]
 
 
 def _share(case: Case) -> list[str]:
     queue = case.pod.identity.queue
-    share, fair = shares_of(case.view.made, case.view.snapshot).get(queue, (0.0, 0.0))
+    share, fair = shares_of(case.order.plan_input, case.order.snapshot).get(queue, (0.0, 0.0))
     return [f"queue {queue} must fall below its fair share of {percent(fair)} (it has {percent(share)})", *_turn(case)]
 
 
 def _room_now(case: Case) -> list[str]:
-    """Say that there is room only until those before it are placed."""
-    where = int((case.allowed & (case.short <= 0).all(axis=1)).sum())
-    return [f"now {where:,} {'node has' if where == 1 else 'nodes have'} room for it, which goes to them"]
+    """Return on how many nodes there is room until the pods before it are placed."""
+    nodes = int((case.allowed & (case.short <= 0).all(axis=1)).sum())
+    return [f"now {nodes:,} {'node has' if nodes == 1 else 'nodes have'} room for it, which goes to them"]
 
 
 def _room(case: Case) -> list[str]:
     """Return how much more some node must have free: of those that could hold it, the one that lacks least."""
-    able = (case.allowed & case.large_enough).nonzero()[0]
-    short, axis = case.short[able], case.view.snapshot.layout.axis
-    lacking = short.any(axis=1)
-    if not len(able) or not lacking.all():
+    layout, usable = case.order.snapshot.layout, (case.allowed & case.large_enough).nonzero()[0]
+    short, axis = case.short[usable], layout.axis
+    if not len(usable) or not short.any(axis=1).all():
         return []
-    capacity = case.view.snapshot.layout.capacity[able]
+    capacity = layout.capacity[usable]
     parts = np.divide(short, capacity, out=np.zeros_like(short), where=np.isfinite(capacity) & (capacity > 0))
     nearest = int(np.lexsort((parts.max(axis=1), (short > 0).sum(axis=1)))[0])
     needs = " and ".join(_more(axis[d], float(short[nearest, d])) for d in np.flatnonzero(short[nearest] > 0))
-    name = case.view.snapshot.layout.names[int(able[nearest])]
-    others = len(able) - 1
+    name = layout.names[int(usable[nearest])]
+    others = len(usable) - 1
     rest = (
         f" (it lacks least), or enough on {'the other' if others == 1 else f'any of {others} others'}" if others else ""
     )
@@ -127,36 +128,36 @@ def _more(name: str, value: float) -> str:
 
 def _too_large(case: Case) -> list[str]:
     """Return what no node that allows it offers, and the most that one does."""
-    layout = case.view.snapshot.layout
+    layout = case.order.snapshot.layout
     offered, demand = layout.capacity[case.allowed].max(axis=0, initial=0.0), layout.vector(case.pod.demand)
     missing = layout.unadvertised(case.pod.demand)
-    found = [f"a node that advertises {name} must be added (none does now)" for name in missing]
-    found += [
+    changes = [f"a node that advertises {name} must be added (none does now)" for name in missing]
+    changes += [
         f"a node with {name} {amount(name, demand[d])} must be added (the most is {amount(name, offered[d])} now)"
         for d, name in enumerate(layout.axis)
         if demand[d] > offered[d] and name != UNADVERTISED
     ]
-    return found or ["a node that is large enough in all dimensions at once must be added"]
+    return changes or ["a node that is large enough in all dimensions at once must be added"]
 
 
 def _barred(case: Case) -> list[str]:
-    """Return which of the pod's constraints how many nodes fail by themselves."""
-    nodes, where = list(case.view.backlog.nodes.values()), case.pod.constraints
-    selected = [it for it in nodes if all(it.labels.get(key) == value for key, value in where.selector)]
-    fitting = [
-        it
-        for it in selected
-        if where.terms is None or any(term and all(one.met(it.name, it.labels) for one in term) for term in where.terms)
-    ]
-    reached = [it for it in fitting if where.volumes_allow(it.labels)]
-    told = ",".join(f"{key}={value}" for key, value in where.selector)
+    """Return which of the pod's constraints keeps it from how many nodes: the first one that no node passes."""
+    nodes, constraints = list(case.order.backlog.nodes.values()), case.pod.constraints
+    # 1. The node selector: which nodes carry all its labels?
+    selected = [node for node in nodes if all(node.labels.get(key) == value for key, value in constraints.selector)]
     if not selected:
-        return [f"a node must carry the labels of its node selector: {told}"]
+        labels = ",".join(f"{key}={value}" for key, value in constraints.selector)
+        return [f"a node must carry the labels of its node selector: {labels}"]
+    # 2. The required node affinity: which of these meet one of its terms?
+    fitting = [node for node in selected if _meets_affinity(constraints, node)]
     if not fitting:
         return [f"one of {len(selected)} nodes must meet its required node affinity"]
+    # 3. The node affinity of its volumes.
+    reached = [node for node in fitting if constraints.volumes_allow(node.labels)]
     if not reached:
         return [f"one of {len(fitting)} nodes must meet the node affinity of its volumes"]
-    cordoned = sum(it.unschedulable for it in reached)
+    # 4. What is left are taints and cordons.
+    cordoned = sum(node.unschedulable for node in reached)
     tainted = len(reached) - cordoned
     return [
         *([f"a taint that it does not tolerate must go from one of {tainted} nodes"] if tainted else []),
@@ -164,34 +165,40 @@ def _barred(case: Case) -> list[str]:
     ]
 
 
+def _meets_affinity(constraints: Constraints, node: Node) -> bool:
+    return constraints.terms is None or any(
+        term and all(requirement.met(node.name, node.labels) for requirement in term) for term in constraints.terms
+    )
+
+
 def _reserved(case: Case) -> list[str]:
-    nodes = sorted({node for of in case.view.plan.carried.reserved.values() for node in of.nodes})
+    reservations = case.order.plan.carried.reserved.values()
+    nodes = sorted({node for reservation in reservations for node in reservation.nodes})
     return [f"those for whom room is reserved must start, on {', '.join(nodes[:5])}"]
 
 
 def _locality(case: Case) -> list[str]:
     """Return where room must come free, or that it need only wait."""
-    held = case.view.plan.held.get(case.row)
-    found = _near(case, held.near) if held is not None and held.near is not None else []
-    found.append("nothing: after its waits (locality.waitSeconds) it takes what there is")
-    return [found[0], *(f"or {it}" for it in found[1:])]
+    held = case.order.plan.held.get(case.row)
+    changes = _near(case, held.near) if held is not None and held.near is not None else []
+    changes.append("nothing: after its waits (locality.waitSeconds) it takes what there is")
+    return [changes[0], *(f"or {change}" for change in changes[1:])]
 
 
 def _near(case: Case, near: Near) -> list[str]:
     """Return what would have to happen on which of the nodes that it waits for."""
     wanted = set(case.near(near.level).nonzero()[0].tolist())
     reserved, crowded = wanted.intersection(near.reserved), wanted.intersection(near.crowded)
-    rows = (wanted - reserved - crowded, reserved, crowded)
-    words = (
-        "room must come free on {}",
-        "those for whom room is reserved must start, on {}",
-        "fewer long tasks must run on {}",
+    rows_and_words = (
+        (wanted - reserved - crowded, "room must come free on"),
+        (reserved, "those for whom room is reserved must start, on"),
+        (crowded, "fewer long tasks must run on"),
     )
-    return [words.format(_named(case, of)) for of, words in zip(rows, words, strict=True) if of]
+    return [f"{words} {_named(case, rows)}" for rows, words in rows_and_words if rows]
 
 
 def _named(case: Case, rows: Collection[int]) -> str:
-    names = [case.view.snapshot.layout.names[row] for row in sorted(rows)]
+    names = [case.order.snapshot.layout.names[row] for row in sorted(rows)]
     return f"{', '.join(names[:5])}{f', or {len(names) - 5:,} others' if len(names) > 5 else ''}"
 
 

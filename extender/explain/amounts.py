@@ -33,7 +33,7 @@ def seconds(value: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a part of the whole in percent."""
+    """Return a part of the whole, in [0, 1], in percent."""
     return f"{100 * part:.1f} %"
 
 

@@ -1,9 +1,9 @@
-"""Which events pods get: why one is held, once for each kind of reason, and that it was released after that.
+"""Which events pods get: `Held` once for each kind of reason, and `Released` after that.
 
-Events compete with releases for the API server: only pods that have waited for some time, and as long for the same
-reason, get any, at a bounded rate.
-What was told is kept by this process alone: after a restart a Held event is written again under the same name, which
-the API server refuses as there already, and a pod released before that gets no Released.
+Events compete with releases for the API server. So a pod gets one only after it has waited for some time, and as long
+for the same reason, and all of them come at a bounded rate.
+Only this process remembers which events it wrote. After a restart it writes a Held event again under the same name,
+which the API server refuses because it exists; a pod released before that gets no Released.
 """
 
 import threading
@@ -33,7 +33,7 @@ class Events(Protocol):
 
 
 class Teller:
-    """`after_seconds` a pod must have waited. Any thread notes releases, one tells."""
+    """Writes the events; a pod must have waited for `after_seconds`. Any thread may note releases, one calls `tell`."""
 
     def __init__(self, events: Events, after_seconds: float, *, per_second: float = EVENTS_PER_SECOND) -> None:
         self._events, self._after, self._per_second = events, after_seconds, per_second
@@ -44,7 +44,7 @@ class Teller:
         self._may, self._at = min(_BURST, 5 * per_second), -1.0
 
     def note_release(self, pod: Pod, node: str | None, waited_seconds: float, level: str = "") -> None:
-        """Take note of a release; it is told of where the pod was told that it is held.
+        """Take note of a release; it gets an event if the pod got one that it is held.
 
         `level` is how near to its input the node is, empty where it makes no difference.
         """
@@ -55,16 +55,21 @@ class Teller:
                 self._released.append((pod, f"released {where}, after {waited_seconds:.0f} s"))
 
     def tell(self, backlog: Backlog, why: Mapping[str, Reason], now: float) -> None:
-        """Say what is due at `now`, seconds since the epoch, those who have waited longest first."""
+        """Write the events that are due at `now` (seconds since the epoch), those of the longest waits first."""
+        # 1. Earn events at the bounded rate.
         self._may = min(_BURST, self._may + self._per_second * max(now - self._at, 0.0)) if self._at >= 0 else self._may
         looked_at, self._at = self._at if self._at >= 0 else now, now
+        # 2. Releases first: nothing else will tell of them.
         while self._may >= 1 and self._released:
             gone, message = self._released.popleft()
             self._say(gone, RELEASED, message, "")
+        # 3. Then pods that have waited long enough for one kind of reason of which they got no event yet.
         held = [pod for uid in why if (pod := backlog.pod(uid)) is not None and pod.held]
         self._warn(held)
         self._note_reasons(held, why, looked_at, now)
-        due = [it for it in held if now - self._since[it.uid][1] >= self._after and not self._knows(it, why[it.uid])]
+        due = [
+            pod for pod in held if now - self._since[pod.uid][1] >= self._after and not self._knows(pod, why[pod.uid])
+        ]
         for pod in sorted(due, key=lambda pod: (pod.created, pod.namespace, pod.name))[: int(self._may)]:
             reason = why[pod.uid]
             with self._lock:
@@ -77,7 +82,7 @@ class Teller:
         self._events.say(pod, reason, message, key)
 
     def _note_reasons(self, held: list[Pod], why: Mapping[str, Reason], looked_at: float, now: float) -> None:
-        """Note since when pods wait for their kind of reason; of new ones, since their creation or the last look."""
+        """Note since when each pod waits for its kind of reason; a new pod since its creation or the last look."""
         before, self._since = self._since, {}
         for pod in held:
             kind = why[pod.uid].kind
@@ -85,7 +90,7 @@ class Teller:
             self._since[pod.uid] = known if known[0] == kind else (kind, now)
 
     def _warn(self, held: list[Pod]) -> None:
-        """Have one pod of each owner warned of: they come from one template."""
+        """Warn of broken annotations, once for each owner: its pods come from one template."""
         for pod in {pod.owner or pod.uid: pod for pod in reversed(held) if pod.problem is not None}.values():
             self._events.warn("Pod", pod.namespace, pod.name, pod.uid, pod.warning or "", pod.owner)
 

@@ -1,7 +1,7 @@
-"""What is shown of the order while it goes on: a second, whole plan now and then, for events and metrics.
+"""Makes a second, whole plan now and then, for events and metrics.
 
-The release loop asks only for the first few of a plan and for no reasons, which cost more than the plan. So this looks
-in a thread of its own, at most once a second, and for at most a twentieth of the time.
+The release loop asks only for the first few pods of a plan, and for no reasons, which cost more than the plan. So the
+observer plans in a thread of its own, at most once a second, and for at most a twentieth of the time.
 """
 
 import time
@@ -28,7 +28,7 @@ MOST_QUEUES = 200
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`held`: pods by kind of reason; by queue `shares` (share, fair share) and the `oldest` wait in seconds."""
+    """What the last look saw: pods by kind of reason; by queue (share, fair share) and the oldest wait in seconds."""
 
     held: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -37,9 +37,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks at the order; one thread. `rounds` is its own; `carried` returns what the release loop's plans carry.
+    """Looks at the order, in one thread. `input_builder` is its own; `carried` returns what the loop's plans carry.
 
-    `clock` is one that is never set. When other `waits` come into force, the release loop is told to `plan_by` them.
+    `clock` is a monotonic one. When other `waits` for locality come into force, `plan_by` gives them to the release
+    loop.
     """
 
     ledger: Ledger
@@ -60,15 +61,15 @@ class Observer:
         self._planner = Planner(self.policy, explain=True)
 
     def look(self, now: float) -> float:
-        """Look, tell what is due, and return after how many seconds to look again."""
+        """Plan, write the events that are due, and return after how many seconds to look again."""
         begun, left = self.clock(), self.backlog.left
         self._planner.carried = self.carried()
-        found = planned_order(
+        order = planned_order(
             self.backlog, self.input_builder, self._planner, self.ledger.snapshot(self.flight_time()), now
         )
-        self.teller.tell(self.backlog, found.why, now)
-        self.seen = _summary(found)
-        self.load.look(found.plan.held.values(), left, begun)
+        self.teller.tell(self.backlog, order.why, now)
+        self.seen = _summary(order)
+        self.load.look(order.plan.held.values(), left, begun)
         self.load.typical = typical(self.backlog) or self.load.typical
         if self.waits.look(self.load, self.backlog.schedulable_nodes(), begun):
             self.policy = self._planner.policy = replace(self.policy, locality_waits=self.waits.in_force)
@@ -76,7 +77,7 @@ class Observer:
         return max(LEAST_SECONDS, (self.clock() - begun) / _MOST_OF_THE_TIME)
 
     def look_away(self) -> None:
-        """Show nothing: another replica acts."""
+        """Show nothing: another replica leads."""
         self.seen = Seen()
         self.load.look_away()
 
@@ -85,18 +86,18 @@ class Observer:
         return dict(zip(self.input_builder.places.level_names, self.waits.in_force, strict=False))
 
 
-def _summary(found: PlannedOrder) -> Seen:
-    shares = shares_of(found.made, found.snapshot)
-    with found.backlog.lock:
-        classes = found.backlog.classes()
+def _summary(order: PlannedOrder) -> Seen:
+    shares = shares_of(order.plan_input, order.snapshot)
+    with order.backlog.lock:
         pods: dict[str, int] = {}
-        for it in classes:
-            pods[it.job.queue] = pods.get(it.job.queue, 0) + it.unfinished
-        oldest = held_since(found.backlog)
-    declared = found.input_builder.tree.declared
+        for task_class in order.backlog.classes():
+            queue = task_class.job.queue
+            pods[queue] = pods.get(queue, 0) + task_class.unfinished
+        oldest = held_since(order.backlog)
+    declared = order.input_builder.tree.declared
     names = sorted(shares, key=lambda name: (name not in declared, -pods.get(name, 0), name))[:MOST_QUEUES]
     return Seen(
-        held=counted(found.why),
+        held=counted(order.why),
         shares={name: shares[name] for name in names},
-        oldest={name: max(found.now - oldest[name], 0.0) if name in oldest else 0.0 for name in names},
+        oldest={name: max(order.now - oldest[name], 0.0) if name in oldest else 0.0 for name in names},
     )

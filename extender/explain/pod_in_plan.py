@@ -13,13 +13,15 @@ from extender.verdict import demand_on, room_for
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One held or released pod beside the plan: its class, its row in the plan (-1: none), where it may go and what is
-    free for it [N, R].
-    """  # noqa: D205 - one sentence
+    """One held or released pod beside the plan.
 
-    view: PlannedOrder
+    `task_class` is None and `row` -1 where the plan does not know the pod. `allowed` [N] says which nodes it may go to,
+    `free` [N, R] what is free for it there, `demand` [R] what it needs.
+    """
+
+    order: PlannedOrder
     pod: Pod
-    of: TaskClass | None
+    task_class: TaskClass | None
     row: int
     allowed: Mask
     free: Floats
@@ -33,17 +35,17 @@ class Case:
     @property
     def large_enough(self) -> Mask:
         """Which nodes would hold it if they were empty [N]."""
-        return np.asarray(((self.view.snapshot.layout.capacity >= self.demand) | (self.demand <= 0)).all(axis=1))
+        return np.asarray(((self.order.snapshot.layout.capacity >= self.demand) | (self.demand <= 0)).all(axis=1))
 
     @property
     def levels(self) -> Counts | None:
-        """How far each node is from where it would rather be [N]; None where that makes no difference.
+        """How far each node is from its input or preferred nodes [N]; None where that makes no difference.
 
-        Where it runs its node has its input still, though it was cordoned since.
+        The node that a pod runs on counts as near its input even if it has been cordoned since.
         """
-        places = self.view.input_builder.places
-        of = places.of_pod if self.pod.node else places.as_planned
-        return of(self.pod, self.view.snapshot.layout)
+        preferred = self.order.input_builder.places
+        levels_of = preferred.of_pod if self.pod.node else preferred.as_planned
+        return levels_of(self.pod, self.order.snapshot.layout)
 
     def near(self, level: int) -> Mask:
         """Return which nodes that it could use are at most at a level [N]."""
@@ -51,20 +53,26 @@ class Case:
         return usable if levels is None else usable & (levels <= level)
 
 
-def case_of(found: PlannedOrder, pod: Pod) -> Case:
+def case_of(order: PlannedOrder, pod: Pod) -> Case:
     """Return a pod's case, with what the order knows of its volumes."""
-    pod = found.backlog.pod(pod.uid) or pod
-    of = _class_of(found, pod)
-    row = found.made.row(of, pod.uid) if of is not None else None
-    layout = found.snapshot.layout
-    allowed = found.input_builder.allowed(pod, layout)
+    pod = order.backlog.pod(pod.uid) or pod
+    task_class = _class_of(order, pod)
+    row = order.plan_input.row(task_class, pod.uid) if task_class is not None else None
+    layout = order.snapshot.layout
     return Case(
-        found, pod, of, -1 if row is None else row, allowed, room_for(found.snapshot, pod), demand_on(layout, pod)
+        order=order,
+        pod=pod,
+        task_class=task_class,
+        row=-1 if row is None else row,
+        allowed=order.input_builder.allowed(pod, layout),
+        free=room_for(order.snapshot, pod),
+        demand=demand_on(layout, pod),
     )
 
 
-def _class_of(found: PlannedOrder, pod: Pod) -> TaskClass | None:
-    for of in found.backlog.classes():
-        if of.job.queue == pod.identity.queue and any(pod.uid in of.pods[stage] for stage in PodPhase):
-            return of
+def _class_of(order: PlannedOrder, pod: Pod) -> TaskClass | None:
+    for task_class in order.backlog.classes():
+        in_queue = task_class.job.queue == pod.identity.queue
+        if in_queue and any(pod.uid in task_class.pods[phase] for phase in PodPhase):
+            return task_class
     return None

@@ -16,8 +16,8 @@ from extender.verdict import judge
 GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace", "turn", "share"
 REFUSED = "refused"
 KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE, REFUSED)
-"""All kinds: the planner's; gates of others; being released; paced; others go first; others are below their share;
-kube-scheduler refuses one like it that was released."""
+"""All kinds: the planner's own; gates of others; being released; paced; others go first; queues below their share go
+first; kube-scheduler refuses a released pod that asks for the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,121 +35,128 @@ HIGHER_FIRST = Reason(TURN, "it would fit, but pods of higher priority go first"
 BELOW_SHARE_FIRST = Reason(SHARE, "it would fit, but its queue has its share: queues below theirs go first")
 
 _WOULD_FIT_OTHERWISE = ("no-room", "gang", "reserved", "input")
-"""What the planner says may only be so because of what it placed before."""
+"""Kinds that the planner may give only because of what it placed before."""
 
 
 def reasons(
-    backlog: Backlog, input_builder: PlanInputBuilder, snapshot: Snapshot, made: PlanInput, plan: Plan
+    backlog: Backlog, input_builder: PlanInputBuilder, snapshot: Snapshot, plan_input: PlanInput, plan: Plan
 ) -> dict[str, Reason]:
-    """Return why each held pod waits, by UID; `plan` is the whole plan of what `made` says, with its reasons."""
-    classes = _Classes(input_builder, snapshot, made, plan)
-    with backlog.lock:  # held no longer than copying takes: the watches and the release loop want it
-        found = {pod.uid: _gated(pod) for pod in backlog.at(PodPhase.GATED)}
-        found.update((pod.uid, IS_RELEASING) for pod in backlog.at(PodPhase.NOMINATED))
+    """Return why each held pod waits, by UID; `plan` is the whole plan over `plan_input`, with its reasons."""
+    by_class = _ClassReasons(input_builder, snapshot, plan_input, plan)
+    # 1. Copy under the lock, no longer than that takes: the watches and the release loop want it too.
+    with backlog.lock:
+        why = {pod.uid: _gated(pod) for pod in backlog.at(PodPhase.GATED)}
+        why.update((pod.uid, IS_RELEASING) for pod in backlog.at(PodPhase.NOMINATED))
         written_to = (backlog.pod(uid) for uid in (*backlog.writes.claimed, *backlog.writes.resting))
-        found.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
-        lines = [(of, line) for of in backlog.classes() if (line := line_of(backlog, of))]
-        placed = places(backlog, made, plan)
-        gangs = {group: _gang(backlog, group) for group in {it.like.identity.group for it in made.short}}
+        why.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
+        lines = [(task_class, line) for task_class in backlog.classes() if (line := line_of(backlog, task_class))]
+        placed = places_in_plan(backlog, plan_input, plan)
+        groups = {task_class.like.identity.group for task_class in plan_input.short}
+        gangs = {group: _gang(backlog, group) for group in groups}
     refused = refused_pods(backlog)
-    for of, line in lines:
-        if (like := refused.get(shape_of(of.like))) is not None:
-            found.update((uid, _refused(like)) for uid in line)
+    for task_class, line in lines:
+        # 2. A class like pods that kube-scheduler refuses waits for these.
+        if (like := refused.get(shape_of(task_class.like))) is not None:
+            why.update((uid, _refused(like)) for uid in line)
             continue
-        going = set(placed.get(of, ()))
-        found.update((uid, IS_PACED) for uid in line if uid in going)
+        # 3. Pods that the plan places wait for the pace of releases only; the others for what the plan says.
+        going = set(placed.get(task_class, ()))
+        why.update((uid, IS_PACED) for uid in line if uid in going)
         for uid in line:
-            if uid not in going and (reason := classes.reason(of, uid, gangs)) is not None:
-                found[uid] = reason
-    return found
+            if uid not in going and (reason := by_class.reason(task_class, uid, gangs)) is not None:
+                why[uid] = reason
+    return why
 
 
-def places(backlog: Backlog, made: PlanInput, plan: Plan) -> dict[TaskClass, dict[str, int]]:
+def places_in_plan(backlog: Backlog, plan_input: PlanInput, plan: Plan) -> dict[TaskClass, dict[str, int]]:
     """Return the held pods that a plan places, by class and UID, and each one's place in the plan, 0 the first."""
-    found: dict[TaskClass, dict[str, int]] = {}
+    places: dict[TaskClass, dict[str, int]] = {}
     lines: dict[TaskClass, list[str]] = {}
-    for place, (row, pod) in enumerate(pods_of(made, plan)):
-        of = made.classes[row]
-        line = lines.setdefault(of, line_of(backlog, of)[::-1])
+    for place, (row, pod) in enumerate(pods_of(plan_input, plan)):
+        task_class = plan_input.classes[row]
+        line = lines.setdefault(task_class, line_of(backlog, task_class)[::-1])
         uid = pod.uid if pod is not None else line.pop() if line else None
         if uid is not None:
-            found.setdefault(of, {})[uid] = place
-    return found
+            places.setdefault(task_class, {})[uid] = place
+    return places
 
 
-class _Classes:
-    """What a plan says of each class."""
+class _ClassReasons:
+    """What a plan says of each class; a class whose pods have inputs of their own has one row for each of them."""
 
-    def __init__(self, input_builder: PlanInputBuilder, snapshot: Snapshot, made: PlanInput, plan: Plan) -> None:
-        self._input_builder, self._snapshot, self._made, self._plan = input_builder, snapshot, made, plan
-        self._row = {id(of): row for row, of in enumerate(made.classes) if made.pods[row] is None}
-        self._place_of = {
-            pod.uid: (row, task) for row, pods in enumerate(made.pods) for task, pod in enumerate(pods or ())
+    def __init__(self, input_builder: PlanInputBuilder, snapshot: Snapshot, plan_input: PlanInput, plan: Plan) -> None:
+        self._input_builder, self._snapshot, self._plan = input_builder, snapshot, plan
+        self._row = {
+            id(task_class): row for row, task_class in enumerate(plan_input.classes) if plan_input.pods[row] is None
         }
-        self._said: dict[int, Reason | None] = {}
-        self._short = {id(of) for of in made.short}
+        self._task_of_pod = {
+            pod.uid: (row, task) for row, pods in enumerate(plan_input.pods) for task, pod in enumerate(pods or ())
+        }
+        self._row_reasons: dict[int, Reason | None] = {}
+        self._short = {id(task_class) for task_class in plan_input.short}
         self._room: dict[tuple[object, ...], bool] = {}
-        self._shares = shares_of(made, snapshot)
+        self._shares = shares_of(plan_input, snapshot)
         rows = sorted(set(plan.assignments.task_class.tolist()))
-        self._going = [made.classes[row] for row in rows]
+        self._going = [plan_input.classes[row] for row in rows]
 
-    def reason(self, of: TaskClass, uid: str, gangs: Mapping[str, Reason]) -> Reason | None:
+    def reason(self, task_class: TaskClass, uid: str, gangs: Mapping[str, Reason]) -> Reason | None:
         """Return why a pod of a class waits that the plan does not place; None where it knew nothing of it yet."""
-        if id(of) in self._short:
-            return gangs[of.like.identity.group]
-        row, task = self._place_of.get(uid, (self._row.get(id(of)), -1))
+        if id(task_class) in self._short:
+            return gangs[task_class.like.identity.group]
+        row, task = self._task_of_pod.get(uid, (self._row.get(id(task_class)), -1))
         if row is None:
             return None
-        if row not in self._said:
-            self._said[row] = self._of_row(of, row)
-        said = self._said[row]
-        return self._of_task(said, row, task) if said is not None and said.kind == "locality" else said
+        if row not in self._row_reasons:
+            self._row_reasons[row] = self._of_row(task_class, row)
+        reason = self._row_reasons[row]
+        return self._of_task(reason, row, task) if reason is not None and reason.kind == "locality" else reason
 
-    def _of_task(self, said: Reason, row: int, task: int) -> Reason:
+    def _of_task(self, reason: Reason, row: int, task: int) -> Reason:
         """Return a reason in the words of one pod of a row: each waits for nodes of its own."""
         near = self._plan.held[row].near
-        return replace(said, text=near.texts.get(task, said.text)) if near is not None else said
+        return replace(reason, text=near.texts.get(task, reason.text)) if near is not None else reason
 
-    def _of_row(self, of: TaskClass, row: int) -> Reason | None:
-        said = self._plan.held.get(row)
-        if said is None:
+    def _of_row(self, task_class: TaskClass, row: int) -> Reason | None:
+        held = self._plan.held.get(row)
+        if held is None:
             return None
-        if self._going and said.kind in _WOULD_FIT_OTHERWISE and self._had_room(of):
-            return self._turn(of)
-        if said.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(of.like.demand)):
-            return Reason(said.kind, f"no node advertises {' or '.join(missing)}")
-        return Reason(said.kind, said.text)
+        if self._going and held.kind in _WOULD_FIT_OTHERWISE and self._had_room(task_class):
+            return self._turn(task_class)
+        if held.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(task_class.like.demand)):
+            return Reason(held.kind, f"no node advertises {' or '.join(missing)}")
+        return Reason(held.kind, held.text)
 
-    def _had_room(self, of: TaskClass) -> bool:
+    def _had_room(self, task_class: TaskClass) -> bool:
         """Say whether one of a class fits somewhere before anything is placed."""
-        like = of.like
+        like = task_class.like
         key: tuple[Constraints | object, ...] = (tuple(sorted(like.demand.items())), like.constraints, like.priority)
         if key not in self._room:
             allowed = self._input_builder.allowed(like, self._snapshot.layout)
             self._room[key] = bool((judge(self._snapshot, like).passed & allowed).any())
         return self._room[key]
 
-    def _turn(self, of: TaskClass) -> Reason:
-        if all(it.like.priority > of.like.priority for it in self._going):
+    def _turn(self, task_class: TaskClass) -> Reason:
+        """Return who goes before a class that would fit: higher priority, queues below their share, or just others."""
+        if all(going.like.priority > task_class.like.priority for going in self._going):
             return HIGHER_FIRST
-        share, fair = self._shares.get(of.job.queue, (0.0, 1.0))
-        others = [it for it in self._going if it.job.queue != of.job.queue]
-        if share >= fair and len(others) == len(self._going):
+        share, fair = self._shares.get(task_class.job.queue, (0.0, 1.0))
+        if share >= fair and all(going.job.queue != task_class.job.queue for going in self._going):
             return BELOW_SHARE_FIRST
         return OTHERS_FIRST
 
 
-def line_of(backlog: Backlog, of: TaskClass) -> list[str]:
+def line_of(backlog: Backlog, task_class: TaskClass) -> list[str]:
     """Return the pods of a class that may be released, in the order in which they will be."""
-    return [uid for uid in of.pods[PodPhase.READY] if not backlog.writes.busy(uid)]
+    return [uid for uid in task_class.pods[PodPhase.READY] if not backlog.writes.busy(uid)]
 
 
 def group_size(backlog: Backlog, group: str) -> tuple[int, int]:
     """Return how many pods a pod group has that have not ended badly, and how many it must start together."""
-    members = [it for it in backlog.classes() if it.like.identity.group == group]
+    members = [task_class for task_class in backlog.classes() if task_class.like.identity.group == group]
     known = backlog.workloads.groups.get(group)
-    least = known.least if known is not None else max((it.like.identity.least for it in members), default=0)
-    return sum(it.unfinished + it.finished for it in members), least
+    stated = max((task_class.like.identity.least for task_class in members), default=0)
+    least = known.least if known is not None else stated
+    return sum(task_class.unfinished + task_class.finished for task_class in members), least
 
 
 def gates_of_others(pod: Pod) -> Sequence[str]:
@@ -157,10 +164,10 @@ def gates_of_others(pod: Pod) -> Sequence[str]:
     return sorted(gate for gate in pod.gates if gate != HOLD_GATE)
 
 
-def counted(found: Mapping[str, Reason]) -> dict[str, int]:
+def counted(why: Mapping[str, Reason]) -> dict[str, int]:
     """Return how many pods wait for which kind of reason, for all kinds."""
     counts = dict.fromkeys(KINDS, 0)
-    for reason in found.values():
+    for reason in why.values():
         counts[reason.kind] += 1
     return counts
 
@@ -175,7 +182,7 @@ def _refused(like: Sequence[Pod]) -> Reason:
 
 
 def _gang(backlog: Backlog, group: str) -> Reason:
-    there, least = group_size(backlog, group)
-    if there >= least:
+    pods, least = group_size(backlog, group)
+    if pods >= least:
         return Reason(GANG, f"not all {least} pods of its pod group may start yet: gates of others hold some")
-    return Reason(GANG, f"its pod group has {there} of {least} pods")
+    return Reason(GANG, f"its pod group has {pods} of {least} pods")

@@ -28,6 +28,11 @@ _CONNECT_SECONDS = 5.0
 _WRITE_SECONDS = 10.0
 _FAILURES = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
 """What a call may raise. A token that is just being rotated is a ConfigException or makes a ValueError of a header."""
+_UNREADABLE = (ConfigException, OSError, ValueError, TypeError, AttributeError, yaml.YAMLError)
+"""What reading a kubeconfig may raise, whatever stands in the file."""
+
+_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_DEFAULT_NAMESPACE = "default"
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -140,8 +145,8 @@ class UnsupportedVersion(ClusterError):
     """The API server is older than what Dovetail needs."""
 
 
-def connect(kubeconfig: Path | None) -> Api:
-    """Return the API server that the file names; without a file, the one whose cluster we run in.
+def connect(kubeconfig: Path | None, context: str = "") -> Api:
+    """Return the API server of a context of the kubeconfig, empty: its current one; without a file, that of our pod.
 
     Several files, separated as in $KUBECONFIG, are merged as kubectl merges them: those that are not there or empty are
     skipped, and the first to name something wins.
@@ -150,19 +155,52 @@ def connect(kubeconfig: Path | None) -> Api:
     try:
         if kubeconfig is not None:
             files = _with_content(kubeconfig)
+            if context:
+                _require_context(kubeconfig, context, _namespaces_by_context(files))
             config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=files, context=_first_context(files), client_configuration=configuration
+                config_file=files, context=context or _first_context(files), client_configuration=configuration
             )
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-    except (ConfigException, OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        if kubeconfig is None:
-            text = str(error).rstrip(".")
-            raise ClusterError(f"this is not a pod of a cluster ({text}); give a file by --kubeconfig") from None
-        why = error if isinstance(error, (ConfigException, OSError)) else "it does not read as one"
-        raise ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig") from None
+    except _UNREADABLE as error:
+        raise _not_connected(kubeconfig, error) from None
+    if kubeconfig is None and context:
+        raise ClusterError(f"there is no kubeconfig with a context {context}; give a file by --kubeconfig")
     configuration.retries = False
     return Api(client.ApiClient(configuration))
+
+
+def default_namespace(kubeconfig: Path | None, context: str = "") -> str:
+    """Return the namespace that kubectl would take: that of the context; without a file, that of our pod."""
+    if kubeconfig is None:
+        return _POD_NAMESPACE.read_text().strip() if _POD_NAMESPACE.is_file() else _DEFAULT_NAMESPACE
+    files = _with_content(kubeconfig)
+    try:
+        return _namespaces_by_context(files).get(context or _first_context(files) or "") or _DEFAULT_NAMESPACE
+    except _UNREADABLE as error:
+        raise _not_connected(kubeconfig, error) from None
+
+
+def _namespaces_by_context(files: str) -> dict[str, str]:
+    """Return the contexts that the files name, each with its namespace, empty where it states none."""
+    contexts = KubeConfigMerger(files).config.value.get("contexts") or ()  # type: ignore[no-untyped-call]
+    return {entry["name"]: (entry.get("context") or {}).get("namespace") or "" for entry in contexts}
+
+
+def _require_context(kubeconfig: Path, context: str, known: Mapping[str, str]) -> None:
+    """Raise ClusterError, which names the contexts that there are, where this is none of them."""
+    if context not in known:
+        names = ", ".join(sorted(known)) or "none is there"
+        raise ClusterError(f"{kubeconfig} has no context {context}; accepted: {names}")
+
+
+def _not_connected(kubeconfig: Path | None, error: Exception) -> ClusterError:
+    """Return what a user is told of a file that names no API server, or of a process that is in no pod."""
+    if kubeconfig is None:
+        text = str(error).rstrip(".")
+        return ClusterError(f"this is not a pod of a cluster ({text}); give a file by --kubeconfig")
+    why = error if isinstance(error, (ConfigException, OSError)) else "it does not read as one"
+    return ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig")
 
 
 def _with_content(kubeconfig: Path) -> str:
@@ -173,8 +211,8 @@ def _with_content(kubeconfig: Path) -> str:
 
 def _first_context(files: str) -> str | None:
     """Return the current context of the first file that names one; the client library takes the last."""
-    found = KubeConfigMerger(files).config_files.values()  # type: ignore[no-untyped-call]
-    return next((context for it in found if (context := it.get("current-context"))), None)
+    contents = KubeConfigMerger(files).config_files.values()  # type: ignore[no-untyped-call]
+    return next((context for content in contents if (context := content.get("current-context"))), None)
 
 
 def _whole(reply: urllib3.HTTPResponse, what: str) -> bytes:

@@ -76,6 +76,7 @@ def pod_from(found: PodObject) -> Pod:
         problem="; ".join(problems) or None,
         leaving=meta.deletion_timestamp is not None,
         claims=_claims(meta, spec),
+        owner_name=_name(owner.name if owner else None) or "",
     )
 
 

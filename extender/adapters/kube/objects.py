@@ -75,6 +75,7 @@ class OwnerReference(msgspec.Struct):
 
     uid: str = ""
     kind: str = ""
+    name: str = ""
     controller: bool | None = None
 
 

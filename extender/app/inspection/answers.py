@@ -1,123 +1,142 @@
 """`dovetail explain`, `queues` and `doctor`: read the cluster, ask `control`'s own functions, return what to print."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from extender.adapters.http.wait_report import WaitReport
-from extender.adapters.kube.api import Refused, connect
+from extender.adapters.kube.api import Refused, connect, default_namespace
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.known_waits import waits_of
+from extender.app.inspection.page import NARROW, WIDE, Page
+from extender.app.inspection.pod_text import pod_text
+from extender.app.inspection.query import Query
 from extender.app.inspection.reading import NotAllowed, Reader, in_short, look, policy_in_force, settings_of
 from extender.cluster.model import Pod
 from extender.errors import DovetailError
 from extender.explain.advice import changes_for
-from extender.explain.doctor import PROBLEM, findings
+from extender.explain.doctor import findings
+from extender.explain.findings import PROBLEM
 from extender.explain.planned_order import PlannedOrder
-from extender.explain.pod import HELD, explain, state_of
+from extender.explain.pod import HELD, MOST_NODES, explain, state_of
 from extender.explain.pod_in_plan import case_of
 from extender.explain.queues import queue_states
 from extender.settings import Settings
+
+_MOST_NODES_WIDE = 20
 
 
 class NoSuchPod(DovetailError):
     """The pod that was asked about is not there, or its name cannot be one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How to reach the cluster, which settings to go by (None: the cluster's own), and how to answer."""
+def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool]:
+    """Return why a pod waits, or where it went, and whether all that this needs was read.
 
-    kubeconfig: Path | None
-    config: Path | None
-    json: bool
-    namespace: str = ""
-    """Where Dovetail is; empty: to be found."""
-    control: str = ""
-    """The address of `dovetail control`; empty: through its pods."""
-
-
-def explain_pod(asked: Asked, name: str) -> tuple[str, bool]:
-    """Return why a pod waits, or where it went, and whether all was read for it.
-
-    Raises DovetailError where it cannot be said.
+    `name` is NAME or NAMESPACE/NAME; without `namespace` a bare name is looked for where kubectl would. Raises
+    DovetailError where there is no answer.
     """
-    namespace, pod_name = _split(name)
-    reader, told, by = _begin(asked)
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod_name}"
+    # 1. Read the pod itself, which may be allowed where nothing else is.
+    namespace, pod_name = _split(query, name, namespace)
+    reader, settings, source = _begin(query)
+    raw = _read_pod(reader, namespace, pod_name)
+    # 2. Ask `control` how long jobs have waited for locality, where they do.
+    waits = waits_of(reader, query.control) if settings.locality.wait_seconds else None
+    report = waits if isinstance(waits, WaitReport) else None
+    # 3. Read the cluster and plan.
+    cluster = look(reader, settings, source, report)
+    order = cluster.require(reader)
+    pod = next((pod for pod in cluster.pods if pod.uid == raw["metadata"]["uid"]), None)
+    if pod is None:
+        raise NoSuchPod(f"pod {namespace}/{pod_name} went away while it was looked at")
+    # 4. Find the pod in the plan, and say what would have to change.
+    explanation = explain(
+        order,
+        pod,
+        policy_in_force(settings, report),
+        _changes(order, pod, settings, waits if isinstance(waits, str) else ""),
+        _refusal(raw),
+        waits_known=report is not None,
+        most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
+    )
+    document = msgspec.to_builtins(explanation)
+    return _printed(query, reader, source, document, pod_text(explanation, _page(query))), not reader.unread
+
+
+def show_queues(query: Query) -> tuple[str, bool]:
+    """Return where all queues stand, and whether all that this needs was read. Raises DovetailError for no answer."""
+    reader, settings, source = _begin(query)
+    states = queue_states(look(reader, settings, source).require(reader))
+    document = {"queues": msgspec.to_builtins(states)}
+    return _printed(query, reader, source, document, tables.queues(states, _page(query))), not reader.unread
+
+
+def examine(query: Query, extender: str) -> tuple[str, bool]:
+    """Return what doctor found, and whether all is well: no problem, and nothing left unread.
+
+    `extender` is the address of `dovetail serve`, empty: through its pods.
+    """
+    reader, settings, source = _begin(query)
+    cluster = look(reader, settings, source)
+    found = findings(Diagnosis(reader, extender, query.control).facts(cluster))
+    well = not reader.unread and all(finding.level != PROBLEM for finding in found)
+    document = {"findings": msgspec.to_builtins(found)}
+    return _printed(query, reader, source, document, tables.findings(found, _page(query))), well
+
+
+def _begin(query: Query) -> tuple[Reader, Settings, str]:
+    """Return a reader of the cluster, the settings that count, and where they come from."""
+    reader = Reader(connect(query.kubeconfig, query.context), query.install_namespace)
+    settings, source = settings_of(reader, query.config)
+    return reader, settings, source
+
+
+def _split(query: Query, name: str, namespace: str) -> tuple[str, str]:
+    """Return the namespace and the name of a pod. Raises NoSuchPod where they can be none."""
+    named, slash, pod_name = name.rpartition("/")
+    if not pod_name or "/" in named or (slash and not named):
+        raise NoSuchPod(f"{name!r} is not the name of a pod; accepted: NAME with --namespace, or NAMESPACE/NAME")
+    return named or namespace or default_namespace(query.kubeconfig, query.context), pod_name
+
+
+def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
+    """Return the pod as JSON. Raises NoSuchPod, NotAllowed."""
     try:
-        raw = reader.api.read(path)
+        raw: dict[str, Any] = reader.api.read(f"/api/v1/namespaces/{namespace}/pods/{name}")
     except Refused as refusal:
         if refusal.status == 404:
-            raise NoSuchPod(f"there is no pod {name}; accepted: NAMESPACE/NAME of one that exists") from None
-        raise NotAllowed(f"pod {name} cannot be read: {in_short(refusal)}") from None
-    waits = waits_of(reader, asked.control) if told.locality.wait_seconds else None
-    known = waits if isinstance(waits, WaitReport) else None
-    seen = look(reader, told, by, known)
-    found = seen.require(reader)
-    pod = next((it for it in seen.pods if it.uid == raw["metadata"]["uid"]), None)
-    if pod is None:
-        raise NoSuchPod(f"pod {name} went away while it was looked at")
-    change = _changes(found, pod, told, waits if isinstance(waits, str) else "")
-    policy = policy_in_force(told, known)
-    answer = explain(found, pod, policy, change, _refusal(raw), waits_known=known is not None)
-    shown = msgspec.to_builtins(answer) if asked.json else tables.explanation(answer)
-    return _answer(reader, seen.told_by, shown), not reader.unread
+            hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"
+            raise NoSuchPod(f"there is no pod {namespace}/{name}; {hint}") from None
+        raise NotAllowed(f"pod {namespace}/{name} cannot be read: {in_short(refusal)}") from None
+    return raw
 
 
-def show_queues(asked: Asked) -> tuple[str, bool]:
-    """Return where all queues stand, and whether all was read for it. Raises DovetailError where it cannot be said."""
-    reader, told, by = _begin(asked)
-    seen = look(reader, told, by)
-    found = queue_states(seen.require(reader))
-    shown = {"queues": msgspec.to_builtins(found)} if asked.json else tables.queues(found)
-    return _answer(reader, by, shown), not reader.unread
-
-
-def examine(asked: Asked, extender: str) -> tuple[str, bool]:
-    """Return what doctor found, and whether all is well as far as that goes: no problem, and nothing left unread."""
-    reader, told, by = _begin(asked)
-    seen = look(reader, told, by)
-    found = findings(Diagnosis(reader, extender, asked.control).facts(seen))
-    well = not reader.unread and all(it.level != PROBLEM for it in found)
-    shown = {"findings": msgspec.to_builtins(found)} if asked.json else tables.findings(found)
-    return _answer(reader, by, shown), well
-
-
-def _begin(asked: Asked) -> tuple[Reader, Any, str]:
-    reader = Reader(connect(asked.kubeconfig), asked.namespace)
-    told, by = settings_of(reader, asked.config)
-    return reader, told, by
-
-
-def _split(name: str) -> tuple[str, str]:
-    namespace, slash, pod = name.partition("/")
-    if not (namespace and slash and pod) or "/" in pod:
-        raise NoSuchPod(f"{name!r} is not the name of a pod; accepted: NAMESPACE/NAME")
-    return namespace, pod
-
-
-def _changes(found: PlannedOrder, pod: Pod, told: Settings, unknown: str) -> list[str]:
-    if state_of(pod, ours=found.backlog.has_place(pod)) != HELD:
+def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str) -> list[str]:
+    """Return what would have to change for a held pod; `unknown` is why waits for locality are not known."""
+    if state_of(pod, ours=order.backlog.has_place(pod)) != HELD:
         return []
-    return changes_for(case_of(found, pod), found.why.get(pod.uid), unknown=unknown, by_target=told.locality.target > 0)
+    by_target = settings.locality.target > 0
+    return changes_for(case_of(order, pod), order.why.get(pod.uid), unknown=unknown, by_target=by_target)
 
 
 def _refusal(raw: dict[str, Any]) -> str:
     """Return what kube-scheduler said of a pod last."""
     conditions = raw.get("status", {}).get("conditions", ())
-    return next(
-        (str(it.get("message", "")) for it in conditions if it["type"] == "PodScheduled" and it["status"] == "False"),
-        "",
-    )
+    refusals = (entry for entry in conditions if entry["type"] == "PodScheduled" and entry["status"] == "False")
+    return next((str(entry.get("message", "")) for entry in refusals), "")
 
 
-def _answer(reader: Reader, told_by: str, answer: dict[str, Any] | str) -> str:
-    """Return an answer, for machines or for people, with what it rests on; the first line says what was not read."""
-    if isinstance(answer, dict):
-        document = {"unread": reader.unread, **answer, "settings": told_by}
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-    return "\n".join([*tables.incomplete(reader.unread), answer, "", f"settings: {told_by}"])
+def _page(query: Query) -> Page:
+    return WIDE if query.wide else NARROW
+
+
+def _printed(query: Query, reader: Reader, source: str, document: dict[str, Any], text: str) -> str:
+    """Return an answer as the query wants it, with whose settings it rests on; what was not read comes first."""
+    if query.output in ("json", "yaml"):
+        whole = {"unread": reader.unread, **document, "settings": source}
+        if query.output == "yaml":
+            return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True).rstrip("\n")
+        return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
+    return "\n".join([*_page(query).incomplete(reader.unread), text, "", f"settings: {source}"])

@@ -1,8 +1,8 @@
-"""What `dovetail doctor` needs to know, gathered with whatever rights the caller has."""
+"""Gathers the facts that `dovetail doctor` needs, with whatever rights the caller has."""
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,10 +14,12 @@ from extender.adapters.metrics.scraping import NAME_LABEL, Scrape, by_address, o
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Look, Reader, in_short, look
 from extender.errors import ClusterError
-from extender.explain.doctor import Called, Deadline, Facts, Lead, Told, due_now
+from extender.explain.doctor import due_now
+from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, SchedulerConfiguration
 
 _CONFIGURATION_KEY = "kube-scheduler.yaml"
 _LEASES = "/apis/coordination.k8s.io/v1"
+_NO_DEADLINE = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -29,45 +31,45 @@ class Diagnosis:
     control: str = ""
     again_seconds: float = 4.0
 
-    def facts(self, seen: Look) -> Facts:
-        """Return all that could be read; where pods are due to be released, after a second look."""
+    def facts(self, cluster: Look) -> Facts:
+        """Return all that could be read. Where pods are due to be released, the cluster is read a second time."""
         later = None
-        if seen.view is not None and due_now(seen.view):
+        if cluster.order is not None and due_now(cluster.order):
             time.sleep(self.again_seconds)
-            later = look(self.reader, seen.settings, seen.told_by).view
+            later = look(self.reader, cluster.settings, cluster.source).order
         waits = waits_of(self.reader, self.control)
         return Facts(
-            schedulers=seen.settings.control.schedulers,
-            lead=self._lead(seen),
-            called=self._called(),
-            told=self._told(),
-            view=seen.view,
+            schedulers=cluster.settings.control.schedulers,
+            lease=self._lease(cluster),
+            filter_calls=self._filter_calls(),
+            configuration=self._configuration(),
+            order=cluster.order,
             later=later,
-            pods=seen.pods,
-            nodes=seen.nodes,
+            pods=cluster.pods,
+            nodes=cluster.nodes,
             deadlines=self._deadlines(),
-            leases=frozenset(it["metadata"]["name"] for it in self.reader.objects("leases", f"{_LEASES}/leases")),
+            leases=frozenset(lease["metadata"]["name"] for lease in self.reader.objects("leases", f"{_LEASES}/leases")),
             unread=self.reader.unread,
             passed_over=waits if isinstance(waits, str) else waits.passed_over,
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
         )
 
-    def _lead(self, seen: Look) -> Lead | str | None:
-        told = seen.settings.control.lease
-        name = f"{told.namespace}/{told.name}"
+    def _lease(self, cluster: Look) -> LeaseState | str | None:
+        settings = cluster.settings.control.lease
+        name = f"{settings.namespace}/{settings.name}"
         try:
-            found = self.reader.api.read(f"{_LEASES}/namespaces/{told.namespace}/leases/{told.name}")
+            lease = self.reader.api.read(f"{_LEASES}/namespaces/{settings.namespace}/leases/{settings.name}")
         except Refused as refusal:
             self.reader.note_barred(f"lease {name}", refusal)
             return None if refusal.status == 404 else in_short(refusal)
-        spec = found.get("spec") or {}
+        spec = lease.get("spec") or {}
         renewed = spec.get("renewTime")
         age = time.time() - datetime.fromisoformat(renewed).timestamp() if renewed else math.inf
-        lasts = float(spec.get("leaseDurationSeconds") or told.seconds)
-        return Lead(name, spec.get("holderIdentity") or "", max(age, 0.0), lasts)
+        lasts = float(spec.get("leaseDurationSeconds") or settings.seconds)
+        return LeaseState(name, spec.get("holderIdentity") or "", max(age, 0.0), lasts)
 
-    def _called(self) -> Called | str:
+    def _filter_calls(self) -> FilterCalls | str:
         try:
             scrapes = [by_address(self.extender)] if self.extender else self._of_pods()
         except Refused as refusal:
@@ -77,73 +79,73 @@ class Diagnosis:
             return str(error)
         if not scrapes:
             return f"there is no running pod of it in {self.reader.namespace} labelled {NAME_LABEL}"
-        return _called(scrapes)
+        return _summed(scrapes)
 
     def _of_pods(self) -> list[Scrape]:
         return of_pods(self.reader.api, our_pods(self.reader.api, self.reader.namespace))
 
-    def _told(self) -> Told | str:
+    def _configuration(self) -> SchedulerConfiguration | str:
         """Return what the chart's KubeSchedulerConfiguration says, where it can be read."""
-        for it in self.reader.configurations():
-            if _CONFIGURATION_KEY in it.get("data", {}):
-                name = f"ConfigMap {it['metadata']['namespace']}/{it['metadata']['name']}"
+        for config_map in self.reader.configurations():
+            if _CONFIGURATION_KEY in config_map.get("data", {}):
+                name = f"ConfigMap {config_map['metadata']['namespace']}/{config_map['metadata']['name']}"
                 try:
-                    return _weight(name, yaml.safe_load(it["data"][_CONFIGURATION_KEY]))
+                    return _configuration(name, yaml.safe_load(config_map["data"][_CONFIGURATION_KEY]))
                 except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
                     return f"{name} cannot be understood: {error!r}"
         missing = f"no ConfigMap in {self.reader.namespace} labelled {NAME_LABEL} has {_CONFIGURATION_KEY}"
         return self.reader.unread.get("configmaps", missing)
 
     def _deadlines(self) -> dict[str, Deadline]:
-        """Return what runs while pods are held, by the UID of what owns the pods."""
-        found: dict[str, Deadline] = {}
+        """Return the deadlines that run while pods are held, by the UID of the pods' owner: a Job or a ReplicaSet."""
+        deadlines: dict[str, Deadline] = {}
         for job in self.reader.objects("jobs", "/apis/batch/v1/jobs"):
             limit = job["spec"].get("activeDeadlineSeconds")
             if limit is not None:
-                found[job["metadata"]["uid"]] = Deadline(_name("Job", job), "activeDeadlineSeconds", limit)
+                deadlines[job["metadata"]["uid"]] = Deadline(_name("Job", job), "activeDeadlineSeconds", limit)
         deployments = {
-            it["metadata"]["uid"]: it for it in self.reader.objects("deployments", "/apis/apps/v1/deployments")
+            deployment["metadata"]["uid"]: deployment
+            for deployment in self.reader.objects("deployments", "/apis/apps/v1/deployments")
         }
-        for replicas in self.reader.objects("replicasets", "/apis/apps/v1/replicasets"):
-            owner = deployments.get(_controller(replicas))
-            limit = owner["spec"].get("progressDeadlineSeconds") if owner else None
-            if owner and limit is not None and limit < 2**31 - 1:
-                uid = replicas["metadata"]["uid"]
-                found[uid] = Deadline(_name("Deployment", owner), "progressDeadlineSeconds", limit)
-        return found
+        for replica_set in self.reader.objects("replicasets", "/apis/apps/v1/replicasets"):
+            deployment = deployments.get(_controller(replica_set))
+            limit = deployment["spec"].get("progressDeadlineSeconds") if deployment else None
+            if deployment and limit is not None and limit < _NO_DEADLINE:
+                name = _name("Deployment", deployment)
+                deadlines[replica_set["metadata"]["uid"]] = Deadline(name, "progressDeadlineSeconds", limit)
+        return deadlines
 
 
-def _called(scrapes: Iterable[Scrape]) -> Called:
-    """Return what all replicas say together; nodes are those of one of them."""
-    found = list(scrapes)
-    count, calls = "dovetail_request_duration_seconds_count", 0.0
-    answered = singles = asked = total = 0.0
-    for it in found:
-        calls += it.of(count, verb="filter")
-        answered += it.of(count, verb="filter", result="ok")
-        singles += it.of("dovetail_filter_nodes_bucket", le="1.0")
-        asked += it.of("dovetail_filter_nodes_count")
-        total += it.of("dovetail_filter_nodes_sum")
-    return Called(
-        source=", ".join(it.source for it in found),
-        ready=all(it.of("dovetail_ready") > 0 for it in found),
-        nodes=int(max(it.of("dovetail_nodes") for it in found)),
+def _summed(scrapes: Sequence[Scrape]) -> FilterCalls:
+    """Return the sum over all replicas; the number of nodes is the greatest that one of them knows."""
+
+    def total(name: str, **labels: str) -> float:
+        return sum(scrape.of(name, **labels) for scrape in scrapes)
+
+    count, nodes = "dovetail_request_duration_seconds_count", "dovetail_filter_nodes"
+    calls, about_one = total(count, verb="filter"), total(f"{nodes}_bucket", le="1.0")
+    return FilterCalls(
+        source=", ".join(scrape.source for scrape in scrapes),
+        ready=all(scrape.of("dovetail_ready") > 0 for scrape in scrapes),
+        nodes=int(max(scrape.of("dovetail_nodes") for scrape in scrapes)),
         calls=int(calls),
-        failed=int(calls - answered),
-        samples=int(asked - singles),
-        sampled=int(total - singles),
+        failed=int(calls - total(count, verb="filter", result="ok")),
+        samples=int(total(f"{nodes}_count") - about_one),
+        sampled=int(total(f"{nodes}_sum") - about_one),
     )
 
 
-def _weight(name: str, told: Mapping[str, Any]) -> Told:
-    (ours, *_) = told["extenders"]
-    return Told(name, int(ours.get("weight", 1)), int(told.get("percentageOfNodesToScore") or 0))
+def _configuration(name: str, document: Mapping[str, Any]) -> SchedulerConfiguration:
+    (ours, *_) = document["extenders"]
+    percentage = int(document.get("percentageOfNodesToScore") or 0)
+    return SchedulerConfiguration(name, int(ours.get("weight", 1)), percentage)
 
 
-def _controller(of: Mapping[str, Any]) -> str:
-    owners = of["metadata"].get("ownerReferences", ())
-    return next((str(it["uid"]) for it in owners if it.get("controller")), "")
+def _controller(replica_set: Mapping[str, Any]) -> str:
+    """Return the UID of the controlling owner, empty where there is none."""
+    owners = replica_set["metadata"].get("ownerReferences", ())
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")
 
 
-def _name(kind: str, of: Mapping[str, Any]) -> str:
-    return f"{kind} {of['metadata']['namespace']}/{of['metadata']['name']}"
+def _name(kind: str, thing: Mapping[str, Any]) -> str:
+    return f"{kind} {thing['metadata']['namespace']}/{thing['metadata']['name']}"

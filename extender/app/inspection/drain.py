@@ -1,4 +1,4 @@
-"""`dovetail drain`, wired: what it removes, and how that is told."""
+"""`dovetail drain`, wired: removes what is ours, and prints what was removed."""
 
 import json
 import sys
@@ -15,32 +15,32 @@ _DEFAULT_SCHEDULER = "default-scheduler"
 _NAMES = 10
 
 
-def run(settings: Settings, kubeconfig: Path | None, *, dry_run: bool, as_json: bool) -> bool:
-    """Drain and say what was done; return whether nothing of ours is left. With `dry_run`, say what would be done."""
-    api = connect(kubeconfig)
+def run(settings: Settings, kubeconfig: Path | None, *, context: str = "", dry_run: bool, as_json: bool) -> bool:
+    """Drain and print what was done; return whether nothing of ours is left. `dry_run`: print what would be done."""
+    api = connect(kubeconfig, context)
     ours = frozenset(settings.control.schedulers) - {_DEFAULT_SCHEDULER}
     if dry_run:
         seen = look(api, ours)
-        _tell(would(seen), told_before(seen, ours), as_json)
+        _print(would_do(seen), words_before(seen, ours), as_json)
         return True
     drained = drain(api, ours, show=_Bar().show)
-    _tell(was(drained), told_after(drained, ours), as_json)
+    _print(has_done(drained), words_after(drained, ours), as_json)
     return not drained.left
 
 
-def would(seen: Seen) -> dict[str, Any]:
+def would_do(seen: Seen) -> dict[str, Any]:
     """Return what a dry run found, for machines."""
     return {
         "dryRun": True,
         "policies": list(seen.policies),
         "bindings": list(seen.bindings),
-        "gates": sum(it.gated for it in seen.held),
-        "nominations": sum(it.nominated for it in seen.held),
+        "gates": sum(pod.gated for pod in seen.held),
+        "nominations": sum(pod.nominated for pod in seen.held),
         "waitingForOurScheduler": seen.waiting,
     }
 
 
-def was(drained: Drained) -> dict[str, Any]:
+def has_done(drained: Drained) -> dict[str, Any]:
     """Return what was done, for machines."""
     return {
         "dryRun": False,
@@ -53,18 +53,18 @@ def was(drained: Drained) -> dict[str, Any]:
     }
 
 
-def told_before(seen: Seen, ours: frozenset[str]) -> list[str]:
+def words_before(seen: Seen, ours: frozenset[str]) -> list[str]:
     """Return what a dry run found, for people."""
     return [
         f"admission policies to remove    {_listed(seen.policies)}",
-        f"gates to remove                 {sum(it.gated for it in seen.held)}",
-        f"nominations to clear            {sum(it.nominated for it in seen.held)}",
+        f"gates to remove                 {sum(pod.gated for pod in seen.held)}",
+        f"nominations to clear            {sum(pod.nominated for pod in seen.held)}",
         *_waiting(seen.waiting, ours),
         "Nothing was changed.",
     ]
 
 
-def told_after(drained: Drained, ours: frozenset[str]) -> list[str]:
+def words_after(drained: Drained, ours: frozenset[str]) -> list[str]:
     """Return what was done, for people."""
     shown = list(drained.left.items())[:_NAMES]
     more = len(drained.left) - len(shown)
@@ -94,8 +94,8 @@ def _waiting(count: int, ours: frozenset[str]) -> list[str]:
     ]
 
 
-def _tell(found: dict[str, Any], lines: list[str], as_json: bool) -> None:
-    click.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+def _print(document: dict[str, Any], lines: list[str], as_json: bool) -> None:
+    click.echo(json.dumps(document, indent=2) if as_json else "\n".join(lines))
 
 
 class _Bar:

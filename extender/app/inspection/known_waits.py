@@ -1,4 +1,4 @@
-"""What only the `control` that acts knows of waits for locality, however it is reached; else why it is not known."""
+"""Asks the `control` that leads for what only it knows of waits for locality; where it cannot be asked, says why."""
 
 from extender.adapters.http.wait_report import PATH, WaitReport, read
 from extender.adapters.kube.api import Refused
@@ -8,21 +8,21 @@ from extender.errors import ClusterError
 
 
 def waits_of(reader: Reader, address: str = "") -> WaitReport | str:
-    """Return the waits as the replica that acts has them, at its address, else through its pods; or why not."""
+    """Return the waits as the replica that leads has them, at its address, else through its pods; or why not."""
     try:
-        said = [said_at(address, PATH)] if address else _of_pods(reader)
-        told = [read(source, text) for source, text in said]
+        texts = [said_at(address, PATH)] if address else _of_pods(reader)
+        reports = [read(source, text) for source, text in texts]
     except Refused as refusal:
         barred = reader.note_barred("pods of control", refusal)
         why = in_short(refusal) if barred else f"answer {refusal.status}; a NetworkPolicy may forbid it"
         return f"its pods cannot be asked through the API server: {why}; try --control"
     except ClusterError as error:
         return str(error)
-    if not told:
+    if not reports:
         return (
             f"no pod of it runs in {reader.namespace}, labelled {NAME_LABEL} with a port {CONTROL_PORT}; try --control"
         )
-    return next((it for it in told if it.leads), "no replica of it leads")
+    return next((report for report in reports if report.leads), "no replica of it leads")
 
 
 def _of_pods(reader: Reader) -> list[tuple[str, str]]:

@@ -9,12 +9,12 @@ from extender.policy.locality import expected_locality, least_locality, rate_of_
 
 GIVEN, MEASURED, DEFAULT = "given", "measured", "default"
 TASKS, NODES, REPLICAS, SLOTS, TASK_SECONDS = 20, 100, 3, 8.0, 20.0
-"""What is taken where nobody says and nothing is measured; `slots` are tasks per node."""
+"""The defaults where nothing is given or measured; slots are tasks per node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user says; None is what he does not. Either `target`, a part of tasks, or `wait` in seconds is given."""
+    """What the user gives; None: not given. Either `target`, a part of tasks, or `wait` in seconds is there."""
 
     target: float | None = None
     wait: float | None = None
@@ -30,7 +30,8 @@ class Given:
 class Question:
     """A job of so many `tasks`, on so many `nodes`; `rate` is how many places free up per second under load.
 
-    Either `target`, a part of its tasks, or `wait` in seconds is given. `told_by` says where the others come from.
+    Either `target`, a part of its tasks, or `wait` in seconds is there. `sources` says where the other numbers come
+    from: given, measured or default.
     """
 
     tasks: int
@@ -39,7 +40,7 @@ class Question:
     rate: float
     target: float | None = None
     wait: float | None = None
-    told_by: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,50 +55,59 @@ class Answer:
 
 
 def question(given: Given, measured: Measured | None) -> Question:
-    """Return what is asked: as given, else as measured, else by default. Raises NotMeasured."""
+    """Return the whole question: as given, else as measured, else by default. Raises NotMeasured."""
     tasks, tasks_by = _first(given.tasks, measured.tasks if measured else None, TASKS)
     replicas, replicas_by = _first(given.replicas, measured.replicas if measured else None, REPLICAS)
     nodes = given.nodes or (measured.known_nodes() if measured else NODES)
     rate = given.rate or (measured.rate() if measured else _rate_of_full(nodes, given))
-    told_by = {
+    sources = {
         "tasks": tasks_by,
         "nodes": GIVEN if given.nodes else MEASURED if measured else DEFAULT,
         "replicas": replicas_by,
         "rate": GIVEN if given.rate or given.slots or given.task_seconds else MEASURED if measured else DEFAULT,
     }
-    return Question(tasks, nodes, replicas, rate, given.target, given.wait, told_by)
+    return Question(tasks, nodes, replicas, rate, given.target, given.wait, sources)
 
 
-def answer(asked: Question) -> Answer:
+def answer(question: Question) -> Answer:
     """Return the wait for a target, or what a wait comes to."""
-    sizes = {"tasks": asked.tasks, "nodes": asked.nodes, "replicas": asked.replicas}
-    skips = skips_in(asked.wait, asked.rate) if asked.wait is not None else skips_for(asked.target or 0.0, **sizes)
+    sizes = {"tasks": question.tasks, "nodes": question.nodes, "replicas": question.replicas}
+    skips = (
+        skips_in(question.wait, question.rate)
+        if question.wait is not None
+        else skips_for(question.target or 0.0, **sizes)
+    )
     return Answer(
         skips=skips,
-        wait_seconds=wait_for(skips, asked.rate),
+        wait_seconds=wait_for(skips, question.rate),
         expected=expected_locality(skips, **sizes),
         least=least_locality(skips, **sizes),
-        rate=asked.rate,
+        rate=question.rate,
     )
 
 
-def words(asked: Question, found: Answer, measured: Measured | None) -> str:
+def words(question: Question, answer: Answer, measured: Measured | None) -> str:
     """Return an answer for people."""
     lines = (
-        f"a job of {_many(asked.tasks, 'task')}, {_many(asked.nodes, 'node')}, "
-        f"{_many(asked.replicas, 'copy', 'copies')} of each input:",
-        f"  room frees up        {found.rate:.4g} times per second under load",
-        f"  D, chances to pass   {found.skips:.1f}",
-        f"  W1, the wait         {found.wait_seconds:.3g} s",
-        f"  expected locality    {found.expected:.1%}  (closed form of equation 2, below it: {found.least:.1%})",
+        f"a job of {_many(question.tasks, 'task')}, {_many(question.nodes, 'node')}, "
+        f"{_many(question.replicas, 'copy', 'copies')} of each input:",
+        f"  room frees up        {answer.rate:.4g} times per second under load",
+        f"  D, chances to pass   {answer.skips:.1f}",
+        f"  W1, the wait         {answer.wait_seconds:.3g} s",
+        f"  expected locality    {answer.expected:.1%}  (closed form of equation 2, below it: {answer.least:.1%})",
     )
-    return "\n".join((*lines, *(_measured_words(asked, measured) if measured else ())))
+    return "\n".join((*lines, *(_measured_words(question, measured) if measured else ())))
 
 
-def as_json(asked: Question, found: Answer, measured: Measured | None) -> str:
+def as_json(question: Question, answer: Answer, measured: Measured | None) -> str:
     """Return an answer for programs."""
-    sizes = {"tasks": asked.tasks, "nodes": asked.nodes, "replicas": asked.replicas, "told_by": dict(asked.told_by)}
-    return json.dumps({**asdict(found), **sizes, "measured": asdict(measured) if measured else None})
+    sizes = {
+        "tasks": question.tasks,
+        "nodes": question.nodes,
+        "replicas": question.replicas,
+        "told_by": dict(question.sources),
+    }
+    return json.dumps({**asdict(answer), **sizes, "measured": asdict(measured) if measured else None})
 
 
 def _many(count: int, one: str, more: str = "") -> str:
@@ -116,10 +126,10 @@ def _rate_of_full(nodes: int, given: Given) -> float:
     return rate_of_room(nodes * (given.slots or SLOTS), given.task_seconds or TASK_SECONDS)
 
 
-def _measured_words(asked: Question, measured: Measured) -> tuple[str, ...]:
-    """Return what the answer rests on, and what came of the waits that are in force."""
+def _measured_words(question: Question, measured: Measured) -> tuple[str, ...]:
+    """Return the measurements that the answer rests on, and the locality that the present waits led to."""
     freed = f"{measured.freed or 0:,} times in {measured.loaded_seconds or 0.0:,.0f} s under load"
-    by_default = [name for name, by in asked.told_by.items() if by == DEFAULT]
+    by_default = [name for name, source in question.sources.items() if source == DEFAULT]
     return (
         f"by the metrics of {measured.source}:",
         f"  room freed up        {freed}",

@@ -1,4 +1,4 @@
-"""What `dovetail locality` learns of a cluster: from the metrics of `dovetail control`, however they are reached."""
+"""What `dovetail locality` learns of a cluster from the metrics of `dovetail control`, by address or through pods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _NEAREST, _FARTHEST = "node", "anywhere"
 
 
 class NotMeasured(DovetailError):
-    """The cluster's metrics do not say what is asked."""
+    """The metrics of the cluster do not hold the figure that the question needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +68,33 @@ def by_metrics(url: str) -> Measured:
     return measured([by_address(url)])
 
 
-def by_cluster(kubeconfig: Path | None, namespace: str = "") -> Measured:
+def by_cluster(kubeconfig: Path | None, context: str = "", install_namespace: str = "") -> Measured:
     """Return what the pods of `dovetail control` say, asked through the API server. Raises ClusterError."""
-    return of_cluster(Reader(connect(kubeconfig), namespace))
+    return of_cluster(Reader(connect(kubeconfig, context), install_namespace))
 
 
 def of_cluster(reader: Reader) -> Measured:
-    """Return the same of a cluster that is connected; placements are counted by `serve` too. Raises ClusterError."""
+    """Return what a connected cluster's pods measured. `serve` counts placements too. Raises ClusterError."""
     api = reader.api
     reader.find_release()
     try:
         pods = our_pods(api, reader.namespace)
-        found, serves = of_pods(api, pods, CONTROL_PORT), of_pods(api, pods, EXTENDER_PORT)
+        controls, serves = of_pods(api, pods, CONTROL_PORT), of_pods(api, pods, EXTENDER_PORT)
     except Refused as refusal:
         why = in_short(refusal)
         raise ClusterError(f"its pods cannot be asked through the API server: {why}; try --metrics") from None
-    if not found:
+    if not controls:
         wanted = f"labelled {NAME_LABEL} with a port {CONTROL_PORT}"
-        raise ClusterError(f"no pod of dovetail control runs in {reader.namespace}, {wanted}; try --namespace")
-    return measured(found, serves)
+        raise ClusterError(f"no pod of dovetail control runs in {reader.namespace}, {wanted}; try --install-namespace")
+    return measured(controls, serves)
 
 
 def measured(scrapes: Sequence[Scrape], serves: Sequence[Scrape] = ()) -> Measured:
-    """Return what all replicas of control counted together, and what the one that acts knows.
+    """Return the sum of what all replicas of control counted, and the figures of the one that leads.
 
-    Where filter keeps the order, those of `serves` count placements.
+    With `order: filter` the replicas of `serve` count placements instead.
     """
-    first, *others = sorted(scrapes, key=lambda it: -it.of("dovetail_leader"))
+    first, *others = sorted(scrapes, key=lambda scrape: -scrape.of("dovetail_leader"))
     freed, seconds = _sum(scrapes, _FREED), _sum(scrapes, _SECONDS)
     return Measured(
         source=f"{first.source} and {len(others)} more" if others else first.source,
@@ -108,18 +108,18 @@ def measured(scrapes: Sequence[Scrape], serves: Sequence[Scrape] = ()) -> Measur
 
 
 def _sum(scrapes: Sequence[Scrape], name: str) -> float | None:
-    return sum(it.of(name) for it in scrapes) if any(it.knows(name) for it in scrapes) else None
+    return sum(scrape.of(name) for scrape in scrapes) if any(scrape.knows(name) for scrape in scrapes) else None
 
 
-def _median(of: Scrape, name: str) -> int | None:
+def _median(scrape: Scrape, name: str) -> int | None:
     """Return a median, rounded: half a task makes no job."""
-    return max(1, round(of.of(name))) if of.knows(name) else None
+    return max(1, round(scrape.of(name))) if scrape.knows(name) else None
 
 
 def _placements(scrapes: Sequence[Scrape]) -> dict[str, int]:
     """Return how many pods started at each level, the nearest first."""
     counts: dict[str, int] = {}
-    for told, value in (pair for it in scrapes for pair in it.each(_PLACEMENTS)):
-        level = told.get("level", "")
+    for labels, value in (sample for scrape in scrapes for sample in scrape.each(_PLACEMENTS)):
+        level = labels.get("level", "")
         counts[level] = counts.get(level, 0) + int(value)
     return dict(sorted(counts.items(), key=lambda pair: (pair[0] != _NEAREST, pair[0] == _FARTHEST)))

@@ -1,6 +1,6 @@
-"""The cluster read once, for somebody who asks: the order by the functions of `control`, without its memory.
+"""Reads the cluster once for a user's command, and plans by the same functions as `control`, without its memory.
 
-Whatever may not be read is noted in `unread`: who needs it says so, the others go on without.
+What may not be read is noted in `Reader.unread`. A command that cannot do without it fails; the others go on.
 """
 
 import time
@@ -44,8 +44,8 @@ class NotAllowed(ClusterError):
 class Reader:
     """Reads from one API server; what is refused is noted in `unread`, by name.
 
-    `namespace` is that of the release: only there our ConfigMaps and pods are believed, since anybody can make some
-    with our labels in a namespace of his own. Empty: still to be found.
+    `namespace` is where Dovetail is installed, empty: still to be found. Only ConfigMaps and pods of that namespace are
+    believed, because anybody can make objects with our labels in a namespace of his own.
     """
 
     api: Api
@@ -54,21 +54,22 @@ class Reader:
     _unsure: str = ""
 
     def find_release(self, otherwise: str = LeaseSettings().namespace) -> None:
-        """Find the namespace of the release if nobody has named it. Raises ClusterError where there are several.
+        """Find the namespace where Dovetail is installed, if nobody has named it. Raises ClusterError for several.
 
-        The chart's ClusterRoleBindings say it, which only who rules the cluster can make: Leases, ConfigMaps and pods
-        with our labels anybody can who has a namespace. Without them, or the right to read them, it is `otherwise`.
+        The chart's ClusterRoleBindings name it. Only an administrator of the cluster can make these, while any tenant
+        can make Leases, ConfigMaps and pods with our labels. Without bindings, or the right to read them, it is
+        `otherwise`.
         """
         if self.namespace:
             return
         try:
-            found = self.api.read(_BINDINGS, [("labelSelector", NAME_LABEL)])["items"]
+            bindings = self.api.read(_BINDINGS, [("labelSelector", NAME_LABEL)])["items"]
         except Refused as refusal:
-            found, self._unsure = [], in_short(refusal) if refusal.status in _BARRED else ""
-        subjects = [subject for it in found for subject in it.get("subjects") or ()]
-        names = sorted({it["namespace"] for it in subjects if it.get("kind") == "ServiceAccount"})
+            bindings, self._unsure = [], in_short(refusal) if refusal.status in _BARRED else ""
+        subjects = [subject for binding in bindings for subject in binding.get("subjects") or ()]
+        names = sorted({subject["namespace"] for subject in subjects if subject.get("kind") == "ServiceAccount"})
         if len(names) > 1:
-            raise ClusterError(f"Dovetail is installed in {' and '.join(names)}; say which by --namespace")
+            raise ClusterError(f"Dovetail is installed in {' and '.join(names)}; say which by --install-namespace")
         self.namespace = names[0] if names else otherwise
 
     def note_barred(self, name: str, refusal: Refused) -> bool:
@@ -85,10 +86,10 @@ class Reader:
     def configurations(self) -> list[dict[str, Any]]:
         """Return the release's ConfigMaps, by name."""
         path, params = f"/api/v1/namespaces/{self.namespace}/configmaps", [("labelSelector", NAME_LABEL)]
-        found = self._try("configmaps", lambda: self.api.read(path, params)["items"]) or []
-        if not found and self._unsure:
-            self.unread["clusterrolebindings"] = f"{self._unsure}, so --namespace must say where Dovetail is"
-        return sorted(found, key=lambda it: str(it["metadata"]["name"]))
+        config_maps = self._try("configmaps", lambda: self.api.read(path, params)["items"]) or []
+        if not config_maps and self._unsure:
+            self.unread["clusterrolebindings"] = f"{self._unsure}, so --install-namespace must say where Dovetail is"
+        return sorted(config_maps, key=lambda config_map: str(config_map["metadata"]["name"]))
 
     def event(self, resource: Resource, *, optional: bool = False) -> Event | None:
         """Return what a list says, as the event that a watch would bring; None where it may not be read."""
@@ -106,58 +107,59 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is there. `view` is None where pods or nodes may not be read; `told_by` says where settings come from."""
+    """The cluster at one moment. `order` is None where pods or nodes may not be read; `source` says whose settings."""
 
     settings: Settings
-    told_by: str
-    view: PlannedOrder | None
+    source: str
+    order: PlannedOrder | None
     pods: Sequence[Pod]
     nodes: Sequence[Node]
 
     def require(self, reader: Reader) -> PlannedOrder:
         """Return the order. Raises NotAllowed where it cannot be known."""
-        if self.view is None:
+        if self.order is None:
             why = "; ".join(f"{name}: {text}" for name, text in sorted(reader.unread.items()))
             raise NotAllowed(f"nodes and pods of all namespaces must be readable for this: {why}")
-        return self.view
+        return self.order
 
 
-def look(reader: Reader, told: Settings, told_by: str, waits: WaitReport | None = None) -> Look:
-    """Read the cluster and plan once; `waits` are as `control` has told them, None: as if nobody had waited yet.
+def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | None = None) -> Look:
+    """Read the cluster and plan once; `waits` are what `control` reports, None: as if nobody had waited yet.
 
     Raises ClusterError where the API server cannot be reached.
     """
     now = time.time()
-    ledger, backlog = Ledger(in_flight_seconds=told.control.assume_seconds), backlog_of(told)
+    ledger, backlog = Ledger(in_flight_seconds=settings.control.assume_seconds), backlog_of(settings)
     feed = Feed(ledger, backlog, lambda: now)
-    seen_nodes = _take(feed, reader.event(nodes(told.capacity_rules())))
-    seen_pods = _take(feed, reader.event(pods()))
+    node_list = _take(feed, reader.event(nodes(settings.capacity_rules())))
+    pod_list = _take(feed, reader.event(pods()))
     groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
     others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]
-    if any(queue.asks_for_labels for queue in told.declared_queues()):
+    if any(queue.asks_for_labels for queue in settings.declared_queues()):
         others.append(reader.event(namespaces()))
     for event in others:
         _take(feed, event)
+    readable = node_list is not None and pod_list is not None
     return Look(
-        settings=told,
-        told_by=told_by,
-        view=None if seen_nodes is None or seen_pods is None else _view(told, ledger, backlog, now, waits),
-        pods=seen_pods.pods if isinstance(seen_pods, PodsListed) else (),
-        nodes=seen_nodes.nodes if isinstance(seen_nodes, NodesListed) else (),
+        settings=settings,
+        source=source,
+        order=_order(settings, ledger, backlog, now, waits) if readable else None,
+        pods=pod_list.pods if isinstance(pod_list, PodsListed) else (),
+        nodes=node_list.nodes if isinstance(node_list, NodesListed) else (),
     )
 
 
 def settings_of(reader: Reader, config: Path | None) -> tuple[Settings, str]:
     """Return the settings of the file, else of the release's ConfigMap, else built in; and where they come from."""
     if config is not None:
-        told = files.load(config)
-        reader.find_release(told.control.lease.namespace)
-        return told, str(config)
+        settings = files.load(config)
+        reader.find_release(settings.control.lease.namespace)
+        return settings, str(config)
     reader.find_release()
-    for it in reader.configurations():
-        if SETTINGS_KEY in it.get("data", {}):
-            name = f"ConfigMap {it['metadata']['namespace']}/{it['metadata']['name']}"
-            return files.read(it["data"][SETTINGS_KEY], name), name
+    for config_map in reader.configurations():
+        if SETTINGS_KEY in config_map.get("data", {}):
+            name = f"ConfigMap {config_map['metadata']['namespace']}/{config_map['metadata']['name']}"
+            return files.read(config_map["data"][SETTINGS_KEY], name), name
     why = reader.unread.get("configmaps", f"there is no ConfigMap labelled {NAME_LABEL} in {reader.namespace}")
     lease = LeaseSettings(namespace=reader.namespace)
     return Settings(control=ControlSettings(lease=lease)), f"built-in settings ({why})"
@@ -168,9 +170,9 @@ def in_short(refusal: Refused) -> str:
     return {401: "who you are is not accepted (401)", 403: "you may not (403)"}.get(refusal.status or 0, str(refusal))
 
 
-def policy_in_force(told: Settings, waits: WaitReport | None) -> Policy:
-    """Return the planner's tuning, with the waits for locality that `control` has told, else those of settings."""
-    policy = policy_of(told)
+def policy_in_force(settings: Settings, waits: WaitReport | None) -> Policy:
+    """Return the planner's tuning, with the waits for locality that `control` reports, else those of settings."""
+    policy = policy_of(settings)
     return policy if waits is None else replace(policy, locality_waits=waits.in_force)
 
 
@@ -183,9 +185,9 @@ def _take(feed: Feed, event: Event | None) -> Event | None:
     return None if event is None else feed.take(event)[0]
 
 
-def _view(told: Settings, ledger: Ledger, backlog: Backlog, now: float, waits: WaitReport | None) -> PlannedOrder:
-    input_builder = input_builder_of(told, backlog)
-    planner = Planner(policy_in_force(told, waits), explain=True)
+def _order(settings: Settings, ledger: Ledger, backlog: Backlog, now: float, waits: WaitReport | None) -> PlannedOrder:
+    input_builder = input_builder_of(settings, backlog)
+    planner = Planner(policy_in_force(settings, waits), explain=True)
     if waits is not None:
         planner.carried = Carried(locality=waits.jobs, planned_at=now - waits.age_seconds)
     return planned_order(backlog, input_builder, planner, ledger.snapshot(0.0), now)

@@ -9,23 +9,24 @@ from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain import doctor as module
-from extender.explain.doctor import Called, Deadline, Facts, Lead, Told, findings
+from extender.explain.doctor import findings
+from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, SchedulerConfiguration
 from tests.service.control.scene import Scene, node, pod
 
-LEAD = Lead("dovetail-system/dovetail-control", "me", 1.0, 15.0)
-CALLED = Called("http://here", True, nodes=1, calls=5, failed=0, samples=2, sampled=2)
-TOLD = Told("dovetail-system/dovetail-kube-scheduler", 1, 100)
+LEASE = LeaseState("dovetail-system/dovetail-control", "me", 1.0, 15.0)
+CALLS = FilterCalls("http://here", True, nodes=1, calls=5, failed=0, samples=2, sampled=2)
+CONFIGURATION = SchedulerConfiguration("dovetail-system/dovetail-kube-scheduler", 1, 100)
 DISKS = {"cpu": 1000.0, "memory": 1000.0, "disk-read": 1.0}
 
 
 def facts_of(scene, **told):
-    found = scene.view()
+    order = scene.view()
     known = {
         "schedulers": ("dovetail",),
-        "lead": LEAD,
-        "called": CALLED,
-        "told": TOLD,
-        "view": found,
+        "lease": LEASE,
+        "filter_calls": CALLS,
+        "configuration": CONFIGURATION,
+        "order": order,
         "pods": list(scene.pods.values()),
         "nodes": list(scene.backlog.nodes.values()),
     }
@@ -55,9 +56,9 @@ def test_where_nothing_is_wrong_every_check_says_so():
 def test_whatever_is_not_fine_comes_with_advice():
     facts = facts_of(
         scene_of(pod("a", problem="broken")),
-        lead=None,
-        called="forbidden",
-        told="forbidden",
+        lease=None,
+        filter_calls="forbidden",
+        configuration="forbidden",
         unread={"leases": "forbidden"},
     )
     assert all(it.advice for it in findings(facts) if it.level != "ok")
@@ -75,21 +76,21 @@ def test_what_cannot_be_read_is_a_finding_and_nothing_that_needs_it_is_called_fi
     ("lead", "said"),
     [
         (None, "no Lease: `dovetail control` has never led here"),
-        (replace(LEAD, holder=""), "nobody holds the Lease dovetail-system/dovetail-control"),
+        (replace(LEASE, holder=""), "nobody holds the Lease dovetail-system/dovetail-control"),
         (
-            replace(LEAD, age_seconds=16.0),
+            replace(LEASE, age_seconds=16.0),
             "Lease dovetail-system/dovetail-control of me was renewed 16 s ago, it lasts 15 s",
         ),
     ],
 )
 def test_without_a_leader_held_pods_make_it_a_problem(lead, said):
-    assert found("leader", lead=lead) == [("warning", said)]
-    assert found("leader", scene_of(pod("a")), lead=lead) == [("problem", f"{said}; 1 pod held until one leads")]
+    assert found("leader", lease=lead) == [("warning", said)]
+    assert found("leader", scene_of(pod("a")), lease=lead) == [("problem", f"{said}; 1 pod held until one leads")]
 
 
 def test_a_leader_is_fine_and_one_that_cannot_be_read_is_not():
     assert found("leader") == [("ok", "me leads, renewed 1 s ago")]
-    assert found("leader", lead="403")[0][0] == "warning"
+    assert found("leader", lease="403")[0][0] == "warning"
 
 
 class TestExtender:
@@ -97,22 +98,22 @@ class TestExtender:
         assert found("extender") == [("ok", "http://here has answered 5 filter calls")]
 
     def test_no_call_although_pods_of_ours_have_nodes_is_a_problem(self):
-        never = replace(CALLED, calls=0, samples=0, sampled=0)
-        assert found("extender", called=never)[0][0] == "warning"
-        assert found("extender", scene_of(pod("a", gates=(), node="n1")), called=never) == [
+        never = replace(CALLS, calls=0, samples=0, sampled=0)
+        assert found("extender", filter_calls=never)[0][0] == "warning"
+        assert found("extender", scene_of(pod("a", gates=(), node="n1")), filter_calls=never) == [
             ("problem", "http://here has not been asked since it started, though 1 pod of our schedulerName got a node")
         ]
 
     def test_failed_calls_are_a_warning(self):
-        assert found("extender", called=replace(CALLED, failed=2)) == [
+        assert found("extender", filter_calls=replace(CALLS, failed=2)) == [
             ("warning", "http://here: 2 of 5 filter calls failed")
         ]
 
     def test_one_that_is_not_ready_is_a_problem(self):
-        assert found("extender", called=replace(CALLED, ready=False))[0] == ("problem", "http://here is not ready")
+        assert found("extender", filter_calls=replace(CALLS, ready=False))[0] == ("problem", "http://here is not ready")
 
     def test_where_nobody_could_be_asked_it_says_why(self):
-        assert found("extender", called="no such pod") == [
+        assert found("extender", filter_calls="no such pod") == [
             ("warning", "cannot tell whether kube-scheduler asks `dovetail serve`: no such pod")
         ]
 
@@ -120,15 +121,17 @@ class TestExtender:
 class TestSample:
     def test_a_part_of_many_nodes_is_a_warning_unless_all_were_asked_for(self):
         # 5 calls about 500 of 5,000 nodes.
-        part = replace(CALLED, nodes=5000, samples=5, sampled=2500)
+        part = replace(CALLS, nodes=5000, samples=5, sampled=2500)
         said = "500 of 5,000 nodes in the mean of 5 calls that asked about more than one"
-        assert found("sample", called=part, told=replace(TOLD, percentage=0)) == [("warning", f"the sample is {said}")]
-        assert found("sample", called=part) == [("ok", f"asked about {said}")]
+        assert found("sample", filter_calls=part, configuration=replace(CONFIGURATION, percentage=0)) == [
+            ("warning", f"the sample is {said}")
+        ]
+        assert found("sample", filter_calls=part) == [("ok", f"asked about {said}")]
         whole = replace(part, sampled=25_000)
-        assert found("sample", called=whole, told=replace(TOLD, percentage=0))[0][0] == "ok"
+        assert found("sample", filter_calls=whole, configuration=replace(CONFIGURATION, percentage=0))[0][0] == "ok"
 
     def test_only_nominated_nodes_are_no_sample(self):
-        assert found("sample", called=replace(CALLED, samples=0, sampled=0)) == [
+        assert found("sample", filter_calls=replace(CALLS, samples=0, sampled=0)) == [
             ("ok", "only nominated nodes have been asked about, one at a time")
         ]
 
@@ -137,15 +140,15 @@ def test_the_weight():
     assert found("weight") == [
         ("ok", "weight 1: up to 100 points of a node's score (dovetail-system/dovetail-kube-scheduler)")
     ]
-    assert found("weight", told=replace(TOLD, weight=0))[0][0] == "problem"
-    assert found("weight", told="403")[0][0] == "warning"
+    assert found("weight", configuration=replace(CONFIGURATION, weight=0))[0][0] == "problem"
+    assert found("weight", configuration="403")[0][0] == "warning"
 
 
 class TestGates:
     def test_pods_that_would_fit_and_do_not_move_are_a_problem(self):
         scene = scene_of(pod("a"), pod("b"))
         now = scene.view()
-        assert found("gates", scene, view=now, later=scene.view(3.0)) == [
+        assert found("gates", scene, order=now, later=scene.view(3.0)) == [
             (
                 "problem",
                 "2 pods would fit in their turn, and none was released in 3 s; the oldest has waited 1 min 43 s",
@@ -156,7 +159,7 @@ class TestGates:
         scene = scene_of(pod("a"), pod("b"), pace=Pace(unbound_pods=1))
         now = scene.view()
         scene.step(1.0)
-        assert found("gates", scene, view=now, later=scene.view(2.0)) == [
+        assert found("gates", scene, order=now, later=scene.view(2.0)) == [
             ("ok", "gates are being released: 1 of 2 due went on meanwhile")
         ]
 

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from extender.app.inspection.drain import told_after, told_before, was, would
+from extender.app.inspection.drain import has_done, words_after, words_before, would_do
 from extender.cli import cli
 from extender.control.drain import Drained, GatedPod, Seen
 
@@ -24,7 +24,7 @@ def test_it_asks_before_it_does_anything(tmp_path):
 
 
 def test_what_was_done_is_counted():
-    assert told_after(drained(), OURS) == [
+    assert words_after(drained(), OURS) == [
         "admission policies removed      gating",
         "gates removed                   3",
         "nominations cleared             1",
@@ -33,13 +33,13 @@ def test_what_was_done_is_counted():
 
 
 def test_pods_that_wait_for_a_scheduler_that_goes_away_are_named():
-    told = "\n".join(told_after(drained(waiting=2), frozenset({"packed", "dovetail"})))
+    told = "\n".join(words_after(drained(waiting=2), frozenset({"packed", "dovetail"})))
 
     assert "pods that wait for dovetail or packed: 2. If that scheduler is removed too, nobody places them" in told
 
 
 def test_of_many_pods_that_are_left_ten_are_shown_with_the_reason():
-    told = told_after(drained(left={f"default/pod-{n}": "refused" for n in range(12)}), OURS)
+    told = words_after(drained(left={f"default/pod-{n}": "refused" for n in range(12)}), OURS)
 
     assert "pods that still carry something of ours: 12" in told
     assert sum(": refused" in line for line in told) == 10
@@ -50,18 +50,18 @@ def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
     held = (GatedPod("default", "a", True, None, False), GatedPod("default", "b", False, "node-1", True))
     seen = Seen(("gating",), ("gating",), held, waiting=0)
 
-    assert told_before(seen, OURS) == [
+    assert words_before(seen, OURS) == [
         "admission policies to remove    gating",
         "gates to remove                 1",
         "nominations to clear            1",
         "Nothing was changed.",
     ]
-    assert would(seen)["dryRun"] is True
-    assert (would(seen)["gates"], would(seen)["nominations"]) == (1, 1)
+    assert would_do(seen)["dryRun"] is True
+    assert (would_do(seen)["gates"], would_do(seen)["nominations"]) == (1, 1)
 
 
 def test_machines_are_told_what_is_left():
-    assert was(drained(left={"default/a": "refused"}))["left"] == {"default/a": "refused"}
+    assert has_done(drained(left={"default/a": "refused"}))["left"] == {"default/a": "refused"}
 
 
 @pytest.mark.parametrize("how", ["env", "option"])

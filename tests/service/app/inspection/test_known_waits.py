@@ -78,7 +78,7 @@ def test_the_order_goes_on_from_what_control_told():
     settings = Settings(locality=LocalitySettings(wait_seconds=(9.0,)), queues=(QueueSetting("q"),))
 
     def wait(told):
-        (held,) = look(Reader(there), settings, "here", told).view.plan.held.values()
+        (held,) = look(Reader(there), settings, "here", told).order.plan.held.values()
         return held.wait
 
     before, after = wait(None), wait(LEADS)

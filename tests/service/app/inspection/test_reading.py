@@ -11,9 +11,11 @@ from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import by_address, of_pods, scraped
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
+from extender.app.inspection.page import NARROW
+from extender.app.inspection.pod_text import pod_text
 from extender.app.inspection.reading import NotAllowed, Reader, look, settings_of
 from extender.errors import ClusterError, SettingsError
-from extender.explain.doctor import Called, Deadline, Finding, Told
+from extender.explain.findings import Deadline, FilterCalls, Finding, SchedulerConfiguration
 from extender.explain.pod import Explanation, NodeTerms, Position
 from extender.explain.queues import QueueState
 from extender.explain.wait_reasons import Reason
@@ -158,7 +160,7 @@ class TestRelease:
 
     def test_of_two_releases_one_must_be_named(self):
         there = self.maps("a", "x") | self.maps("b", "y") | {BINDINGS: items(binding("a"), binding("b"))}
-        with pytest.raises(ClusterError, match="installed in a and b; say which by --namespace"):
+        with pytest.raises(ClusterError, match="installed in a and b; say which by --install-namespace"):
             self.told(**there)
         assert self.told("b", **there)[0] == ["y"]
 
@@ -166,7 +168,7 @@ class TestRelease:
         there = {BINDINGS: None, "/api/v1/namespaces/elsewhere/configmaps": items()}
         assert self.told(**there | self.maps("dovetail-system", "real"))[2] == {}
         assert self.told("elsewhere", **there | self.maps("elsewhere", "real"))[2] == {}
-        why = {"clusterrolebindings": "you may not (403), so --namespace must say where Dovetail is"}
+        why = {"clusterrolebindings": "you may not (403), so --install-namespace must say where Dovetail is"}
         assert self.told(**there | self.maps("elsewhere", "real"))[2] == why
 
     def test_a_settings_file_says_where_the_lease_is(self, tmp_path):
@@ -186,7 +188,7 @@ class TestLook:
     def test_without_nodes_or_pods_there_is_no_order_and_who_needs_it_says_why(self):
         reader = Reader(server(**{"/api/v1/pods": None}))
         seen = look(reader, Settings(), "here")
-        assert seen.view is None
+        assert seen.order is None
         with pytest.raises(NotAllowed, match=r"must be readable for this: pods: you may not \(403\)"):
             seen.require(reader)
 
@@ -230,22 +232,22 @@ class TestDiagnosis:
 
     def test_a_lease_that_is_not_there_is_none_and_one_that_may_not_be_read_is_words(self):
         path = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
-        assert self.facts().lead is None
-        assert self.facts(**{path: None}).lead == "you may not (403)"
+        assert self.facts().lease is None
+        assert self.facts(**{path: None}).lease == "you may not (403)"
 
     def test_a_lease_says_who_holds_it_and_how_old_its_renewal_is(self):
         path = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
         spec = {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2020-01-01T00:00:00.000000Z"}
-        lead = self.facts(**{path: {"spec": spec}}).lead
-        assert (lead.name, lead.holder, lead.seconds) == ("dovetail-system/dovetail-control", "me", 15.0)
-        assert lead.age_seconds > 86_400
-        assert self.facts(**{path: {"spec": {"holderIdentity": ""}}}).lead.age_seconds == float("inf")
+        lease = self.facts(**{path: {"spec": spec}}).lease
+        assert (lease.name, lease.holder, lease.seconds) == ("dovetail-system/dovetail-control", "me", 15.0)
+        assert lease.age_seconds > 86_400
+        assert self.facts(**{path: {"spec": {"holderIdentity": ""}}}).lease.age_seconds == float("inf")
 
     def test_the_extender_is_asked_through_its_pods(self):
         proxy = "/api/v1/namespaces/n/pods/p:1/proxy/metrics"
-        called = self.facts(**{OUR_PODS: items(SERVES), proxy: METRICS}).called
+        calls = self.facts(**{OUR_PODS: items(SERVES), proxy: METRICS}).filter_calls
         # 9 calls, 5 about one node; the other 4 about 2,005 - 5 = 2,000.
-        assert called == Called("pod n/p", True, nodes=1000, calls=9, failed=2, samples=4, sampled=2000)
+        assert calls == FilterCalls("pod n/p", True, nodes=1000, calls=9, failed=2, samples=4, sampled=2000)
 
     @pytest.mark.parametrize(
         ("more", "said"),
@@ -259,20 +261,24 @@ class TestDiagnosis:
         ],
     )
     def test_where_nobody_can_be_asked_it_says_why(self, more, said):
-        assert self.facts(**more).called == said
+        assert self.facts(**more).filter_calls == said
 
     def test_an_address_that_does_not_answer_is_no_crash(self):
-        assert "http://127.0.0.1:9" in self.facts("http://127.0.0.1:9").called
+        assert "http://127.0.0.1:9" in self.facts("http://127.0.0.1:9").filter_calls
 
     def test_the_weight_is_that_of_the_config_map(self):
         text = "percentageOfNodesToScore: 100\nextenders: [{weight: 3}]\n"
         maps = items(config_map("x-kube-scheduler", **{"kube-scheduler.yaml": text}))
-        assert self.facts(**{CONFIG_MAPS: maps}).told == Told("ConfigMap dovetail-system/x-kube-scheduler", 3, 100)
+        assert self.facts(**{CONFIG_MAPS: maps}).configuration == SchedulerConfiguration(
+            "ConfigMap dovetail-system/x-kube-scheduler", 3, 100
+        )
 
     @pytest.mark.parametrize("text", ["extenders: []", "- 1", "{", "extenders: [{weight: x}]"])
     def test_a_configuration_that_cannot_be_understood_is_words(self, text):
         maps = items(config_map("x", **{"kube-scheduler.yaml": text}))
-        assert self.facts(**{CONFIG_MAPS: maps}).told.startswith("ConfigMap dovetail-system/x cannot be understood")
+        assert self.facts(**{CONFIG_MAPS: maps}).configuration.startswith(
+            "ConfigMap dovetail-system/x cannot be understood"
+        )
 
     def test_deadlines_are_those_of_jobs_and_of_deployments_through_their_replica_sets(self):
         def thing(name, uid, owner="", **spec):
@@ -332,7 +338,7 @@ class TestTables:
         )  # fmt: skip
         rows = [QueueState(LONG, "", 3, True, "fair", 1e6, 0.5, 1.0, 1.0, 10**6, 10**6, 10**6, 1e8)]
         told = [Finding("minimum shares", "warning", "x y " * 60, "z " * 90)]
-        for text in (tables.explanation(found), tables.queues(rows), tables.findings(told)):
+        for text in (pod_text(found), tables.queues(rows), tables.findings(told)):
             assert max(map(len, text.splitlines())) <= 100, text
 
     @pytest.mark.parametrize(
@@ -350,7 +356,7 @@ class TestTables:
     )
     def test_what_is_left_of_a_wait_is_said_in_seconds(self, wait, said):
         found = Explanation("d/a", "held", 3.0, {}, 0, "s", wait=wait)
-        text = " ".join(tables.explanation(found).split())
+        text = " ".join(pod_text(found).split())
         assert f"Its wait {said} Priority 0" in text
 
     def test_problems_come_first_and_all_are_counted(self):
@@ -364,9 +370,9 @@ class TestTables:
         ]
 
     def test_what_could_not_be_read_comes_first(self):
-        assert tables.incomplete({}) == []
+        assert NARROW.incomplete({}) == []
         why = "you may not (403)"
-        lines = tables.incomplete(dict.fromkeys(("pods", "nodes", "persistentvolumes"), why))
+        lines = NARROW.incomplete(dict.fromkeys(("pods", "nodes", "persistentvolumes"), why))
         assert lines == [
             "INCOMPLETE, as this could not be read: nodes: you may not (403); persistentvolumes: you may not",
             "  (403); pods: you may not (403)",

@@ -33,13 +33,13 @@ def by_queue(scene):
         standing.gain(it.identity.queue, layout.vector(it.demand))
     reclaim = dominant_shares(standing.stays + standing.promised, layout.total)
     planned = {}
-    jobs = seen.made.waiting.jobs
+    jobs = seen.plan_input.waiting.jobs
     for row, allocated in zip(jobs.queue.tolist(), jobs.allocated, strict=True):
         name = jobs.queue_names[row]
         planned[name] = planned.get(name, 0.0) + allocated
     return {
         "queues": {it.name: it.share for it in queue_states(seen)},
-        "explain": {name: share for name, (share, _) in shares_of(seen.made, seen.snapshot).items()},
+        "explain": {name: share for name, (share, _) in shares_of(seen.plan_input, seen.snapshot).items()},
         "reclaim": dict(zip(standing.queues, reclaim.tolist(), strict=False)),
         "plan": {name: float(dominant_shares(held[None], layout.total)[0]) for name, held in planned.items()},
     }
@@ -51,7 +51,7 @@ def fair_by_queue(scene):
     standing = standings_of(Eyes(scene.backlog).look(layout, ()), seen.input_builder.tree, layout)
     return {
         "queues": {it.name: it.fair for it in queue_states(seen)},
-        "explain": {name: fair for name, (_, fair) in shares_of(seen.made, seen.snapshot).items()},
+        "explain": {name: fair for name, (_, fair) in shares_of(seen.plan_input, seen.snapshot).items()},
         "reclaim": dict(zip(standing.queues, standing.fair.tolist(), strict=False)),
     }
 

@@ -1,0 +1,21 @@
+"""`dovetail serve`."""
+
+from pathlib import Path
+
+import click
+
+from extender.app.commands.options import exit_codes, service_kubeconfig, settings_file
+
+
+@click.command(epilog=exit_codes("ended by SIGTERM or SIGINT", "an error"))
+@settings_file
+@service_kubeconfig
+def serve(config: Path | None, kubeconfig: Path | None) -> None:
+    """Answer kube-scheduler's filter, prioritize and preempt calls.
+
+    Also serves /livez, /readyz and /metrics. Logs to standard error. SIGTERM answers what has been asked, then ends.
+    """
+    from extender import settings
+    from extender.app.serving import serve as run
+
+    run(settings.load(config) if config else settings.Settings(), kubeconfig)

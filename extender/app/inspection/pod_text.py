@@ -1,0 +1,153 @@
+"""What `dovetail explain pod` prints for people."""
+
+from collections.abc import Sequence
+
+from extender.app.inspection.page import NARROW, Page
+from extender.control.plan_input.preferred_nodes import words_of
+from extender.explain.amounts import amount, in_words, percent, seconds
+from extender.explain.pod import (
+    BOUND,
+    FINISHED,
+    HELD,
+    MOST_NODES,
+    RELEASED,
+    Explanation,
+    NodeTerms,
+    Position,
+)
+from extender.planner import WaitLeft
+
+_LABEL = 14
+
+
+def pod_text(pod: Explanation, page: Page = NARROW) -> str:
+    """Return a pod's explanation: its state, labelled facts, what would have to change, and its nodes."""
+    lines = [*page.wrapped(f"Pod {pod.pod}: {_state(pod)}", "", "  "), ""]
+    for label, text in _facts(pod):
+        lines += page.wrapped(text, f"{label:{_LABEL}}", " " * _LABEL)
+    if pod.change:
+        changes = (line for change in pod.change for line in page.wrapped(change, "  - ", "    "))
+        lines += ["", "What would have to change", *changes]
+    if pod.nodes:
+        lines += ["", f"Best nodes as they are now ({_room(pod.nodes)})", _nodes(pod.nodes, page)]
+    if pod.use:
+        rows = [
+            [name, amount(name, use.allocated), "no limit" if use.offered is None else amount(name, use.offered)]
+            for name, use in pod.use.items()
+        ]
+        lines += ["", f"Node {pod.node}", page.table(["DIMENSION", "ALLOCATED", "OFFERED"], rows, right=(1, 2))]
+    return "\n".join(lines)
+
+
+def _state(pod: Explanation) -> str:
+    waited = seconds(pod.waited_seconds)
+    if pod.state == HELD:
+        return f"held by our gate, for {waited}"
+    if pod.state == RELEASED:
+        return f"released, waits for kube-scheduler, {waited} after its creation"
+    if pod.state in (BOUND, FINISHED) and pod.node:
+        return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}"
+    return f"{pod.state}: scheduler {pod.scheduler} decides" if pod.state == "not ours" else pod.state
+
+
+def _facts(pod: Explanation) -> list[tuple[str, str]]:
+    """Return the labelled lines; those without text are left out."""
+    facts = [
+        ("Why it waits", f"{pod.reason.text} ({pod.reason.kind})" if pod.reason else pod.refusal),
+        ("Its wait", _wait(pod.wait) if pod.wait else ""),
+        ("Position", _position(pod.position) if pod.position else ""),
+        ("Would go to", f"node {pod.node}{_near(pod)}" if pod.state == HELD and pod.node else ""),
+        ("Near input", _preferred(pod)),
+        ("Nominated", _nominated(pod)),
+        ("Queue", _queue(pod)),
+        ("Job", _job(pod)),
+        ("Priority", str(pod.priority)),
+        ("Demand", in_words(pod.demand)),
+        ("Broken", pod.problem or ""),
+    ]
+    return [(label, text) for label, text in facts if text]
+
+
+def _wait(wait: WaitLeft) -> str:
+    passed = f"its job has been passed over for {_whole(wait.passed)} of {wait.seconds:g} s"
+    if wait.stays:
+        return f"{wait.beyond} in {_whole(wait.left)} s ({passed})"
+    return f"{wait.beyond} in {_whole(wait.left)} s, if it is passed over all that time ({passed})"
+
+
+def _whole(seconds: float) -> str:
+    """Return seconds, without a part where there are several."""
+    return f"{seconds:.0f}" if seconds >= 1 else f"{seconds:.1f}"
+
+
+def _position(position: Position) -> str:
+    pods = f"{position.before:,} {'pod' if position.before == 1 else 'pods'}"
+    before = f"{pods} before it, {position.in_queue:,} of its queue"
+    if position.placed:
+        return f"{before}; this plan places it"
+    if position.reached:
+        return f"{before}, once there is room (as if all nodes were empty)"
+    return f"at least {before}: as many as all nodes hold if they were empty"
+
+
+def _nominated(pod: Explanation) -> str:
+    if pod.ours is None:
+        return f"to node {pod.nominated}" if pod.nominated and pod.state in (HELD, RELEASED) else ""
+    return f"to node {pod.nominated}" + (", where it went" if pod.ours else ", but kube-scheduler chose another")
+
+
+def _near(pod: Explanation) -> str:
+    return f", {words_of(pod.level)}" if pod.level else ""
+
+
+def _preferred(pod: Explanation) -> str:
+    if not pod.preferred:
+        return ""
+    more = ", ..." if len(pod.preferred) >= MOST_NODES else ""
+    runs = f"; it runs {words_of(pod.level)}" if pod.level and pod.state in (BOUND, FINISHED) else ""
+    return f"on {', '.join(pod.preferred)}{more}{runs}"
+
+
+def _queue(pod: Explanation) -> str:
+    if not pod.queue or pod.share is None or pod.fair_share is None:
+        return pod.queue
+    return f"{pod.queue}: share {percent(pod.share)}, fair share {percent(pod.fair_share)}"
+
+
+def _job(pod: Explanation) -> str:
+    if pod.work is None or pod.owed is None:
+        return pod.job
+    side = f"{percent(abs(pod.owed))} {'below' if pod.owed > 0 else 'above'}" if abs(pod.owed) >= 0.0005 else "at"
+    return f"{pod.job}: {seconds(pod.work)} of the whole cluster left, {side} its fair share"
+
+
+def _room(nodes: Sequence[NodeTerms]) -> str:
+    fits = sum(node.fits for node in nodes)
+    if not fits:
+        return "none has room for it"
+    if fits == len(nodes):
+        return "all of these have room for it"
+    return f"{fits} of these {'has' if fits == 1 else 'have'} room for it"
+
+
+def _nodes(nodes: Sequence[NodeTerms], page: Page) -> str:
+    near = any(node.level for node in nodes)
+    rows = [
+        [
+            page.name(node.name),
+            "yes" if node.fits else "no" if node.allowed else "barred",
+            _term(node.score),
+            _term(node.alignment),
+            _term(node.remote),
+            _term(node.work),
+            *([node.level or "-"] if near else []),
+            in_words(node.short) if node.short else "-",
+        ]
+        for node in nodes
+    ]
+    heads = ["NODE", "FITS", "SCORE", "ALIGNMENT", "REMOTE", "WORK", *(["NEAR"] if near else []), "SHORT OF"]
+    return page.table(heads, rows, right=(2, 3, 4, 5))
+
+
+def _term(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,91 @@
+"""Whether our processes run and are asked: rights, the leader, the extender, its sample of nodes and its weight."""
+
+from collections.abc import Iterator
+
+from extender.explain.amounts import seconds
+from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, many
+
+_ALL_NODES_BELOW = 100
+"""kube-scheduler looks at all nodes where there are no more than so many."""
+
+
+def rights(facts: Facts) -> Iterator[Finding]:
+    """Say what could not be read, and so was not checked."""
+    for name, why in sorted(facts.unread.items()):
+        yield Finding("rights", WARNING, f"{name} cannot be read: {why}", "ask again with a user who may list them")
+
+
+def leader(facts: Facts) -> Iterator[Finding]:
+    """Say whether a replica of `dovetail control` acts."""
+    lease, held = facts.lease, len(facts.held)
+    worse: Level = PROBLEM if held else WARNING
+    waits = f"; {many(held, 'pod')} held until one leads" if held else ""
+    start = "start `dovetail control`, or look at its logs; `dovetail drain` lets all pods go"
+    if isinstance(lease, str):
+        yield Finding("leader", WARNING, f"cannot tell whether `dovetail control` leads: {lease}", "read the Lease")
+    elif lease is None:
+        yield Finding("leader", worse, f"no Lease: `dovetail control` has never led here{waits}", start)
+    elif not lease.holder:
+        yield Finding("leader", worse, f"nobody holds the Lease {lease.name}{waits}", start)
+    elif lease.age_seconds > lease.seconds:
+        old = f"Lease {lease.name} of {lease.holder} was renewed {seconds(lease.age_seconds)} ago, it lasts"
+        yield Finding("leader", worse, f"{old} {seconds(lease.seconds)}{waits}", start)
+    else:
+        yield Finding("leader", OK, f"{lease.holder} leads, renewed {seconds(lease.age_seconds)} ago")
+
+
+def extender(facts: Facts) -> Iterator[Finding]:
+    """Say whether kube-scheduler asks the extender."""
+    calls = facts.filter_calls
+    if isinstance(calls, str):
+        ask = "give its address by --extender, after `kubectl port-forward` if need be"
+        yield Finding("extender", WARNING, f"cannot tell whether kube-scheduler asks `dovetail serve`: {calls}", ask)
+        return
+    if not calls.ready:
+        yield Finding("extender", PROBLEM, f"{calls.source} is not ready", "look at its /readyz and its logs")
+    ours = sum(pod.node is not None and pod.scheduler in facts.schedulers for pod in facts.pods)
+    if not calls.calls:
+        level: Level = PROBLEM if ours else WARNING
+        text = f"{calls.source} has not been asked since it started"
+        text += f", though {many(ours, 'pod')} of our schedulerName got a node" if ours else ""
+        yield Finding("extender", level, text, "check urlPrefix in the KubeSchedulerConfiguration's extenders")
+    elif calls.failed:
+        text = f"{calls.source}: {calls.failed} of {calls.calls} filter calls failed"
+        yield Finding("extender", WARNING, text, "look at its logs")
+    else:
+        yield Finding("extender", OK, f"{calls.source} has answered {many(calls.calls, 'filter call')}")
+
+
+def sample(facts: Facts) -> Iterator[Finding]:
+    """Say about how many nodes the extender is asked."""
+    calls, configuration = facts.filter_calls, facts.configuration
+    if isinstance(calls, str):
+        return
+    if not calls.samples:
+        yield Finding("sample", OK, "only nominated nodes have been asked about, one at a time")
+        return
+    mean = calls.sampled / calls.samples
+    text = f"{mean:.0f} of {many(calls.nodes, 'node')} in the mean of {many(calls.samples, 'call')}"
+    text += " that asked about more than one"
+    sampled = calls.nodes > _ALL_NODES_BELOW and mean < 0.9 * calls.nodes
+    if sampled and not isinstance(configuration, str) and configuration.percentage != 100:
+        advice = (
+            "the best node is often not among them: percentageOfNodesToScore: 100, or gates, by which it is nominated"
+        )
+        yield Finding("sample", WARNING, f"the sample is {text}", advice)
+    else:
+        yield Finding("sample", OK, f"asked about {text}")
+
+
+def weight(facts: Facts) -> Iterator[Finding]:
+    """Say what our score counts beside kube-scheduler's own."""
+    configuration = facts.configuration
+    if isinstance(configuration, str):
+        find = "look at extenders[].weight in the configuration that kube-scheduler runs with"
+        yield Finding("weight", WARNING, f"cannot tell the extender's weight: {configuration}", find)
+    elif configuration.weight < 1:
+        text = f"the extender's weight is {configuration.weight} ({configuration.name})"
+        yield Finding("weight", PROBLEM, text, "make it 1 or more")
+    else:
+        points = f"up to {100 * configuration.weight} points of a node's score ({configuration.name})"
+        yield Finding("weight", OK, f"weight {configuration.weight}: {points}")

@@ -1,0 +1,75 @@
+"""Whether pods wait for something that will never come: gates, schedulers that nobody runs, deadlines that run out."""
+
+from collections.abc import Iterator
+
+from extender.explain.amounts import seconds
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+from extender.explain.planned_order import PlannedOrder
+from extender.explain.wait_reasons import PACE, RELEASING
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+def gates(facts: Facts) -> Iterator[Finding]:
+    """Say whether pods that the plan places now are released."""
+    now, later = facts.order, facts.later
+    if now is None:
+        return
+    due = _due(now)
+    if not due:
+        yield Finding("gates", OK, f"{many(len(facts.held), 'pod')} held, none of which fits now in its turn")
+        return
+    if later is None:
+        return
+    stuck = due & _due(later)
+    if stuck != due or not stuck:
+        yield Finding("gates", OK, f"gates are being released: {len(due - stuck)} of {len(due)} due went on meanwhile")
+        return
+    oldest = max(later.now - pod.created for pod in facts.pods if pod.uid in stuck)
+    text = f"{many(len(stuck), 'pod')} would fit in their turn, and none was released in {later.now - now.now:.0f} s;"
+    text += f" the oldest has waited {seconds(oldest)}"
+    yield Finding(
+        "gates", PROBLEM, text, "see who leads, the logs of `dovetail control`, and pods released but not bound"
+    )
+
+
+def strangers(facts: Facts) -> Iterator[Finding]:
+    """Say which pods name a scheduler that nobody has seen here."""
+    known = {DEFAULT_SCHEDULER, *facts.schedulers} | {pod.scheduler for pod in facts.pods if pod.node is not None}
+    waiting: dict[str, int] = {}
+    for pod in facts.pods:
+        if pod.waits and pod.scheduler and pod.scheduler not in known | facts.leases:
+            waiting[pod.scheduler] = waiting.get(pod.scheduler, 0) + 1
+    for name, count in sorted(waiting.items()):
+        text = f"no pod with schedulerName {name} has a node here, no Lease has that name; {many(count, 'pod')} waiting"
+        yield Finding("schedulers", WARNING, text, "run that scheduler, or correct spec.schedulerName")
+    if not waiting and "pods" not in facts.unread:
+        yield Finding("schedulers", OK, "every waiting pod names a scheduler that is known here")
+
+
+def deadlines(facts: Facts) -> Iterator[Finding]:
+    """Say what runs out while pods are held."""
+    held: dict[str, int] = {}
+    for pod in facts.held:
+        if pod.owner in facts.deadlines:
+            held[pod.owner] = held.get(pod.owner, 0) + 1
+    for uid in sorted(held, key=lambda uid: facts.deadlines[uid].owner)[:MOST_SHOWN]:
+        deadline = facts.deadlines[uid]
+        text = (
+            f"{deadline.field} ({seconds(deadline.seconds)}) of {deadline.owner} runs; held: {many(held[uid], 'pod')}"
+        )
+        yield Finding("deadlines", WARNING, text, "leave it out, make it longer, or do not have these pods held")
+    if len(held) > MOST_SHOWN:
+        yield Finding("deadlines", WARNING, f"the same goes for {len(held) - MOST_SHOWN} owners more", "see above")
+    if not held and not {"jobs", "replicasets", "deployments"} & facts.unread.keys():
+        yield Finding("deadlines", OK, "no deadline of a Job or Deployment runs while its pods are held")
+
+
+def due_now(order: PlannedOrder) -> bool:
+    """Say whether the plan places pods that are still held, so that a second look would tell whether anything moves."""
+    return bool(_due(order))
+
+
+def _due(order: PlannedOrder) -> set[str]:
+    """Return the held pods that the plan places, or that are nominated and only to be let go."""
+    return {uid for uid, reason in order.why.items() if reason.kind in (PACE, RELEASING)}

@@ -1,0 +1,106 @@
+"""What doctor's checks are given, and what they return. `app.inspection.checks` gathers the facts; checks are pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from extender.cluster.model import Node, Pod
+from extender.explain.planned_order import PlannedOrder
+
+Level = Literal["ok", "warning", "problem"]
+OK: Level = "ok"
+WARNING: Level = "warning"
+PROBLEM: Level = "problem"
+
+MOST_SHOWN = 5
+"""Of many findings of one check so many are shown, and how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `advice` is what to do, empty where there is nothing."""
+
+    check: str
+    level: Level
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseState:
+    """The Lease that `dovetail control` leads by: its holder (empty: nobody), the age of its renewal, its duration."""
+
+    name: str
+    holder: str
+    age_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCalls:
+    """What the metrics of `dovetail serve` count: filter calls, those that failed, nodes that it knows.
+
+    `samples` are the calls that asked about more than one node, `sampled` the nodes of all these.
+    """
+
+    source: str
+    ready: bool
+    nodes: int
+    calls: int
+    failed: int
+    samples: int
+    sampled: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConfiguration:
+    """What the KubeSchedulerConfiguration says: the extender's weight, percentageOfNodesToScore (0: the default)."""
+
+    name: str
+    weight: int
+    percentage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A deadline of an owner that runs while its pods are held."""
+
+    owner: str
+    field: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What could be read. Where a value is a string, it says why it could not; `unread` does so for lists.
+
+    `later` is the order a few seconds after `order`: by the two one sees whether pods are released. `deadlines` are by
+    the owner's UID, `leases` are the names of all Leases. `passed_over` says for how many seconds queues below their
+    share have waited while room that they could have used went to others. `reserved` says on which nodes room is
+    reserved, by class; `kept_idle` is the part of the cluster that is free there.
+    """
+
+    schedulers: Sequence[str]
+    lease: LeaseState | str | None
+    filter_calls: FilterCalls | str
+    configuration: SchedulerConfiguration | str
+    order: PlannedOrder | None = None
+    later: PlannedOrder | None = None
+    pods: Sequence[Pod] = ()
+    nodes: Sequence[Node] = ()
+    deadlines: Mapping[str, Deadline] = field(default_factory=dict)
+    leases: frozenset[str] = frozenset()
+    unread: Mapping[str, str] = field(default_factory=dict)
+    passed_over: Mapping[str, float] | str = field(default_factory=dict)
+    reserved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    kept_idle: float = 0.0
+
+    @property
+    def held(self) -> list[Pod]:
+        """The pods that our gate holds."""
+        return [pod for pod in self.pods if pod.held and pod.waits]
+
+
+def many(number: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
