@@ -1,4 +1,4 @@
-"""Waiting for news: a pod refused by what the next event would have changed sleeps for minutes (docs/in-flight.md)."""
+"""Waiting for an event that may make a refused pod fit: refused, it would sleep for minutes (docs/in-flight.md)."""
 
 import time
 from dataclasses import dataclass, field
@@ -27,43 +27,45 @@ class EventWait:
     wait_seconds: float
     refused: RefusedPods = field(default_factory=RefusedPods)
 
-    def wait(self, pod: Pod, view: Snapshot, rows: Rows, started: float, again: bool) -> bool:
-        """Wait for news that may yet make the pod fit; False where there is nothing to wait for, or none came.
+    def wait(self, pod: Pod, snapshot: Snapshot, rows: Rows, started: float, again: bool) -> bool:
+        """Wait for an event that may make the pod fit; False where none can, or none came in time.
 
-        Either a pod in flight stands in the way, and its binding may show any moment. Or kube-scheduler asks because
-        room has appeared, and heard of it before we did: refused then, the pod would sleep for minutes with room there.
-        So it may be where it asks `again` about a pod that it has no other reason to ask about.
+        There are two cases. Either a pod in flight stands in the way, and its binding may show at any moment. Or
+        kube-scheduler asks because room has appeared, and its watch heard of that before ours: a pod refused then would
+        sleep for minutes beside free room. That may be so where it asks `again` about a pod that has not changed.
         """
         landing = started + self.wait_seconds - time.monotonic()
-        if landing > 0 and self._may_land(pod, view, rows):
-            return self.ledger.wait_past(view, landing)
+        if landing > 0 and self._may_land(pod, snapshot, rows):
+            return self.ledger.wait_past(snapshot, landing)
         lagging = started + _LAG_SECONDS - time.monotonic()
-        return lagging > 0 and (again or self._may_be_behind(pod, view, rows)) and self._wait_for_lag(view, lagging)
+        behind = lagging > 0 and (again or self._may_be_behind(pod, snapshot, rows))
+        return behind and self._wait_for_lag(snapshot, lagging)
 
-    def _may_be_behind(self, pod: Pod, view: Snapshot, rows: Rows) -> bool:
-        """Say whether kube-scheduler may have heard what we have not.
+    def wait_for_turn(self, pod: Pod, snapshot: Snapshot, started: float) -> bool:
+        """Wait for an event that may bring the pod's turn; False where none can, or none came in time.
+
+        While pods are in flight it does not wait: their bindings wake the pods that were refused.
+        """
+        lagging = started + _LAG_SECONDS - time.monotonic()
+        again = lagging > 0 and not snapshot.flights and self.refused.woken_by_cluster(pod)
+        return again and self._wait_for_lag(snapshot, lagging)
+
+    def _may_be_behind(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> bool:
+        """Say whether kube-scheduler may have heard of an event that we have not.
 
         It must have where CPU, memory or an extended resource is short: it counts these itself, and has just let these
         nodes pass.
         """
-        short = judge(view, pod, in_flight=False).short[rows[rows >= 0]]
-        theirs = [view.layout.axis.index(name) for name in view.layout.axis if name not in IO_DIMENSIONS]
-        return bool(np.isin(short, theirs).any())
+        short = judge(snapshot, pod, in_flight=False).short[rows[rows >= 0]]
+        axis = snapshot.layout.axis
+        counted_by_scheduler = [index for index, name in enumerate(axis) if name not in IO_DIMENSIONS]
+        return bool(np.isin(short, counted_by_scheduler).any())
 
-    def wait_for_turn(self, pod: Pod, view: Snapshot, started: float) -> bool:
-        """Wait for news that may yet make it the pod's turn; False where there is nothing to wait for, or none came.
-
-        While pods are in flight there is none: their bindings wake who was refused.
-        """
-        lagging = started + _LAG_SECONDS - time.monotonic()
-        again = lagging > 0 and not view.flights and self.refused.woken_by_cluster(pod)
-        return again and self._wait_for_lag(view, lagging)
-
-    def _wait_for_lag(self, view: Snapshot, seconds: float) -> bool:
+    def _wait_for_lag(self, snapshot: Snapshot, seconds: float) -> bool:
         started = time.monotonic()
         if not self.refused.may_wait(started):
             return False
-        came = self.ledger.wait_past(view, seconds)
+        came = self.ledger.wait_past(snapshot, seconds)
         self.refused.waited(time.monotonic() - started)
         return came
 

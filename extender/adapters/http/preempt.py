@@ -6,26 +6,19 @@ from itertools import chain, compress
 
 from extender.adapters.http import wire
 from extender.adapters.http.event_wait import EventWait
+from extender.adapters.http.judging import MOST_TRIES, Judged, TooManyCalls, candidates, passing, rows_of
 from extender.adapters.http.refused import RefusedPods
-from extender.adapters.http.request_context import (
-    MOST_TRIES,
-    Judged,
-    RequestContext,
-    TooManyCalls,
-    candidates,
-    passing,
-    rows_of,
-)
+from extender.adapters.http.request_context import RequestContext
 from extender.cluster.model import Pod
 from extender.verdict import judge, once_gone
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
-    """Judges as if victims were gone. The pod is in flight then (see `cluster.state`)."""
+class Preempt:
+    """Answers preempt: judges as if the victims were gone, and puts the pod in flight (`cluster.ledger`)."""
 
-    desk: RequestContext
-    news: EventWait
+    context: RequestContext
+    event_wait: EventWait
     _refused: RefusedPods = field(default_factory=RefusedPods)
 
     def answer(self, body: bytes) -> bytes:
@@ -33,42 +26,51 @@ class Preemption:
 
         A node stays, with the victims as they came, where filter would pass the pod once they are gone.
         """
-        asked = wire.decode_preemption(body)
-        self.desk.require_ready()
-        pod = self.desk.pod(asked)
-        self.desk.warn(pod)
-        judged = self._judge_once_gone(pod, asked)
-        self.desk.refused(judged, asked)
-        self.desk.log_judged("preempt", pod, judged)
-        kept = compress(asked.victims.items(), judged.passed.tolist())
-        return wire.encode(wire.PreemptReply(dict(kept)))
+        # 1. Decode the request, and look its pod up.
+        request = wire.decode_preemption(body)
+        self.context.require_ready()
+        pod = self.context.pod(request)
+        self.context.warn(pod)
+        # 2. Judge each node without its victims.
+        judged = self._judge_once_gone(pod, request)
+        # 3. Count and log the decision, and encode the nodes that stay.
+        self.context.refused(judged, request)
+        self.context.log_judged("preempt", pod, judged)
+        victims = compress(request.victims.items(), judged.passed.tolist())
+        return wire.encode(wire.PreemptReply(dict(victims)))
 
-    def _judge_once_gone(self, pod: Pod, asked: wire.AskedToPreempt) -> Judged:
+    def _judge_once_gone(self, pod: Pod, request: wire.PreemptRequest) -> Judged:
         """Judge as if each node's victims were gone; wait as filter does, and put the pod in flight.
 
-        Else another that preempts a moment later would count on the same room. Where the pod has a nomination already,
-        that counts: no news would end its flight if kube-scheduler chose the same node again.
+        In flight, its room is not promised to another pod that preempts a moment later. Where the pod has a nomination
+        already, that counts instead: if kube-scheduler chose the same node again, no event would end its flight.
         """
-        ledger = self.desk.ledger
-        stranger = ledger.contradicts(pod)
-        if not stranger:
+        context, ledger = self.context, self.context.ledger
+        contradicts = ledger.contradicts(pod)
+        if not contradicts:
             ledger.forget(pod.uid)
         started = time.monotonic()
-        uids = {name: [victim.uid for victim in victims.pods or ()] for name, victims in asked.victims.items()}
+        victims_of = {name: [victim.uid for victim in victims.pods or ()] for name, victims in request.victims.items()}
         tries = 0
+        # At each turn: the snapshot and the victims are of one moment, and the pod is not in flight.
         while tries < MOST_TRIES:
-            base, known = ledger.snapshot_with(chain.from_iterable(uids.values()), self.desk.readiness.flight_time())
-            view = once_gone(base, {name: [known[uid] for uid in of if uid in known] for name, of in uids.items()})
-            rows, judgement = rows_of(view, asked), judge(view, pod)
+            # 1. Judge by a snapshot without the victims.
+            base, known = ledger.snapshot_with(chain.from_iterable(victims_of.values()), context.flight_time())
+            gone = {name: [known[uid] for uid in uids if uid in known] for name, uids in victims_of.items()}
+            snapshot = once_gone(base, gone)
+            rows, judgement = rows_of(snapshot, request), judge(snapshot, pod)
             passed = passing(judgement, rows)
-            if stranger:
-                return Judged(view, judgement, rows, passed)
+            if contradicts:
+                return Judged(snapshot, judgement, rows, passed)
+            # 2. Where none would help, wait a moment for an event that may change that.
             if not passed.any():
-                if self.news.wait(pod, view, rows, started, self._refused.know(pod)) or ledger.yield_to(pod.uid):
+                again = self._refused.know(pod)
+                if self.event_wait.wait(pod, snapshot, rows, started, again) or ledger.yield_to(pod.uid):
                     continue
                 self._refused.remember(pod)
-            kept = candidates(base, rows[passed] if pod.nominated is None else rows[:0])
-            if ledger.assume(pod, kept, base, self.desk.readiness.flight_time(), preempts=True):
-                return Judged(view, judgement, rows, passed)
+            # 3. Put the pod in flight, unless another took off since the snapshot: then judge again.
+            helped = candidates(base, rows[passed] if pod.nominated is None else rows[:0])
+            if ledger.assume(pod, helped, base, context.flight_time(), preempts=True):
+                return Judged(snapshot, judgement, rows, passed)
             tries += 1
         raise TooManyCalls

@@ -8,7 +8,8 @@ from flask import Flask, Response, request
 
 from extender.adapters.http import wire
 from extender.adapters.http.health import Problem, add_probes
-from extender.adapters.http.verbs import NotReady, Verbs
+from extender.adapters.http.judging import NotReady
+from extender.adapters.http.verbs import Verbs
 from extender.adapters.metrics.serve import Metrics
 from extender.errors import BadRequest, DovetailError
 
@@ -16,7 +17,7 @@ log = structlog.get_logger()
 
 
 def create_app(verbs: Verbs, live: Problem = lambda: None) -> Flask:
-    """Return the Flask app around the verbs; `live` says what only a restart helps against."""
+    """Return the Flask app around the verbs; `live` returns what only a restart can mend."""
     app = Flask("dovetail")
     add_probes(app, live=live, ready=verbs.readiness.problem)
     for name, answer in (("filter", verbs.filter), ("prioritize", verbs.prioritize), ("preempt", verbs.preempt)):

@@ -1,6 +1,6 @@
-"""What only the `dovetail control` that acts knows: how long jobs wait for locality, which queues are passed over.
+"""The report of what only the leading `dovetail control` knows: waits for locality, queues that are passed over.
 
-As it tells them to who asks, and as they are read from what it says.
+`control` writes it as JSON, and the user's commands read it.
 """
 
 import math
@@ -17,11 +17,11 @@ PATH = "locality"
 
 @dataclass(frozen=True, slots=True)
 class WaitReport:
-    """Waits as a plan left them `age_seconds` ago; `leads` says whether it is of the replica that acts.
+    """Waits as a plan left them `age_seconds` ago; `leads` says whether the replica that wrote it leads.
 
     `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`. `passed_over` says for how
-    many seconds queues below their share have been passed over; `reserved` on which nodes room is reserved, by class,
-    and `kept_idle` how much of the cluster is free there.
+    many seconds queues below their share have been passed over. `reserved` says on which nodes room is reserved, by
+    class, and `kept_idle` which part of the cluster is free there.
     """
 
     leads: bool
@@ -41,7 +41,7 @@ class _Job(msgspec.Struct):
     counts: float | None
 
 
-class _Told(msgspec.Struct):
+class _Report(msgspec.Struct):
     leads: bool
     in_force: tuple[float, ...]
     jobs: dict[str, _Job]
@@ -51,21 +51,27 @@ class _Told(msgspec.Struct):
     kept_idle: float = 0.0
 
 
-def written(told: WaitReport) -> bytes:
-    """Return them as JSON; what is infinite is null there."""
-    return msgspec.json.encode(told)
+def written(report: WaitReport) -> bytes:
+    """Return a report as JSON; infinite numbers are null there."""
+    return msgspec.json.encode(report)
 
 
 def read(source: str, text: str) -> WaitReport:
-    """Return what a JSON text says. Raises ClusterError where it is none of these."""
+    """Return the report in a JSON text. Raises ClusterError where it holds none."""
     try:
-        told = msgspec.json.decode(text, type=_Told)
+        report = msgspec.json.decode(text, type=_Report)
     except msgspec.DecodeError as error:
         raise ClusterError(f"{source}: this does not say how long jobs have waited: {error}") from None
     jobs = {
-        name: LocalityWait(it.level, it.seconds, math.inf if it.counts is None else it.counts)
-        for name, it in told.jobs.items()
+        name: LocalityWait(job.level, job.seconds, math.inf if job.counts is None else job.counts)
+        for name, job in report.jobs.items()
     }
     return WaitReport(
-        told.leads, told.in_force, jobs, told.age_seconds, told.passed_over, told.reserved, told.kept_idle
+        leads=report.leads,
+        in_force=report.in_force,
+        jobs=jobs,
+        age_seconds=report.age_seconds,
+        passed_over=report.passed_over,
+        reserved=report.reserved,
+        kept_idle=report.kept_idle,
     )

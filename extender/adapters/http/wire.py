@@ -10,9 +10,9 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.arrays import Counts, Rows
 from extender.cluster.pods.limits import LONGEST_NAME
 from extender.errors import BadRequest
 
@@ -75,7 +75,7 @@ class FilterReply(msgspec.Struct, rename="pascal"):
     error: str = ""
 
 
-class Asked(msgspec.Struct):
+class Request(msgspec.Struct):
     """A filter or prioritize request: the pod, the nodes' names, and the nodes as they came where they came whole."""
 
     pod: PodObject
@@ -83,8 +83,8 @@ class Asked(msgspec.Struct):
     whole: Sequence[msgspec.Raw] | None = None
 
 
-class AskedToPreempt(Asked):
-    """A preempt request: the nodes are those where pods would be evicted, and by `victims` which."""
+class PreemptRequest(Request):
+    """A preempt request: the names are of nodes where pods would be evicted, and `victims` says which, by node."""
 
     victims: Mapping[str, MetaVictims] = {}
 
@@ -100,7 +100,7 @@ _PREEMPTION_ARGS = msgspec.json.Decoder(_PreemptionArgs)
 _NODE = msgspec.json.Decoder(NodeObject)
 
 
-def decode(body: bytes) -> Asked:
+def decode(body: bytes) -> Request:
     """Return the request. Raises BadRequest, which says where the body is wrong and what is accepted."""
     with _refused("ExtenderArgs"):
         args = _ARGS.decode(body)
@@ -108,15 +108,15 @@ def decode(body: bytes) -> Asked:
             raise BadRequest("Pod is missing; accepted: ExtenderArgs with Pod, and Nodes or NodeNames")
         _check(args.pod)
         if args.node_names is not None:
-            return Asked(args.pod, args.node_names)
+            return Request(args.pod, args.node_names)
         if args.nodes is None:
             raise BadRequest("Nodes and NodeNames are both null; accepted: one of them")
         whole = args.nodes.items or []
-        str(body, "utf-8")  # whole nodes go back as they came: what is no text would make a reply that is none
-        return Asked(args.pod, [_NODE.decode(raw).metadata.name for raw in whole], whole)
+        str(body, "utf-8")  # whole nodes go back as they came, so bytes that are no text would break the reply
+        return Request(args.pod, [_NODE.decode(raw).metadata.name for raw in whole], whole)
 
 
-def decode_preemption(body: bytes) -> AskedToPreempt:
+def decode_preemption(body: bytes) -> PreemptRequest:
     """Return the preempt request, its victims by UID in either form. Raises BadRequest."""
     with _refused("ExtenderPreemptionArgs"):
         args = _PREEMPTION_ARGS.decode(body)
@@ -124,10 +124,10 @@ def decode_preemption(body: bytes) -> AskedToPreempt:
     if victims is None and args.node_name_to_victims is not None:
         victims = {name: whole.meta() for name, whole in args.node_name_to_victims.items()}
     if args.pod is None or victims is None:
-        what = "Pod is missing" if args.pod is None else "NodeNameToVictims and NodeNameToMetaVictims are both null"
-        raise BadRequest(f"{what}; accepted: ExtenderPreemptionArgs with Pod, and one of the two maps")
+        missing = "Pod is missing" if args.pod is None else "NodeNameToVictims and NodeNameToMetaVictims are both null"
+        raise BadRequest(f"{missing}; accepted: ExtenderPreemptionArgs with Pod, and one of the two maps")
     _check(args.pod)
-    return AskedToPreempt(args.pod, list(victims), victims=victims)
+    return PreemptRequest(args.pod, list(victims), victims=victims)
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def _refused(kind: str) -> Iterator[None]:
 
 
 def _check(pod: PodObject) -> None:
-    """Raise BadRequest where a pod says what no pod of an API server does."""
+    """Raise BadRequest where a pod states what no API server would let through."""
     meta = pod.metadata
     for name, text, most in (
         ("uid", meta.uid, _LONGEST_UID),
@@ -161,16 +161,16 @@ def node_object(raw: msgspec.Raw) -> NodeObject:
 
 
 class ScoreTable:
-    """The prioritize reply, from ready-made pieces: one for each node and level, made once for a set of nodes."""
+    """The prioritize reply, from ready-made pieces: one for each node and score, made once for a set of nodes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         hosts = [b'{"Host":' + encode(name) + b',"Score":' for name in names]
-        levels = [b"%d}" % level for level in range(11)]
-        self._pieces = np.array([host + level for host in hosts for level in levels], dtype=object).reshape(-1, 11)
+        scores = [b"%d}" % score for score in range(11)]
+        self._pieces = np.array([host + score for host in hosts for score in scores], dtype=object).reshape(-1, 11)
 
-    def encode(self, rows: NDArray[np.intp], levels: NDArray[np.int64], unknown: Sequence[str] = ()) -> bytes:
-        """Return the levels [K] of these nodes [K] as a HostPriorityList; unknown nodes get 0."""
-        pieces = self._pieces[rows, levels].tolist()
+    def encode(self, rows: Rows, scores: Counts, unknown: Sequence[str] = ()) -> bytes:
+        """Return the scores [K] of these nodes [K] as a HostPriorityList; unknown nodes get 0."""
+        pieces = self._pieces[rows, scores].tolist()
         pieces += [encode({"Host": name, "Score": 0}) for name in unknown]
         return b"[" + b",".join(pieces) + b"]"
 

@@ -24,6 +24,7 @@ class Order:
 def ordered(*answers, nodes=("a", "b")):
     extender = Extender(*nodes)
     extender.verbs.order = Order(*answers)
+    extender.verbs.__post_init__()
     return extender
 
 
