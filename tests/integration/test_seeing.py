@@ -114,7 +114,7 @@ def test_who_asks_learns_why_pods_wait_where_queues_stand_and_what_is_wrong(cont
     with busy(control_plane, client) as (extender, control):
         waits, went = some_pod(client, "training", bound=False), some_pod(client, "reports", bound=True)
 
-        text = dovetail(control_plane, "explain", "pod", f"default/{waits}")
+        text = dovetail(control_plane, "explain", "pod", waits, "-n", "default")
         print(text)
         found = asked(control_plane, "explain", "pod", f"default/{waits}")
         assert (found["state"], found["queue"], found["fair_share"]) == ("held", "training", 0.375)
@@ -254,7 +254,7 @@ def test_who_may_read_little_is_told_what(control_plane, client):
     ("name", "said"),
     [
         ("default/nobody", "there is no pod default/nobody"),
-        ("nobody", "'nobody' is not the name of a pod; accepted: NAMESPACE/NAME"),
+        ("nobody", "there is no pod default/nobody"),
         ("a/b/c", "'a/b/c' is not the name of a pod"),
     ],
 )

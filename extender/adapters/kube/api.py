@@ -183,8 +183,9 @@ def default_namespace(kubeconfig: Path | None, context: str = "") -> str:
 
 def _namespaces_by_context(files: str) -> dict[str, str]:
     """Return the contexts that the files name, each with its namespace, empty where it states none."""
-    contexts = KubeConfigMerger(files).config.value.get("contexts") or ()  # type: ignore[no-untyped-call]
-    return {entry["name"]: (entry.get("context") or {}).get("namespace") or "" for entry in contexts}
+    merged = KubeConfigMerger(files)  # type: ignore[no-untyped-call]
+    contexts = [node.value for node in merged.config.value["contexts"]]
+    return {context["name"]: (context.get("context") or {}).get("namespace") or "" for context in contexts}
 
 
 def _require_context(kubeconfig: Path, context: str, known: Mapping[str, str]) -> None:

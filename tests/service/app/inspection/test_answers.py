@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from extender.cli import cli
@@ -117,3 +118,103 @@ def test_doctor_names_both_of_our_pods_that_it_may_not_ask(tmp_path):
     assert status == 1
     words = " ".join(text.split("\n\n")[0].split())
     assert words == f"INCOMPLETE, as this could not be read: pods of control: {WHY}; pods of serve: {WHY}"
+
+
+@pytest.mark.parametrize(
+    "command", ["explain pod a -n d", "explain pod a --namespace d", "explain pod d/a", "explain pod d/a -n d"]
+)
+def test_a_pod_is_named_as_kubectl_names_it(tmp_path, command):
+    status, text = asked(tmp_path, command)
+    assert status == 0, text
+    assert text.startswith("Pod d/a: held by our gate")
+
+
+def test_two_namespaces_for_one_pod_are_a_wrong_command_line(tmp_path):
+    assert asked(tmp_path, "explain pod d/a -n e")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["d/", "/a", "a/b/c"])
+def test_what_is_no_name_of_a_pod_is_an_error(tmp_path, name):
+    with cluster() as url:
+        done = CliRunner().invoke(cli, ["explain", "pod", name, f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert done.exit_code == 1
+    assert f"{name!r} is not the name of a pod" in str(done.exception)
+
+
+def contexts(folder, url):
+    """Write a kubeconfig whose current context leads nowhere, and whose context `other` names the namespace d."""
+    file = kubeconfig(folder, url)
+    document = yaml.safe_load(file.read_text())
+    document["clusters"].append({"name": "nowhere", "cluster": {"server": "http://127.0.0.1:1"}})
+    document["contexts"] = [
+        {"name": "x", "context": {"cluster": "nowhere", "user": "u"}},
+        {"name": "other", "context": {"cluster": "c", "user": "u", "namespace": "d"}},
+    ]
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+def test_the_context_says_which_cluster_and_whose_namespace(tmp_path):
+    with cluster() as url:
+        file = contexts(tmp_path, url)
+        named = CliRunner().invoke(cli, ["explain", "pod", "a", "--context=other", f"--kubeconfig={file}"])
+        current = CliRunner().invoke(cli, ["explain", "pod", "a", f"--kubeconfig={file}"])
+        unknown = CliRunner().invoke(cli, ["queues", "--context=none", f"--kubeconfig={file}"])
+    assert named.stdout.startswith("Pod d/a: held by our gate")
+    assert "127.0.0.1" in str(current.exception)
+    assert str(unknown.exception) == f"{file} has no context none; accepted: other, x"
+
+
+def test_without_a_namespace_anywhere_it_is_default(tmp_path):
+    with cluster() as url:
+        done = CliRunner().invoke(cli, ["explain", "pod", "a", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert "there is no pod default/a" in str(done.exception)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_yaml_and_json_say_the_same(tmp_path, command):
+    status, text = asked(tmp_path, f"{command} -o yaml")
+    (_, same), (_, alias) = (asked(tmp_path, f"{command} {flag}") for flag in ("--output=json", "--json"))
+    assert status == 0, text
+    documents = [yaml.safe_load(text), json.loads(same), json.loads(alias)]
+    assert all(document.keys() == documents[0].keys() >= {"unread", "settings"} for document in documents)
+
+
+def test_json_and_another_output_do_not_go_together(tmp_path):
+    assert asked(tmp_path, "queues --json -o yaml")[0] == 2
+
+
+def test_a_wide_table_of_queues_names_parent_and_policy(tmp_path):
+    _, table = asked(tmp_path, "queues")
+    _, wide = asked(tmp_path, "queues -o wide")
+    assert wide.splitlines()[0].split() == [*table.splitlines()[0].split(), "PARENT", "POLICY", "DECLARED"]
+    (row,) = (line.split() for line in wide.splitlines() if line.startswith("a "))
+    assert row[-3:] == ["-", "fair", "yes"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_wide_answer_wraps_nothing(tmp_path, command):
+    _, text = asked(tmp_path, command, "/apis/batch/v1/jobs")
+    _, wide = asked(tmp_path, f"{command} -o wide", "/apis/batch/v1/jobs")
+    assert len(wide.splitlines()) <= len(text.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("option", ["--install-namespace", "--namespace"])
+def test_where_dovetail_is_installed_can_be_said(tmp_path, command, option):
+    if option == "--namespace" and command.startswith("explain"):
+        pytest.skip("there it is the namespace of the pod")
+    _, text = asked(tmp_path, f"{command} {option} elsewhere")
+    assert "configmaps: GET /api/v1/namespaces/elsewhere/configmaps: 404" in text
+
+
+def test_a_job_without_labels_is_shown_by_its_owner_and_never_by_a_uid(tmp_path, monkeypatch):
+    known = everything()
+    owner = {"uid": "3f2b", "kind": "Job", "name": "nightly", "controller": True}
+    pod = known["/api/v1/pods"]["items"][0]
+    owned = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+    for kind, name in ((pod, "Pod/a"), (owned, "Job/nightly")):
+        there = {**known, "/api/v1/pods": items(kind), "/api/v1/namespaces/d/pods/a": kind}
+        monkeypatch.setattr(f"{__name__}.everything", lambda there=there: there)
+        assert json.loads(asked(tmp_path, "explain pod d/a --json")[1])["job"] == name
+        assert f"\nJob           {name}" in asked(tmp_path, "explain pod d/a")[1]

@@ -1,0 +1,84 @@
+"""What all commands have in common: help, exit codes that are written down, completion, kubectl's options."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from extender.app.commands.laboratory import LABORATORY, laboratory_commands
+from extender.cli import cli
+from tests.reference.command_line import FILE, page
+
+
+def every(group=cli, path=()):
+    """Return all commands of the service with their names, those inside of groups too."""
+    for name, command in group.commands.items():
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from every(command, (*path, name))
+
+
+COMMANDS = dict(every())
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_s_help_states_its_exit_codes(path):
+    text = " ".join(CliRunner().invoke(cli, [*path, "--help"]).stdout.split())
+    assert "Exit codes: 0: " in text
+    assert text.endswith("2: the command line is wrong.")
+
+
+def test_the_reference_of_the_command_line_is_what_the_commands_say():
+    assert FILE.read_text() == page(), "run `python -m tests.reference.command_line`"
+
+
+def test_what_nobody_knows_ends_with_two():
+    for arguments in (["nonsense"], ["queues", "--nonsense"], ["explain", "pod"], ["queues", "-o", "xml"]):
+        assert CliRunner().invoke(cli, arguments).exit_code == 2
+
+
+def test_an_error_is_one_line_and_ends_with_one(tmp_path):
+    command = [sys.executable, "-m", "extender", "queues", f"--kubeconfig={tmp_path / 'missing'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"dovetail: {tmp_path / 'missing'} is not a kubeconfig: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_every_command_that_asks_a_cluster_takes_the_options_that_name_it():
+    for path in (("explain", "pod"), ("queues",), ("doctor",), ("drain",), ("locality",)):
+        assert {"kubeconfig", "context"} <= {option.name for option in COMMANDS[path].params}
+    for path in (("explain", "pod"), ("queues",), ("doctor",), ("locality",)):
+        assert "install_namespace" in {option.name for option in COMMANDS[path].params}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_for_the_command_dovetail(shell):
+    text = CliRunner().invoke(cli, ["completion", shell]).stdout
+    assert "_DOVETAIL_COMPLETE" in text
+    assert "_dovetail_completion" in text
+
+
+def test_completion_of_a_shell_that_nobody_knows_ends_with_two():
+    assert CliRunner().invoke(cli, ["completion", "tcsh"]).exit_code == 2
+
+
+def test_bash_completes_commands():
+    env = {"_DOVETAIL_COMPLETE": "bash_complete", "COMP_WORDS": "dovetail ex", "COMP_CWORD": "1"}
+    done = CliRunner().invoke(cli, [], prog_name="dovetail", env=env)
+    assert {line.split(",")[1] for line in done.stdout.splitlines()} >= {"explain"}
+
+
+def test_a_command_of_the_laboratory_that_is_not_here_says_where_it_is(monkeypatch):
+    monkeypatch.setattr("extender.app.commands.laboratory.laboratory_commands", dict)
+    done = CliRunner().invoke(cli, ["simulate"])
+    assert done.exit_code == 2
+    assert "'simulate' is a command of the laboratory, which is not here. Run it in a checkout" in done.stderr
+    assert "The laboratory (bench, " in " ".join(CliRunner().invoke(cli, ["--help"]).stdout.split())
+
+
+def test_all_commands_of_the_laboratory_are_known_where_it_is_not_here():
+    assert laboratory_commands().keys() <= set(LABORATORY)
