@@ -64,7 +64,7 @@ class Service:
                     warner=self._recorder,
                     metrics=self._metrics,
                     wait_seconds=settings.placement.wait_milliseconds / 1000,
-                    order=self._turns(self._backlog, settings) if self._backlog is not None else None,
+                    order=self._filter_order(self._backlog, settings) if self._backlog is not None else None,
                 ),
                 self.liveness.problem,
             ),
@@ -91,7 +91,7 @@ class Service:
         log.info("stopped")
 
     def stop(self) -> None:
-        """Drain and end `run`; a filter call that waits for news is answered without."""
+        """Drain and end `run`; a filter call that waits for an event is answered at once."""
         self._ledger.close()
         self._server.stop()
 
@@ -113,8 +113,8 @@ class Service:
         moved = partial(self.liveness.beat, name_of(resource))
         return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
 
-    def _turns(self, backlog: Backlog, settings: Settings) -> FilterOrder:
-        """Return who says whose turn it is, by the same plan as `dovetail control`."""
+    def _filter_order(self, backlog: Backlog, settings: Settings) -> FilterOrder:
+        """Return the order that filter keeps, by the same plan as `dovetail control`."""
         return FilterOrder(
             self._ledger,
             backlog,
@@ -132,20 +132,20 @@ class Service:
         parts = self._feed.take(event)
         match event:
             case NodeSeen(node):
-                seen = [node]
+                nodes_seen = [node]
             case NodesListed(listed):
-                seen = [*listed]
+                nodes_seen = [*listed]
             case _:
                 self._warn_of_bound(parts)
                 return
-        for node in seen:
+        for node in nodes_seen:
             if node.problem is not None:
                 self._metrics.broken_annotations.labels("Node").inc()
                 text = f"{node.problem}; its capacity is taken from settings"
                 self._recorder.warn("Node", "", node.name, node.name, text)
 
     def _warn_of_bound(self, parts: Sequence[Event]) -> None:
-        """Have users warned of what changed on pods that have a node: nobody asks about those any more."""
+        """Warn of changed annotations on pods that have a node: no verb will look at those again."""
         for part in parts:
             if isinstance(part, PodSeen) and part.pod.holds is not None and (warning := part.pod.warning) is not None:
                 pod = part.pod
@@ -165,8 +165,8 @@ class Service:
 
 
 def _placement(settings: Settings) -> Placement:
-    told = settings.placement
-    return Placement(told.rule, told.shape_step, settings.locality.remote_penalty)
+    placement = settings.placement
+    return Placement(placement.rule, placement.shape_step, settings.locality.remote_penalty)
 
 
 def serve(settings: Settings, kubeconfig: Path | None) -> None:

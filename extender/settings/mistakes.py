@@ -36,23 +36,23 @@ def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterato
         yield f"{prefix}{key}: missing; accepted: {'a name' if key == 'name' else 'a mapping'}"
 
 
-def _items(of: object) -> type[msgspec.Struct] | None:
+def _items(kind: object) -> type[msgspec.Struct] | None:
     """Return what a list of sections is of; None for anything else."""
-    item = get_args(of)[0] if get_origin(of) is tuple else None
+    item = get_args(kind)[0] if get_origin(kind) is tuple else None
     return item if isinstance(item, type) and issubclass(item, msgspec.Struct) else None
 
 
-def _wrong_value(value: object, of: object, path: str) -> Iterator[str]:
-    if isinstance(of, type) and issubclass(of, msgspec.Struct):
-        yield from wrong_in(value, of, path)
-    elif (section := _items(of)) is not None and isinstance(value, list):
+def _wrong_value(value: object, kind: object, path: str) -> Iterator[str]:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield from wrong_in(value, kind, path)
+    elif (section := _items(kind)) is not None and isinstance(value, list):
         for number, item in enumerate(value):
             yield from wrong_in(item, section, f"{path}[{number}]")
     else:
         try:
-            msgspec.convert(value, of)
+            msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            yield f"{path}: {_as_yaml(value)}: {_accepted(of) or _plain(error)}"
+            yield f"{path}: {_as_yaml(value)}: {_accepted(kind) or _plain(error)}"
         else:
             yield from _senseless(value, path)
 
@@ -70,29 +70,29 @@ def _senseless(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - whatev
         yield f"{path}: {_as_yaml(value)}: accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
 
 
-def _accepted(of: object) -> str:
+def _accepted(kind: object) -> str:
     """Return what a setting accepts, for those with words or bounds; empty for the others."""
-    if of == dict[str, str]:
+    if kind == dict[str, str]:
         return "accepted: a mapping of labels to strings (quote numbers, true and false)"
-    if of == Namespaces:
+    if kind == Namespaces:
         return "accepted: a list of names of namespaces, or a mapping of labels that they carry to strings"
-    if (section := _items(of)) is not None:
+    if (section := _items(kind)) is not None:
         keys = ", ".join(f"{field.encode_name}: ..." for field in msgspec.structs.fields(section))
         return f"accepted: a list of {{{keys}}}"
-    if get_origin(of) is tuple:
-        return _accepted_list(get_args(of)[0])
-    if of == Rates:
+    if get_origin(kind) is tuple:
+        return _accepted_list(get_args(kind)[0])
+    if kind == Rates:
         return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
-    if get_origin(of) is Literal:
-        return f"accepted: {', '.join(get_args(of))}"
-    if get_origin(of) is not Annotated:
+    if get_origin(kind) is Literal:
+        return f"accepted: {', '.join(get_args(kind))}"
+    if get_origin(kind) is not Annotated:
         return ""
-    kind, meta = get_args(of)
-    if kind is str:
+    plain, bounds = get_args(kind)
+    if plain is str:
         return "accepted: a string that is not empty"
-    number = "a whole number" if kind is int else "a number"
-    low = f"{meta.ge} to" if meta.ge is not None else f"above {meta.gt}, up to"
-    return f"accepted: {number}, {low} {meta.le if meta.le is not None else f'below {meta.lt}'}"
+    number = "a whole number" if plain is int else "a number"
+    low = f"{bounds.ge} to" if bounds.ge is not None else f"above {bounds.gt}, up to"
+    return f"accepted: {number}, {low} {bounds.le if bounds.le is not None else f'below {bounds.lt}'}"
 
 
 def _accepted_list(item: object) -> str:
@@ -112,34 +112,34 @@ def _as_yaml(value: object) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("\n...\n").rstrip("\n")
 
 
-def contradictions(found: Settings) -> Iterator[str]:
+def contradictions(settings: Settings) -> Iterator[str]:
     """Yield what is wrong between values that are right by themselves."""
-    yield from (f"queues: {mistake}" for mistake in mistakes_of(found.declared_queues()))
-    lease = found.control.lease
+    yield from (f"queues: {mistake}" for mistake in mistakes_of(settings.declared_queues()))
+    lease = settings.control.lease
     if not lease.retry_seconds < lease.renew_seconds < lease.seconds:
         yield (
             f"control.lease: retrySeconds {lease.retry_seconds:g}, renewSeconds {lease.renew_seconds:g}, seconds "
             f"{lease.seconds:g}; accepted: retrySeconds below renewSeconds below seconds"
         )
-    near = found.locality
-    if len(near.wait_seconds) > len(near.levels) + 1:
+    locality = settings.locality
+    if len(locality.wait_seconds) > len(locality.levels) + 1:
         yield (
-            f"locality.waitSeconds: {len(near.wait_seconds)} waits; accepted: one for the node and one for each of "
-            f"locality.levels, so at most {len(near.levels) + 1}"
+            f"locality.waitSeconds: {len(locality.wait_seconds)} waits; accepted: one for the node and one for each of "
+            f"locality.levels, so at most {len(locality.levels) + 1}"
         )
-    for label in near.levels:
+    for label in locality.levels:
         if not _LABEL.fullmatch(label):
             yield f"locality.levels: {label!r} cannot be a label; accepted: such as topology.kubernetes.io/zone"
-    if doubled := sorted({level for level in near.levels if near.levels.count(level) > 1}):
+    if doubled := sorted({level for level in locality.levels if locality.levels.count(level) > 1}):
         yield f"locality.levels: {doubled[0]!r} stands twice; accepted: each label once, the smallest groups first"
-    if near.target and not near.wait_seconds:
+    if locality.target and not locality.wait_seconds:
         yield (
-            f"locality.target: {near.target:g} without locality.waitSeconds; accepted: with at least one wait, the "
+            f"locality.target: {locality.target:g} without locality.waitSeconds; accepted: with at least one wait, the "
             "first of which holds until the rate is measured"
         )
-    if near.target and found.order == "filter":
+    if locality.target and settings.order == "filter":
         yield (
-            f"locality.target: {near.target:g} with order: filter; accepted: 0, since the extender plans by itself and "
-            "measures nothing; set locality.waitSeconds to what `dovetail locality --from-cluster "
-            f"--target={near.target:g}` says"
+            f"locality.target: {locality.target:g} with order: filter; accepted: 0, since the extender plans by itself "
+            "and measures nothing; set locality.waitSeconds to what `dovetail locality --from-cluster "
+            f"--target={locality.target:g}` says"
         )

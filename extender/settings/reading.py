@@ -1,4 +1,4 @@
-"""Reading a settings document, once, or not at all: every mistake is named first."""
+"""Reads a settings document. One with mistakes is not read at all: every mistake is named."""
 
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,10 @@ def parse(document: object) -> Settings:
     mistakes = missing + list(wrong_in(document, Settings, ""))
     if mistakes:
         raise SettingsError("\n".join(mistakes))
-    found = msgspec.convert(document, Settings)
-    if mistakes := list(contradictions(found)):
+    settings = msgspec.convert(document, Settings)
+    if mistakes := list(contradictions(settings)):
         raise SettingsError("\n".join(mistakes))
-    return found
+    return settings
 
 
 def defaults() -> dict[str, Any]:
@@ -59,17 +59,17 @@ def defaults() -> dict[str, Any]:
 
 
 class _NoDuplicates(yaml.SafeLoader):
-    """Refuses a key that stands twice, where YAML would silently take the last."""
+    """Refuses a key that stands twice; plain YAML would silently take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: list[object] = []
+        keys: list[object] = []
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 raise yaml.constructor.ConstructorError(
                     None, None, "merge keys (<<) are not accepted", key_node.start_mark
                 )
             key = self.construct_object(key_node, deep=True)
-            if key in seen:
+            if key in keys:
                 raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
-            seen.append(key)
+            keys.append(key)
         return super().construct_mapping(node, deep)

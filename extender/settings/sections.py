@@ -32,7 +32,7 @@ class Server(_Section, frozen=True):
 
 
 class PlacementSettings(_Section, frozen=True):
-    """How nodes are ranked, and how pods count whose node is not known yet."""
+    """How nodes are ranked, and how pods in flight count: those whose node is not known yet."""
 
     rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio"] = "cosine"
     shape_step: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
@@ -55,7 +55,7 @@ class ClusterSettings(_Section, frozen=True):
 
 
 class LeaseSettings(_Section, frozen=True):
-    """By which one replica of `dovetail control` leads; another takes over `seconds` after the last renewal."""
+    """The Lease that one replica of `dovetail control` leads by; another leads `seconds` after its last renewal."""
 
     name: str = "dovetail-control"
     namespace: str = "dovetail-system"
@@ -154,11 +154,11 @@ class Settings(_Section, frozen=True):
 
     def capacity_rules(self) -> tuple[CapacityRule, ...]:
         """Return the capacities by node selector."""
-        return tuple(CapacityRule(it.node_selector, io_amounts(it.capacity)) for it in self.cluster.capacities)
+        return tuple(CapacityRule(rule.node_selector, io_amounts(rule.capacity)) for rule in self.cluster.capacities)
 
     def declared_queues(self) -> tuple[Queue, ...]:
         """Return the queues that settings declare."""
         return tuple(
-            Queue(it.name, it.weight, it.minimum_share, it.policy == "fifo", it.parent, it.namespaces)
-            for it in self.queues
+            Queue(queue.name, queue.weight, queue.minimum_share, queue.policy == "fifo", queue.parent, queue.namespaces)
+            for queue in self.queues
         )

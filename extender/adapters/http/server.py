@@ -2,9 +2,9 @@
 
 Two writes a reply, with Nagle's algorithm at the other end, cost kube-scheduler 40 ms a call.
 
-No caller can shut others out: a request that does not arrive whole, or a reply that is not taken, ends its connection
-after seconds; of more connections than there may be, those go first that have never asked anything; and the oldest
-unfinished requests go where all of them together are too large.
+No caller can shut others out. A request that does not arrive whole within seconds ends its connection, and so does a
+reply that is not taken. Where there are too many connections, one that has never asked anything is closed first. Where
+all unfinished requests together are too large, the oldest is dropped.
 """
 
 import socket
@@ -91,8 +91,13 @@ class _Channel(HTTPChannel):  # type: ignore[misc] # waitress has no types
         self.will_close = True
 
 
+def _worth(channel: _Channel) -> tuple[bool, bool, float]:
+    """Return how much a connection is worth: most if it has asked before, then if no half of a request is under way."""
+    return channel.has_asked, channel.request is None, channel.last_activity
+
+
 class _Listener(TcpWSGIServer):  # type: ignore[misc] # waitress has no types
-    """Takes connections: all of them, at the cost of those that are wanted least."""
+    """Takes every connection; where there are too many, the least wanted one is closed."""
 
     connections, request_seconds, unfinished_bytes = _CONNECTIONS, _REQUEST_SECONDS, 2**26
     channel_class = _Channel
@@ -111,17 +116,16 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc] # waitress has no types
     def handle_accept(self) -> None:
         """Take a connection; where there are too many, close another: one that never asked, then one at rest."""
         super().handle_accept()
-        there = self.channels()
-        if len(there) > self.connections:
-            free = [channel for channel in there[:-1] if not channel.requests and not channel.total_outbufs_len]
-            least = min(free or there[-1:], key=lambda it: (it.has_asked, it.request is None, it.last_activity))
-            least.end()
+        channels = self.channels()
+        if len(channels) > self.connections:
+            free = [channel for channel in channels[:-1] if not channel.requests and not channel.total_outbufs_len]
+            min(free or channels[-1:], key=_worth).end()
 
     def bound_unfinished(self) -> None:
         """Close the oldest unfinished request where all of them are too large together."""
         under_way = [channel for channel in self.channels() if channel.request is not None]
         if sum(channel.request.body_bytes_received for channel in under_way) > self.unfinished_bytes:
-            min(under_way, key=lambda it: it.begun_at).end()
+            min(under_way, key=lambda channel: channel.begun_at).end()
 
 
 class Server:

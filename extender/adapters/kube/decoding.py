@@ -15,6 +15,7 @@ from extender.adapters.kube.objects import (
     GroupObject,
     JobObject,
     NodeObject,
+    OwnerReference,
     PodMeta,
     PodObject,
     PodSpec,
@@ -38,15 +39,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ANNOTATIONS: Mapping[str, str] = {}
 
 
-def pod_from(found: PodObject) -> Pod:
+def pod_from(document: PodObject) -> Pod:
     """Return our Pod. A broken annotation leaves its requests and says so in `problem`."""
-    meta, spec, status = found.metadata, found.spec, found.status or PodStatus()
-    told = meta.annotations
+    meta, spec, status = document.metadata, document.spec, document.status or PodStatus()
+    annotations = meta.annotations
     problems = _too_long(meta)
-    io = _read(declared, told.demand if told else None, problems) or {}
+    io = _read(declared, annotations.demand if annotations else None, problems) or {}
     claims = float(len(spec.resource_claims or ()))
     demand = {**requested(_resources(spec, status)), **io, PODS: 1.0, DEVICE_CLAIMS: claims}
-    owner = next((it for it in meta.owner_references or () if it.controller and len(it.uid) <= LONGEST_NAME), None)
+    owner = _controller(meta)
     return Pod(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -60,12 +61,12 @@ def pod_from(found: PodObject) -> Pod:
         owner_kind=owner.kind if owner else "",
         created=_epoch(meta.creation_timestamp) or 0.0,
         started=_epoch(status.start_time),
-        duration=_read(seconds, told.duration if told else None, problems),
-        tasks=_read(counted, told.tasks if told else None, problems),
-        inputs=_read(declared_input, told.input if told else None, problems) or (),
+        duration=_read(seconds, annotations.duration if annotations else None, problems),
+        tasks=_read(counted, annotations.tasks if annotations else None, problems),
+        inputs=_read(declared_input, annotations.input if annotations else None, problems) or (),
         prefers=_preferences(spec),
         may_preempt=spec.preemption_policy != "Never",
-        promised=_name(told.promised if told else None),
+        promised=_name(annotations.promised if annotations else None),
         node=spec.node_name or None,
         nominated=status.nominated_node_name or None,
         priority=spec.priority or 0,
@@ -80,42 +81,50 @@ def pod_from(found: PodObject) -> Pod:
     )
 
 
-def node_from(found: NodeObject, rules: Sequence[CapacityRule]) -> Node:
+def _controller(meta: PodMeta) -> OwnerReference | None:
+    """Return a pod's controlling owner, if any."""
+    owners = meta.owner_references or ()
+    return next((owner for owner in owners if owner.controller and len(owner.uid) <= LONGEST_NAME), None)
+
+
+def node_from(document: NodeObject, rules: Sequence[CapacityRule]) -> Node:
     """Return our Node. A broken annotation leaves the capacity from settings and says so in `problem`."""
-    meta, labels = found.metadata, found.metadata.labels or {}
-    allocatable, problem = offered(_quantities(found.status.allocatable if found.status else None)), None
+    meta, labels = document.metadata, document.metadata.labels or {}
+    allocatable, problem = offered(_quantities(document.status.allocatable if document.status else None)), None
     try:
         io = io_capacity(labels, meta.annotations.capacity if meta.annotations else None, rules)
     except BadAnnotation as error:
         io, problem = io_capacity(labels, None, rules), shortened(str(error))
-    spec = found.spec
+    spec = document.spec
     return Node(
         meta.name,
         {**allocatable, **io},
         problem,
         labels=labels,
-        taints=tuple(Taint(it.key, it.value or "", it.effect) for it in (spec.taints if spec else None) or ()),
+        taints=tuple(
+            Taint(taint.key, taint.value or "", taint.effect) for taint in (spec.taints if spec else None) or ()
+        ),
         unschedulable=spec.unschedulable if spec else False,
     )
 
 
-def owner_from(found: JobObject) -> Owner:
+def owner_from(job: JobObject) -> Owner:
     """Return our Owner: of a Job without completions, as many are left as it runs at a time."""
-    total = found.spec.completions if found.spec.completions is not None else found.spec.parallelism or 1
-    created = _epoch(found.metadata.creation_timestamp) or 0.0
-    return Owner(found.metadata.uid, max(total - found.status.succeeded, 0), total, created)
+    total = job.spec.completions if job.spec.completions is not None else job.spec.parallelism or 1
+    created = _epoch(job.metadata.creation_timestamp) or 0.0
+    return Owner(job.metadata.uid, max(total - job.status.succeeded, 0), total, created)
 
 
-def group_from(found: GroupObject, source: str) -> Group:
+def group_from(group: GroupObject, source: str) -> Group:
     """Return our Group."""
-    spec, meta = found.spec, found.metadata
+    spec, meta = group.spec, group.metadata
     gang = spec.scheduling_policy.gang if spec.scheduling_policy else None
     return Group(f"{meta.namespace}/{meta.name}", gang.min_count if gang else spec.min_member, source)
 
 
-def terms_from(found: Selector) -> Terms:
+def terms_from(selector: Selector) -> Terms:
     """Return the terms of a node selector."""
-    return tuple(_term(it) for it in found.node_selector_terms or ())
+    return tuple(_term(term) for term in selector.node_selector_terms or ())
 
 
 def _too_long(meta: PodMeta) -> list[str]:
@@ -132,8 +141,8 @@ def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
     annotations = meta.annotations.names() if meta.annotations else _NO_ANNOTATIONS
     short = {name: text for name, text in annotations.items() if len(text) <= LONGEST_NAME}
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
-    told = {**short, **(meta.labels or {})}
-    return identify(meta.namespace, meta.uid, told, pod_group=group, owner=owner)
+    names = {**short, **(meta.labels or {})}
+    return identify(meta.namespace, meta.uid, names, pod_group=group, owner=owner)
 
 
 def _constraints(spec: PodSpec) -> Constraints:
@@ -145,41 +154,41 @@ def _constraints(spec: PodSpec) -> Constraints:
         selector=tuple(sorted((spec.node_selector or {}).items())),
         terms=terms_from(required) if required is not None else None,
         tolerations=tuple(
-            Toleration(it.key or "", it.operator or "Equal", it.value or "", it.effect or "")
-            for it in spec.tolerations or ()
+            Toleration(entry.key or "", entry.operator or "Equal", entry.value or "", entry.effect or "")
+            for entry in spec.tolerations or ()
         ),
     )
 
 
 def _claims(meta: PodMeta, spec: PodSpec) -> tuple[str, ...]:
     """Return the claims that a pod uses; one made for it alone bears its name and that of the volume."""
-    found = []
-    for it in spec.volumes or ():
-        if it.persistent_volume_claim is not None:
-            found.append(f"{meta.namespace}/{it.persistent_volume_claim.claim_name}")
-        elif it.ephemeral is not None:
-            found.append(f"{meta.namespace}/{meta.name}-{it.name}")
-    return tuple(found)
+    claims = []
+    for volume in spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            claims.append(f"{meta.namespace}/{volume.persistent_volume_claim.claim_name}")
+        elif volume.ephemeral is not None:
+            claims.append(f"{meta.namespace}/{meta.name}-{volume.name}")
+    return tuple(claims)
 
 
 def _preferences(spec: PodSpec) -> Preferences:
     affinity = spec.affinity.node_affinity if spec.affinity else None
     preferred = affinity.preferred if affinity else None
-    return tuple((it.weight, _term(it.preference)) for it in preferred or ())
+    return tuple((term.weight, _term(term.preference)) for term in preferred or ())
 
 
-def _term(found: SelectorTerm) -> Term:
-    return (*_requirements(found.match_expressions), *_requirements(found.match_fields, field=True))
+def _term(term: SelectorTerm) -> Term:
+    return (*_requirements(term.match_expressions), *_requirements(term.match_fields, field=True))
 
 
 def _requirements(expressions: Sequence[Expression] | None, *, field: bool = False) -> tuple[Requirement, ...]:
-    return tuple(Requirement(it.key, it.operator, tuple(it.values or ()), field) for it in expressions or ())
+    return tuple(Requirement(one.key, one.operator, tuple(one.values or ()), field) for one in expressions or ())
 
 
 def _read(read: Callable[[str | None], _Value], annotation: str | None, problems: list[str]) -> _Value | None:
     """Return what an annotation says; None, and a problem more, where it cannot be understood.
 
-    Whatever goes wrong in reading it: one pod's annotation must not end the watch of all.
+    It raises nothing, whatever stands there: one pod's annotation must not end the watch of all pods.
     """
     try:
         return read(annotation)

@@ -18,12 +18,12 @@ class ApiLease:
     def read(self) -> Record | None:
         """Return it; None where there is none."""
         try:
-            found: dict[str, Any] = self._api.read(f"{self._all}/{self._name}")
+            lease: dict[str, Any] = self._api.read(f"{self._all}/{self._name}")
         except Refused as refusal:
             if refusal.status == 404:
                 return None
             raise
-        return self._record(found)
+        return self._record(lease)
 
     def write(self, holder: str, before: Record | None) -> Record:
         """Make `holder` its holder, unless it has changed since `before`; return what is there now."""
@@ -50,11 +50,11 @@ class ApiLease:
     def _all(self) -> str:
         return f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases"
 
-    def _record(self, found: dict[str, Any]) -> Record:
-        spec = found.get("spec") or {}
+    def _record(self, lease: dict[str, Any]) -> Record:
+        spec = lease.get("spec") or {}
         return Record(
             holder=spec.get("holderIdentity") or "",
             seconds=float(spec.get("leaseDurationSeconds") or self._seconds),
-            version=found["metadata"]["resourceVersion"],
+            version=lease["metadata"]["resourceVersion"],
             transitions=int(spec.get("leaseTransitions") or 0),
         )

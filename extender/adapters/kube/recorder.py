@@ -41,7 +41,7 @@ class _About:
 class Recorder:
     """Writes each event once: its name follows from what it is about, so a second replica finds it there.
 
-    Warnings are about what users wrote: they come at a bounded rate, whatever there is to warn of.
+    Warnings are about what users wrote, so their number has no bound; their rate has.
     """
 
     def __init__(self, api: Poster, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +55,7 @@ class Recorder:
     def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
         """Say that an annotation is broken, once for each `owner` (a UID), else for each object and message.
 
-        Returns at once. Where too much was said just now, or waits, a later call says it.
+        Returns at once. Where the rate is used up, or too many events wait, a later call writes it.
         """
         if not self._may_warn():
             return

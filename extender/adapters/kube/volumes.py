@@ -56,16 +56,16 @@ class VolumeObject(msgspec.Struct):
     spec: VolumeSpec = msgspec.field(default_factory=VolumeSpec)
 
 
-def claim_from(found: ClaimObject) -> Claim:
+def claim_from(claim: ClaimObject) -> Claim:
     """Return our Claim."""
-    return Claim(f"{found.metadata.namespace}/{found.metadata.name}", found.spec.volume_name)
+    return Claim(f"{claim.metadata.namespace}/{claim.metadata.name}", claim.spec.volume_name)
 
 
-def volume_from(found: VolumeObject) -> Volume:
+def volume_from(volume: VolumeObject) -> Volume:
     """Return our Volume."""
-    affinity = found.spec.node_affinity
+    affinity = volume.spec.node_affinity
     required = affinity.required if affinity else None
-    return Volume(found.metadata.name, terms_from(required) if required is not None else None)
+    return Volume(volume.metadata.name, terms_from(required) if required is not None else None)
 
 
 def claims() -> Resource:

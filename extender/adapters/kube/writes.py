@@ -1,8 +1,8 @@
 """What `control` writes to pods: nominations, gates, wake-ups, evictions, and events that say why.
 
-Each write says which very pod it means, by its UID, so that none of the same name made since is touched. Two writes a
-release are ours beside three of others, and the API server's CPU is the limit: so they are small, of the patch types
-that are cheapest there, and only metadata comes back.
+Each write names its pod by UID, so that a new pod of the same name is not touched. Of the five writes that a released
+pod causes two are ours, and the API server's CPU is the limit. So they are small, of the cheapest patch types, and only
+metadata comes back.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class PodWriter:
 
     def nominate(self, pod: Pod, node: str) -> None:
         """Set the nominated node, and note in the same write that it is ours; not if anything else has changed."""
-        told = {PROMISED_ANNOTATION: node}
-        meta = {"uid": pod.uid, "resourceVersion": str(pod.resource_version), "annotations": told}
+        annotations = {PROMISED_ANNOTATION: node}
+        meta = {"uid": pod.uid, "resourceVersion": str(pod.resource_version), "annotations": annotations}
         self._merge(pod, {"metadata": meta, "status": {"nominatedNodeName": node}}, "/status")
 
     def release(self, pod: Pod) -> None:

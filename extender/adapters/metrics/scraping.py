@@ -1,4 +1,4 @@
-"""What our processes say of themselves, read by others: by their address, or through the API server's proxy."""
+"""Reads what our processes say of themselves: by their address, or through the API server's proxy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -26,15 +26,16 @@ class Scrape:
 
     def of(self, name: str, **labels: str) -> float:
         """Return the sum of a metric's samples with these labels."""
-        return sum(value for found, told, value in self.samples if found == name and labels.items() <= told.items())
+        wanted = labels.items()
+        return sum(value for known, own, value in self.samples if known == name and wanted <= own.items())
 
     def each(self, name: str) -> list[tuple[dict[str, str], float]]:
         """Return the labels and values of a metric's samples."""
-        return [(told, value) for found, told, value in self.samples if found == name]
+        return [(labels, value) for known, labels, value in self.samples if known == name]
 
     def knows(self, name: str) -> bool:
         """Say whether there is such a metric."""
-        return any(found == name for found, _, _ in self.samples)
+        return any(known == name for known, _, _ in self.samples)
 
 
 def scraped(source: str, text: str) -> Scrape:
@@ -43,7 +44,8 @@ def scraped(source: str, text: str) -> Scrape:
         families = list(text_string_to_metric_families(text))
     except ValueError as error:
         raise ClusterError(f"{source}: this is not the text of /metrics: {error}") from None
-    return Scrape(source, [(it.name, dict(it.labels), it.value) for family in families for it in family.samples])
+    samples = (sample for family in families for sample in family.samples)
+    return Scrape(source, [(sample.name, dict(sample.labels), sample.value) for sample in samples])
 
 
 def by_address(url: str) -> Scrape:
@@ -61,10 +63,9 @@ def of_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str = EXTENDER_
 
 def our_pods(api: Api, namespace: str) -> list[dict[str, Any]]:
     """Return our pods in the namespace of the release, as JSON: anybody can label pods as ours in another."""
-    found: list[dict[str, Any]] = api.read(f"/api/v1/namespaces/{namespace}/pods", [("labelSelector", NAME_LABEL)])[
-        "items"
-    ]
-    return found
+    path, labelled = f"/api/v1/namespaces/{namespace}/pods", [("labelSelector", NAME_LABEL)]
+    pods: list[dict[str, Any]] = api.read(path, labelled)["items"]
+    return pods
 
 
 def said_at(url: str, path: str) -> tuple[str, str]:
@@ -80,16 +81,16 @@ def said_at(url: str, path: str) -> tuple[str, str]:
 
 
 def said_by_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str, path: str) -> list[tuple[str, str]]:
-    """Return who says what at a path, of the pods (as JSON) that run and have the port. Raises ClusterError."""
-    found = []
+    """Return (pod, text) at a path for each of the pods (as JSON) that runs and has the port. Raises ClusterError."""
+    texts = []
     for pod in pods:
         port = _port(pod, port_name)
         if port and pod.get("status", {}).get("phase") == "Running":
             meta = pod["metadata"]
             name = f"{meta['namespace']}/{meta['name']}"
-            at = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/{path}"
-            found.append((f"pod {name}", api.get(at, seconds=_SECONDS).data.decode(errors="replace")))
-    return found
+            proxy = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/{path}"
+            texts.append((f"pod {name}", api.get(proxy, seconds=_SECONDS).data.decode(errors="replace")))
+    return texts
 
 
 def _port(pod: dict[str, Any], name: str) -> int | None:

@@ -244,6 +244,12 @@ def test_room_that_is_reserved_is_said_with_whom_it_is_for():
     assert found("reserved room") == []
 
 
+def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
+    scene = scene_of(pod("a", job="3f2b", queue="poor", owner="3f2b", owner_kind="Job", owner_name="nightly"))
+    ((_, text),) = found("reserved room", scene, reserved={"poor|3f2b||cpu=8": ("n2",)}, kept_idle=0.5)
+    assert text == "50.0 % of the cluster is free and reserved: for poor|Job/nightly||cpu=8 on n2"
+
+
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():
     named = [replace(pod(f"p{n}"), identity=Identity(f"p{n}", queue="made-up", named="made-up")) for n in range(3)]
     assert found("queue names", scene_of(*named)) == [

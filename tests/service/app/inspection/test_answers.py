@@ -10,8 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from extender.cli import cli
+from tests.service.app.inspection.api_server import CONFIG_MAPS, HELD, OUR_PODS, SETTINGS, config_map, items, server
 from tests.service.app.inspection.test_locality_command import kubeconfig
-from tests.service.app.inspection.test_reading import CONFIG_MAPS, HELD, OUR_PODS, SETTINGS, config_map, items, server
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
 CLAIMS = "/api/v1/persistentvolumeclaims"

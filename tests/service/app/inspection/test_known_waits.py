@@ -8,8 +8,8 @@ from extender.app.inspection.reading import Reader, look
 from extender.planner import LocalityWait
 from extender.settings import Settings
 from extender.settings.sections import LocalitySettings, QueueSetting
+from tests.service.app.inspection.api_server import HELD, items, server
 from tests.service.app.inspection.test_measured import Server
-from tests.service.app.inspection.test_reading import HELD, items, server
 
 LEADS = WaitReport(True, (4.0,), {"q|d/a": LocalityWait(0, 1.0, 3.0)}, 0.5)
 FOLLOWS = WaitReport(False, (5.0,))

@@ -1,0 +1,22 @@
+"""Reading what our processes say of themselves."""
+
+import pytest
+
+from extender.adapters.metrics.scraping import by_address, of_pods, scraped
+from extender.errors import ClusterError
+from tests.service.app.inspection.api_server import SERVES, Server
+
+
+def test_what_is_no_text_of_metrics_is_a_cluster_error():
+    with pytest.raises(ClusterError, match="not the text of /metrics"):
+        scraped("here", "<html>{")
+
+
+def test_an_address_that_is_none_is_a_cluster_error():
+    with pytest.raises(ClusterError):
+        by_address("nonsense://")
+
+
+@pytest.mark.parametrize("changes", [{"status": {"phase": "Pending"}}, {"spec": {"containers": [{}]}}])
+def test_pods_that_do_not_run_or_serve_no_extender_are_not_asked(changes):
+    assert of_pods(Server(), [{**SERVES, **changes}]) == []

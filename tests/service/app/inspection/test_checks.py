@@ -1,0 +1,102 @@
+"""The facts that `dovetail doctor` gathers, with whatever rights."""
+
+import pytest
+
+from extender.app.inspection.checks import Diagnosis
+from extender.app.inspection.reading import Reader, look
+from extender.explain.findings import Deadline, FilterCalls, SchedulerConfiguration
+from extender.settings import Settings
+from tests.service.app.inspection.api_server import (
+    CONFIG_MAPS,
+    METRICS,
+    OUR_PODS,
+    RELEASE,
+    SERVES,
+    config_map,
+    items,
+    server,
+)
+
+
+class TestDiagnosis:
+    def facts(self, address="", **more):
+        reader = Reader(server(**more), RELEASE)
+        return Diagnosis(reader, address).facts(look(reader, Settings(), "here"))
+
+    def test_a_lease_that_is_not_there_is_none_and_one_that_may_not_be_read_is_words(self):
+        path = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
+        assert self.facts().lease is None
+        assert self.facts(**{path: None}).lease == "you may not (403)"
+
+    def test_a_lease_says_who_holds_it_and_how_old_its_renewal_is(self):
+        path = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
+        spec = {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2020-01-01T00:00:00.000000Z"}
+        lease = self.facts(**{path: {"spec": spec}}).lease
+        assert (lease.name, lease.holder, lease.seconds) == ("dovetail-system/dovetail-control", "me", 15.0)
+        assert lease.age_seconds > 86_400
+        assert self.facts(**{path: {"spec": {"holderIdentity": ""}}}).lease.age_seconds == float("inf")
+
+    def test_the_extender_is_asked_through_its_pods(self):
+        proxy = "/api/v1/namespaces/n/pods/p:1/proxy/metrics"
+        calls = self.facts(**{OUR_PODS: items(SERVES), proxy: METRICS}).filter_calls
+        # 9 calls, 5 about one node; the other 4 about 2,005 - 5 = 2,000.
+        assert calls == FilterCalls("pod n/p", True, nodes=1000, calls=9, failed=2, samples=4, sampled=2000)
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            ({}, "there is no running pod of it in dovetail-system labelled app.kubernetes.io/name=dovetail"),
+            ({OUR_PODS: None}, "its pods cannot be asked through the API server: you may not (403)"),
+            (
+                {OUR_PODS: items(SERVES), "/api/v1/namespaces/n/pods/p:1/proxy/metrics": None},
+                "its pods cannot be asked through the API server: you may not (403)",
+            ),
+        ],
+    )
+    def test_where_nobody_can_be_asked_it_says_why(self, more, said):
+        assert self.facts(**more).filter_calls == said
+
+    def test_an_address_that_does_not_answer_is_no_crash(self):
+        assert "http://127.0.0.1:9" in self.facts("http://127.0.0.1:9").filter_calls
+
+    def test_the_weight_is_that_of_the_config_map(self):
+        text = "percentageOfNodesToScore: 100\nextenders: [{weight: 3}]\n"
+        maps = items(config_map("x-kube-scheduler", **{"kube-scheduler.yaml": text}))
+        assert self.facts(**{CONFIG_MAPS: maps}).configuration == SchedulerConfiguration(
+            "ConfigMap dovetail-system/x-kube-scheduler", 3, 100
+        )
+
+    @pytest.mark.parametrize("text", ["extenders: []", "- 1", "{", "extenders: [{weight: x}]"])
+    def test_a_configuration_that_cannot_be_understood_is_words(self, text):
+        maps = items(config_map("x", **{"kube-scheduler.yaml": text}))
+        assert self.facts(**{CONFIG_MAPS: maps}).configuration.startswith(
+            "ConfigMap dovetail-system/x cannot be understood"
+        )
+
+    def test_deadlines_are_those_of_jobs_and_of_deployments_through_their_replica_sets(self):
+        def thing(name, uid, owner="", **spec):
+            owners = [{"uid": owner, "controller": True}] if owner else []
+            return {"metadata": {"namespace": "n", "name": name, "uid": uid, "ownerReferences": owners}, "spec": spec}
+
+        found = self.facts(
+            **{
+                "/apis/batch/v1/jobs": items(thing("j", "1", activeDeadlineSeconds=60), thing("k", "2")),
+                "/apis/apps/v1/deployments": items(thing("d", "3", progressDeadlineSeconds=600)),
+                "/apis/apps/v1/replicasets": items(thing("d-1", "4", "3"), thing("alone", "5")),
+            }
+        ).deadlines
+        assert found == {
+            "1": Deadline("Job n/j", "activeDeadlineSeconds", 60),
+            "4": Deadline("Deployment n/d", "progressDeadlineSeconds", 600),
+        }
+
+    def test_what_may_not_be_read_is_noted(self):
+        lease = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
+        reader = Reader(server(**{lease: None, OUR_PODS: None}), RELEASE)
+        Diagnosis(reader).facts(look(reader, Settings(), "here"))
+        why = "you may not (403)"
+        assert reader.unread == {
+            "lease dovetail-system/dovetail-control": why,
+            "pods of serve": why,
+            "pods of control": why,
+        }

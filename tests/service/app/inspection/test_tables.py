@@ -1,0 +1,40 @@
+"""What the user's commands print for people: 100 columns, and problems first."""
+
+from extender.app.inspection import tables
+from extender.app.inspection.pod_text import pod_text
+from extender.explain.findings import Finding
+from extender.explain.pod import Explanation, NodeTerms, Position
+from extender.explain.queues import QueueState
+from extender.explain.wait_reasons import Reason
+
+LONG = "a-name-of-sixty-three-letters-as-long-as-kubernetes-lets-it-be-x"
+
+
+def test_everything_fits_100_columns_however_long_names_are():
+    found = Explanation(
+        pod=f"{LONG}/{LONG}", state="held", waited_seconds=1e7, demand=dict.fromkeys(("cpu", "memory"), 1e15),
+        priority=2**31 - 1, scheduler="s", queue=LONG, share=0.5, fair_share=0.25, job=f"{LONG}/{LONG}", work=1e9,
+        owed=-3.0, reason=Reason("barred", "no node allows it: node selector, affinity, taints or cordons " * 3),
+        position=Position(placed=False, before=10**6, in_queue=10**6, reached=False), node=LONG, nominated=LONG,
+        nodes=[NodeTerms(LONG, False, True, 0.5, {"cpu": 1e6, "memory": 1e12}, 1.0, -100.0, -100.0)],
+        change=["x y " * 60],
+    )  # fmt: skip
+    rows = [QueueState(LONG, "", 3, True, "fair", 1e6, 0.5, 1.0, 1.0, 10**6, 10**6, 10**6, 1e8)]
+    told = [Finding("minimum shares", "warning", "x y " * 60, "z " * 90)]
+    for text in (pod_text(found), tables.queues(rows), tables.findings(told)):
+        assert max(map(len, text.splitlines())) <= 100, text
+
+
+def test_problems_come_first_and_all_are_counted():
+    told = [Finding("b", "ok", "fine"), Finding("a", "problem", "bad", "do this")]
+    assert tables.findings(told).splitlines() == [
+        "problem  a              bad",
+        "                        -> do this",
+        "ok       b              fine",
+        "",
+        "problems: 1, warnings: 0, fine: 1",
+    ]
+
+
+def test_where_there_are_no_queues_it_says_so():
+    assert tables.queues([]) == "no queue is declared, and no pod has a place in the order"
