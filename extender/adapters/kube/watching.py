@@ -192,9 +192,11 @@ class Watch:
         self._stream: urllib3.HTTPResponse | None = None
 
     def run(self) -> None:
-        """List, then watch, for ever. What ends a watch is counted; after rounds that brought nothing, pauses grow."""
+        """List, then watch, for ever. What ends a watch is counted; after turns that brought nothing, pauses grow."""
         version, fruitless = "", 0
         while not self._stopped.is_set():
+            # At each turn: `version` is the last one taken in, empty where only a new list can tell what there is;
+            # `fruitless` counts the turns since the last change was taken in.
             fruitless += 1
             self._moved()
             try:

@@ -1,1 +1,5 @@
-"""A cluster read once for somebody who asks: `explain`, `queues`, `doctor`, `locality`, and `drain`."""
+"""The user's commands that look at a cluster once: `explain`, `queues`, `doctor`, `locality`, and `drain`.
+
+A `query` names the cluster; `reading` reads it and plans; `checks`, `known_waits` and `measured` ask our processes what
+only they know; `answers` asks `explain`; `tables`, `pod_text` and `page` print.
+"""

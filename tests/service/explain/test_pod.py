@@ -102,6 +102,7 @@ class TestNodes:
         scene = Scene(*(node(f"n{n}") for n in range(9)))
         scene.see(pod("a"))
         assert len(explained(scene, "a").nodes) == 5
+        assert len(explained(scene, "a", most_nodes=20).nodes) == 9
 
     def test_the_job_s_work_and_what_it_is_owed_are_those_of_the_plan(self):
         # One pod of 500 of 1,000 runs and one waits, each 60 s: 2 x 60 x 0.5 = 60 s of the cluster; the fair share is

@@ -15,7 +15,7 @@ from kubernetes import client
 from kubernetes.config.config_exception import ConfigException
 
 from extender.adapters.kube import watching
-from extender.adapters.kube.api import Api, Refused, UnsupportedVersion, connect
+from extender.adapters.kube.api import Api, Refused, UnsupportedVersion, connect, default_namespace
 from extender.adapters.kube.watching import Watch, nodes, pods
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import CapacityRule, Node, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
@@ -647,6 +647,45 @@ class TestSeveralKubeconfigs:
     def test_where_none_is_there_all_are_named(self, tmp_path):
         with pytest.raises(ClusterError, match=f"{tmp_path}/a:{tmp_path}/b is not a kubeconfig"):
             reached(tmp_path / "a", tmp_path / "b")
+
+
+class TestContexts:
+    """As kubectl takes them: --context goes before the current one, and each has a namespace of its own."""
+
+    def files(self, folder):
+        a = kubeconfig(folder, "a", current="x", x="http://a", y="http://b")
+        document = json.loads(a.read_text())
+        document["contexts"][1]["context"]["namespace"] = "team"
+        a.write_text(json.dumps(document))
+        return a, kubeconfig(folder, "b", z="http://c")
+
+    def test_a_context_that_is_named_goes_before_the_current_one(self, tmp_path):
+        a, b = self.files(tmp_path)
+        both = Path(f"{a}:{b}")
+        hosts = [connect(both, context)._api.configuration.host for context in ("", "y", "z")]
+        assert hosts == ["http://a", "http://b", "http://c"]
+
+    def test_one_that_is_not_there_is_an_error_that_names_those_that_are(self, tmp_path):
+        a, b = self.files(tmp_path)
+        with pytest.raises(ClusterError, match="has no context nope; accepted: x, y, z"):
+            connect(Path(f"{a}:{b}"), "nope")
+
+    def test_in_a_pod_there_is_none(self, monkeypatch):
+        monkeypatch.setattr("kubernetes.config.load_incluster_config", lambda client_configuration: None)
+        with pytest.raises(ClusterError, match="there is no kubeconfig with a context x"):
+            connect(None, "x")
+
+    def test_the_namespace_is_that_of_the_context_else_default(self, tmp_path):
+        a, _ = self.files(tmp_path)
+        assert [default_namespace(a, context) for context in ("", "x", "y", "nope")] == [
+            "default", "default", "team", "default",
+        ]  # fmt: skip
+
+    def test_in_a_pod_it_is_the_pods(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("extender.adapters.kube.api._POD_NAMESPACE", tmp_path / "namespace")
+        assert default_namespace(None) == "default"
+        (tmp_path / "namespace").write_text("mine\n")
+        assert default_namespace(None) == "mine"
 
 
 def test_stop_ends_a_watch_that_waits_for_bytes_at_once():
