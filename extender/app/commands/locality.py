@@ -31,7 +31,11 @@ _AMOUNT = _Finite(1 / _MOST, _MOST)
 @click.command(epilog=exit_codes("answered", "an error, or not measured yet"))
 @click.option("--target", type=_Finite(0, 1, max_open=True), help="The part of tasks to start near their input.")
 @click.option("--wait", type=_Finite(0, _MOST), help="Instead: what so many seconds of waiting come to.")
-@click.option("--from-cluster", is_flag=True, help="Ask the cluster's `dovetail control`. Follows from --kubeconfig.")
+@click.option(
+    "--from-cluster",
+    is_flag=True,
+    help="Ask the cluster's `dovetail control`. Follows from --kubeconfig and --context.",
+)
 @click.option("--metrics", default="", metavar="URL", help="Instead: read the /metrics of one.")
 @click.option("--tasks", type=click.IntRange(1, _MOST), help="Tasks of a job.  [default: measured, else 20]")
 @click.option("--nodes", type=click.IntRange(1, _MOST), help="Nodes of the cluster.  [default: measured, else 100]")

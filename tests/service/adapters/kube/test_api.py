@@ -671,7 +671,7 @@ class TestContexts:
             connect(Path(f"{a}:{b}"), "nope")
 
     def test_in_a_pod_there_is_none(self, monkeypatch):
-        monkeypatch.setattr("kubernetes.config.load_incluster_config", lambda client_configuration: None)
+        monkeypatch.setattr("kubernetes.config.load_incluster_config", lambda **_: None)
         with pytest.raises(ClusterError, match="there is no kubeconfig with a context x"):
             connect(None, "x")
 
