@@ -49,4 +49,4 @@ class MissingExtra(DovetailError):
         """Raise if one of the modules is missing, with the command that installs it."""
         for module in modules:
             if find_spec(module) is None:
-                raise cls(f"{module} is missing; run `make setup` in the checkout, or there: pip install '.[demo]'")
+                raise cls(f"{module} is missing; run `make setup` in the checkout, or there: pip install '.[lab]'")

@@ -28,7 +28,7 @@ def test_a_missing_extra_is_named_with_how_to_install_it(monkeypatch):
     assert isinstance(found.exception, MissingExtra)
     assert (
         str(found.exception)
-        == "matplotlib is missing; run `make setup` in the checkout, or there: pip install '.[demo]'"
+        == "matplotlib is missing; run `make setup` in the checkout, or there: pip install '.[lab]'"
     )
 
 
