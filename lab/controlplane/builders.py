@@ -57,13 +57,13 @@ def container(
 ) -> Manifest:
     """Return a container; `restart_policy="Always"` makes an init container a sidecar."""
     requests = {"cpu": cpu, "memory": memory, **(extended or {})}
-    told = {key: str(value) for key, value in requests.items() if value is not None}
+    named = {key: str(value) for key, value in requests.items() if value is not None}
     bounds = {key: str(value) for key, value in {**(extended or {}), **(limits or {})}.items()}
-    resources = {key: value for key, value in (("requests", told), ("limits", bounds)) if value}
-    made: Manifest = {"name": name, "image": IMAGE, "resources": resources}
+    resources = {key: value for key, value in (("requests", named), ("limits", bounds)) if value}
+    manifest: Manifest = {"name": name, "image": IMAGE, "resources": resources}
     if restart_policy is not None:
-        made["restartPolicy"] = restart_policy
-    return made
+        manifest["restartPolicy"] = restart_policy
+    return manifest
 
 
 def pod(
@@ -86,28 +86,28 @@ def pod(
     `demand` is disk and network in bytes per second, `duration` the seconds after which it ends (none: never);
     `spec` replaces or adds top-level keys of the pod's spec.
     """
-    told = dict(annotations or {})
+    written = dict(annotations or {})
     if demand is not None:
-        told[DEMAND] = json.dumps(dict(demand))
+        written[DEMAND] = json.dumps(dict(demand))
     if duration is not None:
-        told[DURATION] = f"{duration:.6f}".rstrip("0").rstrip(".")
-    made: Manifest = {
+        written[DURATION] = f"{duration:.6f}".rstrip("0").rstrip(".")
+    pod_spec: Manifest = {
         "containers": [container(cpu=cpu, memory=memory, limits=limits, extended=extended)],
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
     }
     if scheduler_name is not None:
-        made["schedulerName"] = scheduler_name
+        pod_spec["schedulerName"] = scheduler_name
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {}), "annotations": told},
-        "spec": made | dict(spec or {}),
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {}), "annotations": written},
+        "spec": pod_spec | dict(spec or {}),
     }
 
 
 def _node_info() -> dict[str, str]:
     unknown = ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion")
-    told = dict.fromkeys((*unknown, "kubeletVersion", "kubeProxyVersion"), "simulated")
-    return {**told, "operatingSystem": "linux", "architecture": "amd64"}
+    simulated = dict.fromkeys((*unknown, "kubeletVersion", "kubeProxyVersion"), "simulated")
+    return {**simulated, "operatingSystem": "linux", "architecture": "amd64"}

@@ -33,8 +33,8 @@ class Authority:
     def issue_client(self, user: str, group: str | None = None) -> Pair:
         """Return a pair that Kubernetes takes for `user`, member of `group`."""
         readable = re.sub(r"[^a-z0-9]+", "-", user.lower())
-        told = hashlib.sha256(f"{user}\n{group}".encode()).hexdigest()[:8]
-        return self._issue(f"{readable}-{told}", common_name=user, group=group)
+        digest = hashlib.sha256(f"{user}\n{group}".encode()).hexdigest()[:8]
+        return self._issue(f"{readable}-{digest}", common_name=user, group=group)
 
     def _issue(self, name: str, *, common_name: str, group: str | None) -> Pair:
         pair = Pair(self._folder / f"{name}.crt", self._folder / f"{name}.key")

@@ -1,7 +1,6 @@
 """The command line of each component."""
 
 import ssl
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,7 +148,8 @@ def _client_flags(ground: Ground, kubeconfig: Path, port: int) -> dict[str, obje
     }
 
 
-def extender(ground: Ground, name: str, port: int, kubeconfig: Path, settings: Path, verb: str = "serve") -> Launch:
-    """Return how to start `dovetail serve`, or another of its services, from this installation."""
-    command = [sys.executable, "-m", "extender", verb, f"--config={settings}", f"--kubeconfig={kubeconfig}"]
-    return Launch(name, command, ground.folder / "logs" / f"{name}.log", f"http://127.0.0.1:{port}/readyz")
+def service(ground: Ground, name: str, kubeconfig: Path, settings: Path, command: Sequence[str]) -> Launch:
+    """Return how to start `dovetail serve` or `control`, as `command` runs it, under `name`."""
+    flags = [f"--config={settings}", f"--kubeconfig={kubeconfig}"]
+    health = f"http://127.0.0.1:{ground.ports[name]}/readyz"
+    return Launch(name, [*command, *flags], ground.folder / "logs" / f"{name}.log", health)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import ssl
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ from lab.controlplane.pins import OLDEST_KUBERNETES
 
 ADMIN = "dovetail-admin"
 KWOK_CONFIGURATION = Path(__file__).parent / "kwok.yaml"
+THIS_CHECKOUT = (sys.executable, "-m", "extender")
+"""How to run the `dovetail` that we are part of."""
 
 _HEALTHY_SECONDS = 60
 _PORTS = ("etcd", "etcd-peer", "etcd-metrics", APISERVER, CONTROLLERS, KWOK)
@@ -83,7 +86,7 @@ class ControlPlane:
     @property
     def pids(self) -> dict[str, int]:
         """Return the process number of each component that runs."""
-        return {name: it.pid for name, it in self._components.items() if it.pid is not None}
+        return {name: component.pid for name, component in self._components.items() if component.pid is not None}
 
     @property
     def admin(self) -> Path:
@@ -99,10 +102,10 @@ class ControlPlane:
         self._run(launches.etcd(self._ground)).wait_healthy(seconds)
         self._run(launches.apiserver(self._ground)).wait_healthy(seconds)
         self._check_version()
-        rest_of_it = [launches.controllers(self._ground, self.kubeconfig("system:kube-controller-manager"))]
+        others = [launches.controllers(self._ground, self.kubeconfig("system:kube-controller-manager"))]
         if self._with_kwok:
-            rest_of_it.append(launches.kwok(self._ground, self.admin, KWOK_CONFIGURATION))
-        for started in [self._run(launch) for launch in rest_of_it]:
+            others.append(launches.kwok(self._ground, self.admin, KWOK_CONFIGURATION))
+        for started in [self._run(launch) for launch in others]:
             started.wait_healthy(seconds)
         self._wait_default_account(seconds)
 
@@ -112,10 +115,10 @@ class ControlPlane:
             self._component(component).stop()
             return
         try:
-            for it in reversed(self._components.values()):
-                it.stop() if it.name in (ETCD, APISERVER) else it.terminate()
-            for it in self._components.values():
-                it.wait_gone()
+            for running in reversed(self._components.values()):
+                running.stop() if running.name in (ETCD, APISERVER) else running.terminate()
+            for running in self._components.values():
+                running.wait_gone()
         finally:
             self._guard.close()
             for client in self._clients.values():
@@ -157,13 +160,16 @@ class ControlPlane:
         """
         if name in self._components:
             raise ControlPlaneError(f"there is a component {name!r} already; choose another name")
-        told: dict[str, Any] = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-        told |= configuration or {}
+        document: dict[str, Any] = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            **(configuration or {}),
+        }
         kubeconfig = self.kubeconfig(user, group)
-        told["clientConnection"] = {**told.get("clientConnection", {}), "kubeconfig": str(kubeconfig)}
-        told.setdefault("leaderElection", {"leaderElect": False})
+        document["clientConnection"] = {**document.get("clientConnection", {}), "kubeconfig": str(kubeconfig)}
+        document.setdefault("leaderElection", {"leaderElect": False})
         path = self.folder / f"{name}.yaml"
-        path.write_text(yaml.safe_dump(told))
+        path.write_text(yaml.safe_dump(document))
         (port,) = ports.pick(1)
         self._ground.ports[name] = port
         self._run(launches.scheduler(self._ground, name, port, kubeconfig, path)).wait_healthy(_HEALTHY_SECONDS)
@@ -176,12 +182,13 @@ class ControlPlane:
         user: str = ADMIN,
         group: str | None = None,
         name: str = EXTENDER,
+        program: Sequence[str] = THIS_CHECKOUT,
     ) -> str:
         """Start `dovetail serve` with these settings as `user`; return its address, the extender's urlPrefix.
 
-        The address and the port are filled in; returns once it is ready.
+        The address and the port are filled in; returns once it is ready. `program` is the `dovetail` to run.
         """
-        return self._add_service("serve", settings, user, group, name)
+        return self._add_service([*program, "serve"], settings, self._login(user, group), name)
 
     def add_control(
         self,
@@ -190,25 +197,27 @@ class ControlPlane:
         user: str = ADMIN,
         group: str | None = None,
         name: str = CONTROL,
+        program: Sequence[str] = THIS_CHECKOUT,
     ) -> str:
         """Start `dovetail control` with these settings as `user`; return the address of its metrics."""
-        return self._add_service("control", settings, user, group, name)
+        return self._add_service([*program, "control"], settings, self._login(user, group), name)
+
+    def _login(self, user: str, group: str | None) -> Path:
+        return self.admin if user == ADMIN else self.kubeconfig(user, group)
 
     def _add_service(
-        self, verb: str, settings: Mapping[str, Any] | None, user: str, group: str | None, name: str
+        self, command: Sequence[str], settings: Mapping[str, Any] | None, kubeconfig: Path, name: str
     ) -> str:
         if name in self._components:
             raise ControlPlaneError(f"there is a component {name!r} already; choose another name")
         (port,) = ports.pick(1)
-        told: dict[str, Any] = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
-        told |= settings or {}
-        told["server"] = {**told.get("server", {}), "address": "127.0.0.1", "port": port}
+        document: dict[str, Any] = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
+        document |= settings or {}
+        document["server"] = {**document.get("server", {}), "address": "127.0.0.1", "port": port}
         path = self.folder / f"{name}.yaml"
-        path.write_text(yaml.safe_dump(told))
+        path.write_text(yaml.safe_dump(document))
         self._ground.ports[name] = port
-        kubeconfig = self.admin if user == ADMIN else self.kubeconfig(user, group)
-        launch = launches.extender(self._ground, name, port, kubeconfig, path, verb)
-        self._run(launch).wait_healthy(_HEALTHY_SECONDS)
+        self._run(launches.service(self._ground, name, kubeconfig, path, command)).wait_healthy(_HEALTHY_SECONDS)
         return f"http://127.0.0.1:{port}"
 
     def remove_scheduler(self, name: str = SCHEDULER) -> None:
@@ -223,7 +232,7 @@ class ControlPlane:
         if not path.exists():
             cluster = {"server": self.url, "certificate-authority": str(self._ground.cluster.certificate)}
             login = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
-            told = {
+            document = {
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "dovetail", "cluster": cluster}],
@@ -231,7 +240,7 @@ class ControlPlane:
                 "contexts": [{"name": "dovetail", "context": {"cluster": "dovetail", "user": user}}],
                 "current-context": "dovetail",
             }
-            path.write_text(yaml.safe_dump(told))
+            path.write_text(yaml.safe_dump(document))
         return path
 
     def client(self, user: str = ADMIN, group: str | None = None) -> ApiClient:
@@ -251,6 +260,11 @@ class ControlPlane:
     def apply(self, manifests: Iterable[Mapping[str, Any]], **query: object) -> list[dict[str, Any]]:
         """Apply manifests as the administrator; `dryRun="All"` only has them checked."""
         return rest.apply(self.client(), manifests, **query)
+
+    def resources(self, group: str) -> set[str]:
+        """Return the names of the resources that the API server has at a path like `/apis/batch/v1`."""
+        listed = rest.request(self.client(), "GET", group)["resources"]
+        return {str(resource["name"]) for resource in listed}
 
     def version(self) -> str:
         """Return the version that the API server reports."""
@@ -284,13 +298,13 @@ class ControlPlane:
         return component
 
     def _check_version(self) -> None:
-        told = rest.request(self.client(), "GET", "/version")
-        minor = int(told["major"]), int(re.sub(r"\D.*", "", told["minor"]) or 0)
+        version = rest.request(self.client(), "GET", "/version")
+        minor = int(version["major"]), int(re.sub(r"\D.*", "", version["minor"]) or 0)
         if minor < OLDEST_KUBERNETES:
             oldest = ".".join(map(str, OLDEST_KUBERNETES))
             path = self._ground.programs[APISERVER]
             raise ControlPlaneError(
-                f"{path} is Kubernetes {told['gitVersion']}; Dovetail needs {oldest} or later (resize of pods)"
+                f"{path} is Kubernetes {version['gitVersion']}; Dovetail needs {oldest} or later (resize of pods)"
             )
 
     def _wait_default_account(self, seconds: float) -> None:
