@@ -4,6 +4,7 @@ from lab.bench.commands import bench
 from lab.controlplane.commands import control_plane
 from lab.demo.commands import demo
 from lab.experiments.commands import experiment
+from lab.playground.commands import playground
 from lab.sim.commands import simulate
 
-COMMANDS = (bench, control_plane, demo, experiment, simulate)
+COMMANDS = (bench, control_plane, demo, experiment, playground, simulate)

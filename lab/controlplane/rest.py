@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from kubernetes import config
 from kubernetes.client import ApiClient
 
 from extender.errors import ControlPlaneError
@@ -20,6 +22,12 @@ class RequestRefused(ControlPlaneError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def client(kubeconfig: Path) -> ApiClient:
+    """Return a client for the current context of a kubeconfig."""
+    opened: ApiClient = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
+    return opened
 
 
 def request(
@@ -46,13 +54,13 @@ def request(
 
 def apply(client: ApiClient, manifests: Iterable[Mapping[str, Any]], **query: object) -> list[dict[str, Any]]:
     """Apply manifests on the server's side, in order; `dryRun="All"` only has them checked."""
-    paths: dict[str, dict[str, tuple[str, bool]]] = {}
+    kinds: dict[str, dict[str, tuple[str, bool]]] = {}
     answers = []
     for manifest in manifests:
         version = manifest["apiVersion"]
-        if version not in paths:
-            paths[version] = _kinds(client, version)
-        path = _path(manifest, paths[version])
+        if version not in kinds:
+            kinds[version] = _kinds(client, version)
+        path = _path(manifest, kinds[version])
         answers.append(
             request(client, "PATCH", path, manifest, content=APPLY, fieldManager="dovetail", force="true", **query)
         )
@@ -71,8 +79,12 @@ def _path(manifest: Mapping[str, Any], kinds: Mapping[str, tuple[str, bool]]) ->
 
 
 def _kinds(client: ApiClient, version: str) -> dict[str, tuple[str, bool]]:
-    listed = request(client, "GET", _root(version))["resources"]
-    return {it["kind"]: (it["name"], it["namespaced"]) for it in listed if "/" not in it["name"]}
+    resources = request(client, "GET", _root(version))["resources"]
+    return {
+        resource["kind"]: (resource["name"], resource["namespaced"])
+        for resource in resources
+        if "/" not in resource["name"]
+    }
 
 
 def _root(version: str) -> str:

@@ -24,11 +24,11 @@ def create_nodes(client: ApiClient, manifests: Iterable[Manifest], *, ready: flo
 
     A new node carries a not-ready taint from admission until the controller manager has seen that it is ready.
     """
-    made = _in_threads(lambda manifest: request(client, "POST", NODES, manifest), manifests)
+    created = _in_threads(lambda manifest: request(client, "POST", NODES, manifest), manifests)
     if ready is not None:
-        names = {node["metadata"]["name"] for node in made}
+        names = {node["metadata"]["name"] for node in created}
         wait_until(lambda: names <= _untainted(client), ready, f"{len(names)} nodes to lose their not-ready taint")
-    return made
+    return created
 
 
 def create_pods(client: ApiClient, manifests: Iterable[Manifest]) -> list[Manifest]:
@@ -55,18 +55,18 @@ def pod(client: ApiClient, name: str, namespace: str = "default") -> Manifest:
 
 def bound_pods(client: ApiClient) -> dict[str, str]:
     """Return the node's name by pod's name, for every pod that has one."""
-    return {it["metadata"]["name"]: it["spec"]["nodeName"] for it in pods(client) if it["spec"].get("nodeName")}
+    return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods(client) if pod["spec"].get("nodeName")}
 
 
 def phases(client: ApiClient) -> dict[str, str]:
     """Return the phase by pod's name."""
-    return {it["metadata"]["name"]: it["status"]["phase"] for it in pods(client)}
+    return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in pods(client)}
 
 
 def resize(client: ApiClient, name: str, *, namespace: str = "default", **requests: str | int) -> Manifest:
     """Change the requests of a pod's container `main` in place, as in `resize(client, "a", cpu="2")`."""
-    told = {key: str(value) for key, value in requests.items()}
-    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": told}}]}}
+    amounts = {key: str(value) for key, value in requests.items()}
+    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": amounts}}]}}
     path = f"{_pods_of(namespace)}/{name}/resize"
     return dict(request(client, "PATCH", path, patch, content="application/strategic-merge-patch+json"))
 
@@ -74,6 +74,12 @@ def resize(client: ApiClient, name: str, *, namespace: str = "default", **reques
 def delete_all_pods(client: ApiClient, *, seconds: float = 60) -> None:
     """Delete every pod of every namespace at once and wait until they are gone."""
     _delete(client, PODS, pods, seconds)
+
+
+def delete_pods(client: ApiClient, namespace: str, label: str, *, seconds: float = 60) -> None:
+    """Delete the pods of a namespace that have a label, and wait until they are gone."""
+    request(client, "DELETE", _pods_of(namespace), gracePeriodSeconds=0, labelSelector=label)
+    wait_until(lambda: not pods(client, labelSelector=label), seconds, f"the pods labelled {label} to be deleted")
 
 
 def delete_all_nodes(client: ApiClient, *, seconds: float = 60) -> None:
@@ -94,7 +100,7 @@ def wait_until(condition: Callable[[], _Result], seconds: float, what: str, *, e
 def _delete(client: ApiClient, path: str, remaining: Callable[[ApiClient], list[Manifest]], seconds: float) -> None:
     def gone() -> bool:
         left = remaining(client)
-        collections = {_collection(path, it) for it in left}
+        collections = {_collection(path, manifest) for manifest in left}
         for collection in collections:
             request(client, "DELETE", collection, gracePeriodSeconds=0)
         return not left
@@ -113,20 +119,20 @@ def _pods_of(namespace: str) -> str:
 
 def _untainted(client: ApiClient) -> set[str]:
     return {
-        it["metadata"]["name"]
-        for it in nodes(client)
-        if not any(taint["key"] == "node.kubernetes.io/not-ready" for taint in it["spec"].get("taints", ()))
+        node["metadata"]["name"]
+        for node in nodes(client)
+        if not any(taint["key"] == "node.kubernetes.io/not-ready" for taint in node["spec"].get("taints", ()))
     }
 
 
 def _all_pages(client: ApiClient, path: str, query: dict[str, object]) -> list[Manifest]:
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     page: dict[str, Any] = {"limit": _PAGE, **query}
     while True:
         answer = request(client, "GET", path, **page)
-        found += answer["items"]
+        manifests += answer["items"]
         if not answer["metadata"].get("continue"):
-            return found
+            return manifests
         page["continue"] = answer["metadata"]["continue"]
 
 
