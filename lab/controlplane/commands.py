@@ -57,13 +57,13 @@ def versions() -> None:
 @click.option("--nodes", default=3, show_default=True, type=click.IntRange(0, 5000), help="How many nodes to simulate.")
 def run(kubernetes: str, nodes: int) -> None:
     """Run a control plane with nodes and a stock kube-scheduler, until Ctrl-C."""
-    found = provide(kubernetes)
+    programs = provide(kubernetes)
     MissingExtra.unless_installed("rich", "trustme")
     from lab.controlplane import builders, workload
     from lab.controlplane.running import ControlPlane
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt), ControlPlane(paths(found)) as running:
+    with contextlib.suppress(KeyboardInterrupt), ControlPlane(paths(programs)) as running:
         running.add_scheduler()
         workload.create_nodes(running.client(), [builders.node(f"node-{number}") for number in range(nodes)])
         click.echo(f"Kubernetes {running.version()} at {running.url}, {nodes} nodes of 8 CPUs and 32Gi")
@@ -84,6 +84,16 @@ def provide(kubernetes: str = pins.DEFAULT_KUBERNETES, *, helm: bool = False) ->
     )
 
 
+def is_built(kubernetes: str = pins.DEFAULT_KUBERNETES) -> bool:
+    """Tell whether `provide` would have nothing to build."""
+    assets = os.environ.get(building.ASSETS)
+    cache = building.default_cache(os.environ)
+    return all(
+        building.is_built(part, cache) or building.is_among(part, Path(assets) if assets else None)
+        for part in pins.control_plane(kubernetes)
+    )
+
+
 def paths(programs: Mapping[str, Program]) -> dict[str, Path]:
     """Return where each program is, as `ControlPlane` wants it."""
     return {name: program.path for name, program in programs.items()}
@@ -91,7 +101,7 @@ def paths(programs: Mapping[str, Program]) -> dict[str, Path]:
 
 def show_programs(programs: Iterable[Program]) -> None:
     """Print a table of programs: version, how each was had, where it is."""
-    rows = [(it.name, it.version, it.origin, _short(it.path)) for it in programs]
+    rows = [(program.name, program.version, program.origin, _short(program.path)) for program in programs]
     _show_table(("program", "version", "origin", "path"), rows)
 
 

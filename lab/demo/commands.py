@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lab.demo.comparison import Comparison
-    from lab.demo.workload import Size
+    from lab.demo.workload import Size, Workload
 
 _FILE = ReportFile()
 _PICTURES = (".png", ".svg")
@@ -45,6 +45,7 @@ def _picture(_context: click.Context, _option: click.Parameter, path: Path | Non
 @click.option("--picture", type=_FILE, callback=_picture, help="Also draw a .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON instead of a table.")
 def demo(
+    *,
     nodes: int | None,
     pods: int | None,
     seed: int,
@@ -58,7 +59,8 @@ def demo(
     """Run one workload twice: by the stock scheduler, and with Dovetail.
 
     The control plane is real and runs on loopback; the nodes are simulated. Takes about two minutes once the programs
-    are built. Prints the figures side by side and writes a report with plots.
+    are built; where they are not, it shows first what the simulator says of the workload. Prints the figures side by
+    side and writes a report with plots.
     """
     MissingExtra.unless_installed("matplotlib", "rich", "trustme")
     if queues:
@@ -67,11 +69,11 @@ def demo(
     from lab.demo.workload import FULL, QUICK, Size
 
     usual = QUICK if quick else FULL
-    found = _compare(Size(nodes or usual.nodes, pods or usual.pods, usual.work_seconds), seed, kubernetes)
-    found.write_report(output)
+    comparison = _compare(Size(nodes or usual.nodes, pods or usual.pods, usual.work_seconds), seed, kubernetes)
+    comparison.write_report(output)
     if picture is not None:
-        found.write_picture(picture)
-    _print_json(found) if as_json else _print_table(found)
+        comparison.write_picture(picture)
+    _print_json(comparison) if as_json else _print_table(comparison)
     for path in (output, picture):
         if path is not None:
             click.echo(f"{'report' if path is output else 'picture'}: {path.resolve()}", err=as_json)
@@ -86,16 +88,16 @@ def _share_by_queues(seed: int, kubernetes: str, picture: Path | None, *, quick:
 
     configure_logs(LogSettings(level="error", format="text"))
     programs = commands.paths(commands.provide(kubernetes))
-    drawn = queues.three_queues(seed=seed, quick=quick)
-    with showing.progress(len(drawn.tasks)) as show:
-        outcome = run.run(programs, drawn, run.DOVETAIL, show(run.DOVETAIL))
-    found = shares.shares(drawn, outcome.times)
+    workload = queues.three_queues(seed=seed, quick=quick)
+    with showing.progress(len(workload.tasks)) as show:
+        outcome = run.run(programs, workload, run.DOVETAIL, show(run.DOVETAIL))
+    shared = shares.shares(workload, outcome.times)
     if as_json:
-        click.echo(json.dumps(queues.as_json(found), indent=2))
+        click.echo(json.dumps(queues.as_json(shared), indent=2))
     else:
-        queues.show(_console(), found, outcome.kubernetes)
+        queues.show(_console(), shared, outcome.kubernetes)
     if picture is not None:
-        queues.picture(found, picture)
+        queues.picture(shared, picture)
         click.echo(f"picture: {picture.resolve()}", err=as_json)
 
 
@@ -106,20 +108,31 @@ def _compare(size: "Size", seed: int, kubernetes: str) -> "Comparison":
     from lab.demo import comparison, showing, workload
 
     configure_logs(LogSettings(level="error", format="text"))
+    pods = workload.generate(size, seed=seed)
+    if not commands.is_built(kubernetes):
+        _show_simulated(pods, seed)
     programs = commands.paths(commands.provide(kubernetes))
-    drawn = workload.generate(size, seed=seed)
     with showing.progress(size.pods) as show:
-        stock, dovetail = comparison.run_both(programs, drawn, show)
-    return comparison.compare(drawn, stock, dovetail, seed=seed)
+        stock, dovetail = comparison.run_both(programs, pods, show)
+    return comparison.compare(pods, stock, dovetail, seed=seed)
 
 
-def _print_table(found: "Comparison") -> None:
+def _show_simulated(pods: "Workload", seed: int) -> None:
+    """Show on standard error what the simulator says of the workload, to be read while the programs are built."""
+    from rich.console import Console
+
+    from lab.demo import simulated
+
+    simulated.show(Console(stderr=True, highlight=False), simulated.simulate(pods, seed=seed))
+
+
+def _print_table(comparison: "Comparison") -> None:
     from lab.demo import report
 
     console = _console()
-    console.print(found.about)
-    report.table(console, found.rows)
-    for text in (report.MEASURE, report.QUEUED, found.slowed, report.SHARING, report.EQUAL):
+    console.print(comparison.about)
+    report.table(console, comparison.rows)
+    for text in (report.MEASURE, report.QUEUED, comparison.slowed, report.SHARING, report.EQUAL):
         console.print(text)
         console.print()
 
@@ -131,7 +144,7 @@ def _console() -> "Console":
     return Console(width=min(terminal.width, _WIDTH) if terminal.is_terminal else _WIDTH, highlight=False)
 
 
-def _print_json(found: "Comparison") -> None:
+def _print_json(comparison: "Comparison") -> None:
     from lab.demo import rows
 
-    click.echo(json.dumps(rows.as_json(found.rows), indent=2))
+    click.echo(json.dumps(rows.as_json(comparison.rows), indent=2))

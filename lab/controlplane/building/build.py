@@ -67,16 +67,21 @@ def provide(
 
 def cache_folder(part: Part, cache: Path) -> Path:
     """Return where the programs of `part` stay; it changes with whatever changes the programs."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in ("go.mod", "go.sum"):
-        told.update((part.folder / name).read_bytes())
-    told.update(f"{part.link_flags} {platform.system()} {platform.machine()}".encode())
-    return cache / f"{part.name.partition('-')[0]}-{part.version}-{told.hexdigest()[:12]}"
+        digest.update((part.folder / name).read_bytes())
+    digest.update(f"{part.link_flags} {platform.system()} {platform.machine()}".encode())
+    return cache / f"{part.name.partition('-')[0]}-{part.version}-{digest.hexdigest()[:12]}"
 
 
 def is_built(part: Part, cache: Path) -> bool:
     """Tell whether the cache holds every program of `part`."""
     return all((cache_folder(part, cache) / name).is_file() for name in part.packages)
+
+
+def is_among(part: Part, assets: Path | None) -> bool:
+    """Tell whether the folder that the user named holds every program of `part`."""
+    return assets is not None and all((assets / name).is_file() for name in part.packages)
 
 
 def _from_assets(part: Part, assets: Path | None) -> dict[str, Program]:

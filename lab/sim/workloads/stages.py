@@ -173,7 +173,8 @@ def _check(job: Job, place: int, stage: Stage, capacity: Floats) -> None:
         raise DovetailError(f"{name} has parents {stage.parents}; accepted: places before its own, {place}")
     if not stage.tasks or not (stage.durations > 0).all() or not np.isfinite(stage.durations).all():
         raise DovetailError(f"{name} needs one task or more, each of more than 0 seconds")
-    if (stage.demand < 0).any() or (stage.demand[_FOLLOWS] != 0).any() or stage.reading < 0:
+    follows = [_READ] if stage.source == LOCAL else _FOLLOWS  # who reads at home may use the network for something else
+    if (stage.demand < 0).any() or (stage.demand[follows] != 0).any() or stage.reading < 0:
         raise DovetailError(f"{name}: its demand is negative, or says what follows from reading: {stage.demand}")
     need = np.ceil(stage.demand)
     need[_IN if stage.source == SHUFFLE else _READ] += np.ceil(stage.reading)

@@ -18,7 +18,8 @@ class Stage:
     """Tasks of one shape. It may begin when all its parents have ended (a barrier).
 
     `demand` [6] is a task's peak besides reading, in the units of `cluster.resources.DIMENSIONS` (its disk-read,
-    network-in and network-out are zero: they follow from where it reads); `reading` bytes per second at its peak.
+    network-in and network-out are zero: they follow from where it reads; only where it reads on its own machine may it
+    take network besides); `reading` bytes per second at its peak.
     `duration` is what the scheduler expects, `durations` [tasks] what each task takes if it gets its peaks, in seconds.
     `copies` [tasks, K] are the machines that hold each task's block, -1 for none (None: they are drawn).
     """
