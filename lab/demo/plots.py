@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -35,16 +34,12 @@ class Run:
 
 
 def picture(runs: Sequence[Run], path: Path) -> None:
-    """Write the plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
+    """Write the two plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": "picture"}):
-        figure = Figure(figsize=(10, 9.6), layout="constrained")
-        axes = figure.subplots(3, 2)
-        _draw_working(axes[0, 0], runs)
-        _draw_used_bars(axes[0, 1], runs)
-        _draw_over(axes[1, 0], runs, ("disk", "network"))
-        _draw_ends(axes[1, 1], runs, jobs=True)
-        for place, run in enumerate(runs):
-            draw_shares(axes[2, place], run.shares, _shares_title(run))
+        figure = Figure(figsize=(10, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_ends(left, runs, jobs=True)
+        _draw_over(right, runs, ("disk", "network"))
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
 
@@ -81,24 +76,9 @@ def _draw_used(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
         axis.stairs(allocated, runs[0].went.at, color=runs[0].colour, linestyle=":", label=f"{runs[0].name}: allocated")
         finish(axis, name, "of the cluster", _TIME if place >= 3 else "", legend=False)
         axis.yaxis.set_major_formatter(PercentFormatter(1))
-        axis.axhline(1, color="#999999", linewidth=0.8)
+        axis.axhline(1, color="#999999", linewidth=0.8, label="capacity")
         axis.set_ylim(top=max(1.05, 1.05 * allocated.max()))
-    handles, labels = axes[0].get_legend_handles_labels()
-    axes[0].figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=8)
-
-
-def _draw_used_bars(axes: Axes, runs: Sequence[Run]) -> None:
-    places = np.arange(len(DIMENSIONS))
-    for number, run in enumerate(runs):
-        values = [run.figures.used[name] for name in DIMENSIONS]
-        bars = axes.bar(places + (number - 0.5) * 0.38, values, 0.36, color=run.colour, label=run.name)
-        axes.bar_label(bars, [f"{value:.0%}" for value in values], fontsize=7.5, padding=1)
-    axes.set_xticks(places, DIMENSIONS)
-    axes.tick_params("x", labelsize=8)
-    finish(axes, "Resources used, mean while pods waited", "of the cluster", "")
-    axes.grid(visible=False, axis="x")
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.set_ylim(top=1.15)
+    name_lines(axes[0], columns=4)
 
 
 def _draw_over(axes: Axes, runs: Sequence[Run], groups: Sequence[str]) -> None:
@@ -118,23 +98,29 @@ def _draw_groups(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
 
 def _draw_queues(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
     for axis, run in zip(axes, runs, strict=True):
-        draw_shares(axis, run.shares, _shares_title(run))
+        draw_shares(axis, run.shares, f"{run.name}: share of each queue")
+    name_lines(axes[0], columns=4)
 
 
-def _shares_title(run: Run) -> str:
-    return f"{run.name}: share of each queue (dotted: fair)"
+def draw_shares(axes: Axes, shares: Shares, title: str) -> None:
+    """Draw each queue's share over time and its fair share, and until when every queue had pods that waited.
 
-
-def draw_shares(axes: Axes, found: Shares, title: str) -> None:
-    """Draw each queue's share over time, and its fair share; a line where the first queue ran out of waiting pods."""
+    The lines are named by `name_lines`, once for all plots of a figure.
+    """
     for place, (queue, colour) in enumerate(zip(QUEUES, COLOURS, strict=False)):
-        label = f"{queue.name} (weight {queue.weight:g})"
-        axes.stairs(found.share[:, place], found.at, color=colour, linewidth=1.5, label=label)
-        axes.stairs(found.fair[:, place], found.at, color=colour, linewidth=1.0, linestyle=":")
-    axes.axvline(found.contended, color="#999999", linewidth=0.8)
-    finish(axes, title, "of all queues", _TIME)
+        name = f"{queue.name} (weight {queue.weight:g})"
+        axes.stairs(shares.share[:, place], shares.at, color=colour, linewidth=1.5, label=name)
+        axes.stairs(shares.fair[:, place], shares.at, color=colour, linestyle=":", label=f"fair for {queue.name}")
+    axes.axvline(shares.contended, color="#999999", linewidth=0.8, label="until here pods of all queues wait")
+    finish(axes, title, "of all queues", _TIME, legend=False)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(top=1.0)
+
+
+def name_lines(axes: Axes, columns: int) -> None:
+    """Name the lines of these axes, and so those of all others that have the same, above the figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    axes.figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
 
 
 def _draw_completion(axes: Sequence[Axes], runs: Sequence[Run]) -> None:

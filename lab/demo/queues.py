@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from extender.cluster.resources import CPU, DIMENSIONS, MEMORY, Amounts
-from lab.demo.plots import draw_shares
+from lab.demo.plots import draw_shares, name_lines
 from lab.demo.shares import Shares
 from lab.demo.workload import QUEUES, STANDARD, Machine, Task, Workload
 from lab.report.drawing import STYLE
@@ -54,33 +54,33 @@ def three_queues(*, seed: int, quick: bool = False) -> Workload:
     return Workload(tuple(Machine(f"node-{n:03d}", STANDARD) for n in range(_NODES)), tuple(tasks))
 
 
-def windows(found: Shares) -> list[tuple[float, list[float], list[float]]]:
+def windows(shares: Shares) -> list[tuple[float, list[float], list[float]]]:
     """Return, every few seconds: since when, each queue's mean share from then on, and its fair share."""
     rows = []
-    for begin in np.arange(0.0, found.at[-1], _WINDOW_SECONDS).tolist():
-        seconds = np.diff(np.clip(found.at, begin, begin + _WINDOW_SECONDS))
+    for begin in np.arange(0.0, shares.at[-1], _WINDOW_SECONDS).tolist():
+        seconds = np.diff(np.clip(shares.at, begin, begin + _WINDOW_SECONDS))
         if seconds.sum() > 0:
-            means = [(seconds @ values / seconds.sum()).tolist() for values in (found.share, found.fair)]
+            means = [(seconds @ values / seconds.sum()).tolist() for values in (shares.share, shares.fair)]
             rows.append((begin, means[0], means[1]))
     return rows
 
 
-def table(found: Shares) -> Table:
+def table(shares: Shares) -> Table:
     """Return the shares over time beside the fair ones."""
-    made = Table("seconds", box=box.SIMPLE_HEAD)
+    drawn = Table("seconds", box=box.SIMPLE_HEAD)
     for queue in QUEUES:
-        made.add_column(f"{queue.name}, weight {queue.weight:g}", justify="right")
-        made.add_column("fair", justify="right", style="dim")
-    for begin, share, fair in windows(found):
+        drawn.add_column(f"{queue.name}, weight {queue.weight:g}", justify="right")
+        drawn.add_column("fair", justify="right", style="dim")
+    for begin, share, fair in windows(shares):
         cells = [f"{value:.0%}" for pair in zip(share, fair, strict=True) for value in pair]
-        made.add_row(f"{begin:.0f} to {begin + _WINDOW_SECONDS:.0f}", *cells)
-    return made
+        drawn.add_row(f"{begin:.0f} to {begin + _WINDOW_SECONDS:.0f}", *cells)
+    return drawn
 
 
-def as_json(found: Shares) -> dict[str, list[dict[str, object]]]:
+def as_json(shares: Shares) -> dict[str, list[dict[str, object]]]:
     """Return the same as rows."""
     rows: list[dict[str, object]] = []
-    for begin, share, fair in windows(found):
+    for begin, share, fair in windows(shares):
         for queue, ours, entitled in zip(QUEUES, share, fair, strict=True):
             note = f"fair share {entitled * 100:.1f}"
             rows.append(
@@ -95,19 +95,21 @@ def as_json(found: Shares) -> dict[str, list[dict[str, object]]]:
     return {"rows": rows}
 
 
-def show(console: Console, found: Shares, kubernetes: str) -> None:
+def show(console: Console, shares: Shares, kubernetes: str) -> None:
     """Print the table with what it is of."""
     console.print(
         f"Kubernetes {kubernetes}; {_NODES} nodes with 12 cores and 32 GB. Each queue's dominant share as a part of "
         "all queues' shares, mean of each few seconds; fair: by weight among the queues that have pods then."
     )
-    console.print(table(found))
+    console.print(table(shares))
 
 
-def picture(found: Shares, path: Path) -> None:
+def picture(shares: Shares, path: Path) -> None:
     """Draw the shares over time."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": "queues"}):
         figure = Figure(figsize=(8, 3.6), layout="constrained")
-        draw_shares(figure.subplots(), found, "Shares of three queues (dotted: fair)")
+        axes = figure.subplots()
+        draw_shares(axes, shares, "Shares of three queues")
+        name_lines(axes, columns=4)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
