@@ -6,7 +6,7 @@ STAMP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
 MINUTES ?= 5
-.PHONY: help setup control-plane demo test test-oldest fuzz check bench manifests lock clean
+.PHONY: help setup control-plane demo test test-quick test-oldest fuzz check docs bench manifests lock clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,11 +25,15 @@ $(STAMP): requirements-dev.lock pyproject.toml
 control-plane: setup ## Build the pinned Kubernetes binaries (minutes once, seconds after)
 	@$(BIN)/dovetail control-plane build
 
-demo: control-plane ## The same workload by the stock scheduler and with Dovetail, side by side
+demo: setup ## The same workload by the stock scheduler and with Dovetail, side by side
 	@$(BIN)/dovetail demo
 
 test: control-plane check ## Everything: style, types, import contracts, and every test this machine can run
 	@$(BIN)/pytest
+
+test-quick: setup ## The unit tests alone, in less than two minutes
+	@echo "Left out: what needs a control plane, helm, kind or the workload traces, and what is slow. make test runs all."
+	@$(BIN)/pytest -q -m "not integration and not chart and not kind and not traces and not slow"
 
 check: setup ## Style, types and import contracts
 	@$(BIN)/ruff format --check .
@@ -43,6 +47,9 @@ test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
 
 fuzz: setup ## Draw new examples of every property, for MINUTES=5, from SEED=7 or a fresh one; docs/fuzz.md
 	@$(BIN)/python -m tests.fuzz --hypothesis --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+docs: setup ## Build the documentation's site into out/site; a broken link is an error
+	@$(BIN)/mkdocs build --strict --quiet
 
 bench: control-plane ## Time the verbs, the planner, the simulator and a real cluster; the ranking rules on the traces
 	@$(BIN)/dovetail bench

@@ -232,6 +232,7 @@ def _cluster(
     options: Options,
     programs: Mapping[str, Path],
     names: Sequence[str] = (),
+    *,
     sizes: Sequence[int] = (),
     pods: int | None = None,
     jobs: int = 10,
@@ -248,7 +249,7 @@ def _cluster(
     compared = [known[name] for name in _known(names, known, "--contender")]
     pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 3)
     usual = (200,) if options.quick else (1_000, 5_000)
-    planned = [measuring.Size(it, pods, jobs, runs, limit_seconds=60 + pods / 10) for it in sizes or usual]
+    planned = [measuring.Size(nodes, pods, jobs, runs, limit_seconds=60 + pods / 10) for nodes in sizes or usual]
     with _progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
         return throughput.report(
             [run for size in planned for run in measuring.measure(programs, size, advance, compared)]

@@ -70,6 +70,7 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
 )
 @click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
 def simulate(
+    *,
     workload: str,
     policies: str,
     machines: str,
