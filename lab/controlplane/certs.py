@@ -39,10 +39,10 @@ class Authority:
     def _issue(self, name: str, *, common_name: str, group: str | None) -> Pair:
         pair = Pair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         if not pair.key.exists():
-            made = self._authority.issue_cert(
+            issued = self._authority.issue_cert(
                 "127.0.0.1", "localhost", common_name=common_name, organization_name=group or "none"
             )
-            made.cert_chain_pems[0].write_to_path(str(pair.certificate))
-            made.private_key_pem.write_to_path(str(pair.key))
+            issued.cert_chain_pems[0].write_to_path(str(pair.certificate))
+            issued.private_key_pem.write_to_path(str(pair.key))
             pair.key.chmod(0o600)
         return pair

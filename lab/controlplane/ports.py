@@ -14,13 +14,13 @@ def pick(count: int) -> list[int]:
     They lie below the range that systems give to outgoing connections: a client that keeps trying a stopped
     server's port can then never be given that port itself, and a restarted server finds its port free.
     """
-    found: list[int] = []
+    free_ports: list[int] = []
     for _ in range(200 * count):
         port = _LOWEST + secrets.randbelow(_HIGHEST - _LOWEST)
-        if port not in found and _is_free(port):
-            found.append(port)
-        if len(found) == count:
-            return found
+        if port not in free_ports and _is_free(port):
+            free_ports.append(port)
+        if len(free_ports) == count:
+            return free_ports
     raise ControlPlaneError(f"no {count} free ports on 127.0.0.1 between {_LOWEST} and {_HIGHEST}; end what holds them")
 
 

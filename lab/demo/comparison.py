@@ -56,9 +56,9 @@ def about(workload: Workload, kubernetes: str, seed: int) -> str:
     """Return in a sentence or two what was run."""
     shapes = [machine.shape for machine in workload.machines]
     nodes = ", ".join(
-        f"{shapes.count(it)} with {it.cores} cores, {it.memory_gb} GB, {it.disks} disks, {it.gbps} Gbps"
-        for it in SHAPES
-        if it in shapes
+        f"{shapes.count(shape)} with {shape.cores} cores, {shape.memory_gb} GB, {shape.disks} disks, {shape.gbps} Gbps"
+        for shape in SHAPES
+        if shape in shapes
     )
     kinds = [task.kind for task in workload.tasks]
     pods = ", ".join(f"{kinds.count(kind.name)} {kind.name}" for kind in KINDS)

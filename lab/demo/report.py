@@ -42,12 +42,12 @@ def slowed(stock: float, dovetail: float) -> str:
 
 def table(console: Console, rows: Sequence[Row]) -> None:
     """Print the rows side by side."""
-    made = Table(*_HEADS, box=box.SIMPLE_HEAD)
-    for column in made.columns[1:]:
+    drawn = Table(*_HEADS, box=box.SIMPLE_HEAD)
+    for column in drawn.columns[1:]:
         column.justify = "right"
     for row in rows:
-        made.add_row(*row.shown())
-    console.print(made)
+        drawn.add_row(*row.shown())
+    console.print(drawn)
 
 
 def page(about: str, rows: Sequence[Row], slowed: str, plots: Mapping[str, str]) -> str:

@@ -44,36 +44,50 @@ def rows(stock: Figures, dovetail: Figures) -> list[Row]:
         return Row(id, label, unit, value(stock), value(dovetail), **more)
 
     return [
-        row("makespan_s", "makespan: all pods have ended", "s", lambda it: it.makespan),
-        row("job_completion_mean_s", "mean completion time of a job", "s", lambda it: it.job_mean),
-        row("job_completion_median_s", "median completion time of a job", "s", lambda it: it.job_median),
-        row("pod_completion_mean_s", "mean completion time of a pod", "s", lambda it: it.pod_mean),
-        row("working_mean", "work done at once, full-speed pods *", "", lambda it: it.working_mean, note=_WAITED),
-        row("running_mean", "pods running at once *", "", lambda it: it.running_mean, note=_WAITED),
-        row("running_peak", "pods running at once, peak", "", lambda it: it.running_peak, decimals=0),
-        row("slowdown_mean", "slow-down by sharing, mean of pods", "x", lambda it: it.slowdown_mean, decimals=2),
-        row("slowdown_worst", "slow-down by sharing, worst pod", "x", lambda it: it.slowdown_worst, decimals=2),
+        row("makespan_s", "makespan: all pods have ended", "s", lambda figures: figures.makespan),
+        row("job_completion_mean_s", "mean completion time of a job", "s", lambda figures: figures.job_mean),
+        row("job_completion_median_s", "median completion time of a job", "s", lambda figures: figures.job_median),
+        row("pod_completion_mean_s", "mean completion time of a pod", "s", lambda figures: figures.pod_mean),
+        row(
+            "working_mean",
+            "work done at once, full-speed pods *",
+            "",
+            lambda figures: figures.working_mean,
+            note=_WAITED,
+        ),
+        row("running_mean", "pods running at once *", "", lambda figures: figures.running_mean, note=_WAITED),
+        row("running_peak", "pods running at once, peak", "", lambda figures: figures.running_peak, decimals=0),
+        row(
+            "slowdown_mean",
+            "slow-down by sharing, mean of pods",
+            "x",
+            lambda figures: figures.slowdown_mean,
+            decimals=2,
+        ),
+        row(
+            "slowdown_worst", "slow-down by sharing, worst pod", "x", lambda figures: figures.slowdown_worst, decimals=2
+        ),
         *(_share(stock, dovetail, queue) for queue in QUEUES),
         *(_used(stock, dovetail, name) for name in DIMENSIONS),
         *(row for group in GROUPS for row in _over(stock, dovetail, group)),
-        row("pods_ended", "pods that have ended", "", lambda it: it.pods, decimals=0, compared=False),
+        row("pods_ended", "pods that have ended", "", lambda figures: figures.pods, decimals=0, compared=False),
     ]
 
 
-def as_json(found: Sequence[Row]) -> dict[str, list[dict[str, object]]]:
+def as_json(rows: Sequence[Row]) -> dict[str, list[dict[str, object]]]:
     """Return the rows in the form that every experiment of this project prints."""
-    told = [_entry(f"{row.id}.{who}", value, row) for row in found for who, value in _values(row)]
-    change = {row.id: row.change_percent for row in found}
+    entries = [_entry(f"{row.id}.{who}", value, row) for row in rows for who, value in _values(row)]
+    change = {row.id: row.change_percent for row in rows}
     note = "paper: Tetris 5.2, 250 machines, its own workload, against the Capacity Scheduler"
     for id_, paper in (("makespan_s", -29), ("job_completion_mean_s", -30)):
-        told.append(
+        entries.append(
             {"id": f"{id_}.change", "ours": _rounded(change[id_]), "paper": paper, "unit": "percent", "note": note}
         )
-    return {"rows": told}
+    return {"rows": entries}
 
 
 def _share(stock: Figures, dovetail: Figures, queue: Queue) -> Row:
-    fair = queue.weight / sum(it.weight for it in QUEUES) * 100
+    fair = queue.weight / sum(other.weight for other in QUEUES) * 100
     label = f"share of {queue.name} (fair: {fair:.0f} %) **"
     values = (stock.shares[queue.name] * 100, dovetail.shares[queue.name] * 100)
     note = f"fair share {fair:.1f}; of the queues' dominant shares, while pods of each waited"

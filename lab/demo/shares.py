@@ -37,12 +37,12 @@ def shares(workload: Workload, times: Times) -> Shares:
     """Return how a run shared the cluster, from what started and ended when."""
     at = np.unique(np.concatenate((times.started, times.ended)))
     begin = at[:-1, None]
-    of = workload.queues[:, None] == np.arange(len(QUEUES))
+    in_queue = workload.queues[:, None] == np.arange(len(QUEUES))
     running = ((times.started <= begin) & (times.ended > begin)).astype(np.float64)
     total = workload.capacity.sum(axis=0)
-    held = np.einsum("ep,pq,pd->eqd", running, of.astype(np.float64), workload.demand, optimize=True)
+    held = np.einsum("ep,pq,pd->eqd", running, in_queue.astype(np.float64), workload.demand, optimize=True)
     share = np.array([dominant_shares(moment, total) for moment in held])
-    there = (((workload.arrivals <= begin) & (times.ended > begin)).astype(np.float64) @ of) > 0
+    there = (((workload.arrivals <= begin) & (times.ended > begin)).astype(np.float64) @ in_queue) > 0
     weight = np.where(there, [queue.weight for queue in QUEUES], 0.0)
     last_starts = [times.started[workload.queues == queue].max(initial=0.0) for queue in range(len(QUEUES))]
     return Shares(at, _parts(share), _parts(weight), min(last_starts))

@@ -37,12 +37,12 @@ def _bar(bars: Progress, name: str, pods: int) -> Show:
 
 def _lines(name: str, pods: int) -> Show:
     click.echo(f"{name}: starting a control plane, then {pods} pods", err=True)
-    said = 0
+    shown = 0
 
     def show(finished: int, running: int) -> None:
-        nonlocal said
-        if finished * _PARTS // pods > said:
-            said = finished * _PARTS // pods
+        nonlocal shown
+        if finished * _PARTS // pods > shown:
+            shown = finished * _PARTS // pods
             click.echo(f"{name}: {finished} of {pods} pods have ended, {running} run", err=True)
 
     return show

@@ -53,8 +53,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, text: Sequence
 
 def figure(title: str, svg: str, note: str = "", *, level: int = 2) -> str:
     """Return a plot (an SVG element) under its title, with a note on how to read it."""
-    said = html.escape(title)
-    drawn = f'<h{level}>{said}</h{level}>\n<figure role="img" aria-label="{said}">{svg}</figure>'
+    escaped = html.escape(title)
+    drawn = f'<h{level}>{escaped}</h{level}>\n<figure role="img" aria-label="{escaped}">{svg}</figure>'
     return f"{drawn}\n{paragraph(note, note=True)}" if note else drawn
 
 

@@ -89,8 +89,8 @@ def _bindings() -> Resource:
     decode = msgspec.json.Decoder(_Pod).decode
 
     def read(raw: msgspec.Raw) -> Pod:
-        found = decode(raw)
-        return Pod(found.metadata.uid, "", found.metadata.name, {}, found.spec.node_name)
+        pod = decode(raw)
+        return Pod(pod.metadata.uid, "", pod.metadata.name, {}, pod.spec.node_name)
 
     def read_all(raws: Iterable[msgspec.Raw]) -> Event:
         return PodsListed([read(raw) for raw in raws])

@@ -78,9 +78,9 @@ def _run(control_plane: ControlPlane, size: Size, contender: Contender) -> Run:
     try:
         _warm_up(control_plane, contender)
         quiet = _wait_quiet(control_plane)
-        found = _timed(control_plane, size, contender, quiet=quiet)
+        result = _timed(control_plane, size, contender, quiet=quiet)
         workload.delete_all_pods(client, seconds=size.limit_seconds)
-        return found
+        return result
     finally:
         for component in components:
             control_plane.remove_scheduler(component)
@@ -103,9 +103,9 @@ def _start(control_plane: ControlPlane, contender: Contender) -> list[str]:
 
 
 def _configuration(contender: Contender, url: str | None) -> dict[str, Any]:
-    told = stock_configuration() if url is None else dovetail_configuration(url)
-    profiles = [{**it, "schedulerName": _PROFILE} for it in told.get("profiles", [{}])]
-    return {**told, "profiles": profiles, "percentageOfNodesToScore": 0 if contender.sampled else 100}
+    configuration = stock_configuration() if url is None else dovetail_configuration(url)
+    profiles = [{**profile, "schedulerName": _PROFILE} for profile in configuration.get("profiles", [{}])]
+    return {**configuration, "profiles": profiles, "percentageOfNodesToScore": 0 if contender.sampled else 100}
 
 
 def _warm_up(control_plane: ControlPlane, contender: Contender) -> None:
@@ -182,7 +182,7 @@ def _since(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str,
 
 
 def _names(manifests: Sequence[Manifest]) -> list[str]:
-    return [it["metadata"]["name"] for it in manifests]
+    return [manifest["metadata"]["name"] for manifest in manifests]
 
 
 def _node(number: int) -> Manifest:
@@ -192,7 +192,9 @@ def _node(number: int) -> Manifest:
 
 def _pod(name: str, job: int, *, gated: bool) -> Manifest:
     """Return a pod of a job: small in every dimension, heavier in another from job to job."""
-    rates = {of: f"{10 if job % len(IO_DIMENSIONS) == place else 1}M" for place, of in enumerate(IO_DIMENSIONS)}
+    rates = {
+        dimension: f"{10 if job % len(IO_DIMENSIONS) == place else 1}M" for place, dimension in enumerate(IO_DIMENSIONS)
+    }
     return builders.pod(
         name,
         cpu=f"{100 + 37 * job % 200}m",

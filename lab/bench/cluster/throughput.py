@@ -144,12 +144,16 @@ def _table(nodes: int, runs: Sequence[Run]) -> Table:
         millis = [f"{_median(own, _millis_of(name)):.2f}" for name in _COLUMNS]
         shown = [text if there else "" for text, there in zip(millis, ran, strict=True)]
         table.add_row(contender.name, f"{_median(own, _rate):.1f}", *times, *shown)
-    table.caption = "; ".join([_outcome(runs), *(f"{it.name}: {it.about}" for it in _contenders(runs)), _CAPTION])
+    table.caption = "; ".join(
+        [_outcome(runs), *(f"{contender.name}: {contender.about}" for contender in _contenders(runs)), _CAPTION]
+    )
     return table
 
 
 def _outcome(runs: Sequence[Run]) -> str:
-    over = ", ".join(f"{it.name} {sum(run.over_allocated for run in _of(it, runs))}" for it in _contenders(runs))
+    over = ", ".join(
+        f"{contender.name} {sum(run.over_allocated for run in _of(contender, runs))}" for contender in _contenders(runs)
+    )
     nominated = (
         [f"on the nominated node: {_on_nominated(ours):.1f} % of the pods"] if (ours := _of(GATES, runs)) else []
     )

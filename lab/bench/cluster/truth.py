@@ -24,7 +24,11 @@ def over_allocated(nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[
     over: dict[tuple[str, str], float] = {}
     for node in nodes:
         name = node["metadata"]["name"]
-        over |= {(name, of): held[name][of] - limit for of, limit in _offer(node).items() if held[name][of] > limit}
+        over |= {
+            (name, dimension): held[name][dimension] - limit
+            for dimension, limit in _offer(node).items()
+            if held[name][dimension] > limit
+        }
     return over
 
 

@@ -92,13 +92,13 @@ class Scene:
     def idle_part(self) -> float:
         """Return the part of the cluster that is free on nodes where some waiting task that is of no gang would fit."""
         free = (self._layout.capacity - self._snapshot().allocated)[:, 0] / _CORE
-        least = min((it.cores for it in self.waiting if not it.gang), default=np.inf)
+        least = min((task_class.cores for task_class in self.waiting if not task_class.gang), default=np.inf)
         return float(free[free >= least].sum() / (self.nodes * _NODE_CORES))
 
     def _add(self, queue: int, cores: float, most: int, *, gang: bool = False) -> None:
         self._made += 1
-        there = sum(it.count for it in self.waiting if it.queue == queue)
-        if there < 4 * most:
+        tasks = sum(task_class.count for task_class in self.waiting if task_class.queue == queue)
+        if tasks < 4 * most:
             seconds = float(self.draw.uniform(20, 200))
             name = f"{_QUEUES[queue]}{self._made:05}"
             self.waiting.append(_Class(name, queue, cores, seconds, most, self.now, most if gang else 0))
@@ -114,10 +114,13 @@ class Scene:
         self.waiting.sort(key=lambda task_class: task_class.name)
         classes, count = self.waiting, len(self.waiting)
         demand = np.zeros((count, len(self._layout.axis)))
-        demand[:, 0] = [it.cores * _CORE for it in classes]
-        seconds, left = np.array([it.seconds for it in classes]), np.array([it.count for it in classes])
-        queue = np.array([it.queue for it in classes], dtype=np.intp)
-        gangs = [row for row, it in enumerate(classes) if it.gang]
+        demand[:, 0] = [task_class.cores * _CORE for task_class in classes]
+        seconds, left = (
+            np.array([task_class.seconds for task_class in classes]),
+            np.array([task_class.count for task_class in classes]),
+        )
+        queue = np.array([task_class.queue for task_class in classes], dtype=np.intp)
+        gangs = [row for row, task_class in enumerate(classes) if task_class.gang]
         ends = sorted(self._ends)
         held = np.zeros((len(ends), len(self._layout.axis)))
         held[:, 0] = [cores * _CORE for *_, cores, _ in ends]
@@ -128,7 +131,7 @@ class Scene:
             allocated[count + of, 0] += cores * _CORE
         work = seconds * left * demand[:, 0] / (self.nodes * _NODE_CORES * _CORE)
         jobs = Jobs(
-            names=[*(it.name for it in classes), *_QUEUES],
+            names=[*(task_class.name for task_class in classes), *_QUEUES],
             queue=np.append(queue, np.arange(len(_QUEUES))),
             weight=np.ones(len(allocated)),
             allocated=allocated,
@@ -137,14 +140,14 @@ class Scene:
             queue_weight=np.ones(len(_QUEUES)),
         )
         waiting = Waiting(
-            names=[it.name for it in classes],
+            names=[task_class.name for task_class in classes],
             job=np.arange(count),
             count=left,
             demand=demand,
             reading=np.zeros(count),
             inputs=[None] * count,
             duration=seconds,
-            since=np.array([it.since for it in classes]),
+            since=np.array([task_class.since for task_class in classes]),
             finished=np.zeros(count),
             jobs=jobs,
             running=Running(

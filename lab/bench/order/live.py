@@ -90,14 +90,14 @@ def watch_on(plane: ControlPlane, case: Case, seconds: float, tell: Callable[[Lo
     plane.add_scheduler(configuration)
     plane.add_control({**case.settings, "control": {**case.more.get("control", {}), "lease": {"namespace": "default"}}})
     waiting: dict[str, dict[str, float]] = {queue: {} for queue in case.weights}
-    made: Counter[str] = Counter()
+    created_counts: Counter[str] = Counter()
     looks: list[Look] = []
     begin = time.monotonic()
     while (at := time.monotonic() - begin) < seconds:
         look = _look(client, at, waiting)
         looks.append(look)
         tell(look)
-        _fill_up(client, case, at, waiting, made, draw)
+        _fill_up(client, case, at, waiting, created_counts, draw)
         time.sleep(max(_EVERY_SECONDS - (time.monotonic() - begin - at), 0.0))
     return looks
 
@@ -124,16 +124,16 @@ def _fill_up(
     case: Case,
     at: float,
     waiting: Mapping[str, dict[str, float]],
-    made: Counter[str],
+    created_counts: Counter[str],
     draw: random.Random,
 ) -> None:
     """Create what is missing of each queue's backlog."""
     fresh = []
-    for queue, there in waiting.items():
-        for _ in range(case.backlog - len(there)):
-            made[queue] += 1
-            name = f"{queue}-{made[queue]:06d}"
-            there[name] = at
+    for queue, created in waiting.items():
+        for _ in range(case.backlog - len(created)):
+            created_counts[queue] += 1
+            name = f"{queue}-{created_counts[queue]:06d}"
+            created[name] = at
             fresh.append(
                 builders.pod(
                     name,
@@ -168,11 +168,11 @@ def shares_of(case: Case, looks: Sequence[Look], after: float = _SETTLING_SECOND
 
 def report(case: Case, looks: Sequence[Look]) -> Report:
     """Return the rows, and a table of the shares by half minutes."""
-    found = shares_of(case, looks)
+    shares = shares_of(case, looks)
     what = f"{case.backlog:,} one-pod jobs of each queue wait all the time, {looks[-1].at:.0f} s"
     rows = [
-        Row("live.share_error", round(found.error, 2), "points", note=f"from the fair share, in the mean; {what}"),
-        Row("live.slots_in_use", round(found.in_use, 2), "%", note=f"of {case.slots}, after the first half minute"),
+        Row("live.share_error", round(shares.error, 2), "points", note=f"from the fair share, in the mean; {what}"),
+        Row("live.slots_in_use", round(shares.in_use, 2), "%", note=f"of {case.slots}, after the first half minute"),
     ]
     table = Table(title=f"Shares of {case.slots} slots in percent (fair: {_fair_words(case)})")
     for heading in ("seconds", *case.weights, "in use", "oldest waits"):
@@ -180,11 +180,11 @@ def report(case: Case, looks: Sequence[Look]) -> Report:
     for begin in range(0, int(looks[-1].at) + 1, int(_SETTLING_SECONDS)):
         some = [look for look in looks if begin <= look.at < begin + _SETTLING_SECONDS and look.total]
         if some:
-            shares = [sum(look.running[queue] / look.total for look in some) / len(some) for queue in case.weights]
+            parts = [sum(look.running[queue] / look.total for look in some) / len(some) for queue in case.weights]
             used = sum(look.total for look in some) / len(some) / case.slots
             oldest = max((seconds for look in some for seconds in look.oldest.values()), default=0.0)
             table.add_row(
-                str(begin), *(f"{100 * share:.1f}" for share in shares), f"{100 * used:.1f}", f"{oldest:.0f} s"
+                str(begin), *(f"{100 * share:.1f}" for share in parts), f"{100 * used:.1f}", f"{oldest:.0f} s"
             )
     return Report(rows, [table])
 

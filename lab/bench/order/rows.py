@@ -76,27 +76,27 @@ def _deep(family: str, seed: int, jobs: int) -> Deep:
 
 
 def _report(size: Size, backlogs: Sequence[Deep], shares: Sequence[aged.Shares], idle: Sequence[kept.Kept]) -> Report:
-    means, worst = np.array([it.mean for it in backlogs]), np.array([it.worst for it in backlogs])
+    means, worst = np.array([backlog.mean for backlog in backlogs]), np.array([backlog.worst for backlog in backlogs])
     what = f"{size.jobs} DAG jobs on {_SLOTS} slots, {len(deep.FAMILIES)} families, {size.seeds} seeds"
     rows = [
         _row("deep.vs_drf", means.mean(), "%", f"mean job time below DRF's; {what}; {_range(means)}; must 30"),
         _row("deep.worst_vs_drf", worst.mean(), "%", f"the worst job below DRF's; {what}; {_range(worst)}; must 0"),
         _row(
             "aged.share_error",
-            max(it.error for it in shares),
+            max(case.error for case in shares),
             "points",
             f"largest distance from the fair share, in any window of five mean tasks; {size.aged_minutes:g} minutes of "
             "one-pod jobs, weights 3 : 1 : 1, with and without minimums; at most 3",
         ),
         _row(
             "aged.min_broken",
-            sum(it.min_broken for it in shares),
+            sum(case.min_broken for case in shares),
             "s",
             "a queue below its minimum waited after room went to one above its own; must 0",
         ),
         _row(
             "kept.idle",
-            max(it.idle for it in idle),
+            max(case.idle for case in idle),
             "%",
             f"largest part of a cluster that was free and of use, over any ten minutes; {size.seeds} random clusters "
             f"with large, hopeless and gang tasks, {size.kept_minutes:g} minutes; at most 5",
@@ -117,8 +117,8 @@ def _table(backlogs: Sequence[Deep]) -> Table:
     table = Table(title="Deep backlogs: percent below DRF")
     for heading in ("family", "seed", "mean job", "worst job"):
         table.add_column(heading, justify="left" if heading == "family" else "right")
-    for it in backlogs:
-        table.add_row(it.family, str(it.seed), f"{it.mean:.1f}", f"{it.worst:.1f}")
+    for backlog in backlogs:
+        table.add_row(backlog.family, str(backlog.seed), f"{backlog.mean:.1f}", f"{backlog.worst:.1f}")
     return table
 
 

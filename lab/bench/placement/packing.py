@@ -63,11 +63,11 @@ def measure(
     rows: list[Row] = []
     tables = []
     for scene in scenes:
-        found = {}
+        filled = {}
         for ranking in compared:
-            found[ranking] = _shares(scene, ranking, seeds, advance)
-            rows += _rows(scene, ranking, found[ranking], seeds)
-        tables.append(_table(scene, found, seeds))
+            filled[ranking] = _shares(scene, ranking, seeds, advance)
+            rows += _rows(scene, ranking, filled[ranking], seeds)
+        tables.append(_table(scene, filled, seeds))
     return Report(rows, tables)
 
 
@@ -194,14 +194,14 @@ def _rows(scene: Scene, ranking: Ranking, shares: Floats, seeds: Sequence[int]) 
     ]
 
 
-def _table(scene: Scene, found: Mapping[Ranking, Floats], seeds: Sequence[int]) -> Table:
+def _table(scene: Scene, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> Table:
     title = f"{scene.workload.name}: {scene.about}; mean (lowest-highest) of {len(seeds)} seeds"
     table = Table(title=title, title_justify="left")
     table.add_column("ranking")
     for asked in scene.asked:
         table.add_column(f"{asked} % asked", justify="right")
     table.add_column("what it is")
-    for ranking, shares in found.items():
+    for ranking, shares in filled.items():
         cells = [f"{column.mean():.1f} ({column.min():.1f}-{column.max():.1f})" for column in shares.T]
         table.add_row(ranking.name, *cells, ranking.note)
     return table

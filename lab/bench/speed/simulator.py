@@ -121,12 +121,12 @@ def report(outcome: Outcome, timings: Sequence[Timing], size: Size, where: Seque
         ),
         *(
             Row(
-                f"plan.placements_per_s.{it.id}",
-                round(it.per_second),
+                f"plan.placements_per_s.{timing.id}",
+                round(timing.per_second),
                 "1/s",
-                note=f"{it.placed:,} in {it.seconds:.2f} s",
+                note=f"{timing.placed:,} in {timing.seconds:.2f} s",
             )
-            for it in timings
+            for timing in timings
         ),
     ]
     return Report(rows, [_replayed(outcome), _planned(timings, size), *([_spent(where)] if where else [])])
@@ -166,7 +166,9 @@ def _planned(timings: Sequence[Timing], size: Size) -> Table:
     table = Table(title=f"One plan: {size.nodes:,} nodes, {size.tasks:,} tasks in {size.classes} classes")
     for heading in ("matching", "cluster", "placed", "seconds", "placements/s"):
         table.add_column(heading, justify="left" if heading in ("matching", "cluster") else "right")
-    for it in timings:
-        cluster = f"{it.full:.0%} full" if it.full else "empty"
-        table.add_row(it.matching, cluster, f"{it.placed:,}", f"{it.seconds:.2f}", f"{it.per_second:,.0f}")
+    for timing in timings:
+        cluster = f"{timing.full:.0%} full" if timing.full else "empty"
+        table.add_row(
+            timing.matching, cluster, f"{timing.placed:,}", f"{timing.seconds:.2f}", f"{timing.per_second:,.0f}"
+        )
     return table

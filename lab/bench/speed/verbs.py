@@ -164,8 +164,8 @@ def _serve(nodes: int, ready: Connection) -> None:
 
 def _floor() -> Response:
     """Decode the request and return all nodes unchanged: what any extender in this server costs."""
-    asked = wire.decode(request.get_data(cache=False))
-    return Response(wire.encode(wire.FilterReply(node_names=asked.names)), mimetype="application/json")
+    arguments = wire.decode(request.get_data(cache=False))
+    return Response(wire.encode(wire.FilterReply(node_names=arguments.names)), mimetype="application/json")
 
 
 def _land(ledger: Ledger) -> Response:

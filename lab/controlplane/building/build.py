@@ -93,10 +93,10 @@ def _from_assets(part: Part, assets: Path | None) -> dict[str, Program]:
 
 def _said_version(path: Path) -> str:
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+        output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ControlPlaneError(f"{path} does not run ({error}); repair it or unset {ASSETS}") from error
-    match = re.search(r"v?(\d+\.\d+\.\d+\S*)", said)
+    match = re.search(r"v?(\d+\.\d+\.\d+\S*)", output)
     return f"v{match[1]}" if match else "unknown"
 
 

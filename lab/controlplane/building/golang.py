@@ -33,8 +33,8 @@ def find(needed: tuple[int, int], *, cache: Path, show: Show, search: str | None
 
 def version(go: Path) -> tuple[int, int]:
     """Return major and minor version of this `go`, (0, 0) where it does not say."""
-    said = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"go(\d+)\.(\d+)", said)
+    output = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"go(\d+)\.(\d+)", output)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
