@@ -13,6 +13,13 @@ from lab.controlplane.building import build
 MODES = ("scheduler", "existing")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs helm."""
+    for item in items:
+        if "helm" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.chart)
+
+
 @pytest.fixture(scope="session")
 def helm() -> Path:
     return build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.own_control_plane
+
 
 @pytest.mark.usefixtures("programs")
 def test_the_quick_form_ends_every_pod_once_on_both_and_tells_the_simulator_beside_them(pytestconfig, tmp_path, tell):

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.own_control_plane
+
 
 @pytest.mark.usefixtures("programs")
 def test_the_quick_demo_ends_every_pod_and_dovetail_over_allocates_nothing(pytestconfig, tmp_path, tell):

@@ -14,7 +14,7 @@ from tests.integration.history import History
 LEASE = {"seconds": 2, "renewSeconds": 1, "retrySeconds": 0.2}
 QUEUES = [{"name": "a", "weight": 1}, {"name": "b", "weight": 2}, {"name": "c", "weight": 3}]
 REPLICAS = ("dovetail-control", "second-control")
-PODS, NODES = 720, 6
+PODS, NODES = 360, 6
 LONGEST_SECONDS = 240
 
 

@@ -2,13 +2,13 @@
 
 from lab.bench.order.live import Case, shares_of, watch
 
-_AFTER_SECONDS = 20.0
+_AFTER_SECONDS = 15.0
 
 
 def test_queues_keep_their_shares_when_every_pod_is_past_its_age(programs, tell):
     # Tasks of 4 to 10 s, due from 2 s on; weights 3 and 1 on 32 slots: 24 and 8.
     case = Case(backlog=80, nodes=4, seconds=(4.0, 10.0), more={"policy": {"starvedAfterSeconds": 2}})
-    looks = watch(programs, case, 70.0, lambda _look: None)
+    looks = watch(programs, case, 50.0, lambda _look: None)
     found = shares_of(case, looks, after=_AFTER_SECONDS)
     oldest = max(seconds for look in looks for seconds in look.oldest.values())
     tell(

@@ -140,19 +140,19 @@ def test_a_short_jobs_pods_go_before_a_long_jobs_that_were_created_first(control
 @pytest.mark.parametrize("control", [True, False], ids=["with control", "alone"])
 def test_nothing_is_stuck_and_there_is_no_hot_loop(control_plane, client, tell, control):
     with ordered(control_plane, control=control) as dovetail:
-        workload.create_nodes(client, [builders.node(f"node-{n}", cpu=8, memory="32Gi") for n in range(4)])
+        workload.create_nodes(client, [builders.node(f"node-{n}", cpu=8, memory="32Gi") for n in range(3)])
         asking = [
-            pod(f"pod-{n:03d}", queue=f"q{n % 3}", job=f"job-{n % 10}", duration=0.3 + n % 4 / 4) for n in range(200)
+            pod(f"pod-{n:03d}", queue=f"q{n % 3}", job=f"job-{n % 10}", duration=0.3 + n % 4 / 4) for n in range(120)
         ]
         before, begun = calls(dovetail), time.monotonic()
         with Times(client) as times:
             workload.create_pods(client, asking)
             all_ended(client, [it["metadata"]["name"] for it in asking], 120)
-        took, asked = time.monotonic() - begun, (calls(dovetail) - before) / 200
+        took, asked = time.monotonic() - begun, (calls(dovetail) - before) / len(asking)
         time.sleep(1)
         still = calls(dovetail)
         time.sleep(2)
-        tell(f"200 pods on 32 cores in {took:.1f} s, {asked:.1f} filter calls a pod, {sum(times.turns.values())} woken")
+        tell(f"120 pods on 24 cores in {took:.1f} s, {asked:.1f} filter calls a pod, {sum(times.turns.values())} woken")
         assert calls(dovetail) == still
         assert not times.over
         assert not times.rebound
@@ -189,7 +189,7 @@ def test_a_turn_that_comes_without_an_event_is_told_to_that_pod_alone(control_pl
                 assert not times.turns["later"]
                 assert times.bound["next"] - deleted < 2
             else:
-                time.sleep(20)
+                time.sleep(12)  # kube-scheduler's longest backoff is 10 s
                 assert not times.bound
                 assert calls(dovetail) == asked
                 patch = {"metadata": {"annotations": {"any": "event"}}}
@@ -251,13 +251,13 @@ def test_held_pods_and_others_share_one_plan(control_plane, client, tell):
     ],
     ids=["none", "gates", "filter", "alone"],
 )
-@pytest.mark.parametrize("count", [300, 100])
-def test_what_order_costs(control_plane, client, tell, name, order, control, held, count):
-    # 120 cores: of 300 pods that run 2 to 4 s most wait; 100 fit at once.
+def test_what_order_costs(control_plane, client, tell, name, order, control, held):
+    # 60 cores: of 150 pods that run 1 to 3 s most wait.
+    count = 150
     with ordered(control_plane, order=order, control=control) as dovetail:
-        workload.create_nodes(client, [builders.node(f"node-{n:02d}", cpu=12, memory="64Gi") for n in range(10)])
+        workload.create_nodes(client, [builders.node(f"node-{n:02d}", cpu=12, memory="64Gi") for n in range(5)])
         asking = [
-            pod(f"pod-{n:03d}", queue=f"q{n % 3}", job=f"job-{n % 12}", duration=2 + n % 3, held=held)
+            pod(f"pod-{n:03d}", queue=f"q{n % 3}", job=f"job-{n % 12}", duration=1 + n % 3, held=held)
             for n in range(count)
         ]
         begun = time.monotonic()

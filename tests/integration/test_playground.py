@@ -16,6 +16,8 @@ import yaml
 from charts.render import ROOT
 from lab.controlplane import rest, workload
 
+pytestmark = pytest.mark.own_control_plane
+
 PAGES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 MARKED = re.compile(r"^<!-- playground -->\s*\n+```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MANIFEST = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)

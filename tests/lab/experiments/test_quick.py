@@ -34,6 +34,7 @@ def rows(*arguments: str) -> dict[str, dict[str, object]]:
     return {row["id"]: row for row in json.loads(result.stdout)["rows"]}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path(TRACES).is_dir(), reason=f"the traces are not at {TRACES}")
 def test_the_small_form_has_every_row_and_a_report(tmp_path):
     report = tmp_path / "tetris.html"
@@ -48,6 +49,7 @@ def test_the_small_form_has_every_row_and_a_report(tmp_path):
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_one_part_runs_alone_and_again_gives_the_same_numbers():
     first, again = rows("--only", "suite"), rows("--only", "suite")
     assert set(first) == set(SUITE)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def start_of_the_large_one(seconds_of_small, gap, starved_after):
     return next(job.started - job.arrived for job in outcome.jobs if job.name == "large")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([4.0, 10.0, 20.0]), min_size=150, max_size=150), st.sampled_from([1.5, 2.0, 3.0]))
 def test_a_task_as_large_as_a_machine_starts_within_the_bound_beside_any_stream_that_leaves_capacity(seconds, gap):

@@ -51,6 +51,7 @@ def test_what_is_idle_though_usable_is_small_and_somebody_of_each_kind_starts():
     assert min(small, large, gangs) > 0
 
 
+@pytest.mark.slow
 def test_the_quick_form_has_all_rows_within_what_must_be():
     size = order.Size(seeds=1, jobs=12, aged_minutes=15.0, aged_seeds=1, kept_minutes=4.0)
     ticks = []

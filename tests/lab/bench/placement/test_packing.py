@@ -99,6 +99,7 @@ def test_without_traces_the_command_says_what_it_needs(tmp_path):
     assert "say with --traces which folder holds openb_gpu2023/openb_node_list_gpu_node.csv" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_without_traces_all_benchmarks_go_on_and_name_what_was_skipped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(commands, "_programs_if_any", lambda: None)  # the cluster has a test of its own
@@ -113,6 +114,7 @@ def test_an_unknown_ranking_is_refused_with_those_that_are_known(tmp_path):
     assert "'cosin'; known are dot, cosine," in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.traces
 @pytest.mark.skipif(not TRACES.is_dir(), reason="needs the workload traces in ../shared/traces")
 def test_the_quick_form_measures_every_ranking_on_both_traces():

@@ -37,6 +37,7 @@ def only(*parts):
     return [word for part in parts for word in ("--only", part)]
 
 
+@pytest.mark.slow
 def test_the_small_form_has_every_row_and_a_report(tmp_path):
     report = tmp_path / "delay.html"
     found = rows("--report", str(report), *only("small", "sticky", "wait", "facebook-io", "facebook-cpu"))
@@ -49,6 +50,7 @@ def test_the_small_form_has_every_row_and_a_report(tmp_path):
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_waiting_brings_tasks_to_their_input_where_others_do_not_wait():
     found = rows(*only("wait", "sticky"))
     waits = [found[f"wait.node_local.4maps.{wait}s"]["ours"] for wait in (0, 1, 5)]
