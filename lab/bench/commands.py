@@ -1,7 +1,6 @@
 """The command `dovetail bench`: every benchmark, or one of them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from extender.errors import ControlPlaneError, MissingExtra, TraceError
+from lab.bench.showing import progress, show
 from lab.controlplane.commands import kubernetes_option, paths, provide
 
 if TYPE_CHECKING:
     from lab.report.rows import Report
 
 _DEFAULT_TRACES = Path("../shared/traces")
-_PLAIN_WIDTH = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
         reports.append(_placement(options))
     else:
         click.echo(f"placement: skipped: no workload traces at {_DEFAULT_TRACES}; say where with --traces", err=True)
-    _show(reports, options)
+    show(reports, as_json=options.as_json)
 
 
 @bench.command()
@@ -96,7 +95,7 @@ def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) ->
     """
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    _show([_placement(options, shape_step, names)], options)
+    show([_placement(options, shape_step, names)], as_json=options.as_json)
 
 
 @bench.command()
@@ -108,7 +107,7 @@ def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
     """
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    _show([_extender(options)], options)
+    show([_extender(options)], as_json=options.as_json)
 
 
 @bench.command()
@@ -117,7 +116,7 @@ def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Time a replay of the paper's deployment suite, and one plan for 5,000 nodes and 100,000 waiting tasks."""
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    _show([_simulator(options)], options)
+    show([_simulator(options)], as_json=options.as_json)
 
 
 @bench.command()
@@ -131,7 +130,7 @@ def order(first_seed: int, **given: Any) -> None:  # noqa: ANN401 - click's own
     """
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    _show([_order(options, first_seed)], options)
+    show([_order(options, first_seed)], as_json=options.as_json)
 
 
 @bench.command()
@@ -152,7 +151,7 @@ def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # n
     """
     options = Options(as_json=given.pop("as_json"), quick=given.pop("quick"))
     MissingExtra.unless_installed("rich", "trustme")
-    _show([_cluster(options, paths(provide(kubernetes)), names, **given)], options)
+    show([_cluster(options, paths(provide(kubernetes)), names, **given)], as_json=options.as_json)
 
 
 @bench.command()
@@ -175,9 +174,9 @@ def live(kubernetes: str, as_json: bool, minutes: float, backlog: int) -> None:
     configure_logs(LogSettings(level="error", format="text"))
     case = measuring.Case(backlog=backlog)
     seconds = 60 * minutes
-    with _progress("Watching the shares", int(seconds)) as advance:
+    with progress("Watching the shares", int(seconds)) as advance:
         looks = measuring.watch(paths(provide(kubernetes)), case, seconds, lambda _look: advance())
-    _show([measuring.report(case, looks)], Options(as_json=as_json, quick=False))
+    show([measuring.report(case, looks)], as_json=as_json)
 
 
 def _extender(options: Options) -> "Report":
@@ -185,7 +184,7 @@ def _extender(options: Options) -> "Report":
     from lab.bench.speed import verbs
 
     sizes, calls = (verbs.SIZES[:2], 50) if options.quick else (verbs.SIZES, 1_000)
-    with _progress("Calling", len(sizes) * (calls + calls // 10)) as advance:
+    with progress("Calling", len(sizes) * (calls + calls // 10)) as advance:
         return verbs.report(list(verbs.measure(sizes, calls, advance)))
 
 
@@ -195,9 +194,9 @@ def _simulator(options: Options) -> "Report":
     from lab.report.progress import each
 
     size, run = (measuring.QUICK, measuring.SMALL_SUITE) if options.quick else (measuring.FULL, measuring.SUITE)
-    with each(["replay"], "tasks") as show:
-        outcome = measuring.replay(run, lambda done, total: show("replay", done, total))
-    with _progress("Planning", measuring.PLANS) as advance:
+    with each(["replay"], "tasks") as tell:
+        outcome = measuring.replay(run, lambda done, total: tell("replay", done, total))
+    with progress("Planning", measuring.PLANS) as advance:
         timings = list(measuring.plans(size, advance))
     return measuring.report(outcome, timings, size, measuring.steps(size))
 
@@ -207,7 +206,7 @@ def _order(options: Options, first_seed: int = 0) -> "Report":
     from lab.bench.order import rows as measuring
 
     size = measuring.QUICK if options.quick else measuring.FULL
-    with _progress("Replaying", size.runs) as advance:
+    with progress("Replaying", size.runs) as advance:
         return measuring.measure(size, advance, first_seed)
 
 
@@ -224,7 +223,7 @@ def _placement(options: Options, shape_step: float | None = None, names: Sequenc
     compared = [known[name] for name in _known(names, known, "--ranking")]
     seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))
     scenes = measuring.scenes(_traces(options.traces), quick=options.quick)
-    with _progress("Replaying", len(scenes) * len(compared) * len(seeds)) as advance:
+    with progress("Replaying", len(scenes) * len(compared) * len(seeds)) as advance:
         return measuring.measure(scenes, compared, seeds, advance)
 
 
@@ -250,7 +249,7 @@ def _cluster(
     pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 3)
     usual = (200,) if options.quick else (1_000, 5_000)
     planned = [measuring.Size(nodes, pods, jobs, runs, limit_seconds=60 + pods / 10) for nodes in sizes or usual]
-    with _progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
+    with progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
         return throughput.report(
             [run for size in planned for run in measuring.measure(programs, size, advance, compared)]
         )
@@ -283,30 +282,3 @@ def _traces(given: Path | None) -> Path:
         needed = ", ".join(map(str, (traces.OPENB_NODES, traces.OPENB_PODS, traces.ALIBABA_JOBS)))
         raise TraceError(f"no workload traces at {folder}; say with --traces which folder holds {needed}")
     return folder
-
-
-def _show(reports: Sequence["Report"], options: Options) -> None:
-    from rich.console import Console
-
-    from lab.report.rows import to_json
-
-    if options.as_json:
-        click.echo(to_json([row for report in reports for row in report.rows]))
-        return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PLAIN_WIDTH)
-    for report in reports:
-        for table in report.tables:
-            console.print(table)
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on stderr, if that is a terminal; yields what advances it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)

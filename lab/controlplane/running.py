@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import yaml
-from kubernetes.client import ApiClient, Configuration
+from kubernetes.client import ApiClient
 
 from extender.errors import ControlPlaneError
-from lab.controlplane import launches, ports, rest
+from lab.controlplane import access, launches, ports, rest
 from lab.controlplane.certs import Authority
 from lab.controlplane.component import Component, Launch
 from lab.controlplane.guard import Guard
@@ -227,34 +227,14 @@ class ControlPlane:
 
     def kubeconfig(self, user: str, group: str | None = None) -> Path:
         """Return the path of a kubeconfig with a client certificate for `user`; RBAC decides what it may do."""
-        pair = self._ground.cluster.issue_client(user, group)
-        path = pair.key.with_suffix(".kubeconfig")
-        if not path.exists():
-            cluster = {"server": self.url, "certificate-authority": str(self._ground.cluster.certificate)}
-            login = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
-            document = {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "dovetail", "cluster": cluster}],
-                "users": [{"name": user, "user": login}],
-                "contexts": [{"name": "dovetail", "context": {"cluster": "dovetail", "user": user}}],
-                "current-context": "dovetail",
-            }
-            path.write_text(yaml.safe_dump(document))
-        return path
+        return access.kubeconfig(self.url, self._ground.cluster, user, group)
 
     def client(self, user: str = ADMIN, group: str | None = None) -> ApiClient:
         """Return a client of the API server as `user`; by default as one that may do everything."""
         if user == ADMIN:
             group = "system:masters"
         if (user, group) not in self._clients:
-            pair = self._ground.cluster.issue_client(user, group)
-            configuration = Configuration(host=self.url)
-            configuration.proxy = None
-            configuration.ssl_ca_cert = str(self._ground.cluster.certificate)
-            configuration.cert_file, configuration.key_file = str(pair.certificate), str(pair.key)
-            configuration.connection_pool_maxsize = 32
-            self._clients[user, group] = ApiClient(configuration)
+            self._clients[user, group] = access.client(self.url, self._ground.cluster, user, group)
         return self._clients[user, group]
 
     def apply(self, manifests: Iterable[Mapping[str, Any]], **query: object) -> list[dict[str, Any]]:
