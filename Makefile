@@ -40,9 +40,16 @@ test: control-plane check ## Everything: style, types, import contracts, and eve
 		cat out/other-tests.log; \
 		exit $$((shared + others))
 
+QUICK := not integration and not chart and not kind and not traces and not slow
+
 test-quick: setup ## The unit tests alone, in less than two minutes
+	@mkdir -p out
 	@echo "Left out: what needs a control plane, helm, kind or the workload traces, and what is slow. make test runs all."
-	@$(BIN)/pytest -q -m "not integration and not chart and not kind and not traces and not slow"
+	@$(BIN)/pytest -q -m "$(QUICK)" --ignore tests/service -p no:cacheprovider > out/other-tests.log 2>&1 & others=$$!; \
+		$(BIN)/pytest -q -m "$(QUICK)" tests/service; service=$$?; \
+		wait $$others; others=$$?; \
+		echo "The tests beside tests/service:"; cat out/other-tests.log; \
+		exit $$((service + others))
 
 check: setup ## Style, types and import contracts
 	@$(BIN)/ruff format --check .

@@ -66,7 +66,7 @@ def run(installed, tmp_path):
     def run(program, *words, **more):
         command = [installed / "bin" / program, *words]
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, env=variables | more
+            command, capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path, env=variables | more
         )
 
     return run
