@@ -12,13 +12,13 @@ import pytest
 from charts.render import ROOT
 from lab.controlplane import builders, workload
 
+pytestmark = pytest.mark.own_control_plane
+
 LABORATORY = {"bench", "control-plane", "demo", "experiment", "playground", "simulate"}
 LIBRARIES_OF_THE_LABORATORY = ("matplotlib", "rich", "trustme")
 NO_INDEX = r"No matching distribution found|Could not find a version|Connection|Temporary failure|timed out|SSLError"
 IMPORT_ALL = """
 import importlib, pkgutil, extender
-
-pytestmark = pytest.mark.own_control_plane
 for module in pkgutil.walk_packages(extender.__path__, "extender."):
     if module.name != "extender.__main__":
         importlib.import_module(module.name)
