@@ -101,7 +101,7 @@ class Api:
     def _write(self, method: str, path: str, body: object, content: str) -> None:
         """Write, and have only the object's metadata sent back: the whole of it would cost as much again."""
         params = [("fieldManager", "dovetail")] if method != "DELETE" else []
-        reply = self._call(method, path, params, body, _WRITE_SECONDS, content, _METADATA_ONLY)
+        reply = self._call(method, path, params, body, _WRITE_SECONDS, content=content, accept=_METADATA_ONLY)
         _whole(reply, f"{method} {path}")
 
     def _call(
@@ -111,6 +111,7 @@ class Api:
         params: Sequence[tuple[str, str]],
         body: object,
         seconds: float,
+        *,
         content: str = "application/json",
         accept: str = "application/json",
     ) -> urllib3.HTTPResponse:
