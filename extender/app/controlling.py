@@ -18,6 +18,7 @@ from extender.adapters.http.health import create_health_app
 from extender.adapters.http.server import Server
 from extender.adapters.http.wait_report import WaitReport, written
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
+from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.leases import ApiLease
 from extender.adapters.kube.recorder import Recorder
 from extender.adapters.kube.watching import Resource, Watch, jobs, nodes, pods
@@ -91,7 +92,7 @@ class Control:
             backlog=self._backlog,
             input_builder=input_builder_of(settings, self._backlog),
             planner=Planner(policy_of(settings), explain=False),
-            writer=writer,
+            writer=GateWriter(api),
             listener=self,
             pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
             run_soon=self._run_soon,
@@ -115,7 +116,7 @@ class Control:
         told_of = settings.reclaim
         self._reclaimer = Reclaimer(
             self._releaser,
-            Evictions(self._releaser, PodWriter(api), self),
+            Evictions(self._releaser, writer, self),
             Timeouts(told_of.fair_share_seconds, told_of.minimum_share_seconds, told_of.evictions_per_minute),
         )
         for warning in self._releaser.input_builder.tree.warnings():

@@ -1,8 +1,8 @@
-"""The way out: first no policy of ours that gates pods, then nothing of ours on any pod that waits.
+"""Drain, the way out: remove our admission policies first, then everything of ours on pods that wait.
 
-Each write can be repeated, and may meet a leader that still releases: whoever comes second finds nothing left to do. On
-one pod the gate goes first, so that a leader has done with it, and the annotation last: by it an interrupted run finds
-the nomination again. Gates and nominations of others are never touched.
+Each write can be repeated, and a leader may still release pods at the same time: whoever comes second finds nothing
+left to do. On one pod the gate goes first, so that the leader leaves it alone. The annotation goes last: by it
+an interrupted run finds the nomination again. Gates and nominations of others are never touched.
 """
 
 import time
@@ -20,7 +20,7 @@ BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybinding
 PODS = "/api/v1/pods"
 
 SETTLE_SECONDS = 5.0
-"""API servers go on with a policy for a second or two after its deletion; each of several learns of it by itself."""
+"""API servers apply a policy for a second or two after its deletion; each of several learns of it by itself."""
 
 _OURS = ("labelSelector", "app.kubernetes.io/name=dovetail")
 _UNBOUND = ("fieldSelector", "spec.nodeName=")
@@ -31,12 +31,6 @@ _FRUITLESS_ROUNDS = 3
 _PAUSE_SECONDS = 1.0
 
 _GONE, _EXPIRED = 404, 410
-_JSON_PATCH = "application/json-patch+json"
-_MERGE_PATCH = "application/merge-patch+json"
-_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-_UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": HOLD_GATE}]}}
-_FORGET = {"metadata": {"annotations": {PROMISED_ANNOTATION: None}}}
-_ANNOTATION_POINTER = "/metadata/annotations/" + PROMISED_ANNOTATION.replace("/", "~1")
 
 Show = Callable[[int, int], None]
 """Shows how many pods of a round are done, of how many."""
@@ -48,11 +42,21 @@ class Cluster(Protocol):
     def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> Any:  # noqa: ANN401 - whatever JSON is there
         """Return an object or a list."""
 
-    def patch(self, path: str, body: object, content: str) -> None:
-        """Change an object."""
-
     def delete(self, path: str) -> None:
         """Delete an object."""
+
+
+class GateRemover(Protocol):
+    """What takes what is ours off a pod. Raises ClusterError, with the status where the API server refused."""
+
+    def remove_gate(self, namespace: str, name: str) -> None:
+        """Remove our gate, and leave the gates of others."""
+
+    def remove_nomination(self, namespace: str, name: str, node: str) -> None:
+        """Remove nomination and annotation; refused unless both still name this node."""
+
+    def remove_annotation(self, namespace: str, name: str) -> None:
+        """Remove the annotation that names the node we nominated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,6 @@ class GatedPod:
     gated: bool
     promised: str | None
     nominated: bool
-
-    @property
-    def path(self) -> str:
-        """Where the API server has it."""
-        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +103,7 @@ def look(cluster: Cluster, schedulers: frozenset[str]) -> Seen:
 
 def drain(
     cluster: Cluster,
+    gates: GateRemover,
     schedulers: frozenset[str],
     *,
     show: Show = lambda _done, _total: None,
@@ -114,35 +114,39 @@ def drain(
     Ends with pods in `left` where writes are refused again and again, or new pods carry the gate in their templates.
     Raises ClusterError where the API server cannot be reached, or refuses to let us look.
     """
+    # 1. Remove our admission policies, so that no new pod gets the gate.
     bindings, policies = _removed(cluster, BINDINGS), _removed(cluster, POLICIES)
     settled = bindings is None and policies is None
-    gates = nominations = fruitless = 0
+    gate_count = nomination_count = fruitless_rounds = 0
     problems: dict[str, str] = {}
     held, waiting = _waiting_pods(cluster, schedulers)
     for _ in range(_ROUNDS):
+        # At each turn: `held` are the pods that carry something of ours now; `problems` is of the last round.
         if not held and settled:
             break
-        done = _release_all(cluster, held, show)
-        gates += sum(it.gate for it in done)
-        nominations += sum(it.nomination for it in done)
-        problems = {f"{it.pod.namespace}/{it.pod.name}": it.problem for it in done if it.problem}
-        fruitless = fruitless + 1 if problems and len(problems) == len(done) else 0
-        if fruitless == _FRUITLESS_ROUNDS:
+        # 2. Take off each pod what is ours.
+        outcomes = _release_all(gates, held, show)
+        gate_count += sum(outcome.gate for outcome in outcomes)
+        nomination_count += sum(outcome.nomination for outcome in outcomes)
+        problems = {_full_name(outcome.pod): outcome.problem for outcome in outcomes if outcome.problem}
+        # 3. Give up after some rounds in which every write was refused.
+        fruitless_rounds = fruitless_rounds + 1 if problems and len(problems) == len(outcomes) else 0
+        if fruitless_rounds == _FRUITLESS_ROUNDS:
             break
+        # 4. Look again, once every API server knows that the policies are gone.
         if not settled:
             pause(SETTLE_SECONDS)
         elif problems:
             pause(_PAUSE_SECONDS)
         settled = True
         held, waiting = _waiting_pods(cluster, schedulers)
-    names = (f"{it.namespace}/{it.name}" for it in held)
-    left = {name: problems.get(name, "created with the gate since") for name in names}
-    return Drained(policies or (), bindings or (), gates, nominations, left, waiting)
+    left = {name: problems.get(name, "created with the gate since") for name in map(_full_name, held)}
+    return Drained(policies or (), bindings or (), gate_count, nomination_count, left, waiting)
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    """What became of one pod."""
+class _Outcome:
+    """Whether gate and nomination of one pod were removed, and what the API server said against it."""
 
     pod: GatedPod
     gate: bool
@@ -150,43 +154,37 @@ class _Done:
     problem: str
 
 
-def _release_all(cluster: Cluster, held: Sequence[GatedPod], show: Show) -> list[_Done]:
-    done: list[_Done] = []
+def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show) -> list[_Outcome]:
+    outcomes: list[_Outcome] = []
     with ThreadPoolExecutor(_WRITERS) as writers:
-        for it in writers.map(lambda pod: _release(cluster, pod), held):
-            done.append(it)
-            show(len(done), len(held))
-    return done
+        for outcome in writers.map(lambda pod: _release(gates, pod), held):
+            outcomes.append(outcome)
+            show(len(outcomes), len(held))
+    return outcomes
 
 
-def _release(cluster: Cluster, pod: GatedPod) -> _Done:
-    """Take what is ours off one pod. What the API server refuses is the pod's problem, and the next round's."""
+def _release(gates: GateRemover, pod: GatedPod) -> _Outcome:
+    """Take what is ours off one pod; a write that the API server refuses is left to the next round."""
     gate = nomination = False
     try:
         if pod.gated:
-            cluster.patch(pod.path, _UNGATE, _STRATEGIC_PATCH)
+            gates.remove_gate(pod.namespace, pod.name)
             gate = True
-        if pod.nominated:
-            cluster.patch(f"{pod.path}/status", _clear(pod.promised), _JSON_PATCH)
+        if pod.promised is not None and pod.nominated:
+            gates.remove_nomination(pod.namespace, pod.name, pod.promised)
             nomination = True
         elif pod.promised is not None:
-            cluster.patch(pod.path, _FORGET, _MERGE_PATCH)
+            gates.remove_annotation(pod.namespace, pod.name)
     except ClusterError as error:
         if error.status is None:
             raise
         problem = "" if error.status == _GONE else str(error)
-        return _Done(pod, gate, nomination, problem)
-    return _Done(pod, gate, nomination, "")
+        return _Outcome(pod, gate, nomination, problem)
+    return _Outcome(pod, gate, nomination, "")
 
 
-def _clear(promised: str | None) -> list[dict[str, object]]:
-    """Return the patch that removes nomination and annotation, if both still name this node."""
-    return [
-        {"op": "test", "path": "/status/nominatedNodeName", "value": promised},
-        {"op": "test", "path": _ANNOTATION_POINTER, "value": promised},
-        {"op": "remove", "path": "/status/nominatedNodeName"},
-        {"op": "remove", "path": _ANNOTATION_POINTER},
-    ]
+def _full_name(pod: GatedPod) -> str:
+    return f"{pod.namespace}/{pod.name}"
 
 
 def _removed(cluster: Cluster, path: str) -> tuple[str, ...] | None:
@@ -203,7 +201,7 @@ def _removed(cluster: Cluster, path: str) -> tuple[str, ...] | None:
 
 def _named(cluster: Cluster, path: str) -> tuple[str, ...] | None:
     try:
-        return tuple(it["metadata"]["name"] for it in _listed(cluster, path, _OURS))
+        return tuple(item["metadata"]["name"] for item in _listed(cluster, path, _OURS))
     except ClusterError as error:
         if error.status != _GONE:
             raise
@@ -217,8 +215,8 @@ def _waiting_pods(cluster: Cluster, schedulers: frozenset[str]) -> tuple[tuple[G
         waiting = 0
         try:
             for pod in _listed(cluster, PODS, _UNBOUND):
-                found = _held(pod)
-                held += [found] if found.gated or found.promised is not None else []
+                gated_pod = _gated_pod(pod)
+                held += [gated_pod] if gated_pod.gated or gated_pod.promised is not None else []
                 waiting += pod["spec"].get("schedulerName") in schedulers and _pending(pod)
         except ClusterError as error:
             if error.status != _EXPIRED:
@@ -238,7 +236,7 @@ def _listed(cluster: Cluster, path: str, selector: tuple[str, str]) -> Iterator[
             return
 
 
-def _held(pod: Mapping[str, Any]) -> GatedPod:
+def _gated_pod(pod: Mapping[str, Any]) -> GatedPod:
     metadata = pod["metadata"]
     promised = (metadata.get("annotations") or {}).get(PROMISED_ANNOTATION)
     return GatedPod(

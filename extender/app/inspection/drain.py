@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from extender.adapters.kube.api import connect
+from extender.adapters.kube.gates import GateWriter
 from extender.control.drain import Drained, Seen, drain, look
 from extender.settings import Settings
 
@@ -23,7 +24,7 @@ def run(settings: Settings, kubeconfig: Path | None, *, context: str = "", dry_r
         seen = look(api, ours)
         _print(would_do(seen), words_before(seen, ours), as_json)
         return True
-    drained = drain(api, ours, show=_Bar().show)
+    drained = drain(api, GateWriter(api), ours, show=_Bar().show)
     _print(has_done(drained), words_after(drained, ours), as_json)
     return not drained.left
 

@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 
+from extender.adapters.kube.gates import GateWriter
 from extender.control.drain import BINDINGS, PODS, POLICIES, SETTLE_SECONDS, drain, look
 from extender.errors import ClusterError
 
@@ -114,7 +115,7 @@ def pod(name, *, gates=(HOLD,), promised=None, nominated=None, node=None, schedu
 
 
 def drained(cluster, **more):
-    return drain(cluster, OURS, pause=more.pop("pause", lambda _: None), **more)
+    return drain(cluster, GateWriter(cluster), OURS, pause=more.pop("pause", lambda _: None), **more)
 
 
 def of(cluster, name):

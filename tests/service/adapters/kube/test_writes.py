@@ -3,6 +3,7 @@
 import pytest
 
 from extender.adapters.kube.api import JSON_PATCH, MERGE_PATCH, Refused
+from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.writes import PodWriter
 from extender.cluster.model import Pod
 from extender.errors import ClusterError
@@ -33,13 +34,13 @@ def pod(**more):
 
 
 def test_a_nomination_says_whose_it_is_in_the_same_write_and_only_at_the_version_seen(api):
-    PodWriter(api).nominate(pod(), "n7")
+    GateWriter(api).nominate(pod(), "n7")
     meta = {"uid": "u1", "resourceVersion": "42", "annotations": {"dovetail.dev/nominated": "n7"}}
     assert api.calls == [(f"{PATH}/status", {"metadata": meta, "status": {"nominatedNodeName": "n7"}}, MERGE_PATCH)]
 
 
 def test_a_release_removes_our_gate_only_where_it_is_the_only_one(api):
-    PodWriter(api).release(pod())
+    GateWriter(api).release(pod())
     [(path, body, content)] = api.calls
     assert (path, content) == (PATH, JSON_PATCH)
     assert body == [
@@ -51,7 +52,7 @@ def test_a_release_removes_our_gate_only_where_it_is_the_only_one(api):
 
 @pytest.mark.parametrize(("nominated", "status"), [("n7", {"nominatedNodeName": None}), ("n8", {}), (None, {})])
 def test_clearing_removes_our_nomination_and_leaves_one_that_is_not_ours(api, nominated, status):
-    PodWriter(api).clear(pod(nominated=nominated, promised="n7"))
+    GateWriter(api).clear(pod(nominated=nominated, promised="n7"))
     [(path, body, _)] = api.calls
     assert path == f"{PATH}/status"
     assert body["metadata"]["annotations"] == {"dovetail.dev/nominated": None}
