@@ -16,30 +16,30 @@ import structlog
 
 from extender.adapters.http.health import create_health_app
 from extender.adapters.http.server import Server
-from extender.adapters.http.wait_report import WaitReport, written
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
 from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.leases import ApiLease
 from extender.adapters.kube.recorder import Recorder
 from extender.adapters.kube.watching import Resource, Watch, jobs, nodes, pods
 from extender.adapters.kube.writes import PodWriter
-from extender.adapters.metrics.control import ControlGauges, ControlMetrics
+from extender.adapters.metrics.control import ControlMetrics
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
+from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Event, Pod
+from extender.cluster.model import Event
 from extender.control.backlog.feeding import Feed
+from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
 from extender.control.leading import Leader, Terms
 from extender.control.reclaim.evictions import Evictions
+from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.loop import Reclaimer, Timeouts
-from extender.control.reclaim.trials import Vain
 from extender.control.release.loop import Pace, Releaser
-from extender.control.release.refusals import refused_pods
-from extender.control.release.sending import Release
+from extender.control.release.sending import Sender
 from extender.errors import ClusterError
 from extender.explain.events import Teller
 from extender.explain.observing import LEAST_SECONDS, Observer
@@ -56,77 +56,75 @@ log = structlog.get_logger()
 
 
 class Control:
-    """The release loop with all that it needs."""
+    """The process: watches, the release loop with reclaim, the Lease, the observer, and the health server.
+
+    Threads: one for each watch, the Lease, the observer, the recorder and the release loop, which alone calls releaser,
+    reclaimer and waker; a pool of writers; those of the server. `extender/control/README.md` says who may call what.
+    """
 
     def __init__(self, settings: Settings, api: Api) -> None:
-        told = settings.control
-        rules = settings.capacity_rules()
-        self._api, self._all_settings, self._settings, self.liveness = api, settings, told, Liveness()
-        self._now = SteadyClock()
+        self._api, self._all_settings, self._settings = api, settings, settings.control
+        self.liveness, self._now = Liveness(), SteadyClock()
         self._metrics = ControlMetrics(version("dovetail"))
-        self._ledger = Ledger(in_flight_seconds=told.assume_seconds)
+        self._stopped = threading.Event()
+        self._failure: ClusterError | None = None
+        self._writers = ThreadPoolExecutor(self._settings.writers, "writer")
+        # 1. What the watches bring.
         by_filter = settings.order == "filter"
+        self._ledger = Ledger(in_flight_seconds=self._settings.assume_seconds)
         self._backlog = backlog_of(settings, by_filter=by_filter)
         self._feed = Feed(self._ledger, self._backlog, self._now)
-        self._resources: list[Resource] = [nodes(rules), pods(), jobs()]
-        self._watches = [self._watch(resource) for resource in self._resources]
+        self._watches = [self._watch(kind) for kind in (nodes(settings.capacity_rules()), pods(), jobs())]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
-        lease = told.lease
-        self._leader = Leader(
-            ApiLease(api, lease.namespace, lease.name, lease.seconds, min(_CALL_SECONDS, lease.renew_seconds / 5)),
-            f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
-            Terms(lease.seconds, lease.renew_seconds, lease.retry_seconds),
-            time.monotonic,
-            moved=partial(self.liveness.beat, _LEASE),
-        )
-        self._stopped = threading.Event()
-        self._writers = ThreadPoolExecutor(told.writers, "writer")
-        writer = PodWriter(api)
-        self._waker = (
-            Waker(self._backlog, writer, self._run_soon, self._leader.leads, note=self._metrics.wakeups.inc)
-            if by_filter
-            else None
-        )
-        self._releaser = Releaser(
-            ledger=self._ledger,
-            backlog=self._backlog,
-            input_builder=input_builder_of(settings, self._backlog),
-            planner=Planner(policy_of(settings), explain=False),
-            writer=GateWriter(api),
-            listener=self,
-            pace=Pace(told.unbound_pods, told.assume_seconds, told.scale_up_after_seconds),
-            run_soon=self._run_soon,
+        # 2. Who may write, and what the loops see and write by.
+        self._leader = self._make_leader()
+        self._cluster = ClusterView(
+            self._ledger,
+            self._backlog,
+            input_builder_of(settings, self._backlog),
             leads=self._leader.leads,
             flight_time=self._caches.flight_time,
-            waker=self._waker,
+            run_soon=self._run_soon,
+            assume_seconds=self._settings.assume_seconds,
         )
         self._recorder = Recorder(self.liveness.over(api, _RECORDER))
-        self._teller = Teller(self._recorder, told.held_event_seconds)
+        teller = Teller(self._recorder, self._settings.held_event_seconds)
+        listener = ControlListener(self._metrics, teller)
+        sender = Sender(self._cluster, GateWriter(api), listener)
+        # 3. The loops.
+        planner = Planner(policy_of(settings), explain=False)
+        pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
+        self._waker = self._make_waker() if by_filter else None
+        self._releaser = Releaser(self._cluster, planner, sender, pace, self._waker)
+        waits = LocalityWaits(planner)
+        self._reclaimer = Reclaimer(
+            self._cluster,
+            waits,
+            Evictions(self._cluster, sender, waits, PodWriter(api), listener),
+            _timeouts_of(settings),
+        )
+        # 4. What is shown of it.
         self._observer = Observer(
             ledger=self._ledger,
             backlog=self._backlog,
             input_builder=input_builder_of(settings, self._backlog),
             policy=policy_of(settings),
-            teller=self._teller,
-            carried=lambda: self._releaser.planner.carried,
+            teller=teller,
+            carried=lambda: planner.carried,
             flight_time=self._caches.flight_time,
             waits=waits_of(settings),
             plan_by=self._plan_by,
         )
-        told_of = settings.reclaim
-        self._reclaimer = Reclaimer(
-            self._releaser,
-            Evictions(self._releaser, writer, self),
-            Timeouts(told_of.fair_share_seconds, told_of.minimum_share_seconds, told_of.evictions_per_minute),
-        )
-        for warning in self._releaser.input_builder.tree.warnings():
+        for warning in self._cluster.input_builder.tree.warnings():
             log.warning("settings", problem=warning)
-        self._metrics.observe(self._gauges)
+        reports = ControlReports(
+            self._leader, self._caches, self._backlog, self._releaser, self._observer, now=self._now
+        )
+        self._metrics.observe(reports.gauges)
         app = create_health_app(
-            live=self.liveness.problem, ready=self._caches.problem, metrics=self._metrics.text, waits=self._waits
+            live=self.liveness.problem, ready=self._caches.problem, metrics=self._metrics.text, waits=reports.waits
         )
         self._server = Server(app, settings.server)
-        self._failure: ClusterError | None = None
 
     @property
     def port(self) -> int:
@@ -156,24 +154,6 @@ class Control:
         self._stopped.set()
         self._server.stop()
 
-    # -- what the loop tells
-
-    def note_release(self, turn: Release, node: str | None, waited_seconds: float) -> None:
-        """Count a release, and have the pod told."""
-        self._metrics.releases.labels(turn.how).inc()
-        self._metrics.held_seconds.observe(waited_seconds)
-        if turn.level:
-            self._metrics.locality.count(turn.level, turn.passed_over)
-        self._teller.note_release(turn.pod, node, waited_seconds, turn.level)
-
-    def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
-        """Count an eviction."""
-        self._metrics.reclaims.labels(why).inc()
-
-    def note_vain(self, vain: Vain) -> None:
-        """Count evictions that were in vain."""
-        self._metrics.reclaims_in_vain.labels(vain.why).inc(vain.evictions)
-
     # -- the loop
 
     def _start(self) -> None:
@@ -197,8 +177,10 @@ class Control:
         led = False
         self._moved()
         while not self._stopped.is_set():
+            # 1. Note what is known now, so that a change during the step is not missed.
             begun = time.monotonic()
             snapshot = self._ledger.snapshot(self._caches.flight_time())
+            # 2. Act if we lead; a new leader lets the last writes of its predecessor show first.
             if self._leader.leads():
                 if not led:
                     self._stopped.wait(_TAKEOVER_SECONDS)
@@ -207,6 +189,7 @@ class Control:
             else:
                 led = False
                 self._rest()
+            # 3. Rest for a moment in any case, then until something changes or somebody is due.
             self._stopped.wait(max(0.0, begun + self._settings.plan_milliseconds / 1000 - time.monotonic()))
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
             if led:
@@ -236,7 +219,7 @@ class Control:
         self._moved()
 
     def _moved(self) -> None:
-        """Say that the release loop moves. A step that fails says nothing: where all do, another process is to try."""
+        """Say that the release loop moves. A failed step does not: where all fail, another process is to try."""
         self.liveness.beat(_RELEASE, self._settings.plan_seconds)
 
     def _observe_until_stopped(self) -> None:
@@ -262,12 +245,12 @@ class Control:
         return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
 
     def _run_soon(self, write: Callable[[], None]) -> None:
-        """Have it written by the pool; once we stop nothing more is begun, and who leads next takes it up."""
+        """Have the pool run a write; once we stop nothing more is begun, and the next leader takes it up."""
         if not self._stopped.is_set():
             self._writers.submit(self._write, write)
 
     def _write(self, write: Callable[[], None]) -> None:
-        """Write, in a thread of the pool, which keeps to itself what is raised there."""
+        """Run a write in a thread of the pool; what it raises is counted and logged here, as the pool would hide it."""
         try:
             with self.liveness.during("write"):
                 write()
@@ -285,42 +268,25 @@ class Control:
         """Have the release loop plan by another policy from its next plan on."""
         self._releaser.planner.policy = policy
 
-    def _waits(self) -> bytes:
-        """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
-        carried = self._releaser.planner.carried
-        age = max(self._now() - carried.planned_at, 0.0)
-        return written(
-            WaitReport(
-                leads=self._leader.leads(),
-                in_force=self._observer.waits.in_force,
-                jobs=carried.locality,
-                age_seconds=age,
-                passed_over=self._releaser.passed_over.seconds(),
-                reserved={name: reservation.nodes for name, reservation in carried.reserved.items()},
-                kept_idle=self._releaser.kept_idle,
-            )
+    def _make_leader(self) -> Leader:
+        lease = self._settings.lease
+        call_seconds = min(_CALL_SECONDS, lease.renew_seconds / 5)
+        return Leader(
+            ApiLease(self._api, lease.namespace, lease.name, lease.seconds, call_seconds),
+            f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
+            Terms(lease.seconds, lease.renew_seconds, lease.retry_seconds),
+            time.monotonic,
+            moved=partial(self.liveness.beat, _LEASE),
         )
 
-    def _gauges(self) -> ControlGauges:
-        seen, load, leads = self._observer.seen, self._observer.load, self._leader.leads()
-        return ControlGauges(
-            leads=leads,
-            ready=self._caches.problem() is None,
-            in_flight=self._releaser.unbound,
-            refused=sum(map(len, refused_pods(self._backlog).values())),
-            cache_age_seconds=self._caches.ages(),
-            held=seen.held,
-            queues=seen.shares,
-            oldest=seen.oldest,
-            nodes=self._backlog.schedulable_nodes(),
-            freed=load.freed,
-            loaded_seconds=load.seconds,
-            job_tasks=load.typical.tasks if load.typical else None,
-            replicas=load.typical.replicas if load.typical else None,
-            waits=self._observer.waits_by_level() if leads else {},
-            kept_idle=self._releaser.kept_idle if leads else 0.0,
-            passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self._releaser.passed_over.seconds()),
-        )
+    def _make_waker(self) -> Waker:
+        writer, note = PodWriter(self._api), self._metrics.wakeups.inc
+        return Waker(self._backlog, writer, self._run_soon, self._leader.leads, note=note)
+
+
+def _timeouts_of(settings: Settings) -> Timeouts:
+    reclaim = settings.reclaim
+    return Timeouts(reclaim.fair_share_seconds, reclaim.minimum_share_seconds, reclaim.evictions_per_minute)
 
 
 def control(settings: Settings, kubeconfig: Path | None) -> None:

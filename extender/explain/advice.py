@@ -7,8 +7,9 @@ import numpy as np
 from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import UNADVERTISED
 from extender.cluster.model import Node
+from extender.control.pod_shapes import shape_of
 from extender.control.queues.fair_shares import shares_of
-from extender.control.release.refusals import refused_pods, shape_of
+from extender.control.release.refusals import refused_pods
 from extender.explain.amounts import amount, percent
 from extender.explain.pod_in_plan import Case
 from extender.explain.wait_reasons import (

@@ -7,7 +7,8 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder
-from extender.control.release.refusals import refused_pods, shape_of
+from extender.control.pod_shapes import shape_of
+from extender.control.release.refusals import refused_pods
 from extender.explain.wait_reasons import Reason, places_in_plan, reasons
 from extender.planner import Carried, Plan, Planner
 

@@ -8,8 +8,9 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import HOLD_GATE, Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
+from extender.control.pod_shapes import shape_of
 from extender.control.queues.fair_shares import shares_of
-from extender.control.release.refusals import refused_pods, shape_of
+from extender.control.release.refusals import refused_pods
 from extender.planner import HELD_KINDS, Plan
 from extender.verdict import judge
 

@@ -1,6 +1,6 @@
-"""What reclaim sees of the backlog: copied under its lock, and looked at without it.
+"""What reclaim needs of the backlog: copied under its lock, and read without it.
 
-What follows from a class and from its pods on nodes is kept while these are the same: a look costs what has changed.
+What is derived of a class and of its pods on nodes is kept while these are the same, so a copy costs what has changed.
 """
 
 from collections import defaultdict
@@ -13,14 +13,14 @@ from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
-from extender.control.reclaim.trials import Shape, shape_of
+from extender.control.pod_shapes import Shape, shape_of
 
 _COMING = (PodPhase.READY, PodPhase.UNGATED, PodPhase.PENDING, PodPhase.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """What the pods of a class demand, by the layout [R], and their shape."""
+    """What each pod of a class demands, by the layout [R], and their shape."""
 
     demand: Floats
     shape: Shape
@@ -28,10 +28,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crew:
-    """The pods of a class that are on nodes: those `leaving`, and those that may go, sorted by name.
+    """The pods of a class that are on nodes: all, those `leaving`, and those that may go [P], sorted by name.
 
-    These have a controller: `may_go` [P], by the row of the `node` [P] that each is on and when it `started` [P], the
-    ones that have not yet in the end.
+    Pods that may go have a controller. `node` [P] is the row of the node that each is on, `started` [P] when it
+    started: infinite where it has not yet.
     """
 
     pods: Sequence[Pod]
@@ -42,17 +42,17 @@ class Crew:
 
     def without(self, uids: Collection[str]) -> "Crew":
         """Return the same where these pods may not go."""
-        left = [place for place, pod in enumerate(self.may_go) if pod.uid not in uids]
-        may_go = [self.may_go[place] for place in left]
-        return Crew(self.pods, self.leaving, may_go, self.node[left], self.started[left])
+        rows = [row for row, pod in enumerate(self.may_go) if pod.uid not in uids]
+        may_go = [self.may_go[row] for row in rows]
+        return Crew(self.pods, self.leaving, may_go, self.node[rows], self.started[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class BacklogCopy:
-    """The classes `active`: of which something holds room, or waits for its turn alone.
+    """The `active` classes: those of which a pod holds room, or waits for its turn and nothing else.
 
-    `coming` are those of pods that hold room and are on no node yet, a class for each pod; `asked` are pods that were
-    asked to go, by class.
+    `coming` has the class of each pod that holds room and is on no node yet, once for each such pod; `asked` are the
+    pods that were asked to go, by class.
     """
 
     backlog: Backlog
@@ -65,42 +65,51 @@ class BacklogCopy:
     def going(self) -> list[Pod]:
         """Return the pods that are on their way out, by us or anyhow."""
         leaving = [pod for crew in self.crews.values() for pod in crew.leaving]
-        known = {pod.uid for pod in leaving}
-        asked = [pod for of, uids in self.asked.items() for pod in self.crews[of].pods if pod.uid in uids - known]
+        counted = {pod.uid for pod in leaving}
+        asked = [
+            pod
+            for task_class, uids in self.asked.items()
+            for pod in self.crews[task_class].pods
+            if pod.uid in uids - counted
+        ]
         return leaving + asked
 
 
 @dataclass(slots=True)
-class Eyes:
-    """Looks at a backlog. One thread."""
+class BacklogCopier:
+    """Copies a backlog, again and again. One thread; it takes the backlog's lock."""
 
     backlog: Backlog
     _layout: Layout | None = None
     _kinds: Mapping[TaskClass, Kind] = field(default_factory=dict)
     _crews: Mapping[TaskClass, Crew] = field(default_factory=dict)
 
-    def look(self, layout: Layout, asked: Collection[str]) -> BacklogCopy:
-        """Return what there is now; `asked` are the pods that were asked to go, by UID."""
+    def copy(self, layout: Layout, asked: Collection[str]) -> BacklogCopy:
+        """Return a copy of what there is now; `asked` are the pods that were asked to go, by UID."""
         with self.backlog.lock:
             classes = self.backlog.classes()
-            running = {it: [*pods.values()] for it in classes if (pods := it.pods[PodPhase.RUNNING])}
+            running = {
+                task_class: [*pods.values()] for task_class in classes if (pods := task_class.pods[PodPhase.RUNNING])
+            }
             coming = self._coming()
             holding = {*running, *coming}
-            active = [it for it in classes if it in holding or self._waits(it)]
+            active = [task_class for task_class in classes if task_class in holding or self._waits(task_class)]
         if self._layout is not layout:
             self._layout, self._kinds, self._crews = layout, {}, {}
-        self._kinds = {it: self._kinds.get(it) or _kind(it.like, layout) for it in active}
-        self._crews = {it: self._crew(it, pods, layout) for it, pods in running.items()}
+        self._kinds = {
+            task_class: self._kinds.get(task_class) or _kind(task_class.like, layout) for task_class in active
+        }
+        self._crews = {task_class: self._crew(task_class, pods, layout) for task_class, pods in running.items()}
         return BacklogCopy(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
 
     def by_class(self, uids: Collection[str]) -> Mapping[TaskClass, Set[str]]:
-        """Return those of these pods that were on nodes at the last look, by class."""
-        found: defaultdict[TaskClass, set[str]] = defaultdict(set)
+        """Return, by class, those of these pods that were on nodes at the last copy."""
+        by_class: defaultdict[TaskClass, set[str]] = defaultdict(set)
         for uid in uids:
-            where = self.backlog.find(uid)
-            if where is not None and where[0] in self._crews:
-                found[where[0]].add(uid)
-        return found
+            position = self.backlog.find(uid)
+            if position is not None and position[0] in self._crews:
+                by_class[position[0]].add(uid)
+        return by_class
 
     def _coming(self) -> list[TaskClass]:
         """Return the class of each pod that is on its way to a node, as `Backlog.committed` counts them."""
@@ -109,30 +118,30 @@ class Eyes:
             pod.uid for pod in backlog.at(PodPhase.PENDING) if not pod.unschedulable or pod.nominated is not None
         )
         uids = {*backlog.writes.claimed, *released, *(pod.uid for pod in backlog.at(PodPhase.NOMINATED))}
-        found = (backlog.find(uid) for uid in uids)
-        return [where[0] for where in found if where is not None and where[1] in _COMING]
+        positions = (backlog.find(uid) for uid in uids)
+        return [position[0] for position in positions if position is not None and position[1] in _COMING]
 
-    def _waits(self, of: TaskClass) -> bool:
-        """Say whether a pod of a class waits for its turn alone."""
-        waits = bool(of.pods[PodPhase.READY] or of.pods[PodPhase.UNGATED])
-        return waits and (not self.backlog.writes.resting or self.backlog.ready(of) > 0)
+    def _waits(self, task_class: TaskClass) -> bool:
+        """Say whether a pod of a class waits for its turn and nothing else."""
+        waits = bool(task_class.pods[PodPhase.READY] or task_class.pods[PodPhase.UNGATED])
+        return waits and (not self.backlog.writes.resting or self.backlog.ready(task_class) > 0)
 
-    def _crew(self, of: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:
-        known = self._crews.get(of)
+    def _crew(self, task_class: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:
+        known = self._crews.get(task_class)
         return known if known is not None and known.pods == pods else _crew(pods, layout)
 
 
-def is_gang(backlog: Backlog, of: TaskClass) -> bool:
-    """Say whether these pods start together or not at all."""
-    identity = of.like.identity
+def is_gang(backlog: Backlog, task_class: TaskClass) -> bool:
+    """Say whether the pods of a class start together or not at all."""
+    identity = task_class.like.identity
     if not identity.group:
         return False
-    known = backlog.workloads.groups.get(identity.group)
-    return (known.least if known is not None else identity.least) > 1
+    group = backlog.workloads.groups.get(identity.group)
+    return (group.least if group is not None else identity.least) > 1
 
 
 def _kind(like: Pod, layout: Layout) -> Kind:
-    return Kind(layout.vector(like.demand), shape_of(like))
+    return Kind(layout.vector(like.demand), shape_of(like, volumes=False))
 
 
 def _crew(pods: Sequence[Pod], layout: Layout) -> Crew:

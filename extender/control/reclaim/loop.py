@@ -1,31 +1,31 @@
 """Reclaim: a queue that has been below its share for too long, with pods waiting, gets room from those above theirs.
 
-Acts under the same Lease, in the same thread as the release loop, and before it. Since when a queue has been below its
-share is kept in memory: after a restart, or when another replica leads, its time starts again.
+It acts under the same Lease, in the same thread as the release loop, and before it. Since when a queue has been below
+its share is kept in memory: after a restart, or when another replica leads, that time starts again.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import dataclass
 
 from extender.arrays import Mask
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import PodPhase, TaskClass
+from extender.control.backlog.backlog import PodPhase
 from extender.control.backlog.task_classes import waits_as
+from extender.control.cluster_view import ClusterView
+from extender.control.pod_shapes import Shape
 from extender.control.queues.standings import FAIR_SHARE, MINIMUM_SHARE, Standings, standings_of
-from extender.control.reclaim.backlog_copy import BacklogCopy, Eyes, is_gang
+from extender.control.reclaim.allowance import Allowance
+from extender.control.reclaim.backlog_copy import BacklogCopier, BacklogCopy
 from extender.control.reclaim.evictions import PATIENCE_SECONDS, Evictions
-from extender.control.reclaim.trials import Shape, queue_of
-from extender.control.reclaim.victims import Choice, Search
-from extender.control.release.loop import Releaser
-from extender.planner import farthest, pass_over, wait_now
+from extender.control.reclaim.lines import Line, lines_of, running_shapes, wants_of
+from extender.control.reclaim.locality_waits import LocalityWaits
+from extender.control.reclaim.victims import VictimSearch
 
 WHYS = (MINIMUM_SHARE, FAIR_SHARE)
 
-_LOOK_SECONDS = 1.0
-_FRUITLESS_SECONDS = 5.0
-_BURST_SECONDS = 1.0
+_LOOK_SECONDS, _FRUITLESS_SECONDS = 1.0, 5.0
+"""The pause between two looks; the longer one after a search that found no victims."""
 _UNSEEN_SECONDS = 10.0
 """A longer pause between two steps counts as so long: meanwhile nobody looked, or the clock was set."""
 _LINES_TRIED, _INPUTS_TRIED = 20, 10
@@ -49,127 +49,110 @@ class Timeouts:
         return self.minimum_share if why == MINIMUM_SHARE else self.fair_share
 
 
-@dataclass(slots=True)
-class Allowance:
-    """How many evictions may be asked for: so many a minute, `_BURST_SECONDS`' worth and at least one at once.
-
-    A move is whole, so it may overdraw what there is, by no more than a minute's worth; later ones wait for it.
-    """
-
-    per_minute: float
-    left: float = field(init=False)
-    at: float | None = None
-
-    def __post_init__(self) -> None:
-        self.left = self._most()
-
-    def refill(self, now: float) -> None:
-        """Add what the time since the last call has brought."""
-        passed = max(now - self.at, 0.0) if self.at is not None else 0.0
-        self.left, self.at = min(self.left + passed * self.per_minute / 60, self._most()), now
-
-    def allows(self, evictions: int) -> bool:
-        """Say whether so many may be asked for together."""
-        return self.left >= 1.0 - 1e-9 and evictions <= max(self.per_minute, 1.0)
-
-    def _most(self) -> float:
-        return max(self.per_minute * _BURST_SECONDS / 60, 1.0)
-
-
-Line = Sequence[TaskClass]
-"""Classes of a queue for whose pods the same victims would do; the oldest job first."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One look: who may go, which shapes run (and queues as such), and who waits in which queue, in lines."""
+    """One look: who may go, which shapes run (and queues as such), which queues want more [Q], and who waits in each.
 
-    search: Search
+    `lines` are by queue; those that were tried in vain are taken out.
+    """
+
+    search: VictimSearch
     runs: Collection[Shape]
+    wants: Mask
     lines: Mapping[str, list[Line]]
 
+    @property
+    def standings(self) -> Standings:
+        """What the queues have, less the victims chosen so far."""
+        return self.search.standings
 
-@dataclass(slots=True)
+
 class Reclaimer:
-    """Shares the release loop's sight of the cluster, its Lease and its writers."""
+    """Decides which queues get room back. Runs in the release loop's thread.
 
-    releaser: Releaser
-    moves: Evictions
-    timeouts: Timeouts
-    _below_since: dict[tuple[str, str], float] = field(default_factory=dict)
-    _allowance: Allowance = field(init=False)
-    _eyes: Eyes = field(init=False)
-    _time: float = 0.0
-    """For how long we have been at it: timeouts and rates go by this, whatever becomes of the clock."""
-    _stepped_at: float | None = None
-    _look_at: float = -np.inf
-    _searched: bool = False
-    _begin: dict[str, int] = field(default_factory=dict)
-    """With which of its lines to begin in a queue whose first ones could not be helped."""
-    _passed: set[str] = field(default_factory=set)
-    """Who waits for locality while room could be made farther away: that is a chance, until the next look."""
+    Timeouts and rates go by `_time`, for how many seconds it has been at work: a clock that is set changes neither.
+    """
 
-    def __post_init__(self) -> None:
-        self._allowance = Allowance(self.timeouts.per_minute)
-        self._eyes = Eyes(self.releaser.backlog)
+    def __init__(self, cluster: ClusterView, waits: LocalityWaits, evictions: Evictions, timeouts: Timeouts) -> None:
+        self.evictions, self.timeouts = evictions, timeouts
+        self._cluster, self._waits = cluster, waits
+        self._copier = BacklogCopier(cluster.backlog)
+        self._allowance = Allowance(timeouts.per_minute)
+        self._time = 0.0
+        self._stepped_at: float | None = None
+        self._look_at, self._searched = -math.inf, False
+        self._below_since: dict[tuple[str, str], float] = {}
+        self._first_line: dict[str, int] = {}
+        self._passed_over: set[str] = set()
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many evictions were asked for."""
         if not self.timeouts.on:
             return 0
-        if not self.releaser.leads():
+        # 1. Only the leader evicts.
+        if not self._cluster.leads():
             self.rest(now)
             return 0
-        self._go_on(now)
+        # 2. Let time pass: it brings evictions that may be asked for. Go on with those under way.
+        self._pass_time(now)
         self._allowance.refill(self._time)
-        self._allowance.left += self.moves.tend(now)
-        self.releaser.backlog.writes.expire(now)
+        self._allowance.left += self.evictions.reconcile(now)
+        self._cluster.backlog.writes.expire(now)
+        # 3. Look which queues are below their share, now and then.
         if self._time < self._look_at:
             return 0
-        self._passed.clear()
+        self._passed_over.clear()
         self._searched = False
-        asked = self._look_around(now)
+        asked = self._look(now)
+        # 4. A job that waits for locality while room could be made farther away was passed over, until the next look.
         pause = _FRUITLESS_SECONDS if self._searched and not asked else _LOOK_SECONDS
-        self._look_at, planner = self._time + pause, self.releaser.planner
-        planner.carried = pass_over(planner.carried, self._passed, now, pause)
+        self._look_at = self._time + pause
+        self._waits.pass_over(self._passed_over, now, pause)
         return asked
 
     def rest(self, now: float) -> None:
         """Stop counting: we do not lead, or do not see the cluster. What was promised goes by plan."""
         self._below_since.clear()
         self._stepped_at = None
-        self.moves.stop(now)
+        self.evictions.stop(now)
 
-    def _go_on(self, now: float) -> None:
-        passed = now - self._stepped_at if self._stepped_at is not None else 0.0
-        self._time, self._stepped_at = self._time + min(max(passed, 0.0), _UNSEEN_SECONDS), now
+    def _pass_time(self, now: float) -> None:
+        seconds = now - self._stepped_at if self._stepped_at is not None else 0.0
+        self._time, self._stepped_at = self._time + min(max(seconds, 0.0), _UNSEEN_SECONDS), now
 
-    # -- who is to have more
+    # -- which queues are to have more
 
-    def _look_around(self, now: float) -> int:
-        """Ask for evictions for queues whose time has run out, as far as the rate allows."""
-        releaser = self.releaser
-        snapshot = releaser.ledger.snapshot(releaser.flight_time())
-        sight = self._eyes.look(snapshot.layout, self.moves.asked())
-        standings = standings_of(sight, releaser.input_builder.tree, snapshot.layout)
-        wants = _wants(sight, standings)
+    def _look(self, now: float) -> int:
+        """Ask for evictions for queues whose time has run out, as far as the rate allows; return how many."""
+        # 1. See what each queue has and should have.
+        snapshot = self._cluster.snapshot()
+        backlog_copy = self._copier.copy(snapshot.layout, self.evictions.evicting())
+        standings = standings_of(backlog_copy, self._cluster.input_builder.tree, snapshot.layout)
+        wants = wants_of(backlog_copy, standings)
+        # 2. Count for how long queues have been below their share; a shape of which pods start may be tried again.
         self._count(standings, wants)
-        self.moves.trials.note_running((sight.kinds[it].shape, crew.pods) for it, crew in sight.crews.items())
+        kinds = backlog_copy.kinds
+        self.evictions.trials.note_running(
+            (kinds[task_class].shape, crew.pods) for task_class, crew in backlog_copy.crews.items()
+        )
+        # 3. End here where no time has run out, nobody is above their share, or no shape is worth a try.
         due = {why: self._due(standings, why) for why in WHYS}
         queues = {queue for why in WHYS for queue in due[why]}
         if not queues or not self._allowance.allows(1) or not standings.excess().any():
             return 0
-        runs, lines = _running_shapes(sight, queues), _lines(sight, queues)
-        if not any(self._may_try(sight.kinds[line[0]].shape, runs) for mine in lines.values() for line in mine):
+        runs, lines = running_shapes(backlog_copy, queues), lines_of(backlog_copy, queues)
+        if not self._any_may_try(backlog_copy, runs, lines):
             return 0
-        self._searched, spared = True, self._eyes.by_class(self.moves.spared())
-        look = _Look(Search(sight, releaser.input_builder, snapshot, standings, spared), runs, lines)
-        return sum(self._serve(look, why, due[why], wants, now) for why in WHYS)
+        # 4. Search victims: for minimum shares first.
+        self._searched, spared = True, self._copier.by_class(self.evictions.spared())
+        search = VictimSearch(backlog_copy, self._cluster.input_builder, snapshot, standings, spared)
+        look = _Look(search, runs, wants, lines)
+        return sum(self._serve(look, why, due[why], now) for why in WHYS)
 
     def _count(self, standings: Standings, wants: Mask) -> None:
         """Keep since when each queue has been below its share, of each kind."""
         before = self._below_since
-        self._below_since = {key: before[key] for key in self.moves.under_way() & before.keys()}
+        self._below_since = {key: before[key] for key in self.evictions.under_way() & before.keys()}
         for why in WHYS:
             if self.timeouts.of(why) > 0:
                 for row in standings.below(why, wants).nonzero()[0].tolist():
@@ -186,106 +169,83 @@ class Reclaimer:
         ]
         return sorted(due, key=lambda queue: (-missing[standings.rows[queue]], queue))
 
-    def _serve(self, look: _Look, why: str, queues: Sequence[str], wants: Mask, now: float) -> int:
-        """Make moves for the queues whose time has run out, one for each in turn, while they are below their share."""
-        asked, due, standings = 0, list(queues), look.search.standings
+    def _any_may_try(self, backlog_copy: BacklogCopy, runs: Collection[Shape], lines: Mapping[str, list[Line]]) -> bool:
+        shapes = (backlog_copy.kinds[line[0]].shape for of_queue in lines.values() for line in of_queue)
+        return any(self._may_try(shape, runs) for shape in shapes)
+
+    def _may_try(self, shape: Shape, runs: Collection[Shape]) -> bool:
+        """Say whether evictions for a shape are worth a try: kube-scheduler does not refuse its pods."""
+        evictions = self.evictions
+        return evictions.trials.may_try(shape, runs, evictions.shapes(), self._cluster.flight_time())
+
+    # -- room for their pods
+
+    def _serve(self, look: _Look, why: str, queues: Sequence[str], now: float) -> int:
+        """Make room for one pod of each queue in turn, while they are below their share; return how many evictions."""
+        asked, due = 0, list(queues)
         while due and self._allowance.allows(1):
+            # Holds at each turn: `due` are the queues for which the last try, if any, has found victims.
             queue = due.pop(0)
-            if standings.below(why, wants)[standings.rows[queue]]:
-                made = self._move(look, queue, why, now)
-                asked += made
-                due += [queue] if made else []
+            if look.standings.below(why, look.wants)[look.standings.rows[queue]]:
+                evictions = self._make_room(look, queue, why, now)
+                asked += evictions
+                due += [queue] if evictions else []
         return asked
 
-    def _move(self, look: _Look, queue: str, why: str, now: float) -> int:
-        """Make one move for a queue, if there is one; return how many evictions it takes.
+    def _make_room(self, look: _Look, queue: str, why: str, now: float) -> int:
+        """Make room for one pod of a queue, if that can be; return how many evictions it takes.
 
-        Lines that cannot be helped are left out of this look; where they are many, others come first in the next.
+        Lines that cannot be helped are left out of this look; where they are many, the next look begins behind them.
         """
         lines = look.lines.get(queue, [])
-        begin = self._begin.pop(queue, 0)
-        begin = begin if begin < len(lines) else 0
-        for tried, line in enumerate(lines[begin : begin + _LINES_TRIED]):
-            made = self._help(look, line, why, now)
-            if made:
-                del lines[begin : begin + tried]
-                return made
-        del lines[begin : begin + _LINES_TRIED]
-        if begin < len(lines):
-            self._begin[queue] = begin + _LINES_TRIED
+        first = self._first_line.pop(queue, 0)
+        first = first if first < len(lines) else 0
+        for tried, line in enumerate(lines[first : first + _LINES_TRIED]):
+            evictions = self._make_room_for(look, line, why, now)
+            if evictions:
+                del lines[first : first + tried]
+                return evictions
+        del lines[first : first + _LINES_TRIED]
+        if first < len(lines):
+            self._first_line[queue] = first + _LINES_TRIED
         return 0
 
-    def _help(self, look: _Look, line: Line, why: str, now: float) -> int:
+    def _make_room_for(self, look: _Look, line: Line, why: str, now: float) -> int:
         """Make room for a pod of a line, if that can be; return how many evictions it takes.
 
-        A pod that could be helped only farther from its input than its job may start yet is passed over.
+        A job is passed over where room could be made, but farther from its input than it may start yet.
         """
-        shape = look.search.sight.kinds[line[0]].shape
-        choice = look.search.room_for(self._pods(line)) if self._may_try(shape, look.runs) else None
+        # 1. Find the victims, if evictions for this shape are worth a try and the rate allows so many.
+        shape = look.search.backlog_copy.kinds[line[0]].shape
+        choice = look.search.room_for(self._candidates(line)) if self._may_try(shape, look.runs) else None
         if choice is None or not self._allowance.allows(len(choice.victims)):
             return 0
-        found = self.releaser.backlog.find(choice.pod.uid)
-        if found is None or (choice.level is not None and choice.level > self._farthest(found[0], choice, now)):
-            self._passed.add(waits_as(choice.pod.identity.queue, choice.pod.identity.job))
+        # 2. Pass the job over where that would be too far from its input.
+        backlog, identity = self._cluster.backlog, choice.pod.identity
+        position = backlog.find(choice.pod.uid)
+        if position is None or (
+            choice.level is not None and choice.level > self._waits.farthest(position[0], choice.existing, now)
+        ):
+            self._passed_over.add(waits_as(identity.queue, identity.job))
             return 0
-        pod = self.releaser.backlog.take(found[0], now, now + PATIENCE_SECONDS, choice.pod.uid)
+        # 3. Claim the pod, and ask for the evictions.
+        pod = backlog.take(position[0], now, now + PATIENCE_SECONDS, choice.pod.uid)
         if pod is None:
             return 0
         look.search.take(choice)
-        self.moves.begin(pod, pod.identity.queue, why, choice)
+        self.evictions.begin(pod, pod.identity.queue, why, choice)
         self._allowance.left -= len(choice.victims)
         return len(choice.victims)
 
-    def _may_try(self, shape: Shape, runs: Collection[Shape]) -> bool:
-        """Say whether evictions for a shape are worth a try: kube-scheduler does not refuse what they are made for."""
-        return self.moves.trials.may_try(shape, runs, self.moves.shapes(), self.releaser.flight_time())
-
-    def _pods(self, line: Line) -> Sequence[Pod]:
-        """Return the oldest ready pod of a line; one of each input, of the first few, where its pods have any."""
-        found: dict[object, Pod] = {}
-        backlog, most = self.releaser.backlog, _INPUTS_TRIED if line[0].like.inputs else 1
+    def _candidates(self, line: Line) -> Sequence[Pod]:
+        """Return the oldest ready pod of a line; where its pods have inputs, one of each of the first few inputs."""
+        by_inputs: dict[object, Pod] = {}
+        backlog, most = self._cluster.backlog, _INPUTS_TRIED if line[0].like.inputs else 1
         with backlog.lock:
             for task_class in line:
                 for uid, pod in task_class.pods[PodPhase.READY].items():
                     if not backlog.writes.busy(uid):
-                        found.setdefault(pod.inputs, pod)
-                    if len(found) == most:
-                        return [*found.values()]
-        return [*found.values()]
-
-    def _farthest(self, of: TaskClass, choice: Choice, now: float) -> int:
-        planner, name = self.releaser.planner, waits_as(of.job.queue, of.job.name)
-        return farthest(planner.policy, wait_now(planner.carried, name, now), choice.existing)
-
-
-def _wants(sight: BacklogCopy, standings: Standings) -> Mask:
-    """Return which queues have pods that wait and that room could be made for [Q]."""
-    wants = np.zeros(len(standings.queues), dtype=np.bool_)
-    queues = {it.job.queue for it in sight.active if it.pods[PodPhase.READY] and not is_gang(sight.backlog, it)}
-    wants[[standings.rows[queue] for queue in queues]] = True
-    return wants
-
-
-def _running_shapes(sight: BacklogCopy, queues: Collection[str]) -> set[Shape]:
-    """Return the shapes of which pods of these queues run, and the queues that they are of."""
-    shapes = {sight.kinds[it].shape for it in sight.crews if it.job.queue in queues}
-    return shapes | set(map(queue_of, shapes))
-
-
-def _lines(sight: BacklogCopy, queues: Collection[str]) -> dict[str, list[Line]]:
-    """Return who waits in each of these queues: the highest priority first, then the oldest job.
-
-    Pods to which it makes a difference where they run are a line for each class.
-    """
-    waiting = [
-        it
-        for it in sight.active
-        if it.job.queue in queues and it.pods[PodPhase.READY] and not is_gang(sight.backlog, it)
-    ]
-    waiting.sort(key=lambda it: (-it.like.priority, it.job.arrived, it.name))
-    lines: dict[str, dict[object, list[TaskClass]]] = {queue: {} for queue in queues}
-    for it in waiting:
-        alone = it.like.inputs or it.like.prefers or it.like.constraints.volumes
-        alike = it if alone else (sight.kinds[it].shape, it.like.priority)
-        lines[it.job.queue].setdefault(alike, []).append(it)
-    return {queue: [*alike.values()] for queue, alike in lines.items()}
+                        by_inputs.setdefault(pod.inputs, pod)
+                    if len(by_inputs) == most:
+                        return [*by_inputs.values()]
+        return [*by_inputs.values()]

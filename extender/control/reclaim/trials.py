@@ -1,9 +1,9 @@
-"""For whom room may be made by evictions: not for those of whose like nobody used it.
+"""Trials: for which shapes evictions are worth a try. Where a shape did not use its room, nobody is evicted for it.
 
 kube-scheduler refuses pods for reasons that no plan knows (affinity between pods, devices, host ports). So of a shape
-of which nothing runs one pod is tried alone. Where room was made in vain, nobody is evicted for its shape for a while,
-and for its queue for a shorter one, longer each time, until a pod of the shape starts, or one that room was made for.
-All of this is in memory: a restart costs one eviction more for each shape that is refused.
+of which nothing runs, one pod is tried alone. Where room was made in vain, its shape rests for a while, and its queue
+for a shorter one; each rest is longer than the last. A rest ends early once a pod of the shape starts. All of this is
+in memory: a restart costs one more eviction for each shape that is refused.
 """
 
 from collections.abc import Collection, Iterable, Sequence, Set
@@ -11,25 +11,13 @@ from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, phase_of
+from extender.control.pod_shapes import Shape, queue_of, shape_of
+from extender.control.release.refusals import is_refused
 
 REFUSED, GONE, TAKEN, LATE = "refused", "gone", "taken", "late"
 """Why evictions were in vain: kube-scheduler refuses the pod; it is gone; others took the room; it took too long."""
 
 _SHAPE_SECONDS, _QUEUE_SECONDS, _LONGEST_SECONDS = 60.0, 15.0, 3_600.0
-
-Shape = tuple[object, ...]
-"""What kube-scheduler may refuse alike: a queue's name, then what its pods demand and where they may run."""
-
-
-def shape_of(pod: Pod) -> Shape:
-    """Return the shape of a pod. Where its volumes are makes no difference: each may have its own."""
-    where = pod.constraints
-    return (pod.identity.queue, tuple(sorted(pod.demand.items())), where.selector, where.terms, where.tolerations)
-
-
-def queue_of(shape: Shape) -> Shape:
-    """Return all shapes of a queue, as one."""
-    return shape[:1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +32,8 @@ class Vain:
 
 @dataclass(slots=True)
 class _Rest:
+    """Until when a shape rests, and for how long that was; `ran` are the pods of it that ran at the last look."""
+
     until: float
     seconds: float
     ran: Set[str] | None = None
@@ -51,7 +41,7 @@ class _Rest:
 
 @dataclass(slots=True)
 class Trials:
-    """Follows the pods that room was made for; times are in seconds of a clock that is never set."""
+    """Follows the pods that room was made for. One thread; times are in seconds of a clock that is never set."""
 
     _sent: dict[str, tuple[Pod, int]] = field(default_factory=dict)
     _rests: dict[Shape, _Rest] = field(default_factory=dict)
@@ -62,12 +52,12 @@ class Trials:
 
     def fail(self, pod: Pod, evictions: int, why: str, time: float) -> Vain:
         """Note that room was made for a pod in vain."""
-        shape = shape_of(pod)
+        shape = shape_of(pod, volumes=False)
         self._rest(queue_of(shape), _QUEUE_SECONDS, time)
         return Vain(pod, evictions, why, self._rest(shape, _SHAPE_SECONDS, time))
 
-    def look(self, backlog: Backlog, time: float) -> Sequence[Vain]:
-        """Take in what became of those on their way; return those whose evictions were in vain."""
+    def take_outcomes(self, backlog: Backlog, time: float) -> Sequence[Vain]:
+        """Note what became of the pods on their way; return those whose evictions were in vain."""
         ends = {uid: _end(backlog, uid) for uid in self._sent}
         vain: list[Vain] = []
         for uid, end in ends.items():
@@ -77,11 +67,11 @@ class Trials:
             if end:
                 vain.append(self.fail(pod, evictions, end, time))
             else:
-                self._forget(shape_of(pod))
+                self._forget(shape_of(pod, volumes=False))
         return vain
 
     def note_running(self, running: Iterable[tuple[Shape, Sequence[Pod]]]) -> None:
-        """Take in what runs: a pod of a shape that has started since shows that others may."""
+        """Note what runs: once a pod of a shape has started since the last call, its rest is over."""
         if not self._rests:
             return
         ran: dict[Shape, set[str]] = {shape: set() for shape in self._rests}
@@ -101,20 +91,20 @@ class Trials:
         `runs` are shapes, and queues as such, of which pods run; `under_way` those that room is being made for.
         """
         return not any(
-            self._rests_now(it, time) or (not self._is_proven(it, runs) and self._is_tried(it, under_way))
-            for it in (shape, queue_of(shape))
+            self._rests_now(tried, time) or (not self._is_proven(tried, runs) and self._is_tried(tried, under_way))
+            for tried in (shape, queue_of(shape))
         )
 
     def forget_old(self, time: float) -> None:
         """Forget rests that ended long ago."""
-        self._rests = {it: rest for it, rest in self._rests.items() if time - rest.until <= _LONGEST_SECONDS}
+        self._rests = {shape: rest for shape, rest in self._rests.items() if time - rest.until <= _LONGEST_SECONDS}
 
     def _is_proven(self, shape: Shape, runs: Collection[Shape]) -> bool:
         return shape in runs and shape not in self._rests
 
     def _is_tried(self, shape: Shape, under_way: Collection[Shape]) -> bool:
-        sent = (shape_of(pod) for pod, _ in self._sent.values())
-        return shape in under_way or any(shape in (it, queue_of(it)) for it in sent)
+        sent = (shape_of(pod, volumes=False) for pod, _ in self._sent.values())
+        return shape in under_way or any(shape in (other, queue_of(other)) for other in sent)
 
     def _rests_now(self, shape: Shape, time: float) -> bool:
         rest = self._rests.get(shape)
@@ -136,12 +126,12 @@ class Trials:
 
 
 def _end(backlog: Backlog, uid: str) -> str | None:
-    """Return why room was made for a pod in vain; empty where it uses it, None where that is not known yet."""
+    """Return why room was made for a pod in vain; empty where the pod uses it, None while that is not known."""
     pod = backlog.pod(uid)
     if pod is None:
         return GONE
     if pod.node is not None:
         return ""
     if not pod.held:
-        return REFUSED if pod.unschedulable and pod.nominated in (None, pod.promised) else None
+        return REFUSED if is_refused(pod) else None
     return None if phase_of(pod) is PodPhase.NOMINATED or backlog.writes.busy(uid) else LATE

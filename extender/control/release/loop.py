@@ -1,312 +1,205 @@
-"""The release loop: plan over all that waits, nominate and release those whose turn it is, tidy up what was left.
+"""The release loop: plans over all that waits, releases the pods whose turn it is, and tidies up what was left behind.
 
-Every step starts from what the watches say, so that it does not matter where the last one, of this process or of its
-predecessor, ended: between nomination and release, before either, or after both. What was written and is not seen yet
-is in flight (`cluster.state`) and claimed (`backlog.writes.claimed`).
+Every step starts from what the watches show, so it makes no difference where the last step ended, in this process or in
+its predecessor: before a nomination, between nomination and release, or after both. What was written and does not show
+yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.claimed`).
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
-from extender.control.backlog.task_classes import waits_as
+from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
-from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
+from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, seen_in
-from extender.control.release import without_node
+from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns
 from extender.control.release.recover import unfinished
-from extender.control.release.refusals import Refusals, Shape, shape_of
-from extender.control.release.sending import (
-    COMPLETED,
-    NOMINATED,
-    PREEMPTING,
-    SCALE_UP,
-    Listener,
-    Release,
-    Sender,
-    Writer,
-)
-from extender.planner import Plan, Planner, start, wait_now
+from extender.control.release.refusals import Refusals
+from extender.control.release.sending import COMPLETED, PREEMPTING, SCALE_UP, Release, Sender
+from extender.control.release.without_node import WithoutNode
+from extender.planner import Planner
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
-"""While more than three quarters of those who may be on their way are, a plan waits for so long."""
+"""With fewer than a quarter of its slots free, the loop waits for so long until it plans again."""
 
 _SILENT_SECONDS = 60.0
-"""After so long a released pod loses its room whose scheduler is not ours and has neither bound nor refused it."""
+"""After so long a released pod of another scheduler loses its room, if that has neither bound nor refused it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`unbound_pods`: how many may be released and not bound yet; `assume_seconds`: how long a write takes to show."""
+    """How many pods may be released and not bound yet; after how long a wait nodes are asked for (0: never)."""
 
     unbound_pods: int = 64
-    assume_seconds: float = 15.0
     scale_up_after: float = 0.0
 
 
-@dataclass(slots=True)
 class Releaser:
-    """`run_soon` runs a write, now or later; `leads` says whether we may still write."""
+    """The release loop. One thread calls it; the writes that it sends run in others.
 
-    ledger: Ledger
-    backlog: Backlog
-    input_builder: PlanInputBuilder
-    planner: Planner
-    writer: Writer
-    listener: Listener
-    pace: Pace
-    run_soon: Callable[[Callable[[], None]], object]
-    leads: Callable[[], bool]
-    flight_time: Callable[[], float]
-    kept: set[str] = field(default_factory=set)
-    """Pods that a node is kept for until its room is free (reclaim): in flight, but not on their way."""
-    passed_over: PassedOver = field(default_factory=PassedOver)
-    waker: Waker | None = None
-    kept_idle: float = 0.0
-    """The part of the cluster that has room, and is reserved, after the last plan."""
-    again_at: float = math.inf
-    """When to plan again even if nothing has happened: somebody's wait for locality is over."""
-    unbound: int = 0
-    """How many pods were on their way by the last step: released, or being so, and neither bound nor refused."""
-    _sender: Sender = field(init=False)
-    _refusals: Refusals = field(init=False)
-    _without_node_releases: without_node.WithoutNode = field(init=False)
-    _stirred: tuple[int, float] = field(default=(-1, 0.0), init=False)
-    _planned_at: float = field(default=0.0, init=False)
-    _theirs: dict[str, float] = field(default_factory=dict, init=False)
+    After a step, `unbound` is how many pods are on their way: released, or being so, and neither bound nor refused.
+    `again_at` is when to plan again even if nothing has happened, as a wait for locality ends. `kept_idle` is the part
+    of the cluster that had room and was reserved in the last plan.
+    """
 
-    def __post_init__(self) -> None:
-        self._sender = Sender(
-            self.ledger,
-            self.backlog,
-            self.writer,
-            self.listener,
-            run_soon=lambda write: self.run_soon(write),
-            leads=lambda: self.leads(),
-            flight_time=self.flight_time,
-        )
-        self._without_node_releases = without_node.WithoutNode(self.ledger, self.backlog, self.input_builder)
-        self._refusals = Refusals(self.backlog)
+    def __init__(
+        self, cluster: ClusterView, planner: Planner, sender: Sender, pace: Pace, waker: Waker | None = None
+    ) -> None:
+        self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
+        self.input_builder = cluster.input_builder
+        self.passed_over = PassedOver()
+        self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
+        self._backlog, self._sender = cluster.backlog, sender
+        self._refusals = Refusals(cluster.backlog)
+        self._planned_releases = PlannedReleases(cluster, self._refusals)
+        self._without_node = WithoutNode(cluster.ledger, cluster.backlog, cluster.input_builder)
+        self._changed_version, self._changed_at = -1, 0.0
+        self._planned_at = 0.0
+        self._silent_since: dict[str, float] = {}
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
-        if not self.leads():
+        # 1. Only the leader writes.
+        if not self.cluster.leads():
             return 0
-        self.backlog.writes.expire(now, max(2 * self.pace.assume_seconds, LONGEST_CLAIM_SECONDS))
-        for uid in self.ledger.in_flight(self.flight_time()) - self.kept:
-            if self.backlog.is_idle(uid):
-                self.ledger.forget(uid)
-        flights = self.ledger.in_flight(self.flight_time())
-        snapshot = self.ledger.snapshot(self.flight_time())
+        # 2. Forget what is over: claims whose write never showed, flights of pods that are idle again.
+        self._forget_what_is_over(now)
+        flights, snapshot = self.cluster.flights(), self.cluster.snapshot()
+        # 3. Complete or clear what a predecessor, or a failed write, left behind.
         left_behind = self._tidy_up(snapshot, flights, now)
-        for turn in left_behind:
-            self._sender.send(turn, now)
+        self._send(left_behind, now)
+        # 4. Count how many more pods may be on their way. A plan costs the same for few as for many.
         self.unbound = len(self._on_their_way(flights))
         slots = self.pace.unbound_pods - self.unbound
         if slots <= 0 or not self._is_time_to_plan(slots, now):
             return len(left_behind)
+        # 5. Plan over all that waits, and release as many as there are slots.
         self._planned_at, self.again_at = now, math.inf
-        turns = self._by_plan(snapshot, slots, now)
-        for turn in turns:
-            self._sender.send(turn, now)
-        return len(left_behind) + len(turns)
+        releases = self._by_plan(snapshot, slots, now)
+        self._send(releases, now)
+        return len(left_behind) + len(releases)
+
+    def rest(self, now: float) -> None:
+        """Do nothing at `now`: we do not lead, or do not see the cluster. Nobody is passed over in that time."""
+        self.planner.rest(now)
+        self.passed_over.note(PassedOverNow(), now)
+
+    def _send(self, releases: Sequence[Release], now: float) -> None:
+        for release in releases:
+            self._sender.send(release, now)
+
+    # -- before the plan
+
+    def _forget_what_is_over(self, now: float) -> None:
+        self._backlog.writes.expire(now, max(2 * self.cluster.assume_seconds, LONGEST_CLAIM_SECONDS))
+        for uid in self.cluster.flights() - self.cluster.awaiting_evictions:
+            if self._backlog.is_idle(uid):
+                self.cluster.ledger.forget(uid)
 
     def _on_their_way(self, flights: set[str]) -> set[str]:
         """Return the pods that were released, or are being so, and are neither bound nor refused.
 
-        However long ago that was: kube-scheduler may not run. Of pods for other schedulers we do not know who does.
+        They count however long ago that was: kube-scheduler may be down. Pods for other schedulers do not count, as we
+        do not know whether these run.
         """
-        released = {
-            pod.uid for pod in self.backlog.at(PodPhase.PENDING) if not pod.unschedulable and self.backlog.is_ours(pod)
-        }
-        writes = self.backlog.writes
-        busy = writes.claimed.keys() | writes.queued.keys()
-        return (flights | busy | released) - self.kept - writes.resting.keys()
-
-    def rest(self, now: float) -> None:
-        """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
-        self.planner.rest(now)
-        self.passed_over.note(PassedOverNow(), now)
+        backlog, writes = self._backlog, self._backlog.writes
+        pending = backlog.at(PodPhase.PENDING)
+        released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
+        being_written = writes.claimed.keys() | writes.queued.keys()
+        return (flights | being_written | released) - self.cluster.awaiting_evictions - writes.resting.keys()
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
-        """Say whether a plan is worth its cost, which is the same for few as for many."""
-        waited = now - self._planned_at
-        return slots * _SLOTS_PART >= self.pace.unbound_pods or not 0 <= waited < _PLAN_ANYWAY_SECONDS
-
-    def send(self, pod: Pod, node: str, now: float, level: int | None) -> None:
-        """Release a pod that has been claimed to the node that was kept for it.
-
-        `level` is how far from its input that is, None where it is all the same.
-        """
-        turn = Release(pod, node, NOMINATED)
-        if level is not None:
-            planner, name = self.planner, waits_as(pod.identity.queue, pod.identity.job)
-            waited = wait_now(planner.carried, name, now).seconds
-            turn = replace(turn, level=self.input_builder.places.level_name(level), passed_over=waited)
-            planner.carried = start(planner.policy, planner.carried, name, level)
-        self._sender.send(turn, now)
+        """Say whether enough slots are free for a plan, or the last one was long enough ago."""
+        seconds = now - self._planned_at
+        return slots * _SLOTS_PART >= self.pace.unbound_pods or not 0 <= seconds < _PLAN_ANYWAY_SECONDS
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Release]:
-        """Clear nominations that will not do; return releases that a predecessor, or a failed write, left undone."""
-        found = unfinished(self.backlog, snapshot, flights, self._given_up(now))
-        for pod in found.to_clear:
+        """Clear nominations that no longer hold; return releases that a predecessor, or a failed write, left undone."""
+        nominations = unfinished(self._backlog, snapshot, flights, self._given_up(now))
+        for pod in nominations.to_clear:
             self._sender.clear(pod, now)
-        for pod in found.to_complete:
-            self.backlog.claim(pod.uid, now + self.pace.assume_seconds)
+        for pod in nominations.to_complete:
+            self._backlog.claim(pod.uid, now + self.cluster.assume_seconds)
         return [
-            Release(pod, None, COMPLETED, level=self._level(pod, pod.promised, snapshot), passed_over=None)
-            for pod in found.to_complete
+            Release(pod, None, COMPLETED, level=self._level_of(pod, snapshot), passed_over=None)
+            for pod in nominations.to_complete
         ]
 
     def _given_up(self, now: float) -> list[Pod]:
-        """Return the nominated pods that are being deleted, or whose scheduler, not ours, has said nothing for long."""
-        nominated = self.ledger.nominated()
-        theirs = [pod for pod in nominated if not (pod.gates or pod.leaving or self.backlog.is_ours(pod))]
-        self._theirs = {pod.uid: min(self._theirs.get(pod.uid, now), now) for pod in theirs}
-        silent = [pod for pod in theirs if now - self._theirs[pod.uid] >= _SILENT_SECONDS]
+        """Return the nominated pods that are being deleted, or whose scheduler, not ours, has been silent for long."""
+        nominated = self.cluster.ledger.nominated()
+        foreign = [pod for pod in nominated if not (pod.gates or pod.leaving or self._backlog.is_ours(pod))]
+        self._silent_since = {pod.uid: min(self._silent_since.get(pod.uid, now), now) for pod in foreign}
+        silent = [pod for pod in foreign if now - self._silent_since[pod.uid] >= _SILENT_SECONDS]
         return [pod for pod in nominated if pod.leaving] + silent
 
-    def _level(self, pod: Pod, node: str | None, snapshot: Snapshot) -> str:
-        """Return how near to its input a pod starts that this plan did not place; empty where that is all the same."""
-        row = snapshot.layout.rows.get(node or "")
+    def _level_of(self, pod: Pod, snapshot: Snapshot) -> str:
+        """Return the locality level of the node that a pod is nominated for; empty where it makes no difference."""
+        row = snapshot.layout.rows.get(pod.promised or "")
         return "" if row is None else self.input_builder.places.level_on(pod, snapshot.layout, row)
 
     # -- the plan
 
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Release]:
-        may_try = self._refusals.look(now)
-        refused = self._refused(may_try)
+        """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
+        # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
+        trials_left = self._refusals.trials_left(now)
+        refused = self._refused(trials_left)
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        made = self.input_builder.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
-        if not made.classes:
-            self.passed_over.note(PassedOverNow(), now)
-            self.kept_idle = 0.0
-            self._wake({}, snapshot, now)
-            self.again_at = self._refusals.again_at()
-            return self._scaling_up(snapshot, refused, slots, now)
-        plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        self.passed_over.note(seen_in(made.waiting, plan.assignments, snapshot), now)
+        without = {*unused, *(task_class.name for task_class in refused)}
+        # 2. Plan over all that waits.
+        plan_input = self.input_builder.next(snapshot.layout, now, without)
+        if not plan_input.classes:
+            return self._by_no_plan(snapshot, refused, slots, now)
+        plan = self.planner.plan(snapshot, plan_input.waiting, now, most=slots)
+        planned = Planned(plan_input, plan, snapshot)
+        # 3. Note who was passed over, what is kept idle, and when to plan again.
+        self.passed_over.note(seen_in(plan_input.waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
-        rows = set(plan.assignments.task_class.tolist())
-        asked, named = self._asked(made, plan)
-        turns = self._turns(made, plan, snapshot, slots, now, asked, dict(may_try))
-        self._wake(asked, snapshot, now, named, {made.classes[row] for row in rows if made.chooses(row)})
-        taken = {id(made.classes[row]) for row in rows}
-        gang = made.waiting.gang if made.waiting.gang is not None else np.full(len(made.classes), -1)
-        without = dict.fromkeys(it for it, row in zip(made.classes, gang.tolist(), strict=True) if row < 0)
-        left = [it for it in without if id(it) not in taken and it.pods[PodPhase.READY]]
-        for of in self._without_node_releases.preempting(snapshot, left):
-            turns += self._without_node(of, PREEMPTING, now)
-        return turns + self._scaling_up(snapshot, [*left, *refused], slots - len(turns), now)
+        # 4. Release the gated pods of the plan, and wake those without a gate.
+        ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
+        releases = self._planned_releases.take(planned, slots, now, ungated=ungated, trials_left=dict(trials_left))
+        self._wake(ungated, snapshot, now)
+        # 5. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
+        left = planned.unplaced()
+        for task_class in self._without_node.preempting(snapshot, left):
+            releases += self._to_no_node(task_class, PREEMPTING, now)
+        return releases + self._scaling_up(snapshot, [*left, *refused], slots - len(releases), now)
 
-    def _refused(self, may_try: Mapping[Shape, int]) -> list[TaskClass]:
-        """Return the classes of which none may be released now, as one like them is refused."""
-        if all(may_try.values()):
+    def _by_no_plan(self, snapshot: Snapshot, refused: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
+        """Return the releases where nothing may be planned: some may be refused, and nodes be missing for them."""
+        self.passed_over.note(PassedOverNow(), now)
+        self.kept_idle = 0.0
+        self._wake(UngatedTurns(), snapshot, now)
+        self.again_at = self._refusals.again_at()
+        return self._scaling_up(snapshot, refused, slots, now)
+
+    def _refused(self, trials_left: Mapping[Shape, int]) -> list[TaskClass]:
+        """Return the classes that wait whose shape is refused, and of which none may try now."""
+        if all(trials_left.values()):
             return []
-        waiting = (it for it in self.backlog.classes() if it.pods[PodPhase.READY])
-        return [it for it in waiting if may_try.get(shape_of(it.like)) == 0]
+        waiting = (task_class for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY])
+        return [task_class for task_class in waiting if trials_left.get(shape_of(task_class.like)) == 0]
+
+    def _wake(self, ungated: UngatedTurns, snapshot: Snapshot, now: float) -> None:
+        if self._changed_version != snapshot.version:
+            self._changed_version, self._changed_at = snapshot.version, now
+        if self.waker is not None:
+            self.waker.step(ungated.counts, now, self._changed_at, ungated.uids, ungated.choosing)
 
     def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
-        """Return releases that make an autoscaler see that nodes are missing, also where one is refused already."""
+        """Return releases by which an autoscaler learns that nodes are missing, also for shapes that are refused."""
         if self.pace.scale_up_after <= 0:
             return []
-        classes = self._without_node_releases.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
-        return [turn for it in classes for turn in self._without_node(it, SCALE_UP, now)]
+        classes = self._without_node.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
+        return [release for task_class in classes for release in self._to_no_node(task_class, SCALE_UP, now)]
 
-    def _asked(self, made: PlanInput, plan: Plan) -> tuple[dict[TaskClass, int], set[str]]:
-        """Return how many pods without a gate have their turn, by class: they go before held ones of it.
-
-        And of classes whose pods have inputs, which ones, by UID.
-        """
-        if self.waker is None:
-            return {}, set()
-        turns = [(made.classes[row], pod) for row, pod in pods_of(made, plan)]
-        counts = Counter(of for of, pod in turns if pod is None)
-        asked = {of: min(count, self.backlog.waiting(of, PodPhase.UNGATED)) for of, count in counts.items()}
-        named = [(of, pod.uid) for of, pod in turns if pod is not None and not pod.held]
-        asked.update(Counter(of for of, _ in named))
-        return {of: count for of, count in asked.items() if count}, {uid for _, uid in named}
-
-    def _wake(
-        self,
-        asked: Mapping[TaskClass, int],
-        snapshot: Snapshot,
-        now: float,
-        named: Collection[str] = (),
-        choosing: Collection[TaskClass] = (),
-    ) -> None:
-        if self._stirred[0] != snapshot.version:
-            self._stirred = (snapshot.version, now)
-        if self.waker is not None:
-            self.waker.step(asked, now, self._stirred[1], named, choosing)
-
-    def _turns(
-        self,
-        made: PlanInput,
-        plan: Plan,
-        snapshot: Snapshot,
-        slots: int,
-        now: float,
-        asked: Mapping[TaskClass, int],
-        may_try: dict[Shape, int],
-    ) -> list[Release]:
-        """Return the first releases of the plan, as many as the pace allows; a gang is whole, and counts as one.
-
-        The first turns of a class are those of its pods that are `asked` about. Of shapes of which one is refused so
-        many go as `may_try`.
-        """
-        passing = dict(asked)
-        gang_of = made.waiting.gang
-        begun: set[int] = set()
-        turns: list[Release] = []
-        for place, (row, named) in enumerate(pods_of(made, plan)):
-            if named is not None and not named.held:
-                continue
-            if named is None and passing.get(made.classes[row], 0) > 0:
-                passing[made.classes[row]] -= 1
-                continue
-            gang = int(gang_of[row]) if gang_of is not None else -1
-            if gang not in begun:
-                if slots <= 0:
-                    continue
-                if may_try and not self._tries(made.classes[row].like, may_try):
-                    continue
-                slots -= 1
-                if gang >= 0:
-                    begun.add(gang)
-            of = made.classes[row]
-            uid = named.uid if named is not None else None
-            pod = self.backlog.take(of, now, now + self.pace.assume_seconds, uid)
-            if pod is not None:
-                self._refusals.note(pod)
-                turns.append(self._to_node(pod, made, plan, place, snapshot))
-        return turns
-
-    def _tries(self, like: Pod, may_try: dict[Shape, int]) -> bool:
-        """Say whether one more of a pod's shape may go, and count it."""
-        shape = shape_of(like)
-        left = may_try.get(shape, 1)
-        if shape in may_try:
-            may_try[shape] = left - 1
-        return left > 0
-
-    def _to_node(self, pod: Pod, made: PlanInput, plan: Plan, place: int, snapshot: Snapshot) -> Release:
-        row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])
-        terms, name = plan.terms, snapshot.layout.names[node]
-        if terms is None:
-            return Release(pod, name, NOMINATED)
-        level = self.input_builder.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
-        return Release(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
-
-    def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Release]:
-        pod = self.backlog.take(of, now, now + self.pace.assume_seconds)
+    def _to_no_node(self, task_class: TaskClass, how: str, now: float) -> Sequence[Release]:
+        pod = self._backlog.take(task_class, now, now + self.cluster.assume_seconds)
         return [] if pod is None else [Release(pod, None, how)]

@@ -1,8 +1,7 @@
-"""Released pods that kube-scheduler refuses: none like them are released after them, but a few that try.
+"""Released pods that kube-scheduler refuses: of their shape only a few more are released, to try.
 
-A plan does not know all that kube-scheduler looks at (host ports, affinity between pods, other plugins), and may be
-wrong. A pod is like another if it is of the same queue, demands the same and has the same constraints: jobs of one pod
-are each a task class of their own.
+A plan does not know all that kube-scheduler looks at (host ports, affinity between pods, other plugins), so it may be
+wrong. Shapes and not task classes are counted, as each job of one pod is a task class of its own.
 """
 
 from collections.abc import Mapping
@@ -10,35 +9,29 @@ from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase
+from extender.control.pod_shapes import Shape, shape_of
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
-"""After so many seconds one more pod is released to try; twice as many after each that is refused, at most the last."""
-
-Shape = tuple[object, ...]
-
-
-def shape_of(pod: Pod) -> Shape:
-    """Return what pods have in common of which one would be refused like the other."""
-    return (pod.identity.queue, tuple(sorted(pod.demand.items())), pod.constraints)
+"""How long a refused shape waits until one more pod is released to try: at first, doubled each time, and at most."""
 
 
 def is_refused(pod: Pod) -> bool:
-    """Say whether kube-scheduler refuses a released pod: it does not make room for it either."""
+    """Say whether kube-scheduler refuses a released pod, and does not make room for it by preemption."""
     return pod.unschedulable and pod.nominated in (None, pod.promised)
 
 
 def refused_pods(backlog: Backlog) -> dict[Shape, list[Pod]]:
     """Return the released pods that are refused, by shape."""
-    found: dict[Shape, list[Pod]] = {}
+    by_shape: dict[Shape, list[Pod]] = {}
     for pod in backlog.at(PodPhase.PENDING):
         if is_refused(pod):
-            found.setdefault(shape_of(pod), []).append(pod)
-    return found
+            by_shape.setdefault(shape_of(pod), []).append(pod)
+    return by_shape
 
 
 @dataclass(slots=True)
 class _Trial:
-    """From `again_at` on `most` pods may be on their way to try; `out` are those that are, by UID."""
+    """From `again_at` on, at most `most` pods may be on their way to try; `out` are those that are, by UID."""
 
     again_at: float
     seconds: float = FIRST_SECONDS
@@ -53,23 +46,23 @@ class Refusals:
         self._backlog = backlog
         self._trials: dict[Shape, _Trial] = {}
 
-    def look(self, now: float) -> Mapping[Shape, int]:
-        """Return how many pods of each shape may be released now of which a released one is refused.
+    def trials_left(self, now: float) -> Mapping[Shape, int]:
+        """Return how many more pods of each refused shape may be released now.
 
-        One that is bound lets twice as many try at once; one that is refused makes the others wait for longer.
+        Once a try is bound, twice as many may try at once; once one is refused, the next waits for twice as long.
         """
         refused = {shape: {pod.uid for pod in pods} for shape, pods in refused_pods(self._backlog).items()}
         self._trials = {shape: self._trials.get(shape) or _Trial(now + FIRST_SECONDS) for shape in refused}
         return {shape: self._left(trial, refused[shape], now) for shape, trial in self._trials.items()}
 
-    def note(self, pod: Pod) -> None:
-        """Note that a pod is being released: if its shape is refused, it tries."""
+    def note_release(self, pod: Pod) -> None:
+        """Note that a pod is being released: where its shape is refused, it is a try."""
         trial = self._trials.get(shape_of(pod))
         if trial is not None:
             trial.out.add(pod.uid)
 
     def again_at(self) -> float:
-        """Return when the next pod may try whose shape waits for that; infinite where none does."""
+        """Return when the next pod of a refused shape may try; infinite where none waits for that."""
         return min((trial.again_at for trial in self._trials.values() if not trial.out), default=float("inf"))
 
     def _left(self, trial: _Trial, refused: set[str], now: float) -> int:
@@ -86,5 +79,5 @@ class Refusals:
 
     def _is_bound(self, uid: str) -> bool:
         """Say whether a pod got a node, or is gone."""
-        where = self._backlog.find(uid)
-        return where is None or where[1] is PodPhase.RUNNING
+        position = self._backlog.find(uid)
+        return position is None or position[1] is PodPhase.RUNNING

@@ -1,4 +1,4 @@
-"""Writing what was decided: nominate, then release; clear nominations. What fails leaves the pod to a later step."""
+"""Writes what was decided: nominate, then release; clear nominations. What fails is left to a later step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,25 +6,24 @@ from typing import Protocol
 
 import structlog
 
-from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog
+from extender.control.cluster_view import ClusterView
 from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
 
 _CLEAR_SECONDS = 15.0
-"""A pod whose nomination is being cleared is left alone for so long, or until there is news of it."""
+"""A pod whose nomination is being cleared is left alone for so long, or until the watch shows a change of it."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One pod's release: to the node that the plan chose, or to none, so that kube-scheduler finds its own way.
+    """One pod's release: to the node that the plan chose, or to none, where kube-scheduler chooses.
 
-    `level` is how near to its input that node is, empty where it makes no difference; `passed_over` for how many
-    seconds its job was passed over for that, None where that is not known any more.
+    `level` is the locality level of that node, empty where it makes no difference. `passed_over` is for how many
+    seconds the pod's job was passed over to start there, None where that is no longer known.
     """
 
     pod: Pod
@@ -51,68 +50,66 @@ class Writer(Protocol):
 class Listener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
-    def note_release(self, turn: Release, node: str | None, waited_seconds: float) -> None:
+    def note_release(self, release: Release, node: str | None, waited_seconds: float) -> None:
         """Note a release, to a node or to none."""
 
 
-@dataclass(slots=True)
 class Sender:
-    """`run_soon` runs a write, now or later; `leads` says whether we may still write."""
+    """Sends pods on their way. `send` and `clear` are for the loop's thread; the writes run in any.
 
-    ledger: Ledger
-    backlog: Backlog
-    writer: Writer
-    listener: Listener
-    run_soon: Callable[[Callable[[], None]], object]
-    leads: Callable[[], bool]
-    flight_time: Callable[[], float]
+    A write is made only while we lead, and while the pod is still claimed for it.
+    """
 
-    def send(self, turn: Release, now: float) -> None:
+    def __init__(self, cluster: ClusterView, writer: Writer, listener: Listener) -> None:
+        self._cluster, self._writer, self._listener = cluster, writer, listener
+        self._backlog, self._writes = cluster.backlog, cluster.backlog.writes
+
+    def send(self, release: Release, now: float) -> None:
         """Send a pod on its way: its node counts at once, the writes follow."""
-        node = turn.pod.nominated or turn.node  # kube-scheduler goes where it is nominated, by whomever
-        claim = self.backlog.writes.claim_on(turn.pod.uid)
-        self.ledger.promise(turn.pod, node, self.flight_time(), preempts=turn.how == PREEMPTING)
-        if turn.node is not None and turn.pod.nominated is None:
-            self._soon(turn.pod, lambda: self._nominate(turn, now, claim))
+        node = release.pod.nominated or release.node  # kube-scheduler goes where it is nominated, by whomever
+        claim = self._writes.claim_on(release.pod.uid)
+        self._cluster.ledger.promise(release.pod, node, self._cluster.flight_time(), preempts=release.how == PREEMPTING)
+        if release.node is not None and release.pod.nominated is None:
+            self._soon(release.pod, lambda: self._nominate(release, now, claim))
         else:
-            self._soon(turn.pod, lambda: self._release(turn, now, claim))
+            self._soon(release.pod, lambda: self._release(release, now, claim))
 
-    def _nominate(self, turn: Release, now: float, claim: float | None) -> None:
-        """Nominate, then release, once all others of this step are nominated too.
+    def _nominate(self, release: Release, now: float, claim: float | None) -> None:
+        """Nominate, then queue the release behind the other nominations of this step.
 
-        Two writes to one pod in a row meet a copy of it in the API server that is older than the first, and are made
-        twice there.
+        Two writes to one pod in direct succession cost more: the second meets a copy of the pod in the API server that
+        is older than the first, and is made twice there.
         """
-        pod, node = turn.pod, turn.node or ""
-        if self._written(turn, now, claim, lambda: self.writer.nominate(pod, node)):
-            self._soon(pod, lambda: self._release(turn, now, claim))
+        pod, node = release.pod, release.node or ""
+        if self._written(release, now, claim, lambda: self._writer.nominate(pod, node)):
+            self._soon(pod, lambda: self._release(release, now, claim))
 
-    def _written(self, turn: Release, now: float, claim: float | None, write: Callable[[], None]) -> bool:
-        """Write, if we still lead; where that fails the pod is left alone for a moment.
+    def _written(self, release: Release, now: float, claim: float | None, write: Callable[[], None]) -> bool:
+        """Write, if we still lead; say whether that went well. A pod whose write fails is left alone for a moment.
 
-        Not if its claim is over: the write has waited for so long that the pod is somebody else's turn, or gone.
+        Nothing is written once the pod's claim is over: the write has waited for too long.
         """
-        pod = turn.pod
+        pod = release.pod
         if self._is_over(pod, claim):
             return False
         try:
             self._require_lead()
             write()
         except Exception as error:  # whatever it is: the pod must not stay claimed without a word
-            self.backlog.rest(pod.uid, now)
-            if not pod.identity.group:  # the others of its group have gone: its room is kept while it rests
-                self.ledger.forget(pod.uid)
+            self._backlog.rest(pod.uid, now)
+            if not pod.identity.group:  # of a gang the others have gone: its room is kept for it
+                self._cluster.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
             return False
         return True
 
-    def _release(self, turn: Release, now: float, claim: float | None) -> None:
-        pod = turn.pod
-        if not self._written(turn, now, claim, lambda: self.writer.release(pod)):
+    def _release(self, release: Release, now: float, claim: float | None) -> None:
+        pod = release.pod
+        if not self._written(release, now, claim, lambda: self._writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
-        node = turn.node or pod.promised
-        self.listener.note_release(turn, node, waited)
+        node = release.node or pod.promised
+        self._listener.note_release(release, node, waited)
         log.info(
             "released",
             pod=f"{pod.namespace}/{pod.name}",
@@ -120,16 +117,16 @@ class Sender:
             queue=pod.identity.queue,
             job=pod.identity.job,
             node=node,
-            how=turn.how,
-            score=round(turn.score, 4),
+            how=release.how,
+            score=round(release.score, 4),
             waited_seconds=round(waited, 3),
-            **_near(turn),
+            **_locality_of(release),
         )
 
     def clear(self, pod: Pod, now: float) -> None:
         """Take our nomination off a pod."""
         until = now + _CLEAR_SECONDS
-        self.backlog.writes.claim(pod.uid, until)
+        self._writes.claim(pod.uid, until)
         self._soon(pod, lambda: self._write_clear(pod, now, until))
 
     def _write_clear(self, pod: Pod, now: float, claim: float) -> None:
@@ -137,38 +134,37 @@ class Sender:
             return
         try:
             self._require_lead()
-            self.writer.clear(pod)
+            self._writer.clear(pod)
             log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
-            self.backlog.rest(pod.uid, now)
+            self._backlog.rest(pod.uid, now)
             log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _soon(self, pod: Pod, write: Callable[[], None]) -> None:
         """Have a write to a pod run, now or later."""
-        writes = self.backlog.writes
-        writes.queue(pod.uid)
+        self._writes.queue(pod.uid)
 
         def run() -> None:
-            writes.begin(pod.uid)
+            self._writes.begin(pod.uid)
             write()
 
-        self.run_soon(run)
+        self._cluster.run_soon(run)
 
     def _is_over(self, pod: Pod, claim: float | None) -> bool:
         """Say whether a pod is no longer claimed for a write, or was claimed anew for another."""
-        over = claim is None or self.backlog.writes.claim_on(pod.uid) != claim
+        over = claim is None or self._writes.claim_on(pod.uid) != claim
         if over:
             log.info("write dropped", pod=f"{pod.namespace}/{pod.name}", reason="its turn is over")
         return over
 
     def _require_lead(self) -> None:
-        if not self.leads():
+        if not self._cluster.leads():
             raise ClusterError("the Lease is no longer ours")
 
 
-def _near(turn: Release) -> dict[str, str | float]:
-    """Return what is logged of how near to its input a pod is sent."""
-    if not turn.level:
+def _locality_of(release: Release) -> dict[str, str | float]:
+    """Return what is logged of the locality of a release."""
+    if not release.level:
         return {}
-    passed = {} if turn.passed_over is None else {"passed_over_seconds": round(turn.passed_over, 3)}
-    return {"level": turn.level, **passed}
+    passed = {} if release.passed_over is None else {"passed_over_seconds": round(release.passed_over, 3)}
+    return {"level": release.level, **passed}

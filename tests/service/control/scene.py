@@ -8,9 +8,11 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import HOLD_GATE, Node, NodesListed, Pod, PodGone, PodSeen
 from extender.cluster.pods.identity import Identity
 from extender.control.backlog.backlog import Backlog
+from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.release.loop import Pace, Releaser
+from extender.control.release.sending import Sender
 from extender.errors import ClusterError
 from extender.explain.planned_order import planned_order
 from extender.planner import Planner, Policy
@@ -58,19 +60,17 @@ class Scene:
 
     def start(self):
         """Make a release loop, as a new process does: with nothing but what the watches say."""
-        self.releaser = Releaser(
-            ledger=self.ledger,
-            backlog=self.backlog,
-            input_builder=self.input_builder(),
-            planner=Planner(self.policy),
-            writer=self,
-            listener=self,
-            pace=self.pace,
-            run_soon=lambda write: self.run_soon(write),
+        self.cluster = ClusterView(
+            self.ledger,
+            self.backlog,
+            self.input_builder(),
             leads=lambda: self.leading,
             flight_time=lambda: self.flight_time(),
-            waker=Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None,
+            run_soon=lambda write: self.run_soon(write),
         )
+        self.sender = Sender(self.cluster, self, self)
+        waker = Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None
+        self.releaser = Releaser(self.cluster, Planner(self.policy), self.sender, self.pace, waker)
 
     def run_soon(self, write):
         write()
@@ -180,7 +180,7 @@ class Scene:
             raise ClusterError(f"{verb} {pod.name} is refused")
         self.written.append((verb, pod.name, *more))
 
-    def note_release(self, turn, node, waited):
-        self.told.append((turn.pod.name, turn.how, waited))
-        self.sent[turn.pod.name] = node
-        self.levels[turn.pod.name] = (turn.level, turn.passed_over)
+    def note_release(self, release, node, waited):
+        self.told.append((release.pod.name, release.how, waited))
+        self.sent[release.pod.name] = node
+        self.levels[release.pod.name] = (release.level, release.passed_over)

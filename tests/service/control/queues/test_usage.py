@@ -10,7 +10,7 @@ from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.fair_shares import shares_of
 from extender.control.queues.standings import standings_of
 from extender.control.queues.usage import held_by
-from extender.control.reclaim.backlog_copy import Eyes
+from extender.control.reclaim.backlog_copy import BacklogCopier
 from extender.explain.queues import queue_states
 from extender.policy.shares import dominant_shares
 from tests.service.control.scene import Scene, node, pod
@@ -27,7 +27,7 @@ def by_queue(scene):
     """Return what each place that shows or uses a queue's share says of it."""
     seen = scene.view()
     layout = seen.snapshot.layout
-    sight = Eyes(scene.backlog).look(layout, ())
+    sight = BacklogCopier(scene.backlog).copy(layout, ())
     standing = standings_of(sight, seen.input_builder.tree, layout)
     for it in sight.going():  # for reclaim these have gone already
         standing.gain(it.identity.queue, layout.vector(it.demand))
@@ -48,7 +48,7 @@ def by_queue(scene):
 def fair_by_queue(scene):
     seen = scene.view()
     layout = seen.snapshot.layout
-    standing = standings_of(Eyes(scene.backlog).look(layout, ()), seen.input_builder.tree, layout)
+    standing = standings_of(BacklogCopier(scene.backlog).copy(layout, ()), seen.input_builder.tree, layout)
     return {
         "queues": {it.name: it.fair for it in queue_states(seen)},
         "explain": {name: fair for name, (_, fair) in shares_of(seen.plan_input, seen.snapshot).items()},

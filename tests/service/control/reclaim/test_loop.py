@@ -9,6 +9,7 @@ from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Group, GroupSeen, NodeSeen
 from extender.cluster.queues import Queue
 from extender.control.reclaim.evictions import Evictions
+from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.loop import Reclaimer, Timeouts
 from tests.service.control.scene import Scene, node, pod
 
@@ -28,7 +29,9 @@ class ReclaimScene(Scene):
 
     def start(self):
         super().start()
-        self.reclaimer = Reclaimer(self.releaser, Evictions(self.releaser, self, self), self.timeouts)
+        waits = LocalityWaits(self.releaser.planner)
+        evictions = Evictions(self.cluster, self.sender, waits, self, self)
+        self.reclaimer = Reclaimer(self.cluster, waits, evictions, self.timeouts)
 
     def step(self, seconds=0.0):
         self.now += seconds
@@ -245,7 +248,7 @@ def test_a_pod_that_waits_for_its_room_does_not_use_up_the_pace():
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
     scene.slow = True
     scene.run(40)
-    assert scene.releaser.kept == {"uid-b0"}
+    assert scene.cluster.awaiting_evictions == {"uid-b0"}
     scene.releaser.pace = type(scene.releaser.pace)(unbound_pods=1)
     scene.apply(NodeSeen(node("n2", cpu=100)))
     scene.step(1)
@@ -268,7 +271,7 @@ def test_victims_that_do_not_end_give_their_room_to_the_plan_after_a_while():
     scene.slow = True
     scene.run(40)
     scene.run(300)
-    assert scene.releaser.kept == set()
+    assert scene.cluster.awaiting_evictions == set()
     assert scene.evicted == ["a9"]
 
 
@@ -280,7 +283,7 @@ def test_a_waiting_pod_that_goes_frees_what_was_kept_for_it():
     scene.remove("a9")
     scene.run(2)
     assert scene.released() == ["b1"]
-    assert scene.releaser.kept == set()
+    assert scene.cluster.awaiting_evictions == set()
 
 
 def test_pods_of_lower_priority_go_first_and_those_of_a_higher_one_never():
@@ -430,7 +433,7 @@ def test_where_a_budget_protects_all_it_is_tried_again_but_not_in_a_loop():
     scene.run(60)
     assert 10 < len(scene.asked) <= 30, "each of ten once in 30 s"
     assert scene.evicted == []
-    assert scene.releaser.kept == set()
+    assert scene.cluster.awaiting_evictions == set()
 
 
 def test_a_move_that_a_budget_cuts_short_is_finished_with_another_victim():

@@ -15,10 +15,10 @@ QUEUES = (Queue("a"), Queue("b", minimum=0.3), Queue("p", minimum=0.2), Queue("c
 
 
 class Watched(Noted):
-    """Moves; each is checked when it is begun: all of it is needed, and nobody falls below its share by it."""
+    """Evictions; each is checked when it is begun: all of it is needed, and nobody falls below its share by it."""
 
-    def __init__(self, moves, scene):
-        super().__init__(moves)
+    def __init__(self, evictions, scene):
+        super().__init__(evictions)
         self.scene, self.victims_of = scene, {}
 
     def begin(self, pod, queue, why, choice):
@@ -31,8 +31,10 @@ class Watched(Noted):
 
     def check_room(self, pod, choice):
         taken = {"cpu": 0.0, "memory": 0.0}
-        kept = {move.pod.uid: move.pod for move in self.moves._moves if move.node == choice.node}
-        going = {uid for move in self.moves._moves for uid in (victim.uid for victim in move.victims)}
+        kept = {
+            eviction.pod.uid: eviction.pod for eviction in self.evictions._evictions if eviction.node == choice.node
+        }
+        going = {uid for eviction in self.evictions._evictions for uid in (victim.uid for victim in eviction.victims)}
         there = [it for it in self.scene.pods.values() if it.node == choice.node or it.nominated == choice.node]
         for it in [*kept.values(), *(it for it in there if not (it.finished or it.leaving or it.uid in going))]:
             for name in taken:
@@ -57,7 +59,7 @@ def churned(random):
     timeouts = Timeouts(minimum_share=10, fair_share=20, per_minute=random.choice([30, 60_000]))
     scene = ReclaimScene(*map(node, names), queues=QUEUES, timeouts=timeouts)
     scene.slow, scene.made = True, 0
-    scene.reclaimer.moves = Watched(scene.reclaimer.moves, scene)
+    scene.reclaimer.evictions = Watched(scene.reclaimer.evictions, scene)
     for name in names:
         filled = 0
         while filled < 1000:
@@ -99,15 +101,15 @@ def go_on(scene, random):
 def test_whoever_goes_goes_for_a_pod_that_then_starts_there_and_none_goes_who_could_stay(seed):
     random = Random(seed)
     scene = churned(random)
-    moves = scene.reclaimer.moves
+    evictions = scene.reclaimer.evictions
     for _ in range(100):
         go_on(scene, random)
     for _ in range(20):
         scene.run(1)
         for name in [name for name, it in scene.pods.items() if it.leaving]:
             scene.remove(name)
-    assert moves.begun, "somebody is evicted"
+    assert evictions.begun, "somebody is evicted"
     assert scene.vain == []
-    started = {name: scene.sent.get(name) for name in moves.begun}
-    assert started == moves.begun
-    assert sorted(scene.evicted) == sorted(name for names in moves.victims_of.values() for name in names)
+    started = {name: scene.sent.get(name) for name in evictions.begun}
+    assert started == evictions.begun
+    assert sorted(scene.evicted) == sorted(name for names in evictions.victims_of.values() for name in names)

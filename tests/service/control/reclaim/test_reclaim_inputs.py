@@ -230,18 +230,18 @@ def test_after_a_start_near_its_input_a_job_waits_anew():
 
 
 class Noted:
-    """Moves, and what was begun of them: which pod was to get which node, and how many victims there were."""
+    """Evictions, and what was begun of them: which pod was to get which node, and how many victims there were."""
 
-    def __init__(self, moves):
-        self.moves, self.begun, self.victims = moves, {}, 0
+    def __init__(self, evictions):
+        self.evictions, self.begun, self.victims = evictions, {}, 0
 
     def begin(self, pod, queue, why, choice):
         self.begun[pod.name] = choice.node
         self.victims += len(choice.victims)
-        self.moves.begin(pod, queue, why, choice)
+        self.evictions.begin(pod, queue, why, choice)
 
     def __getattr__(self, name):
-        return getattr(self.moves, name)
+        return getattr(self.evictions, name)
 
 
 def crowded(random):
@@ -279,7 +279,7 @@ def let_go(scene, names):
 def test_nobody_is_evicted_but_for_a_pod_that_then_starts_there(seed, slow):
     random = Random(seed)
     scene = crowded(random)
-    scene.reclaimer.moves = moves = Noted(scene.reclaimer.moves)
+    scene.reclaimer.evictions = evictions = Noted(scene.reclaimer.evictions)
     scene.slow = slow
     for _ in range(70):
         scene.run(1)
@@ -287,6 +287,6 @@ def test_nobody_is_evicted_but_for_a_pod_that_then_starts_there(seed, slow):
     scene.slow = False
     let_go(scene, [it.name for it in scene.pods.values() if it.leaving])
     scene.run(10)
-    assert moves.begun, "somebody is evicted"
-    assert {name: scene.pods[name].node for name in moves.begun} == moves.begun
-    assert len(scene.evicted) == moves.victims
+    assert evictions.begun, "somebody is evicted"
+    assert {name: scene.pods[name].node for name in evictions.begun} == evictions.begun
+    assert len(scene.evicted) == evictions.victims

@@ -6,8 +6,9 @@ One node of 1,000 of CPU, ten pods of 100 of queue a on it; queue b is sure of t
 import pytest
 
 from extender.cluster.queues import Queue
+from extender.control.pod_shapes import queue_of, shape_of
 from extender.control.reclaim.loop import Timeouts
-from extender.control.reclaim.trials import Trials, queue_of, shape_of
+from extender.control.reclaim.trials import Trials
 from tests.service.control.reclaim.test_loop import MINIMUM, ReclaimScene, runs, waits
 from tests.service.control.scene import node
 
@@ -112,7 +113,7 @@ class TestRests:
         for _ in range(times):
             ends += trials.fail(pod, 1, "refused", ends).rests_seconds
         trials.note_running([])
-        return trials, shape_of(pod), ends
+        return trials, shape_of(pod, volumes=False), ends
 
     def may(self, trials, shape, time, *, runs=(), under_way=()):
         return trials.may_try(shape, runs, under_way, time)
@@ -124,7 +125,7 @@ class TestRests:
 
     def test_others_of_the_queue_are_tried_before_it_is(self):
         trials, shape, _ = self.refused()
-        other = shape_of(waits("b1", 200))
+        other = shape_of(waits("b1", 200), volumes=False)
         assert [self.may(trials, other, time) for time in (14.0, 15.0)] == [False, True]
         assert [self.may(trials, shape, time) for time in (59.0, 60.0)] == [False, True]
 
@@ -135,7 +136,7 @@ class TestRests:
 
     def test_what_ran_all_along_and_other_shapes_do_not(self):
         trials, shape, ends = self.refused(times=2)
-        trials.note_running([(shape_of(waits("c0", 200)), [runs("c1")])])
+        trials.note_running([(shape_of(waits("c0", 200), volumes=False), [runs("c1")])])
         assert not self.may(trials, shape, ends - 1)
 
     def test_a_shape_that_was_refused_is_tried_alone_until_one_has_started(self):
@@ -155,7 +156,9 @@ def test_a_pod_that_goes_away_once_room_is_made_for_it_does_not_get_others_evict
     def fickle(scene, second):
         if second % 10 == 0:
             scene.see(waits(f"b{second}", job=f"b{second}", created=scene.now))
-        for name in [name for name, it in scene.pods.items() if of_b(name) and scene.releaser.kept == {it.uid}]:
+        for name in [
+            name for name, it in scene.pods.items() if of_b(name) and scene.cluster.awaiting_evictions == {it.uid}
+        ]:
             scene.remove(name)
         for name in [name for name, it in scene.pods.items() if it.leaving and second % 20 == 0]:
             scene.remove(name)
@@ -206,8 +209,8 @@ def test_who_was_asked_to_go_is_not_asked_again_while_the_watch_is_down():
     scene = ReclaimScene(node("n1"), queues=(Queue("a"), Queue("b", minimum=0.1)))
     scene.see(*(runs(f"a{n}", started=float(n)) for n in range(10)), waits("b0"))
     scene.slow, scene.blind = True, 0.0
-    flight_time = scene.releaser.flight_time
-    scene.releaser.flight_time = lambda: flight_time() - scene.blind
+    flight_time = scene.flight_time
+    scene.flight_time = lambda: flight_time() - scene.blind
     scene.run(30)
     scene.deaf = True
     for _ in range(40):

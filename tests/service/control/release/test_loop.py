@@ -174,7 +174,7 @@ def test_nobody_writes_without_the_lease():
 def test_a_leader_that_was_paused_between_plan_and_write_writes_nothing():
     scene = Scene(node("n1"))
     late = []
-    scene.releaser.run_soon = late.append
+    scene.run_soon = late.append
     scene.see(pod("a"))
     scene.step()
     scene.leading = False
@@ -479,7 +479,7 @@ class Slow(Scene):
     def start(self):
         super().start()
         self.queue = []
-        self.releaser.run_soon = self.queue.append
+        self.run_soon = self.queue.append
 
     def write_next(self, count=1):
         for _ in range(count):

@@ -1,0 +1,37 @@
+"""What the loops of the leader get to work with: the cluster as the watches show it, and the means to write."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from extender.cluster.ledger.ledger import Ledger
+from extender.cluster.ledger.snapshot import Snapshot
+from extender.control.backlog.backlog import Backlog
+from extender.control.plan_input.builder import PlanInputBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Shared by the release loop and reclaim, which run in one thread.
+
+    `leads` says whether we may still write; `flight_time` is a clock that stands still while a watch is down;
+    `run_soon` runs a write, now or later, in any thread; `assume_seconds` is how long a write takes to show.
+    `awaiting_evictions` are the pods, by UID, that reclaim keeps a node for until its victims are gone: they are in
+    flight and not yet on their way. Only reclaim changes it.
+    """
+
+    ledger: Ledger
+    backlog: Backlog
+    input_builder: PlanInputBuilder
+    leads: Callable[[], bool]
+    flight_time: Callable[[], float]
+    run_soon: Callable[[Callable[[], None]], object]
+    assume_seconds: float = 15.0
+    awaiting_evictions: set[str] = field(default_factory=set)
+
+    def snapshot(self) -> Snapshot:
+        """Return what is free on the nodes now."""
+        return self.ledger.snapshot(self.flight_time())
+
+    def flights(self) -> set[str]:
+        """Return the pods, by UID, that count on a node where the watches do not show them yet."""
+        return self.ledger.in_flight(self.flight_time())

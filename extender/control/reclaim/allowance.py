@@ -1,0 +1,33 @@
+"""How many evictions may be asked for: so many a minute."""
+
+from dataclasses import dataclass, field
+
+_BURST_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Allowance:
+    """At once, `_BURST_SECONDS`' worth may be asked for, and at least one.
+
+    The victims of one pod go together or not at all, so they may overdraw what is left, by no more than a minute's
+    worth; later ones wait for it.
+    """
+
+    per_minute: float
+    left: float = field(init=False)
+    at: float | None = None
+
+    def __post_init__(self) -> None:
+        self.left = self._most()
+
+    def refill(self, now: float) -> None:
+        """Add what the time since the last call has brought."""
+        seconds = max(now - self.at, 0.0) if self.at is not None else 0.0
+        self.left, self.at = min(self.left + seconds * self.per_minute / 60, self._most()), now
+
+    def allows(self, evictions: int) -> bool:
+        """Say whether so many may be asked for together."""
+        return self.left >= 1.0 - 1e-9 and evictions <= max(self.per_minute, 1.0)
+
+    def _most(self) -> float:
+        return max(self.per_minute * _BURST_SECONDS / 60, 1.0)

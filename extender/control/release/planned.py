@@ -1,0 +1,141 @@
+"""Which pods of a plan are released: gated ones, as many as there are slots, after those without a gate of their class.
+
+Pods without a gate take part in the same plan. kube-scheduler asks about them and `filter_order` answers, so a turn of
+theirs is a turn of its class that no gated pod may take.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.model import Pod
+from extender.control.backlog.backlog import PodPhase, TaskClass
+from extender.control.cluster_view import ClusterView
+from extender.control.plan_input.builder import PlanInput, pods_of
+from extender.control.pod_shapes import Shape, shape_of
+from extender.control.release.refusals import Refusals
+from extender.control.release.sending import NOMINATED, Release
+from extender.planner import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, with what it was made of."""
+
+    plan_input: PlanInput
+    plan: Plan
+    snapshot: Snapshot
+
+    @property
+    def rows(self) -> set[int]:
+        """The rows of the plan's input of which it places a pod."""
+        return set(self.plan.assignments.task_class.tolist())
+
+    def unplaced(self) -> list[TaskClass]:
+        """Return the classes with pods to release of which the plan places none; but not those of a gang."""
+        classes = self.plan_input.classes
+        placed = {classes[row] for row in self.rows}
+        alone = dict.fromkeys(task_class for row, task_class in enumerate(classes) if self.gang_of(row) < 0)
+        return [task_class for task_class in alone if task_class not in placed and task_class.pods[PodPhase.READY]]
+
+    def gang_of(self, row: int) -> int:
+        """Return the gang of a row; -1 for none."""
+        gang = self.plan_input.waiting.gang
+        return -1 if gang is None else int(gang[row])
+
+    def choosing(self) -> set[TaskClass]:
+        """Return the classes that the plan places and to which it makes a difference where they start."""
+        return {self.plan_input.classes[row] for row in self.rows if self.plan_input.chooses(row)}
+
+
+@dataclass(frozen=True, slots=True)
+class UngatedTurns:
+    """The turns of pods without a gate: how many by class, and of classes whose pods have inputs, which pods by UID.
+
+    To classes that are `choosing` it makes a difference where they start.
+    """
+
+    counts: Mapping[TaskClass, int] = field(default_factory=dict)
+    uids: Collection[str] = ()
+    choosing: Collection[TaskClass] = ()
+
+
+class PlannedReleases:
+    """Takes pods of a plan from the backlog. One thread."""
+
+    def __init__(self, cluster: ClusterView, refusals: Refusals) -> None:
+        self._cluster, self._backlog, self._refusals = cluster, cluster.backlog, refusals
+
+    def ungated_turns(self, planned: Planned) -> UngatedTurns:
+        """Return the turns of pods without a gate: of each class they go before those with one."""
+        classes = planned.plan_input.classes
+        turns = [(classes[row], pod) for row, pod in pods_of(planned.plan_input, planned.plan)]
+        of_class = Counter(task_class for task_class, pod in turns if pod is None)
+        counts = {
+            task_class: min(count, self._backlog.waiting(task_class, PodPhase.UNGATED))
+            for task_class, count in of_class.items()
+        }
+        named = [(task_class, pod.uid) for task_class, pod in turns if pod is not None and not pod.held]
+        counts.update(Counter(task_class for task_class, _ in named))
+        return UngatedTurns(
+            {task_class: count for task_class, count in counts.items() if count},
+            {uid for _, uid in named},
+            planned.choosing(),
+        )
+
+    def take(
+        self, planned: Planned, slots: int, now: float, *, ungated: UngatedTurns, trials_left: dict[Shape, int]
+    ) -> list[Release]:
+        """Claim the first gated pods of a plan, and return their releases. A gang is whole, and takes one slot.
+
+        Of refused shapes so many go as there are `trials_left`, which are counted down.
+        """
+        ungated_left = dict(ungated.counts)
+        gangs_begun: set[int] = set()
+        releases: list[Release] = []
+        for place, (row, named_pod) in enumerate(pods_of(planned.plan_input, planned.plan)):
+            # Holds at each turn: `slots` are left, and of a gang in `gangs_begun` all that the plan places will go.
+            task_class = planned.plan_input.classes[row]
+            # 1. A turn of a pod without a gate: there is nothing to release.
+            if named_pod is not None and not named_pod.held:
+                continue
+            if named_pod is None and ungated_left.get(task_class, 0) > 0:
+                ungated_left[task_class] -= 1
+                continue
+            # 2. A pod alone, or the first of its gang, takes a slot. The others of the gang follow it.
+            gang = planned.gang_of(row)
+            if gang not in gangs_begun:
+                if slots <= 0 or not _may_go(task_class.like, trials_left):
+                    continue
+                slots -= 1
+                if gang >= 0:
+                    gangs_begun.add(gang)
+            # 3. Claim the pod, unless it is gone meanwhile.
+            uid = named_pod.uid if named_pod is not None else None
+            pod = self._backlog.take(task_class, now, now + self._cluster.assume_seconds, uid)
+            if pod is not None:
+                self._refusals.note_release(pod)
+                releases.append(self._release(pod, planned, place))
+        return releases
+
+    def _release(self, pod: Pod, planned: Planned, place: int) -> Release:
+        """Return the release of a pod to the node of one place in the plan's assignments."""
+        assignments, terms = planned.plan.assignments, planned.plan.terms
+        row, node = int(assignments.task_class[place]), planned.snapshot.layout.names[int(assignments.node[place])]
+        if terms is None:
+            return Release(pod, node, NOMINATED)
+        level = int(terms.level[place]) if planned.plan_input.chooses(row) else None
+        level_name = "" if level is None else self._cluster.input_builder.places.level_name(level)
+        return Release(pod, node, NOMINATED, float(terms.score[place]), level_name, float(terms.passed_over[place]))
+
+
+def _may_go(pod: Pod, trials_left: dict[Shape, int]) -> bool:
+    """Say whether one more pod of this shape may go, and count it where its shape is refused."""
+    if not trials_left:
+        return True
+    shape = shape_of(pod)
+    left = trials_left.get(shape)
+    if left is not None:
+        trials_left[shape] = left - 1
+    return left is None or left > 0
