@@ -1,4 +1,4 @@
-"""The places that one plan has for pods without a gate: handed out one by one, as kube-scheduler asks."""
+"""The slots that one plan has for pods without a gate: handed out one by one, as kube-scheduler asks."""
 
 import math
 from collections.abc import Callable, Collection
@@ -10,13 +10,15 @@ from extender.cluster.ledger.snapshot import Layout
 from extender.control.backlog.task_classes import TaskClass
 
 Key = tuple[int, int, int]
+"""The versions of what a plan was made of: the ledger's, the backlog's, the nodes'."""
 
 
 class PlanSlot(NamedTuple):
-    """A row of a node, and the UID of the pod that it is for, None where any of the class may have it.
+    """A place on a `node` (row), for the pod of this `uid`, or for any of the class where that is None.
 
-    How many levels that is from the pod's input (-1: no difference), and for how many seconds its job was passed over.
-    Row -1 is any of `nodes` [N] (None: of all): `farther` from the input, it may be, than the plan's node was.
+    `level` is its locality level (-1: no difference); the job was `passed_over` for so many seconds to start there.
+    Node -1 stands for any of `nodes` [N] (None: for all); `farther` says that these are farther from the input than
+    the plan's node was.
     """
 
     node: int
@@ -27,60 +29,67 @@ class PlanSlot(NamedTuple):
     farther: bool = False
 
     def on(self, nodes: Mask | None, level: int) -> "PlanSlot":
-        """Return the same turn on one of these nodes [N], None: of all, so far from the pod's input."""
+        """Return the same turn on any of these nodes [N] (None: on all) at a locality level."""
         return PlanSlot(-1, self.uid, level, self.passed_over, nodes, farther=level > self.level)
 
 
 @dataclass(slots=True)
 class PlanSlots:
-    """What is left of one plan: by class the places, and which pods got which.
+    """What is left of one plan: the slots by class, and which pods were given which.
 
-    `without` are the names of the classes that it left out, `gangs` those that cannot start whole, `near` those that
-    wait for room near their input; at `again_at`, in seconds since the epoch, such a wait ends.
+    `without` are the names of classes that the plan left out; `waiting_gangs` are classes of gangs that cannot start
+    whole, `waiting_near` classes that wait for room near their input. At `again_at`, in seconds since the epoch, such
+    a wait ends. The plan was begun at `planned_at` (monotonic) and took `plan_seconds`. Callers hold the order's lock.
     """
 
     key: Key
     layout: Layout
-    made_at: float
-    cost: float
-    nodes: dict[TaskClass, list[PlanSlot]]
-    gangs: Collection[TaskClass]
+    planned_at: float
+    plan_seconds: float
+    by_class: dict[TaskClass, list[PlanSlot]]
+    waiting_gangs: Collection[TaskClass]
     without: Collection[str]
-    near: Collection[TaskClass] = ()
+    waiting_near: Collection[TaskClass] = ()
     again_at: float = math.inf
     given: dict[str, PlanSlot] = field(default_factory=dict)
 
     def give(
         self,
         uid: str,
-        of: TaskClass,
+        task_class: TaskClass,
         fits: Mask,
         levels: Callable[[], Counts | None],
         elsewhere: Callable[[PlanSlot], PlanSlot | None] = lambda _: None,
     ) -> PlanSlot | None:
-        """Return the place of one pod of a class, where it `fits` [N]; None where there is none.
+        """Return the slot of one pod of a class, where it `fits` [N]; None where there is none.
 
-        It may be that of another of its class, where it is as near to its own input by `levels` [N]: who comes first
-        has it. Where it has a turn, but on nodes that are not among these, `elsewhere` says what becomes of that.
+        The first pod that asks may get the slot of another of its class, where that is as near to its own input by
+        `levels` [N]. Where it has a slot, but not on one of these nodes, `elsewhere` says what becomes of that.
         """
+        # 1. A pod that asks again keeps its slot.
         if uid in self.given:
-            place = self.given[uid]
-            return place if fits[place.node] else elsewhere(place)
-        left = self.nodes.get(of, [])
-        mine = [place for place in left if place.uid in (None, uid)]
-        found = next((place for place in mine if fits[place.node]), None)
-        found = found or self._of_a_mate([it for it in left if it.uid is not None and fits[it.node]], levels)
-        taken, answer = (found, found) if found or not mine else (mine[0], elsewhere(mine[0]))
+            slot = self.given[uid]
+            return slot if fits[slot.node] else elsewhere(slot)
+        # 2. A slot of its own that fits, or else one of another pod of its class.
+        left = self.by_class.get(task_class, [])
+        own = [slot for slot in left if slot.uid in (None, uid)]
+        taken = next((slot for slot in own if fits[slot.node]), None)
+        if taken is None:
+            taken = self._of_another([slot for slot in left if slot.uid is not None and fits[slot.node]], levels)
+        answer = taken
+        # 3. Or its own turn on other nodes.
+        if taken is None and own:
+            taken, answer = own[0], elsewhere(own[0])
         if taken is not None and answer is not None:
             left.remove(taken)
             self.given[uid] = taken
         return answer
 
-    def waits_nearby(self, uid: str, of: TaskClass) -> bool:
-        """Say whether a pod has a place, and it makes a difference to it where."""
-        places = [self.given[uid]] if uid in self.given else self.nodes.get(of, [])
-        return any(it.uid in (None, uid) and it.level >= 0 for it in places)
+    def waits_nearby(self, uid: str, task_class: TaskClass) -> bool:
+        """Say whether a pod has a slot, and it makes a difference to it where it starts."""
+        slots = [self.given[uid]] if uid in self.given else self.by_class.get(task_class, [])
+        return any(slot.uid in (None, uid) and slot.level >= 0 for slot in slots)
 
-    def _of_a_mate(self, places: Collection[PlanSlot], levels: Callable[[], Counts | None]) -> PlanSlot | None:
-        far = levels() if places else None
-        return next((it for it in places if far is None or far[it.node] <= it.level), None)
+    def _of_another(self, slots: Collection[PlanSlot], levels: Callable[[], Counts | None]) -> PlanSlot | None:
+        far = levels() if slots else None
+        return next((slot for slot in slots if far is None or far[slot.node] <= slot.level), None)

@@ -22,9 +22,9 @@ from extender.control.backlog.backlog import TaskClass
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.queues.standings import Standings
 from extender.control.reclaim.backlog_copy import BacklogCopy, Crew, is_gang
+from extender.control.reclaim.losers import Losers
 from extender.control.reclaim.pod_needs import Need, need_of
 from extender.control.reclaim.running_pods import RunningPods
-from extender.policy.reclaim import may_lose
 from extender.verdict import room_for
 
 _CHOICES = 100
@@ -108,7 +108,7 @@ class VictimSearch:
             snapshot,
         )
         self._index_of: dict[str, int] = {}
-        self._groups = _groups(standings)
+        self._losers = Losers(standings)
         self._rank()
 
     def room_for(self, pods: Iterable[Pod]) -> Choice | None:
@@ -184,8 +184,8 @@ class VictimSearch:
         running = self._running
         eligible = running.here & (running.priority <= pod.priority) & (self._excess[running.queue] > 0)
         rows = eligible.nonzero()[0]
-        groups = self._losing_groups(pod)[running.queue[rows]]
-        eligible[rows] = self._may_lose(groups, running.demand[rows])
+        groups = self._losers.groups_for(pod.identity.queue)[running.queue[rows]]
+        eligible[rows] = self._losers.may_lose(groups, running.demand[rows])
         return eligible
 
     def _hopeful(self, need: Need, free: Floats, eligible: Mask, lent: Floats) -> Mask:
@@ -224,11 +224,13 @@ class VictimSearch:
 
     def _try(self, candidate: _Candidate, nodes: Rows, worth: Counts) -> _Trial:
         """Choose on each of these nodes [H] who is to go, as far as they may; `nodes` are places in `running.nodes`."""
-        running, need = self._running, candidate.need
+        running, need, losers = self._running, candidate.need, self._losers
         rows, pods = running.nodes[nodes], self._in_order(nodes, worth)
         chosen = np.zeros(pods.shape, dtype=np.bool_)
         here, there = candidate.free[rows], np.repeat(candidate.free[need.sources][np.newaxis], len(rows), axis=0)
-        groups, group_rows = np.unique(self._losing_groups(candidate.pod)[running.queue[pods]], return_inverse=True)
+        groups, group_rows = np.unique(
+            losers.groups_for(candidate.pod.identity.queue)[running.queue[pods]], return_inverse=True
+        )
         group_rows = group_rows.reshape(*pods.shape, -1)
         lost = np.zeros((len(rows), len(groups), running.demand.shape[1]))
         every, suffices = np.arange(len(rows))[:, np.newaxis], need.met(here, there, rows)
@@ -240,7 +242,7 @@ class VictimSearch:
             goes = ~suffices & (worth[pod] < _LAST)
             if not goes.any():
                 break
-            goes &= self._may_lose(groups[losing], running.demand[pod], lost[every, losing])
+            goes &= losers.may_lose(groups[losing], running.demand[pod], lost[every, losing])
             chosen[:, column] = goes
             here, there = here + _marked(running.holds[pod], goes), there + _marked(candidate.lent[pod], goes)
             lost[every, losing] += _marked(running.demand[pod], goes)[:, np.newaxis]
@@ -283,18 +285,6 @@ class VictimSearch:
         least = np.lexsort(loss.T[::-1])[0]
         return tuple(loss[least].tolist()), pods[least][chosen[least]].tolist()
 
-    # -- the queues that lose
-
-    def _losing_groups(self, pod: Pod) -> Rows:
-        """Return for each queue the groups that lose if its pods go for this one [Q, D], filled up with -1."""
-        gaining = self.standings.member[self.standings.rows[pod.identity.queue]]
-        return np.where((self._groups >= 0) & ~gaining[self._groups], self._groups, -1)
-
-    def _may_lose(self, groups: Rows, amount: Floats, lost: Floats | float = 0.0) -> Mask:
-        """Return who may go [...]: these groups [..., D] lose an amount [..., R], and have `lost` some before."""
-        fair = np.where(groups >= 0, self.standings.fair[groups], -np.inf)
-        return may_lose(self.standings.stays[groups] - lost, amount, self.standings.total, fair)
-
 
 def _crews_that_may_go(
     backlog_copy: BacklogCopy, standings: Standings, spared: Mapping[TaskClass, Set[str]]
@@ -308,16 +298,6 @@ def _crews_that_may_go(
             staying = {*backlog_copy.asked.get(task_class, ()), *spared.get(task_class, ())}
             crews.append((task_class, crew.without(staying) if staying else crew))
     return sorted(crews, key=lambda entry: entry[0].name)
-
-
-def _groups(standings: Standings) -> Rows:
-    """Return the groups that each queue is in [Q, D], filled up with -1."""
-    member = standings.member
-    groups = np.full((len(member), int(member.sum(axis=1).max(initial=0))), -1, dtype=np.intp)
-    for row, of_queue in enumerate(member):
-        rows = of_queue.nonzero()[0]
-        groups[row, : len(rows)] = rows
-    return groups
 
 
 def _marked(amounts: Floats, mask: Mask) -> Floats:
