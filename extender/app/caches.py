@@ -1,4 +1,4 @@
-"""Whether what the watches bring can be trusted; and waiting for an API server that is not there yet."""
+"""Whether what the watches show can be trusted; and waiting for an API server that is not there yet."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ def wait_for(api: Api) -> None:
 
 
 class Caches:
-    """Whether what the watches have brought can be trusted."""
+    """Whether what the watches show can be trusted. Any thread may ask."""
 
     def __init__(self, watches: Sequence[Watch], stale_seconds: float) -> None:
         self._watches = watches
@@ -47,9 +47,9 @@ class Caches:
         self._settled = threading.Event()
 
     def settle(self) -> None:
-        """Wait for all watches to have listed, and a moment more; then be ready.
+        """Wait until all watches have listed, and a moment more; then be ready.
 
-        Those of optional kinds have tried once: where that failed, they go on trying while others work without.
+        A watch of an optional kind need only have tried once: where that failed, it goes on trying meanwhile.
         """
         for watch in self._watches:
             (watch.tried if watch.resource.optional else watch.synced).wait()
@@ -73,11 +73,11 @@ class Caches:
         return None
 
     def flight_time(self) -> float:
-        """Return the time that pods in flight grow old by; it stands still while a watch is down: nothing can land."""
+        """Return the clock of pods in flight; it stands still while a watch is down, as no pod can be seen to land."""
         return min(watch.connected_seconds() for watch in self._needed())
 
     def _needed(self) -> list[Watch]:
-        """Return the watches without which nothing goes: kinds that are optional may be gone."""
+        """Return the watches of kinds that are not optional."""
         return [watch for watch in self._watches if not watch.resource.optional]
 
     def ages(self) -> dict[str, float]:

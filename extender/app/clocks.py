@@ -1,14 +1,14 @@
-"""The time that a process counts by: it starts as the wall clock's, and nobody sets it."""
+"""The clock of a process: it starts at the wall clock's time, and nobody can set it."""
 
 import time
 from collections.abc import Callable
 
 
 class SteadyClock:
-    """Seconds since the epoch as the wall clock said at the start, and from then on by a clock that is never set.
+    """Seconds since the epoch: by the wall clock at the start, from then on by a clock that is never set.
 
-    So timeouts, claims and waits take as long as they should while the wall clock jumps. Ages of what others date (the
-    creation of pods) are off by what the two clocks differ by.
+    So timeouts, claims and waits last as long as they should while the wall clock jumps. Ages of what others date (the
+    creation of pods) are wrong by the difference of the two clocks.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:

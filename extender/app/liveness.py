@@ -1,4 +1,4 @@
-"""Whether a process still does what it is for: no thread of it has died, and nothing that should move stands still."""
+"""Whether a process still works: no thread of it has died, and no loop stands still."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import structlog
 
 SILENT_SECONDS = 180.0
-"""A loop that says nothing for so long is taken for stuck: every call to the API server ends long before."""
+"""A loop that is silent for so long is taken for stuck: every call to the API server ends long before."""
 
 log = structlog.get_logger()
 
@@ -29,7 +29,7 @@ class Liveness:
     clock: Callable[[], float] = time.monotonic
     _died: dict[str, str] = field(default_factory=dict)
     _due: dict[object, tuple[str, float]] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, name: str, run: Callable[[], None]) -> threading.Thread:
@@ -44,7 +44,7 @@ class Liveness:
 
     @contextmanager
     def during(self, name: str) -> Iterator[None]:
-        """Expect what is done inside to end in time. Many threads may be inside by one name."""
+        """Expect the work inside to end in time. Many threads may be inside by one name."""
         key = object()
         self._expect(key, name)
         try:
@@ -62,12 +62,12 @@ class Liveness:
         with self._lock:
             died = [f"thread {name} has died: {why}" for name, why in self._died.items()]
             late = {name for name, due in self._due.values() if now > due}
-        found = died + [f"{name} has not moved for more than {SILENT_SECONDS:g} s" for name in sorted(late)]
-        for text in found:
-            if text not in self._told:
-                self._told.add(text)
+        problems = died + [f"{name} has not moved for more than {SILENT_SECONDS:g} s" for name in sorted(late)]
+        for text in problems:
+            if text not in self._reported:
+                self._reported.add(text)
                 log.error("not live", problem=text)
-        return "; ".join(found) or None
+        return "; ".join(problems) or None
 
     def _supervise(self, name: str, run: Callable[[], None]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What keeping the order takes, whoever keeps it: the planner's tuning, and what the API server lets us read for it."""
+"""What `serve` and `control` need alike to keep the order: the planner's policy, and the kinds that may be read."""
 
 import math
 
@@ -22,32 +22,33 @@ POD_GROUPS = (
 )
 _NOT_THERE = (403, 404)
 _PROBE_SECONDS = 5.0
-"""So long the API server has to say whether a kind may be read."""
+"""How long the API server may take to say whether a kind may be read."""
 
 log = structlog.get_logger()
 
 
 def policy_of(settings: Settings) -> Policy:
     """Return the planner's tuning that settings state."""
-    told, near = settings.policy, settings.locality
+    policy, locality = settings.policy, settings.locality
     return Policy(
-        rule=told.rule,
-        srtf=told.srtf,
-        sharing=told.sharing,
-        fairness=told.fairness,
-        barrier=told.barrier,
-        starved_after=told.starved_after_seconds,
-        reservable=told.reservable,
-        remote_penalty=near.remote_penalty,
-        locality_waits=near.wait_seconds,
-        long_task=near.long_task_seconds or math.inf,
+        rule=policy.rule,
+        srtf=policy.srtf,
+        sharing=policy.sharing,
+        fairness=policy.fairness,
+        barrier=policy.barrier,
+        starved_after=policy.starved_after_seconds,
+        reservable=policy.reservable,
+        remote_penalty=locality.remote_penalty,
+        locality_waits=locality.wait_seconds,
+        long_task=locality.long_task_seconds or math.inf,
     )
 
 
 def waits_of(settings: Settings) -> TargetWait:
     """Return the waits for locality that settings state, to be computed anew where they state a target."""
-    near = settings.locality
-    return TargetWait(near.wait_seconds, Target(near.target, near.max_wait_seconds) if near.target else None)
+    locality = settings.locality
+    target = Target(locality.target, locality.max_wait_seconds) if locality.target else None
+    return TargetWait(locality.wait_seconds, target)
 
 
 def input_builder_of(settings: Settings, backlog: Backlog) -> PlanInputBuilder:
@@ -68,9 +69,9 @@ def backlog_of(settings: Settings, *, by_filter: bool = False) -> Backlog:
 
 
 def optional_kinds(api: Api, settings: Settings) -> list[Resource]:
-    """Return the kinds beside pods, nodes and Jobs that the order is made of, as far as they are there to be read."""
-    hasty = api.apart(_PROBE_SECONDS)
-    return [*pod_groups_of(hasty), *volumes_of(hasty), *namespaces_of(settings, hasty)]
+    """Return the kinds, beside pods, nodes and Jobs, that the order depends on and that we may read here."""
+    probe = api.apart(_PROBE_SECONDS)
+    return [*pod_groups_of(probe), *volumes_of(probe), *namespaces_of(settings, probe)]
 
 
 def pod_groups_of(api: Api) -> list[Resource]:
@@ -79,20 +80,20 @@ def pod_groups_of(api: Api) -> list[Resource]:
 
 
 def volumes_of(api: Api) -> list[Resource]:
-    """Return claims and volumes unless one of them may not be read, as one without the other says nothing."""
-    found = [claims(), volumes()]
-    return found if all(_may_read(api, it.path, it.name) for it in found) else []
+    """Return claims and volumes, or neither: one without the other says nothing."""
+    kinds = [claims(), volumes()]
+    return kinds if all(_may_read(api, kind.path, kind.name) for kind in kinds) else []
 
 
 def namespaces_of(settings: Settings, api: Api) -> list[Resource]:
-    """Return namespaces where labels of theirs say who may use a queue; asks as above. Unread, nobody has a label."""
+    """Return namespaces where their labels say who may use a queue. Where they may not be read, none has a label."""
     wanted = any(queue.asks_for_labels for queue in settings.declared_queues())
-    found = namespaces()
-    return [found] if wanted and _may_read(api, found.path, found.name) else []
+    kind = namespaces()
+    return [kind] if wanted and _may_read(api, kind.path, kind.name) else []
 
 
 def _may_read(api: Api, path: str, name: str) -> bool:
-    """Say whether a kind is to be followed. Where that cannot be told now it is: its watch tries for ever."""
+    """Say whether a kind is to be followed. Where the server does not answer now, it is: its watch tries for ever."""
     try:
         api.read(path, [("limit", "1")])
     except ClusterError as error:

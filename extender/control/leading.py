@@ -1,7 +1,7 @@
-"""Who leads: one replica at a time, by a Lease, and never longer than it can be sure of.
+"""Who leads: one replica at a time, by a Lease, and only while it is sure that no other can.
 
-The client library's own election goes by the wall clock, cannot be stopped, and does not say until when we lead; the
-fence before each write needs just that.
+The client library's own election goes by the wall clock, cannot be stopped, and does not say until when we lead. The
+check before each write needs that.
 """
 
 import threading
@@ -29,7 +29,10 @@ class Lease(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`seconds` after the last renewal others may take over; `renew` < `seconds`: for so long we take it for ours."""
+    """Others may take over `seconds` after the last renewal; we take the Lease for ours for `renew` < `seconds`.
+
+    `retry` is the pause between two attempts.
+    """
 
     seconds: float = 15.0
     renew: float = 10.0
@@ -39,7 +42,7 @@ class Terms:
 class Leader:
     """Runs for the Lease until stopped. `clock` is monotonic; it goes on while the process is paused.
 
-    `moved` is called at each turn of `run`.
+    `run` belongs to one thread and calls `moved` at each turn; any thread may ask whether we lead.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class Leader:
         self._moved = moved
         self._lease, self._terms, self._clock = lease, terms, clock
         self._sure_until = -1.0
-        self._seen: tuple[Record | None, float] | None = None
+        self._last_change: tuple[Record | None, float] | None = None
         self._gave_up = False
         self._stopped = threading.Event()
         self.elected = threading.Event()
@@ -80,10 +83,10 @@ class Leader:
         """Try once to take or renew the Lease, unless it was given up meanwhile."""
         asked_at = self._clock()
         try:
-            found = self._lease.read()
-            if not self._gave_up and self._may_take(found, asked_at):
-                record = self._lease.write(self.identity, found)
-                self._seen = (record, asked_at)
+            before = self._lease.read()
+            if not self._gave_up and self._may_take(before, asked_at):
+                record = self._lease.write(self.identity, before)
+                self._last_change = (record, asked_at)
                 self._sure_until = asked_at + self._terms.renew
                 self.elected.set()
         except ClusterError as error:
@@ -100,18 +103,18 @@ class Leader:
         if not led:
             return
         try:
-            found = self._lease.read()
-            if found is not None and found.holder == self.identity:
-                self._lease.write("", found)
+            record = self._lease.read()
+            if record is not None and record.holder == self.identity:
+                self._lease.write("", record)
         except ClusterError as error:
             log.warning("lease not given up", error=str(error))
 
-    def _may_take(self, found: Record | None, now: float) -> bool:
-        """Say whether it is free, ours, or unchanged for longer than it lasts, by our own clock."""
-        if found is None or found.holder in ("", self.identity):
+    def _may_take(self, record: Record | None, now: float) -> bool:
+        """Say whether the Lease is free, ours, or unchanged for longer than it lasts, by our own clock."""
+        if record is None or record.holder in ("", self.identity):
             return True
-        if self._seen is None or self._seen[0] != found:
-            self._seen = (found, now)
+        if self._last_change is None or self._last_change[0] != record:
+            self._last_change = (record, now)
             self._sure_until = -1.0
             return False
-        return now - self._seen[1] > found.seconds
+        return now - self._last_change[1] > record.seconds

@@ -1,9 +1,9 @@
-"""What becomes of a turn whose node kube-scheduler did not ask about: it asks about those it found, often a sample.
+"""What becomes of a slot whose node kube-scheduler did not ask about: it often asks about a sample of the nodes only.
 
-A pod to which it is all the same goes anywhere. Another goes to the nearest of those asked about; but where these are
-farther from its input than the node that the plan has for it, it waits for a better sample as it would for room, by the
-same rule and the same waits: kube-scheduler begins its next one at another node. The time is counted by the clock for
-each pod, from the first such answer, so that none waits for longer than the waits in all.
+A pod to which it makes no difference goes to any node. Another goes to the nearest node of the sample. Where that is
+farther from its input than the plan's node, the pod waits for a better sample as it would for room, by the same rule
+and the same waits: kube-scheduler takes its next sample elsewhere. The time counts for each pod from the first such
+answer, so no pod waits for longer than all waits together.
 """
 
 from collections.abc import Callable, Collection
@@ -21,43 +21,43 @@ _Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What kube-scheduler offers a pod of a job: the nodes where it `fits` [N], and how `far` each is from its input.
+    """The nodes that kube-scheduler offers a pod of a job: where it `fits` [N], at which locality `levels` [N].
 
-    None: it is all the same. `usable` are those that would have room for it if they were empty [N].
+    `levels` is None where it makes no difference. `usable` are the nodes with room for the pod if they were empty [N].
     """
 
     uid: str
     job: Job
     fits: Mask
-    far: Counts | None
+    levels: Counts | None
     usable: Mask
 
 
 class NodeSample:
-    """Since when pods wait for a better sample, and how far from its input each job started last. One thread."""
+    """Since when pods wait for a better sample, and where each job started last. Callers hold the order's lock."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._since: dict[str, float] = {}
         self._level: dict[_Name, int] = {}
 
-    def elsewhere(self, place: PlanSlot, offer: Offer, now: float) -> PlanSlot | None:
-        """Return a pod's turn on the nearest of the nodes that are offered; None where it waits for nearer ones."""
-        far = offer.far
-        if place.level < 0 or far is None:
-            return place.on(None, place.level)
-        nearest = int(far[offer.fits].min())
-        if nearest > place.level and nearest > self._may(place.level, offer, far, now):
+    def elsewhere(self, slot: PlanSlot, offer: Offer, now: float) -> PlanSlot | None:
+        """Return a pod's slot on the nearest of the offered nodes; None where it waits for nearer ones."""
+        levels = offer.levels
+        if slot.level < 0 or levels is None:
+            return slot.on(None, slot.level)
+        nearest = int(levels[offer.fits].min())
+        if nearest > slot.level and nearest > self._farthest(slot.level, offer, levels, now):
             return None
-        return place.on(offer.fits & (far == nearest), nearest)
+        return slot.on(offer.fits & (levels == nearest), nearest)
 
-    def start(self, place: PlanSlot, job: Job) -> None:
-        """Take note of where a pod of a job passed.
+    def start(self, slot: PlanSlot, job: Job) -> None:
+        """Note where a pod of a job passed.
 
-        Those of the job that come after one that went far do not wait anew until one starts nearer (3.5.1).
+        After one that went far, others of the job do not wait anew until one starts nearer (Delay Scheduling, 3.5.1).
         """
-        if place.farther:
-            self._level[job.queue, job.name] = place.level
+        if slot.farther:
+            self._level[job.queue, job.name] = slot.level
         else:
             self._level.pop((job.queue, job.name), None)
 
@@ -66,9 +66,9 @@ class NodeSample:
         self._since = {uid: since for uid, since in self._since.items() if waits(uid)}
         self._level = {name: level for name, level in self._level.items() if name in jobs}
 
-    def _may(self, level: int, offer: Offer, far: Counts, now: float) -> int:
-        """Return the farthest level at which a pod may start now; it does not wait where there is no node for it."""
+    def _farthest(self, level: int, offer: Offer, levels: Counts, now: float) -> int:
+        """Return the farthest level at which a pod may start now; it waits at no level without a usable node."""
         waited = now - self._since.setdefault(offer.uid, now)
         last = self._level.get((offer.job.queue, offer.job.name), 0)
         wait = LocalityWait(max(level, last), waited)
-        return farthest(self._policy, wait, np.unique(far[offer.usable]).tolist())
+        return farthest(self._policy, wait, np.unique(levels[offer.usable]).tolist())

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from extender.arrays import Counts, Mask
+from extender.arrays import Mask
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod, PodGone, PodSeen
@@ -134,7 +134,7 @@ class FilterOrder:
         """Return what finds another slot where kube-scheduler did not ask about the node of the pod's slot."""
 
         def elsewhere(slot: PlanSlot) -> PlanSlot | None:
-            levels: Counts | None = self._input_builder.places.as_planned(pod, layout)
+            levels = self._input_builder.places.as_planned(pod, layout)
             usable = self._input_builder.nodes.usable(pod, layout)
             offer = Offer(pod.uid, task_class.job, fits, levels, usable)
             return self._node_sample.elsewhere(slot, offer, self._clock())

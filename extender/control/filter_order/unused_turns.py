@@ -1,7 +1,7 @@
-"""Turns that nobody comes for: after a while room is no longer kept for them.
+"""Turns that nobody uses: after a while room is no longer kept for them.
 
-kube-scheduler refuses pods for reasons that a plan does not know (volumes to be found, affinity between pods, other
-extenders), and never asks about them. Such a pod would keep its turn, and everybody else waiting, for ever.
+kube-scheduler refuses some pods for reasons that a plan does not know (volumes to be found, affinity between pods,
+other extenders), and never asks us about them. Such a pod would keep its turn, and all others waiting, for ever.
 """
 
 from collections.abc import Mapping, Set
@@ -10,8 +10,9 @@ from collections.abc import Mapping, Set
 class UnusedTurns:
     """Follows the turns of task classes by name; times in seconds, of any clock.
 
-    `refused_seconds` is how long a turn may last of which all pods were refused before, `untried_seconds` where some
-    were never tried: those kube-scheduler will come to, but for what it does not schedule at all.
+    A turn lasts for `refused_seconds` where all pods of its class were refused before, for `untried_seconds` where
+    some were never tried: kube-scheduler comes to these, unless it does not schedule them at all. A class that is left
+    out gets another chance after `again_seconds`. Not safe for threads: callers hold a lock, or are one thread.
     """
 
     def __init__(self, *, refused_seconds: float, untried_seconds: float, again_seconds: float = 30.0) -> None:
@@ -20,14 +21,14 @@ class UnusedTurns:
         self._out: dict[str, float] = {}
 
     def note(self, turns: Mapping[str, bool], now: float) -> None:
-        """Take in which classes have turns now, and whether some of their pods were never tried."""
+        """Note which classes have turns now, and whether some of their pods were never tried."""
         self._since = {name: self._since.get(name, now) for name in turns}
         for name, untried in turns.items():
             if now - self._since[name] >= (self._untried if untried else self._refused):
                 self._out[name] = now
 
     def use(self, name: str) -> None:
-        """Note that somebody of the class came: its turns count again, and from now on."""
+        """Note that a pod of the class came: its turns count again, from now on."""
         self._since.pop(name, None)
         self._out.pop(name, None)
 

@@ -1,7 +1,7 @@
-"""Waking pods whose turn has come: kube-scheduler has refused them, and sleeps on them until something happens.
+"""Wakes pods whose turn has come: kube-scheduler has refused them, and does not try them again until an event.
 
-Mostly the event that made it their turn has woken them already. Timers, the end of a pending pod, and what only a Job
-says are no events to kube-scheduler; and a pod may have been refused by what was known a moment before.
+Mostly the event that made it their turn has woken them already. But timers, the end of a pending pod, and changes of a
+Job are no events to kube-scheduler; and a pod may have been refused by a plan of a moment before.
 """
 
 from collections.abc import Callable, Collection, Mapping, Set
@@ -30,12 +30,12 @@ class Alarm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """When to call. `per_second` bounds how many calls there are.
+    """When to wake a pod: by a call, a small write to it. There are at most `per_second` calls.
 
-    Events of the cluster wake pods by themselves: for `grace_seconds` after the last one nobody is called, but who has
-    waited for `patience_seconds`. A call that brings nothing is repeated after `again_seconds`, doubled each time:
-    filter may have planned otherwise at that moment. After `soon_seconds`, and so on, where it makes a difference to
-    the pod where it starts: filter has counted its wait for locality from a moment later.
+    Events of the cluster wake pods by themselves. So for `grace_seconds` after the last one only pods are called that
+    have waited for `patience_seconds`. A call without effect is repeated after `again_seconds`, doubled each time: the
+    filter may have planned otherwise at that moment. Where it makes a difference to the pod where it starts, it is
+    repeated after `soon_seconds`: the filter has counted the pod's wait for locality from a moment later.
     """
 
     grace_seconds: float = 0.25
@@ -47,13 +47,15 @@ class Calls:
 
 @dataclass(slots=True)
 class _Turn:
+    """Since when it is a pod's turn, when it is due to be called, and how many calls there were."""
+
     since: float
     due: float = 0.0
     calls: int = 0
 
 
 class Waker:
-    """Follows the turns of pods without a gate, by plan. `run_soon` and `leads` are the release loop's."""
+    """Follows the turns of pods without a gate. The release loop's thread alone calls it; writes run in others."""
 
     def __init__(
         self,
@@ -68,7 +70,7 @@ class Waker:
         self._calls, self._note_call = calls or Calls(), note
         self._turns: dict[str, _Turn] = {}
         self._unused = UnusedTurns(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
-        self._started: dict[str, float] = {}
+        self._released_at: dict[str, float] = {}
         self._budget, self._counted_at = self._calls.per_second, 0.0
 
     def left_out(self, now: float) -> Set[str]:
@@ -79,46 +81,54 @@ class Waker:
         self,
         turns: Mapping[TaskClass, int],
         now: float,
-        stirred_at: float,
-        named: Collection[str] = (),
+        changed_at: float,
+        uids: Collection[str] = (),
         choosing: Collection[TaskClass] = (),
     ) -> None:
-        """Wake who is due at `now`: so many pods of each class have their turn; the cluster last `stirred_at`.
+        """Wake the pods that are due at `now`: so many of each class have their turn.
 
-        Of classes whose pods have inputs it is the turn of those `named`, by UID. To those that are `choosing` it makes
-        a difference where they start.
+        The cluster changed last at `changed_at`. Of classes whose pods have inputs it is the turn of the pods of these
+        `uids`. To classes that are `choosing` it makes a difference where they start.
         """
+        # 1. See who sleeps although it is its turn.
         with self._backlog.lock:
             self._note(turns, now)
-            asleep = [(of, pod) for of, count in turns.items() for pod in _asleep(of, count, named)]
+            asleep = [
+                (task_class, pod) for task_class, count in turns.items() for pod in _asleep(task_class, count, uids)
+            ]
         before, self._turns = self._turns, {}
-        for of, pod in asleep:
+        for task_class, pod in asleep:
+            # 2. Until its first call a pod gets time to be woken by an event.
             turn = self._turns[pod.uid] = before.get(pod.uid) or _Turn(now)
             if not turn.calls:
-                quiet = max(turn.since, stirred_at + self._calls.grace_seconds)
+                quiet = max(turn.since, changed_at + self._calls.grace_seconds)
                 turn.due = min(quiet, turn.since + self._calls.patience_seconds)
-            if turn.due <= now and self._may(now):
+            # 3. Call it when it is due, as far as the rate allows.
+            if turn.due <= now and self._may_call(now):
                 turn.calls += 1
-                turn.due = now + self._pause(turn.calls, soon=of in choosing)
+                turn.due = now + self._pause(turn.calls, soon=task_class in choosing)
                 self._wake(pod)
 
     def next_due(self) -> float:
-        """Return when somebody is due next; infinite where nobody is."""
+        """Return when the next pod is due; infinite where none is."""
         return min((turn.due for turn in self._turns.values()), default=float("inf"))
 
     def _note(self, turns: Mapping[TaskClass, int], now: float) -> None:
-        for of in turns:
-            if of.released_at > self._started.get(of.name, 0.0):
-                self._unused.use(of.name)
-        self._started = {of.name: of.released_at for of in turns}
-        untried = {of.name: any(not pod.unschedulable for pod in of.pods[PodPhase.UNGATED].values()) for of in turns}
+        for task_class in turns:
+            if task_class.released_at > self._released_at.get(task_class.name, 0.0):
+                self._unused.use(task_class.name)
+        self._released_at = {task_class.name: task_class.released_at for task_class in turns}
+        untried = {
+            task_class.name: any(not pod.unschedulable for pod in task_class.pods[PodPhase.UNGATED].values())
+            for task_class in turns
+        }
         self._unused.note(untried, now)
 
     def _pause(self, calls: int, *, soon: bool) -> float:
         first = self._calls.soon_seconds if soon else self._calls.again_seconds
         return min(first * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
 
-    def _may(self, now: float) -> bool:
+    def _may_call(self, now: float) -> bool:
         calls = self._calls.per_second
         self._budget = min(calls, self._budget + calls * max(0.0, now - self._counted_at))
         self._counted_at = now
@@ -141,10 +151,10 @@ class Waker:
             log.warning("not woken", pod=about, error=str(error))
 
 
-def _asleep(of: TaskClass, count: int, named: Collection[str]) -> list[Pod]:
+def _asleep(task_class: TaskClass, count: int, uids: Collection[str]) -> list[Pod]:
     """Return the oldest refused pods of a class, as many as have turns beyond those that were never tried."""
-    asked = of.pods[PodPhase.UNGATED].values()
-    refused = [pod for pod in asked if pod.unschedulable]
-    if chosen := [pod for pod in refused if pod.uid in named]:
-        return chosen
-    return refused[: max(count - (len(asked) - len(refused)), 0)]
+    ungated = task_class.pods[PodPhase.UNGATED].values()
+    refused = [pod for pod in ungated if pod.unschedulable]
+    if named := [pod for pod in refused if pod.uid in uids]:
+        return named
+    return refused[: max(count - (len(ungated) - len(refused)), 0)]

@@ -1,8 +1,8 @@
-"""How fast room frees up under load, and what jobs with inputs are like then: what equation 2 needs of a cluster.
+"""How fast room frees up under load, and what jobs with inputs are like: what equation 2 of delay scheduling needs.
 
-Under load is a cluster as long as something waits that more room would help. Whether it was so between two looks is
-what the first of them found; pods that left and seconds that passed count by the same rule, so that their quotient
-is a rate.
+A cluster is under load as long as something waits that more room would help. The time between two looks counts as
+under load where the first of them found it so. Pods that left and seconds that passed are counted by this same rule, so
+that their quotient is a rate.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from extender.control.backlog.backlog import Backlog, Job, PodPhase, TaskClass
 from extender.planner import HELD_KINDS, WaitReason
 
 ROOM_KINDS = frozenset(HELD_KINDS) - {"no-nodes", "barred", "too-large"}
-"""Kinds of reasons that room which comes free may end, nearby or anywhere."""
+"""Kinds of wait reasons that end once room comes free, nearby or anywhere."""
 
 LEAST_FREED = 20
 """A rate is known of so many ends: a Poisson count of 20 is uncertain by 22 % (one over its root)."""
@@ -51,13 +51,13 @@ class MeasuredLoad:
     _since: tuple[int, float] | None = None
     _marks: deque[Mark] = field(default_factory=deque)
 
-    def look(self, held: Iterable[WaitReason], left: int, now: float) -> None:
-        """Take in why classes wait, and how many pods have left their nodes so far; `now` is of a clock never set."""
+    def look(self, reasons: Iterable[WaitReason], left: int, now: float) -> None:
+        """Note why classes wait, and how many pods have left their nodes so far; `now` is of a clock never set."""
         if self._since is not None:
             left_before, then = self._since
             self.freed += left - left_before
             self.seconds += now - then
-        self._since = (left, now) if any(it.kind in ROOM_KINDS for it in held) else None
+        self._since = (left, now) if any(reason.kind in ROOM_KINDS for reason in reasons) else None
         self._mark(now)
 
     def rate(self) -> float | None:
@@ -68,7 +68,7 @@ class MeasuredLoad:
         return freed / seconds if freed >= LEAST_FREED and seconds > 0 else None
 
     def look_away(self) -> None:
-        """Leave out what comes until the next look, and since the last one: nobody knows what happens."""
+        """Leave out the time since the last look and until the next one: nobody sees what happens in it."""
         self._since = None
 
     def _mark(self, now: float) -> None:
@@ -82,26 +82,26 @@ class MeasuredLoad:
 def typical(backlog: Backlog) -> Typical | None:
     """Return what the jobs with inputs that wait are like; None where there are none."""
     with backlog.lock:
-        found = [it for job in backlog.jobs.values() if (it := _of_job(backlog, job)) is not None]
-    if not found:
+        jobs = [counts for job in backlog.jobs.values() if (counts := _of_job(backlog, job)) is not None]
+    if not jobs:
         return None
-    return Typical(median(tasks for tasks, _ in found), median(replicas for _, replicas in found))
+    return Typical(median(tasks for tasks, _ in jobs), median(replicas for _, replicas in jobs))
 
 
 def _of_job(backlog: Backlog, job: Job) -> tuple[int, int] | None:
     """Return how many tasks of a job read inputs, and how many nodes hold the input of one that waits."""
-    reading = [(of, replicas) for of in job.classes.values() if (replicas := _replicas(of))]
-    return (sum(_tasks(backlog, of) for of, _ in reading), reading[0][1]) if reading else None
+    reading = [(task_class, replicas) for task_class in job.classes.values() if (replicas := _replicas(task_class))]
+    return (sum(_tasks(backlog, task_class) for task_class, _ in reading), reading[0][1]) if reading else None
 
 
-def _replicas(of: TaskClass) -> int:
-    waiting = (pod for stage in _WAITING for pod in of.pods[stage].values())
+def _replicas(task_class: TaskClass) -> int:
+    waiting = (pod for phase in _WAITING for pod in task_class.pods[phase].values())
     return next((len(holders(pod.inputs)) for pod in waiting if pod.inputs), 0)
 
 
-def _tasks(backlog: Backlog, of: TaskClass) -> int:
+def _tasks(backlog: Backlog, task_class: TaskClass) -> int:
     """Return how many tasks a class has: by what its pods or their owner say, else those seen so far."""
-    if of.like.tasks is not None:
-        return of.like.tasks
-    owner = backlog.workloads.owners.get(of.like.owner)
-    return owner.total if owner is not None and owner.total else of.unfinished + of.finished
+    if task_class.like.tasks is not None:
+        return task_class.like.tasks
+    owner = backlog.workloads.owners.get(task_class.like.owner)
+    return owner.total if owner is not None and owner.total else task_class.unfinished + task_class.finished

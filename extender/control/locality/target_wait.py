@@ -1,8 +1,7 @@
-"""The waits for locality in force: those of settings, or the first of them from a target and what was measured.
+"""The waits for locality in force: those of settings, or the first of them computed from a target.
 
-Equation 2 of delay scheduling gives the chances to pass for a target, and how fast room frees up gives the time in
-which they come by. Waiting itself makes room free up more slowly, which asks for longer waits: `most_seconds` is the
-end of that.
+Equation 2 of delay scheduling says how many chances to pass over for a target; how fast room frees up says how long
+that takes. Waiting itself makes room free up more slowly, which asks for longer waits: `most_seconds` bounds that.
 """
 
 import math
@@ -15,7 +14,7 @@ from extender.policy.locality import skips_for, wait_for
 
 EVERY_SECONDS = 60.0
 _SAME_PART = 0.1
-"""A wait that would change by at most this part of itself stays: the rate is never known that well."""
+"""A wait that would change by at most this part of itself stays: the measured rate is not more exact than that."""
 
 log = structlog.get_logger()
 
@@ -37,9 +36,9 @@ class TargetWait:
     _computed_at: float = -math.inf
 
     def look(self, load: MeasuredLoad, nodes: int, now: float) -> bool:
-        """Compute the first wait anew where it is time and all is known; say whether another one is in force now.
+        """Compute the first wait anew, once a minute and where all is measured; say whether it has changed.
 
-        `nodes` take pods; `now` is of a clock never set.
+        `nodes` is how many take pods; `now` is of a clock that is never set.
         """
         rate, typical = load.rate(), load.typical
         if self.target is None or now - self._computed_at < EVERY_SECONDS or not (rate and typical and nodes):

@@ -1,4 +1,6 @@
-"""The release loop: plan over all that waits, nominate and release those whose turn it is, tidy up what was left.
+"""The release loop: plans over all that waits, nominates and releases the pods whose turn it is, tidies up.
 
-`loop` is the step from beginning to end; the other modules are its parts.
+`loop` is the step from beginning to end. Its parts: `recover` (what was left undone), `refusals` (shapes that
+kube-scheduler refuses), `planned` (which pods of a plan go), `without_node` (who is released to no node), `sending`
+(the writes).
 """

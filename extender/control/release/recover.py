@@ -15,39 +15,38 @@ _MOST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """Held pods to release to the node that they are nominated for; pods whose nomination by us will not do."""
+    """Gated pods to release to the node that they are nominated for; pods whose nomination by us no longer holds."""
 
     to_complete: Sequence[Pod]
     to_clear: Sequence[Pod]
 
 
 def unfinished(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod] = ()) -> Unfinished:
-    """Return what is to be done about our nominations, by what the watches say and nothing else.
+    """Return what is to be done about our nominations, by what the watches show and nothing else.
 
-    A held pod goes where its node still has room. Not so one that could not be released again and again, even while it
-    rests, nor members of a gang that would start in part. Those of pods that are `given_up` are cleared.
+    A gated pod is released where its node still has room. Its nomination is cleared instead where its release has
+    failed again and again, and where its gang would start in part. Those of pods that are `given_up` are cleared.
     """
-    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in backlog.writes.claimed]
-    hopeless = [pod for pod in nominated if backlog.writes.failures(pod.uid) >= _MOST_FAILURES]
-    tried = [
-        pod
-        for pod in nominated
-        if backlog.writes.failures(pod.uid) < _MOST_FAILURES and not backlog.writes.busy(pod.uid)
-    ]
-    able = [pod for pod in tried if pod.nominated == pod.promised and _fits(backlog, snapshot, pod)]
-    partial = partial_gangs(backlog, able)
-    complete = [pod for pod in able if pod.identity.group not in partial]
-    done = {pod.uid for pod in complete}
-    clear = [*hopeless, *(pod for pod in tried if pod.uid not in done), *_stale(backlog, snapshot, flights)]
-    clear += [pod for pod in given_up if _is_ours(pod) and not backlog.writes.busy(pod.uid)]
-    return Unfinished(complete, clear)
+    # 1. Gated pods with our nomination: those whose release fails again and again, and those to try.
+    writes = backlog.writes
+    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in writes.claimed]
+    hopeless = [pod for pod in nominated if writes.failures(pod.uid) >= _MOST_FAILURES]
+    tried = [pod for pod in nominated if writes.failures(pod.uid) < _MOST_FAILURES and not writes.busy(pod.uid)]
+    # 2. Complete those whose node still has room, and whose gang starts whole.
+    fitting = [pod for pod in tried if pod.nominated == pod.promised and _fits(backlog, snapshot, pod)]
+    partial = partial_gangs(backlog, fitting)
+    to_complete = [pod for pod in fitting if pod.identity.group not in partial]
+    completed = {pod.uid for pod in to_complete}
+    # 3. Clear the others.
+    to_clear = [*hopeless, *(pod for pod in tried if pod.uid not in completed), *_stale(backlog, snapshot, flights)]
+    to_clear += [pod for pod in given_up if _is_ours(pod) and not writes.busy(pod.uid)]
+    return Unfinished(to_complete, to_clear)
 
 
 def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str]) -> list[Pod]:
-    """Return released pods with our nomination whose node has gone, filled up or been cordoned.
+    """Return released pods with our nomination whose node has gone, filled up or been cordoned, or which are refused.
 
-    And those that kube-scheduler refused: it does not clear them for pods that may not preempt, and the room would be
-    kept for ever.
+    kube-scheduler does not clear the nomination of a refused pod that may not preempt: its room would be kept for ever.
     """
     pending = (
         pod for pod in backlog.at(PodPhase.PENDING) if not backlog.writes.busy(pod.uid) and pod.uid not in flights
@@ -62,7 +61,7 @@ def _is_ours(pod: Pod) -> bool:
 
 def _fits(backlog: Backlog, snapshot: Snapshot, pod: Pod) -> bool:
     node = pod.promised or ""
-    row, there = snapshot.layout.rows.get(node), backlog.nodes.get(node)
-    if row is None or there is None or not there.allows(pod.constraints):
+    row, known_node = snapshot.layout.rows.get(node), backlog.nodes.get(node)
+    if row is None or known_node is None or not known_node.allows(pod.constraints):
         return False
     return bool(judge(snapshot, pod).passed[row])

@@ -1,4 +1,4 @@
-"""Who is released without a nomination, so that others see that it waits: kube-scheduler's preemption, autoscalers."""
+"""Pods that are released to no node, so that others see that they wait: kube-scheduler's preemption, autoscalers."""
 
 from collections.abc import Sequence
 
@@ -24,41 +24,48 @@ class WithoutNode:
     def preempting(self, snapshot: Snapshot, left: Sequence[TaskClass]) -> list[TaskClass]:
         """Return the class of highest priority that fits nowhere now, but would if pods of lower priority were gone.
 
-        One pod at a time: until it is nominated or refused nobody knows whose room it will take.
+        At most one, and none while another preempts: until that is nominated or refused, nobody knows whose room it
+        takes.
         """
         least = self._ledger.least_priority()
         if least is None or self._ledger.preempting() > 0:
             return []
-        able = [it for it in left if it.like.priority > least and it.like.may_preempt and not _stuck(it)]
+        eligible = [
+            task_class
+            for task_class in left
+            if task_class.like.priority > least and task_class.like.may_preempt and not _stuck(task_class)
+        ]
         now, once_gone = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
-        for it in sorted(able, key=lambda it: -it.like.priority):
-            if not now.has(it.like) and once_gone.has(it.like):
-                return [it]
+        for task_class in sorted(eligible, key=lambda task_class: -task_class.like.priority):
+            if not now.has(task_class.like) and once_gone.has(task_class.like):
+                return [task_class]
         return []
 
     def scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], before: float, most: int) -> list[TaskClass]:
-        """Return at most so many classes that have waited since `before`, those that did for longest first.
+        """Return at most so many classes that have waited since `before`, those that have waited for longest first.
 
-        They fit no node now but an empty one, and their queues stay within their shares with one more of each.
+        They fit no node now but an empty one. Their queues stay within their fair shares with one more pod of each.
         """
-        since = {it: self._oldest(it) for it in left}
-        waiting = sorted((it for it in left if since[it] <= before), key=lambda it: (since[it], it.name))
+        since = {task_class: self._oldest(task_class) for task_class in left}
+        waited = [task_class for task_class in left if since[task_class] <= before]
+        waiting = sorted(waited, key=lambda task_class: (since[task_class], task_class.name))
         if not waiting or most <= 0:
             return []
         layout = snapshot.layout
         now, empty = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, empty=True)
         held, fair = self._shares(snapshot, waiting)
-        found: list[TaskClass] = []
-        for it in waiting:
-            queue = it.job.queue
-            more = held[queue] + layout.vector(it.like.demand)
+        chosen: list[TaskClass] = []
+        for task_class in waiting:
+            # Holds at each turn: `held` counts the pods of the classes chosen so far.
+            queue, pod = task_class.job.queue, task_class.like
+            more = held[queue] + layout.vector(pod.demand)
             within = float(dominant_shares(more[np.newaxis], layout.total)[0]) <= fair[queue]
-            if within and not now.has(it.like) and empty.has(it.like):
+            if within and not now.has(pod) and empty.has(pod):
                 held[queue] = more
-                found.append(it)
-            if len(found) == most:
+                chosen.append(task_class)
+            if len(chosen) == most:
                 break
-        return found
+        return chosen
 
     def _shares(self, snapshot: Snapshot, waiting: Sequence[TaskClass]) -> tuple[dict[str, Floats], dict[str, float]]:
         """Return what the queues of these classes hold [R], and their fair shares.
@@ -76,14 +83,14 @@ class WithoutNode:
         names, _, fair = self._input_builder.tree.shares([*queues, *others])
         return held, dict(zip(names, fair.tolist(), strict=True))
 
-    def _oldest(self, of: TaskClass) -> float:
-        return min((pod.created for pod in of.pods[PodPhase.READY].values()), default=np.inf)
+    def _oldest(self, task_class: TaskClass) -> float:
+        return min((pod.created for pod in task_class.pods[PodPhase.READY].values()), default=np.inf)
 
 
 class _Room:
-    """Where pods fit at one moment: now, once pods of lower priority are gone (of a ledger), or on `empty` nodes.
+    """Where pods fit: now, once the pods of lower priority in a ledger are gone, or on `empty` nodes.
 
-    What is free is the same for all pods of a priority, and the answer for all that ask for the same.
+    What is free is computed once for all pods of a priority, and the answer once for all pods that ask for the same.
     """
 
     def __init__(
@@ -125,6 +132,6 @@ class _Room:
         return free + gone if gone.shape == free.shape else None
 
 
-def _stuck(of: TaskClass) -> bool:
-    """Say whether kube-scheduler refused a pod of the class and could not preempt for it: it will not for the next."""
-    return any(is_refused(pod) for pod in of.pods[PodPhase.PENDING].values())
+def _stuck(task_class: TaskClass) -> bool:
+    """Say whether kube-scheduler refuses a pod of the class and cannot preempt for it: nor can it for the next."""
+    return any(is_refused(pod) for pod in task_class.pods[PodPhase.PENDING].values())
