@@ -63,10 +63,12 @@ class BacklogCopy:
 
     def usage(self, tree: QueueTree, layout: Layout) -> QueueUsage:
         """Return what queues had at this look."""
-        on_nodes = [len(self.crews[it].pods) if it in self.crews else 0 for it in self.active]
-        coming = [self.coming.get(it, 0) for it in self.active]
-        pods = CommittedPods(self.active, np.array(on_nodes, dtype=np.int64), np.array(coming, dtype=np.int64))
-        demand = np.array([self.kinds[it].demand for it in self.active]).reshape(len(self.active), len(layout.axis))
+        classes = self.active
+        on_nodes = [len(self.crews[task_class].pods) if task_class in self.crews else 0 for task_class in classes]
+        coming = [self.coming.get(task_class, 0) for task_class in classes]
+        pods = CommittedPods(classes, np.array(on_nodes, dtype=np.int64), np.array(coming, dtype=np.int64))
+        demands = [self.kinds[task_class].demand for task_class in classes]
+        demand = np.array(demands).reshape(len(classes), len(layout.axis))
         return usage_of(pods, demand, tree, layout.total)
 
     def going(self) -> list[Pod]:

@@ -10,6 +10,7 @@ from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.standings import standings_of
 from extender.control.reclaim.backlog_copy import Eyes
+from extender.control.release.loop import Pace
 from extender.explain.pod import explain
 from extender.explain.queues import queue_states
 from extender.planner import Policy
@@ -45,7 +46,7 @@ def explained(scene, order):
 def by_queue(scene):
     """Return what each place that shows or uses a queue's share says of it."""
     order = scene.view()
-    total, standing = order.snapshot.layout.total, standings(scene, order)
+    total, standing, builder = order.snapshot.layout.total, standings(scene, order), scene.input_builder()
     reclaim = dominant_shares(standing.stays + standing.coming, total)
     jobs = order.made.waiting.jobs
     allocated = np.zeros((len(jobs.queue_names), len(total)))
@@ -55,6 +56,7 @@ def by_queue(scene):
         "explain": {name: share for name, (share, _) in explained(scene, order).items() if share is not None},
         "reclaim": dict(zip(standing.queues, reclaim.tolist(), strict=False)),
         "plan": dict(zip(jobs.queue_names, dominant_shares(allocated, total).tolist(), strict=True)),
+        "now": {name: share for name, (share, _) in builder.usage(order.snapshot.layout).by_queue().items()},
     }
 
 
@@ -94,7 +96,7 @@ def test_a_queue_holds_what_runs_and_what_is_on_its_way_but_not_what_kube_schedu
         pod("gated", 500, gates=("dovetail.dev/hold", "other")),
     )
     expected = pytest.approx((100 + 200 + 50 + 25) / 1000)
-    assert [found["q"] for found in by_queue(scene).values()] == [expected] * 4
+    assert [found["q"] for found in by_queue(scene).values()] == [expected] * 5
 
 
 def test_a_pod_being_released_counts_before_anything_of_it_shows():
@@ -102,7 +104,7 @@ def test_a_pod_being_released_counts_before_anything_of_it_shows():
     scene.see(pod("a", 100), pod("b", 100, job="j"))
     scene.deaf = True
     assert scene.step() == 2
-    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.2)] * 4
+    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.2)] * 5
 
 
 def test_a_pod_of_another_scheduler_counts_from_when_it_carried_our_gate():
@@ -141,6 +143,27 @@ def test_a_queue_with_nothing_but_refused_pods_takes_no_part():
     }
 
 
+def test_what_would_be_on_its_way_besides_counts_for_its_queue_alone():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(pod("a", 100, gates=(), node="n1"), pod("b", 200, queue="r", gates=(), node="n1"))
+    layout = scene.ledger.snapshot(scene.now).layout
+    before = scene.input_builder().usage(layout)
+    after = before.with_more([("q", layout.vector({"cpu": 50.0})), ("nobody's", layout.vector({"cpu": 50.0}))])
+    assert (after.share({"q"}), after.share({"r"}), after.share({"q", "r"})) == pytest.approx((0.15, 0.2, 0.35))
+    assert before.share({"q"}) == pytest.approx(0.1), "what was asked for is another usage"
+    assert (after.fair_share({"q"}), after.fair_share({"nobody's"})) == (0.5, None)
+
+
+@pytest.mark.parametrize(("cpu", "released"), [(300, ["small", "large"]), (400, ["small"])])
+def test_a_pod_that_is_being_released_counts_before_another_is_released_for_a_new_node(cpu, released):
+    """Half of 2,000 is for q. 300 and the 700 of large are within that, 400 and 700 are not."""
+    scene = Scene(node("n1"), node("n2"), pace=Pace(scale_up_after=10.0))
+    scene.see(pod("r1", 1000, queue="r", gates=(), node="n1"), pod("r2", 500, queue="r", gates=(), node="n2"))
+    scene.see(pod("small", cpu), pod("large", 700))
+    scene.step(100)
+    assert scene.released() == released
+
+
 def drawn(draw, number):
     """Return a pod of random demand, somewhere on its way."""
     where = draw.choice(
@@ -161,16 +184,15 @@ def drawn(draw, number):
 
 def committed_by_hand(scene):
     """Return the dominant share of each queue, with those below it, of two nodes of 1,000: one pod after the other."""
-    held = {}
-    for drawn_pod in scene.pods.values():
-        pod = scene.backlog.pod(drawn_pod.uid)
-        on_its_way = pod is not None and not pod.gates and (not pod.unschedulable or pod.nominated)
-        if pod is None or not (pod.node or pod.promised or on_its_way):
-            continue
-        for queue in {pod.identity.queue, {"c": "b", "d": "b"}.get(pod.identity.queue)} - {None}:
-            cpu, memory = held.get(queue, (0.0, 0.0))
-            held[queue] = (cpu + pod.demand["cpu"], memory + pod.demand["memory"])
-    return {queue: max(amounts) / 2000 for queue, amounts in held.items() if max(amounts)}
+    committed, parents = {}, {queue.name: queue.parent for queue in QUEUES}
+    known = (scene.backlog.pod(pod.uid) for pod in scene.pods.values())
+    for it in filter(None, known):
+        released = not it.gates and (not it.unschedulable or it.nominated)
+        if it.node or it.promised or released:
+            for queue in filter(None, (it.identity.queue, parents.get(it.identity.queue))):
+                cpu, memory = committed.get(queue, (0.0, 0.0))
+                committed[queue] = (cpu + it.demand["cpu"], memory + it.demand["memory"])
+    return {queue: max(amounts) / 2000 for queue, amounts in committed.items() if max(amounts)}
 
 
 @pytest.mark.parametrize("seed", range(20))
