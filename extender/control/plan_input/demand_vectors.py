@@ -26,7 +26,7 @@ class DemandVectors:
         if self._layout is not layout:
             self._forget(layout)
         known = self._row_of_class
-        rows = [known[it] if it in known else self._add(it, layout) for it in classes]
+        rows = [known[task_class] if task_class in known else self._add(task_class, layout) for task_class in classes]
         return np.array(self._table)[rows] if rows else np.zeros((0, len(layout.axis)))
 
     def trim(self, classes: int) -> None:
