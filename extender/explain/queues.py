@@ -82,7 +82,7 @@ def _pods_of(backlog: Backlog) -> _Pods:
 
 
 def _state_of(name: str, depth: int, order: PlannedOrder, pods: _Pods) -> QueueState:
-    tree, usage = order.input_builder.tree, order.made.usage
+    tree, usage = order.input_builder.tree, order.plan_input.usage
     queues = _with_all_below(name, tree)
     declared = tree.declared.get(name)
     queue = declared or Queue(name)

@@ -48,7 +48,7 @@ def by_queue(scene):
     order = scene.view()
     total, standing, builder = order.snapshot.layout.total, standings(scene, order), scene.input_builder()
     reclaim = dominant_shares(standing.stays + standing.coming, total)
-    jobs = order.made.waiting.jobs
+    jobs = order.plan_input.waiting.jobs
     allocated = np.zeros((len(jobs.queue_names), len(total)))
     np.add.at(allocated, jobs.queue, jobs.allocated)
     return {
@@ -64,7 +64,7 @@ def fair_by_queue(scene):
     """Return what each place that shows or uses a queue's fair share says of it."""
     order = scene.view()
     standing = standings(scene, order)
-    jobs = order.made.waiting.jobs
+    jobs = order.plan_input.waiting.jobs
     return {
         "queues": {state.name: state.fair for state in queue_states(order)},
         "explain": {name: fair for name, (_, fair) in explained(scene, order).items()},
@@ -76,11 +76,11 @@ def fair_by_queue(scene):
 def minimum_by_queue(scene):
     """Return what each place that shows or uses a queue's minimum share says of it."""
     order = scene.view()
-    groups, standing = order.made.waiting.jobs.groups, standings(scene, order)
+    groups, standing = order.plan_input.waiting.jobs.groups, standings(scene, order)
     return {
         "queues": {state.name: state.minimum for state in queue_states(order)},
         "reclaim": dict(zip(standing.queues, standing.minimum.tolist(), strict=False)),
-        "plan": dict(zip(order.made.waiting.jobs.queue_names, groups.minimum[groups.leaf].tolist(), strict=True)),
+        "plan": dict(zip(order.plan_input.waiting.jobs.queue_names, groups.minimum[groups.leaf].tolist(), strict=True)),
     }
 
 
