@@ -78,7 +78,7 @@ class FilterOrder:
 
     def standing(self, pod: Pod, snapshot: Snapshot, fits: Mask) -> Standing:
         """Return how a pod stands that fits on these nodes of the snapshot [N], at least one."""
-        if not self._backlog.has_place(pod):
+        if not self._backlog.takes_part(pod):
             return _AS_TODAY
         with self._lock:
             self._pass_time()
@@ -91,7 +91,7 @@ class FilterOrder:
     def _answer(self, pod: Pod, of: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         places = self._places
         layout = snapshot.layout
-        levels = partial(self._input_builder.places.as_planned, pod, layout)
+        levels = partial(self._input_builder.preferred_nodes.as_planned, pod, layout)
         if places is not None and self._is_young(places, snapshot, of):
             place = places.give(pod.uid, of, fits, levels)
             if place is None and self._will_be_woken(places, snapshot):
@@ -106,7 +106,7 @@ class FilterOrder:
         if place.level >= 0:
             self._missed.start(place, of.job)
             if pod.uid not in self._passed:
-                self._placed(self._input_builder.places.level_name(place.level), place.passed_over)
+                self._placed(self._input_builder.preferred_nodes.level_name(place.level), place.passed_over)
         self._passed.add(pod.uid)
         of.released_at = max(of.released_at, self._now())
         if place.node >= 0:
@@ -115,7 +115,8 @@ class FilterOrder:
 
     def _elsewhere(self, place: PlanSlot, pod: Pod, of: TaskClass, layout: Layout, fits: Mask) -> PlanSlot | None:
         """Return a turn whose node was not asked about on others; None where the pod waits for nearer ones."""
-        far, usable = self._input_builder.places.as_planned(pod, layout), self._input_builder.nodes.usable(pod, layout)
+        far = self._input_builder.preferred_nodes.as_planned(pod, layout)
+        usable = self._input_builder.allowed_nodes.usable(pod, layout)
         return self._missed.elsewhere(place, Offer(pod.uid, of.job, fits, far, usable), self._clock())
 
     def _refusal(self, places: PlanSlots, pod: Pod, of: TaskClass) -> Standing:
@@ -166,10 +167,10 @@ class FilterOrder:
             return places
         begun = self._clock()
         self._lose_early()
-        self._backlog.set_out(self._ledger.in_flight(self._flight_time()))
+        self._backlog.set_in_progress(self._ledger.in_flight(self._flight_time()))
         self._unused.note(self._turns, self._asking)
         out = set(self._unused.out(self._asking)) - {of.name}
-        made = self._input_builder.next(snapshot.layout, self._now(), out)
+        made = self._input_builder.build(snapshot.layout, self._now(), out)
         plan = self._planner.plan(snapshot, made.waiting, self._now(), most=self._most) if made.classes else None
         nodes = self._by_class(made, plan)
         self._note(nodes)

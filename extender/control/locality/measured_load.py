@@ -101,7 +101,7 @@ def _replicas(of: TaskClass) -> int:
 
 def _tasks(backlog: Backlog, of: TaskClass) -> int:
     """Return how many tasks a class has: by what its pods or their owner say, else those seen so far."""
-    if of.like.tasks is not None:
-        return of.like.tasks
-    owner = backlog.workloads.owners.get(of.like.owner)
+    if of.template.tasks is not None:
+        return of.template.tasks
+    owner = backlog.owners.by_uid.get(of.template.owner)
     return owner.total if owner is not None and owner.total else of.unfinished + of.finished

@@ -13,9 +13,9 @@ from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.queues.tree import QueueTree
+from extender.control.queues.usage import CommittedPods, QueueUsage, usage_of
 from extender.control.reclaim.trials import Shape, shape_of
-
-_COMING = (PodPhase.READY, PodPhase.UNGATED, PodPhase.PENDING, PodPhase.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,16 +51,25 @@ class Crew:
 class BacklogCopy:
     """The classes `active`: of which something holds room, or waits for its turn alone.
 
-    `coming` are those of pods that hold room and are on no node yet, a class for each pod; `asked` are pods that were
-    asked to go, by class.
+    `coming` says how many pods of a class are on their way to a node; `asked` are pods that were asked to go, by class.
     """
 
     backlog: Backlog
     active: Sequence[TaskClass]
-    coming: Sequence[TaskClass]
+    coming: Mapping[TaskClass, int]
     kinds: Mapping[TaskClass, Kind]
     crews: Mapping[TaskClass, Crew]
     asked: Mapping[TaskClass, Set[str]]
+
+    def usage(self, tree: QueueTree, layout: Layout) -> QueueUsage:
+        """Return what queues had at this look."""
+        classes = self.active
+        on_nodes = [len(self.crews[task_class].pods) if task_class in self.crews else 0 for task_class in classes]
+        coming = [self.coming.get(task_class, 0) for task_class in classes]
+        pods = CommittedPods(classes, np.array(on_nodes, dtype=np.int64), np.array(coming, dtype=np.int64))
+        demands = [self.kinds[task_class].demand for task_class in classes]
+        demand = np.array(demands).reshape(len(classes), len(layout.axis))
+        return usage_of(pods, demand, tree, layout.total)
 
     def going(self) -> list[Pod]:
         """Return the pods that are on their way out, by us or anyhow."""
@@ -84,12 +93,12 @@ class Eyes:
         with self.backlog.lock:
             classes = self.backlog.classes()
             running = {it: [*pods.values()] for it in classes if (pods := it.pods[PodPhase.RUNNING])}
-            coming = self._coming()
+            coming = self.backlog.coming()
             holding = {*running, *coming}
             active = [it for it in classes if it in holding or self._waits(it)]
         if self._layout is not layout:
             self._layout, self._kinds, self._crews = layout, {}, {}
-        self._kinds = {it: self._kinds.get(it) or _kind(it.like, layout) for it in active}
+        self._kinds = {it: self._kinds.get(it) or _kind(it.template, layout) for it in active}
         self._crews = {it: self._crew(it, pods, layout) for it, pods in running.items()}
         return BacklogCopy(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
 
@@ -102,20 +111,10 @@ class Eyes:
                 found[where[0]].add(uid)
         return found
 
-    def _coming(self) -> list[TaskClass]:
-        """Return the class of each pod that is on its way to a node, as `Backlog.committed` counts them."""
-        backlog = self.backlog
-        released = (
-            pod.uid for pod in backlog.at(PodPhase.PENDING) if not pod.unschedulable or pod.nominated is not None
-        )
-        uids = {*backlog.writes.claimed, *released, *(pod.uid for pod in backlog.at(PodPhase.NOMINATED))}
-        found = (backlog.find(uid) for uid in uids)
-        return [where[0] for where in found if where is not None and where[1] in _COMING]
-
     def _waits(self, of: TaskClass) -> bool:
         """Say whether a pod of a class waits for its turn alone."""
         waits = bool(of.pods[PodPhase.READY] or of.pods[PodPhase.UNGATED])
-        return waits and (not self.backlog.writes.resting or self.backlog.ready(of) > 0)
+        return waits and (not self.backlog.writes.backoff or self.backlog.ready(of) > 0)
 
     def _crew(self, of: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:
         known = self._crews.get(of)
@@ -124,11 +123,7 @@ class Eyes:
 
 def is_gang(backlog: Backlog, of: TaskClass) -> bool:
     """Say whether these pods start together or not at all."""
-    identity = of.like.identity
-    if not identity.group:
-        return False
-    known = backlog.workloads.groups.get(identity.group)
-    return (known.least if known is not None else identity.least) > 1
+    return bool(of.template.identity.group) and backlog.owners.least(of.template) > 1
 
 
 def _kind(like: Pod, layout: Layout) -> Kind:

@@ -263,7 +263,7 @@ class Evictions:
             return False
         free = room_for(snapshot, pod)
         charge(free, snapshot.layout, pod, node, 1.0)  # it is in flight itself
-        return bool(need_of(pod, snapshot.layout, self.releaser.input_builder.nodes).nodes(free)[row])
+        return bool(need_of(pod, snapshot.layout, self.releaser.input_builder.allowed_nodes).nodes(free)[row])
 
     def _has_room(self, pod: Pod, node: str) -> bool:
         """Say whether the pod may run there and has room; what was made for it to read from is taken as there."""

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Mask
+from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import waits_as
 from extender.control.queues.standings import FAIR_SHARE, MINIMUM_SHARE, Standings, standings_of
+from extender.control.queues.tree import QueueTree
 from extender.control.reclaim.backlog_copy import BacklogCopy, Eyes, is_gang
 from extender.control.reclaim.evictions import PATIENCE_SECONDS, Evictions
 from extender.control.reclaim.trials import Shape, queue_of
@@ -151,7 +153,7 @@ class Reclaimer:
         releaser = self.releaser
         snapshot = releaser.ledger.snapshot(releaser.flight_time())
         sight = self._eyes.look(snapshot.layout, self.moves.asked())
-        standings = standings_of(sight, releaser.input_builder.tree, snapshot.layout)
+        standings = _standings(sight, releaser.input_builder.tree, snapshot.layout)
         wants = _wants(sight, standings)
         self._count(standings, wants)
         self.moves.trials.note_running((sight.kinds[it].shape, crew.pods) for it, crew in sight.crews.items())
@@ -243,7 +245,7 @@ class Reclaimer:
     def _pods(self, line: Line) -> Sequence[Pod]:
         """Return the oldest ready pod of a line; one of each input, of the first few, where its pods have any."""
         found: dict[object, Pod] = {}
-        backlog, most = self.releaser.backlog, _INPUTS_TRIED if line[0].like.inputs else 1
+        backlog, most = self.releaser.backlog, _INPUTS_TRIED if line[0].template.inputs else 1
         with backlog.lock:
             for task_class in line:
                 for uid, pod in task_class.pods[PodPhase.READY].items():
@@ -256,6 +258,10 @@ class Reclaimer:
     def _farthest(self, of: TaskClass, choice: Choice, now: float) -> int:
         planner, name = self.releaser.planner, waits_as(of.job.queue, of.job.name)
         return farthest(planner.policy, wait_now(planner.carried, name, now), choice.existing)
+
+
+def _standings(sight: BacklogCopy, tree: QueueTree, layout: Layout) -> Standings:
+    return standings_of(sight.usage(tree, layout), sight.going(), tree, layout)
 
 
 def _wants(sight: BacklogCopy, standings: Standings) -> Mask:
@@ -282,10 +288,10 @@ def _lines(sight: BacklogCopy, queues: Collection[str]) -> dict[str, list[Line]]
         for it in sight.active
         if it.job.queue in queues and it.pods[PodPhase.READY] and not is_gang(sight.backlog, it)
     ]
-    waiting.sort(key=lambda it: (-it.like.priority, it.job.arrived, it.name))
+    waiting.sort(key=lambda it: (-it.template.priority, it.job.arrived, it.name))
     lines: dict[str, dict[object, list[TaskClass]]] = {queue: {} for queue in queues}
     for it in waiting:
-        alone = it.like.inputs or it.like.prefers or it.like.constraints.volumes
-        alike = it if alone else (sight.kinds[it].shape, it.like.priority)
+        alone = it.template.inputs or it.template.prefers or it.template.constraints.volumes
+        alike = it if alone else (sight.kinds[it].shape, it.template.priority)
         lines[it.job.queue].setdefault(alike, []).append(it)
     return {queue: [*alike.values()] for queue, alike in lines.items()}

@@ -163,7 +163,7 @@ class Search:
         able = _who_may_go(sight, standings, spared)
         self._running = _Running(
             [(crew, standings.rows[of.job.queue], sight.kinds[of]) for of, crew in able],
-            [of.like.priority for of, _ in able],
+            [of.template.priority for of, _ in able],
             snapshot,
         )
         self._places: dict[str, int] = {}
@@ -204,14 +204,14 @@ class Search:
 
     @property
     def _anywhere(self) -> int:
-        return len(self._input_builder.places.level_names)
+        return len(self._input_builder.preferred_nodes.level_names)
 
     def _case(self, pod: Pod) -> _Case | None:
         """Return what there is for a pod; None where it fits somewhere as it is."""
         layout, free = self._snapshot.layout, room_for(self._snapshot, pod) + self._gone
         need, levels = (
-            need_of(pod, layout, self._input_builder.nodes),
-            self._input_builder.places.as_planned(pod, layout),
+            need_of(pod, layout, self._input_builder.allowed_nodes),
+            self._input_builder.preferred_nodes.as_planned(pod, layout),
         )
         allowed = self._input_builder.allowed(pod, layout) & need.nodes(layout.capacity)
         if (need.nodes(free) & allowed).any():

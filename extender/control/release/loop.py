@@ -2,7 +2,7 @@
 
 Every step starts from what the watches say, so that it does not matter where the last one, of this process or of its
 predecessor, ended: between nomination and release, before either, or after both. What was written and is not seen yet
-is in flight (`cluster.state`) and claimed (`backlog.writes.claimed`).
+is in flight (`cluster.state`) and claimed (`backlog.writes.in_progress`).
 """
 
 import math
@@ -20,7 +20,7 @@ from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.backlog.task_classes import waits_as
 from extender.control.filter_order.waking import Waker
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
-from extender.control.queues.passed_over import PassedOver, PassedOverNow, seen_in
+from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release import without_node
 from extender.control.release.recover import unfinished
 from extender.control.release.refusals import Refusals, Shape, shape_of
@@ -128,8 +128,8 @@ class Releaser:
             pod.uid for pod in self.backlog.at(PodPhase.PENDING) if not pod.unschedulable and self.backlog.is_ours(pod)
         }
         writes = self.backlog.writes
-        busy = writes.claimed.keys() | writes.queued.keys()
-        return (flights | busy | released) - self.kept - writes.resting.keys()
+        busy = writes.in_progress.keys() | writes.queued.keys()
+        return (flights | busy | released) - self.kept - writes.backoff.keys()
 
     def rest(self, now: float) -> None:
         """Do nothing at `now`: we do not lead, or do not see the cluster. That time passes over nobody."""
@@ -150,7 +150,7 @@ class Releaser:
         if level is not None:
             planner, name = self.planner, waits_as(pod.identity.queue, pod.identity.job)
             waited = wait_now(planner.carried, name, now).seconds
-            turn = replace(turn, level=self.input_builder.places.level_name(level), passed_over=waited)
+            turn = replace(turn, level=self.input_builder.preferred_nodes.level_name(level), passed_over=waited)
             planner.carried = start(planner.policy, planner.carried, name, level)
         self._sender.send(turn, now)
 
@@ -177,7 +177,7 @@ class Releaser:
     def _level(self, pod: Pod, node: str | None, snapshot: Snapshot) -> str:
         """Return how near to its input a pod starts that this plan did not place; empty where that is all the same."""
         row = snapshot.layout.rows.get(node or "")
-        return "" if row is None else self.input_builder.places.level_on(pod, snapshot.layout, row)
+        return "" if row is None else self.input_builder.preferred_nodes.level_on(pod, snapshot.layout, row)
 
     # -- the plan
 
@@ -185,7 +185,7 @@ class Releaser:
         may_try = self._refusals.look(now)
         refused = self._refused(may_try)
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        made = self.input_builder.next(snapshot.layout, now, {*unused, *(it.name for it in refused)})
+        made = self.input_builder.build(snapshot.layout, now, {*unused, *(it.name for it in refused)})
         if not made.classes:
             self.passed_over.note(PassedOverNow(), now)
             self.kept_idle = 0.0
@@ -193,7 +193,7 @@ class Releaser:
             self.again_at = self._refusals.again_at()
             return self._scaling_up(snapshot, refused, slots, now)
         plan = self.planner.plan(snapshot, made.waiting, now, most=slots)
-        self.passed_over.note(seen_in(made.waiting, plan.assignments, snapshot), now)
+        self.passed_over.note(passed_over_in(made.waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
         rows = set(plan.assignments.task_class.tolist())
@@ -213,7 +213,7 @@ class Releaser:
         if all(may_try.values()):
             return []
         waiting = (it for it in self.backlog.classes() if it.pods[PodPhase.READY])
-        return [it for it in waiting if may_try.get(shape_of(it.like)) == 0]
+        return [it for it in waiting if may_try.get(shape_of(it.template)) == 0]
 
     def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
         """Return releases that make an autoscaler see that nodes are missing, also where one is refused already."""
@@ -278,7 +278,7 @@ class Releaser:
             if gang not in begun:
                 if slots <= 0:
                     continue
-                if may_try and not self._tries(made.classes[row].like, may_try):
+                if may_try and not self._tries(made.classes[row].template, may_try):
                     continue
                 slots -= 1
                 if gang >= 0:
@@ -304,7 +304,7 @@ class Releaser:
         terms, name = plan.terms, snapshot.layout.names[node]
         if terms is None:
             return Release(pod, name, NOMINATED)
-        level = self.input_builder.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
+        level = self.input_builder.preferred_nodes.level_name(int(terms.level[place])) if made.chooses(row) else ""
         return Release(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
 
     def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Release]:

@@ -27,7 +27,7 @@ def unfinished(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up
     A held pod goes where its node still has room. Not so one that could not be released again and again, even while it
     rests, nor members of a gang that would start in part. Those of pods that are `given_up` are cleared.
     """
-    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in backlog.writes.claimed]
+    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in backlog.writes.in_progress]
     hopeless = [pod for pod in nominated if backlog.writes.failures(pod.uid) >= _MOST_FAILURES]
     tried = [
         pod

@@ -99,7 +99,7 @@ class Sender:
             self._require_lead()
             write()
         except Exception as error:  # whatever it is: the pod must not stay claimed without a word
-            self.backlog.rest(pod.uid, now)
+            self.backlog.back_off(pod.uid, now)
             if not pod.identity.group:  # the others of its group have gone: its room is kept while it rests
                 self.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
@@ -140,7 +140,7 @@ class Sender:
             self.writer.clear(pod)
             log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
-            self.backlog.rest(pod.uid, now)
+            self.backlog.back_off(pod.uid, now)
             log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _soon(self, pod: Pod, write: Callable[[], None]) -> None:

@@ -6,12 +6,13 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.backlog.pods import holds_room
 from extender.control.plan_input.builder import PlanInputBuilder
+from extender.control.queues.usage import QueueUsage
 from extender.control.release.refusals import is_refused
-from extender.policy.shares import dominant_shares
 from extender.verdict import demand_on
 
 
@@ -29,10 +30,10 @@ class WithoutNode:
         least = self._ledger.least_priority()
         if least is None or self._ledger.preempting() > 0:
             return []
-        able = [it for it in left if it.like.priority > least and it.like.may_preempt and not _stuck(it)]
+        able = [it for it in left if it.template.priority > least and it.template.may_preempt and not _stuck(it)]
         now, once_gone = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
-        for it in sorted(able, key=lambda it: -it.like.priority):
-            if not now.has(it.like) and once_gone.has(it.like):
+        for it in sorted(able, key=lambda it: -it.template.priority):
+            if not now.has(it.template) and once_gone.has(it.template):
                 return [it]
         return []
 
@@ -47,34 +48,24 @@ class WithoutNode:
             return []
         layout = snapshot.layout
         now, empty = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, empty=True)
-        held, fair = self._shares(snapshot, waiting)
+        usage = self._usage(layout)
         found: list[TaskClass] = []
         for it in waiting:
             queue = it.job.queue
-            more = held[queue] + layout.vector(it.like.demand)
-            within = float(dominant_shares(more[np.newaxis], layout.total)[0]) <= fair[queue]
-            if within and not now.has(it.like) and empty.has(it.like):
-                held[queue] = more
+            more = usage.with_more([(queue, layout.vector(it.template.demand))])
+            within = more.share({queue}) <= (more.fair_share({queue}) or 0.0)
+            if within and not now.has(it.template) and empty.has(it.template):
+                usage = more
                 found.append(it)
             if len(found) == most:
                 break
         return found
 
-    def _shares(self, snapshot: Snapshot, waiting: Sequence[TaskClass]) -> tuple[dict[str, Floats], dict[str, float]]:
-        """Return what the queues of these classes hold [R], and their fair shares.
-
-        Released pods that kube-scheduler has no room for count as well: they are whom nodes are being made for.
-        """
-        layout, classes = snapshot.layout, self._backlog.classes()
-        queues = {it.job.queue for it in waiting}
-        held = {queue: np.zeros(len(layout.axis)) for queue in queues}
-        for it in classes:
-            count = sum(len(it.pods[stage]) for stage in (PodPhase.PENDING, PodPhase.RUNNING, PodPhase.NOMINATED))
-            if count and it.job.queue in queues:
-                held[it.job.queue] += count * layout.vector(it.like.demand)
-        others = (it.job.queue for it in classes if self._backlog.committed(it) or self._backlog.ready(it))
-        names, _, fair = self._input_builder.tree.shares([*queues, *others])
-        return held, dict(zip(names, fair.tolist(), strict=True))
+    def _usage(self, layout: Layout) -> QueueUsage:
+        """Return what queues have, with the released pods that were refused: nodes are being made for them."""
+        usage = self._input_builder.usage(layout)
+        refused = [pod for pod in self._backlog.at(PodPhase.PENDING) if not holds_room(pod)]
+        return usage.with_more((pod.identity.queue, layout.vector(pod.demand)) for pod in refused)
 
     def _oldest(self, of: TaskClass) -> float:
         return min((pod.created for pod in of.pods[PodPhase.READY].values()), default=np.inf)
