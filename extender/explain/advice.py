@@ -8,7 +8,6 @@ from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import UNADVERTISED
 from extender.cluster.model import Node
 from extender.control.pod_shapes import shape_of
-from extender.control.queues.fair_shares import shares_of
 from extender.control.release.refusals import refused_pods
 from extender.explain.amounts import amount, percent
 from extender.explain.pod_in_plan import Case
@@ -95,7 +94,7 @@ def _turn(case: Case) -> list[str]:
 
 def _share(case: Case) -> list[str]:
     queue = case.pod.identity.queue
-    share, fair = shares_of(case.order.plan_input, case.order.snapshot).get(queue, (0.0, 0.0))
+    share, fair = case.order.plan_input.usage.by_queue().get(queue, (0.0, 0.0))
     return [f"queue {queue} must fall below its fair share of {percent(fair)} (it has {percent(share)})", *_turn(case)]
 
 

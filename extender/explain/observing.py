@@ -13,7 +13,6 @@ from extender.control.backlog.backlog import Backlog
 from extender.control.locality.measured_load import MeasuredLoad, typical
 from extender.control.locality.target_wait import TargetWait
 from extender.control.plan_input.builder import PlanInputBuilder
-from extender.control.queues.fair_shares import shares_of
 from extender.explain.events import Teller
 from extender.explain.planned_order import PlannedOrder, planned_order
 from extender.explain.queues import held_since
@@ -83,11 +82,11 @@ class Observer:
 
     def waits_by_level(self) -> Mapping[str, float]:
         """Return for how many seconds a job may be passed over at each level, by its name."""
-        return dict(zip(self.input_builder.places.level_names, self.waits.in_force, strict=False))
+        return dict(zip(self.input_builder.preferred_nodes.level_names, self.waits.in_force, strict=False))
 
 
 def _summary(order: PlannedOrder) -> Seen:
-    shares = shares_of(order.plan_input, order.snapshot)
+    shares = order.plan_input.usage.by_queue()
     with order.backlog.lock:
         pods: dict[str, int] = {}
         for task_class in order.backlog.classes():

@@ -13,7 +13,6 @@ from extender.cluster.ledger.snapshot import Nominations
 from extender.cluster.model import Pod
 from extender.cluster.resources import PODS, Amounts
 from extender.control.plan_input.preferred_nodes import NODE
-from extender.control.queues.fair_shares import shares_of
 from extender.explain.job_names import job_name
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod_in_plan import Case, case_of
@@ -197,8 +196,8 @@ def explain(
     have waited for locality. At most `most_nodes` nodes are rated.
     """
     case = case_of(order, pod)
-    state = state_of(pod, ours=order.backlog.has_place(pod))
-    share, fair = shares_of(order.plan_input, order.snapshot).get(pod.identity.queue, (None, None))
+    state = state_of(pod, ours=order.backlog.takes_part(pod))
+    share, fair = order.plan_input.usage.by_queue().get(pod.identity.queue, (None, None))
     waits = state in (HELD, RELEASED)
     placed = order.places(pod)
     node, level = pod.node or (placed[1] if placed else pod.nominated), _levels(case)
@@ -246,7 +245,7 @@ def _levels(case: Case) -> list[str]:
 
     It makes none on nodes that a waiting pod could never use.
     """
-    preferred, levels = case.order.input_builder.places, case.levels
+    preferred, levels = case.order.input_builder.preferred_nodes, case.levels
     if levels is None:
         return [""] * len(case.allowed)
     matters = (case.allowed & case.large_enough) | (case.pod.node is not None)

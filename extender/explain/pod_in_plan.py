@@ -43,7 +43,7 @@ class Case:
 
         The node that a pod runs on counts as near its input even if it has been cordoned since.
         """
-        preferred = self.order.input_builder.places
+        preferred = self.order.input_builder.preferred_nodes
         levels_of = preferred.of_pod if self.pod.node else preferred.as_planned
         return levels_of(self.pod, self.order.snapshot.layout)
 

@@ -1,24 +1,25 @@
 """Where each queue stands: its share beside its fair share, and how many of its pods run, wait and are on their way."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.queues.tree import QueueTree
-from extender.control.queues.usage import held_by, share, taking_part
 from extender.explain.planned_order import PlannedOrder
 
-_HELD = (PodPhase.READY, PodPhase.GATED, PodPhase.NOMINATED)
+_GATED = (PodPhase.READY, PodPhase.GATED, PodPhase.NOMINATED)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """One queue; of one that has others below it, all of them together. `depth` 0 is the highest.
+    """One queue; one that has others below it stands for all of them together. `depth` 0 is the highest.
 
-    `minimum` is as scaled; `fair` None where it takes no part (`usage`); `oldest_seconds` since its oldest held pod was
-    created.
+    `minimum` is as scaled down, `fair` None where the queue is not active (`control.queues.usage`). `oldest_seconds` is
+    how long ago its oldest held pod was created.
     """
 
     name: str
@@ -39,91 +40,89 @@ class QueueState:
 def held_since(backlog: Backlog) -> dict[str, float]:
     """Return when the oldest held pod of each queue was created, where it has any."""
     oldest: dict[str, float] = {}
-    for stage in _HELD:
-        for pod in backlog.at(stage):
+    for phase in _GATED:
+        for pod in backlog.at(phase):
             queue = pod.identity.queue
             oldest[queue] = min(oldest.get(queue, np.inf), pod.created)
     return oldest
 
 
-def queue_states(found: PlannedOrder) -> list[QueueState]:
-    """Return all queues with pods and all declared ones, parents before their children."""
-    tree, backlog = found.input_builder.tree, found.backlog
+def queue_states(order: PlannedOrder) -> list[QueueState]:
+    """Return all queues with pods and all declared ones, parents before their children.
+
+    Shares are those of the plan. Pods are counted at the moment of the call.
+    """
+    tree, pods = order.input_builder.tree, _pods_of(order.backlog)
+    names = {queue for queue, _ in pods.counts} | tree.declared.keys()
+    return [_state_of(name, depth, order, pods) for name, depth in _by_parent(names, tree)]
+
+
+@dataclass(slots=True)
+class _Pods:
+    """How many pods each queue has in each phase, and since when its oldest held one waits."""
+
+    counts: Counter[tuple[str, PodPhase]] = field(default_factory=Counter)
+    oldest: Mapping[str, float] = field(default_factory=dict)
+
+    def count(self, queues: Collection[str], *phases: PodPhase) -> int:
+        return sum(self.counts[queue, phase] for queue in queues for phase in phases)
+
+    def oldest_seconds(self, queues: Collection[str], now: float) -> float | None:
+        created = [self.oldest[queue] for queue in queues if queue in self.oldest]
+        return max(now - min(created), 0.0) if created else None
+
+
+def _pods_of(backlog: Backlog) -> _Pods:
     with backlog.lock:
-        classes = backlog.classes()
-        sums = _Sums(found, held_since(backlog))
-        active = sorted(taking_part(backlog, classes))
-    names = {it.job.queue for it in classes} | tree.declared.keys()
-    fair = dict(zip(active, tree.shares(active)[2].tolist(), strict=True)) if active else {}
-    return [_state_of(name, depth, tree, sums, fair) for name, depth in _in_order(names, tree)]
+        pods = _Pods(oldest=held_since(backlog))
+        for task_class in backlog.classes():
+            for phase in PodPhase:
+                pods.counts[task_class.job.queue, phase] += len(task_class.pods[phase])
+    return pods
 
 
-class _Sums:
-    """What all pods of a queue come to."""
-
-    def __init__(self, found: PlannedOrder, oldest: Mapping[str, float]) -> None:
-        layout = found.snapshot.layout
-        self.oldest, self.now = oldest, found.now
-        classes = found.backlog.classes()
-        self.layout = layout
-        self.held = held_by(found.backlog, classes, layout)
-        self.counts: dict[tuple[str, PodPhase], int] = {}
-        for it in classes:
-            for stage in PodPhase:
-                key = it.job.queue, stage
-                self.counts[key] = self.counts.get(key, 0) + len(it.pods[stage])
-
-    def share(self, queues: set[str]) -> float:
-        """Return the dominant share of these queues together."""
-        nothing = np.zeros(len(self.layout.axis))
-        return share(sum((self.held[name] for name in sorted(queues & self.held.keys())), nothing), self.layout)
-
-    def count(self, queues: set[str], *stages: PodPhase) -> int:
-        return sum(self.counts.get((name, stage), 0) for name in queues for stage in stages)
-
-    def oldest_seconds(self, queues: set[str]) -> float | None:
-        found = [self.oldest[name] for name in queues if name in self.oldest]
-        return max(self.now - min(found), 0.0) if found else None
-
-
-def _state_of(name: str, depth: int, tree: QueueTree, sums: _Sums, fair: Mapping[str, float]) -> QueueState:
-    queues = _below(name, tree)
-    told = tree.declared.get(name)
-    shares = [fair[it] for it in queues if it in fair]
+def _state_of(name: str, depth: int, order: PlannedOrder, pods: _Pods) -> QueueState:
+    tree, usage = order.input_builder.tree, order.plan_input.usage
+    queues = _with_all_below(name, tree)
+    declared = tree.declared.get(name)
+    queue = declared or Queue(name)
     return QueueState(
         name=name,
-        parent=told.parent if told else "",
+        parent=queue.parent,
         depth=depth,
-        declared=told is not None,
+        declared=declared is not None,
         policy="fifo" if tree.is_fifo(name) else "fair",
-        weight=told.weight if told else 1.0,
+        weight=queue.weight,
         minimum=tree.minimum(name),
-        share=sums.share(queues),
-        fair=sum(shares) if shares else None,
-        running=sums.count(queues, PodPhase.RUNNING),
-        held=sums.count(queues, *_HELD),
-        released=sums.count(queues, PodPhase.PENDING),
-        oldest_seconds=sums.oldest_seconds(queues),
+        share=usage.share(queues),
+        fair=usage.fair_share(queues),
+        running=pods.count(queues, PodPhase.RUNNING),
+        held=pods.count(queues, *_GATED),
+        released=pods.count(queues, PodPhase.PENDING),
+        oldest_seconds=pods.oldest_seconds(queues, order.now),
     )
 
 
-def _below(name: str, tree: QueueTree) -> set[str]:
-    """Return a queue and all below it."""
-    found, fresh = {name}, {name}
+def _with_all_below(name: str, tree: QueueTree) -> set[str]:
+    """Return a queue and all queues below it."""
+    queues, fresh = {name}, {name}
     while fresh:
-        fresh = {it.name for it in tree.declared.values() if it.parent in fresh} - found
-        found |= fresh
-    return found
+        fresh = {queue.name for queue in tree.declared.values() if queue.parent in fresh} - queues
+        queues |= fresh
+    return queues
 
 
-def _in_order(names: set[str], tree: QueueTree) -> list[tuple[str, int]]:
-    """Return queues and how deep each is, children after their parents, by name."""
+def _by_parent(names: Collection[str], tree: QueueTree) -> list[tuple[str, int]]:
+    """Return queues by name, each after its parent, and how deep each is."""
     children: dict[str, list[str]] = {}
     for name in sorted(names):
-        told = tree.declared.get(name)
-        children.setdefault(told.parent if told else "", []).append(name)
+        declared = tree.declared.get(name)
+        children.setdefault(declared.parent if declared else "", []).append(name)
 
-    def walk(above: str, depth: int) -> list[tuple[str, int]]:
-        return [it for name in children.get(above, ()) for it in [(name, depth), *walk(name, depth + 1)]]
+    def below(parent: str, depth: int) -> list[tuple[str, int]]:
+        lines: list[tuple[str, int]] = []
+        for name in children.get(parent, ()):
+            lines += [(name, depth), *below(name, depth + 1)]
+        return lines
 
-    return walk("", 0)
+    return below("", 0)

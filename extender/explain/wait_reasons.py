@@ -9,7 +9,6 @@ from extender.cluster.model import HOLD_GATE, Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.pod_shapes import shape_of
-from extender.control.queues.fair_shares import shares_of
 from extender.control.release.refusals import refused_pods
 from extender.planner import HELD_KINDS, Plan
 from extender.verdict import judge
@@ -48,16 +47,16 @@ def reasons(
     with backlog.lock:
         why = {pod.uid: _gated(pod) for pod in backlog.at(PodPhase.GATED)}
         why.update((pod.uid, IS_RELEASING) for pod in backlog.at(PodPhase.NOMINATED))
-        written_to = (backlog.pod(uid) for uid in (*backlog.writes.claimed, *backlog.writes.resting))
+        written_to = (backlog.pod(uid) for uid in (*backlog.writes.in_progress, *backlog.writes.backoff))
         why.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
         lines = [(task_class, line) for task_class in backlog.classes() if (line := line_of(backlog, task_class))]
         placed = places_in_plan(backlog, plan_input, plan)
-        groups = {task_class.like.identity.group for task_class in plan_input.short}
+        groups = {task_class.template.identity.group for task_class in plan_input.short}
         gangs = {group: _gang(backlog, group) for group in groups}
     refused = refused_pods(backlog)
     for task_class, line in lines:
         # 2. A class like pods that kube-scheduler refuses waits for these.
-        if (like := refused.get(shape_of(task_class.like))) is not None:
+        if (like := refused.get(shape_of(task_class.template))) is not None:
             why.update((uid, _refused(like)) for uid in line)
             continue
         # 3. Pods that the plan places wait for the pace of releases only; the others for what the plan says.
@@ -96,14 +95,14 @@ class _ClassReasons:
         self._row_reasons: dict[int, Reason | None] = {}
         self._short = {id(task_class) for task_class in plan_input.short}
         self._room: dict[tuple[object, ...], bool] = {}
-        self._shares = shares_of(plan_input, snapshot)
+        self._shares = plan_input.usage.by_queue()
         rows = sorted(set(plan.assignments.task_class.tolist()))
         self._going = [plan_input.classes[row] for row in rows]
 
     def reason(self, task_class: TaskClass, uid: str, gangs: Mapping[str, Reason]) -> Reason | None:
         """Return why a pod of a class waits that the plan does not place; None where it knew nothing of it yet."""
         if id(task_class) in self._short:
-            return gangs[task_class.like.identity.group]
+            return gangs[task_class.template.identity.group]
         row, task = self._task_of_pod.get(uid, (self._row.get(id(task_class)), -1))
         if row is None:
             return None
@@ -123,13 +122,13 @@ class _ClassReasons:
             return None
         if self._going and held.kind in _WOULD_FIT_OTHERWISE and self._had_room(task_class):
             return self._turn(task_class)
-        if held.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(task_class.like.demand)):
+        if held.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(task_class.template.demand)):
             return Reason(held.kind, f"no node advertises {' or '.join(missing)}")
         return Reason(held.kind, held.text)
 
     def _had_room(self, task_class: TaskClass) -> bool:
         """Say whether one of a class fits somewhere before anything is placed."""
-        like = task_class.like
+        like = task_class.template
         key: tuple[Constraints | object, ...] = (tuple(sorted(like.demand.items())), like.constraints, like.priority)
         if key not in self._room:
             allowed = self._input_builder.allowed(like, self._snapshot.layout)
@@ -138,7 +137,7 @@ class _ClassReasons:
 
     def _turn(self, task_class: TaskClass) -> Reason:
         """Return who goes before a class that would fit: higher priority, queues below their share, or just others."""
-        if all(going.like.priority > task_class.like.priority for going in self._going):
+        if all(going.template.priority > task_class.template.priority for going in self._going):
             return HIGHER_FIRST
         share, fair = self._shares.get(task_class.job.queue, (0.0, 1.0))
         if share >= fair and all(going.job.queue != task_class.job.queue for going in self._going):
@@ -153,9 +152,9 @@ def line_of(backlog: Backlog, task_class: TaskClass) -> list[str]:
 
 def group_size(backlog: Backlog, group: str) -> tuple[int, int]:
     """Return how many pods a pod group has that have not ended badly, and how many it must start together."""
-    members = [task_class for task_class in backlog.classes() if task_class.like.identity.group == group]
-    known = backlog.workloads.groups.get(group)
-    stated = max((task_class.like.identity.least for task_class in members), default=0)
+    members = [task_class for task_class in backlog.classes() if task_class.template.identity.group == group]
+    known = backlog.owners.groups.get(group)
+    stated = max((task_class.template.identity.least for task_class in members), default=0)
     least = known.least if known is not None else stated
     return sum(task_class.unfinished + task_class.finished for task_class in members), least
 

@@ -91,7 +91,7 @@ def backlog(random, size):
         if random.random() < 0.1 and lived.classes():
             lived.take(random.choice(lived.classes()), float(number), number + 5.0)
         if random.random() < 0.1:
-            lived.rest(random.choice(there.uids), float(number))
+            lived.back_off(random.choice(there.uids), float(number))
     fresh = Backlog(["dovetail"], by_filter=by_filter)
     for event in there.listed():
         fresh.apply(event, 0.0)
@@ -99,13 +99,13 @@ def backlog(random, size):
     _require_same(
         {name: len(job.classes) > 0 for name, job in lived.jobs.items()}, dict.fromkeys(fresh.jobs, True), "jobs"
     )
-    ended = [[it.workloads.ended(f"default/{group}") for group in ("g", "h")] for it in (lived, fresh)]
+    ended = [[it.owners.ended(f"default/{group}") for group in ("g", "h")] for it in (lived, fresh)]
     _require_same(*ended, "how many of a group have ended")
     for stage in PodPhase:
         _require_same(*({pod.uid for pod in it.at(stage)} for it in (lived, fresh)), f"who is at {stage}")
     lived.writes.expire(1e9)
-    counts = [{of.name: (it.ready(of), it.held(of)) for of in it.classes()} for it in (lived, fresh)]
-    _require_same(*counts, "how many are ready and held")
+    counts = [{of.name: (it.ready(of), it.coming()[of]) for of in it.classes()} for it in (lived, fresh)]
+    _require_same(*counts, "how many are ready and on their way")
 
 
 class _There:

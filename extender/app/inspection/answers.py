@@ -115,7 +115,7 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
 
 def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str) -> list[str]:
     """Return what would have to change for a held pod; `unknown` is why waits for locality are not known."""
-    if state_of(pod, ours=order.backlog.has_place(pod)) != HELD:
+    if state_of(pod, ours=order.backlog.takes_part(pod)) != HELD:
         return []
     by_target = settings.locality.target > 0
     return changes_for(case_of(order, pod), order.why.get(pod.uid), unknown=unknown, by_target=by_target)

@@ -1,5 +1,14 @@
-"""What waits, what runs and what is still to come: pods by task class, job and queue, as the watches tell of them.
+"""The pods that the watches report, by queue, job and task class: what waits, what runs and what is still to come.
 
-Owners, pod groups, volumes, and who may use which queue belong here, and which pods are being written to. Nothing here
-decides anything. It is a cache: all of it comes back from the API server after a restart, but for learned durations.
+Nothing here decides anything. It is a cache: a new process has all of it again from the API server, but for the
+durations that were learned. A reader finds
+
+- `task_classes`: jobs, task classes, and the phases that a pod goes through;
+- `backlog`: events in, and each pod to its place;
+- `pods`: where each pod is, and all questions about that;
+- `job_table`: which class a pod counts in, and when jobs arrived;
+- `owners`, `gangs`: the workloads and pod groups that pods are part of;
+- `pending_writes`: which pods are being written to;
+- `tenancy`, `volumes`: which queue a pod counts in, and where its volumes are;
+- `feeding`: one event to the ledger and the backlog.
 """

@@ -1,4 +1,4 @@
-"""News on its way to ledger and backlog: both take the same pods, as they count (`cluster.reckoning`)."""
+"""Events on their way to the ledger and the backlog: both see pods as they count (`cluster.pods.reckoning`)."""
 
 import threading
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from extender.control.backlog.backlog import Backlog
 
 
 class Feed:
-    """Takes events of watches in any thread. The backlog, where there is one, is told before the ledger.
+    """Takes events of watches in any thread. The backlog, where there is one, has an event before the ledger.
 
-    Whoever waits for news of the ledger finds it in the backlog then.
+    So whoever waits for an event in the ledger finds it in the backlog too.
     """
 
     def __init__(self, ledger: Ledger, backlog: Backlog | None, now: Callable[[], float]) -> None:
@@ -19,7 +19,7 @@ class Feed:
         self._lock = threading.Lock()
 
     def take(self, event: Event) -> list[Event]:
-        """Take an event in, and return it in parts, with pods as they count."""
+        """Take an event in, and return its parts, with pods as they count."""
         with self._lock:
             parts = self._ledger.reckon(event)
             for part in parts:

@@ -1,4 +1,4 @@
-"""Pod groups with a minimum: how many of their pods have still to start together, and which have begun."""
+"""Gangs: pod groups with a minimum, of which so many pods start together or none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A pod group: `least` of its pods have still to start together; `missing` of them are not there yet.
+    """A pod group of which `least` pods have still to start together; `missing` of these do not exist yet.
 
-    `begun`: some have started, so that the rest is awaited by pods that hold their nodes for nothing.
+    `begun`: some have started already, and hold their nodes for nothing until the others come.
     """
 
     least: int
@@ -19,54 +19,67 @@ class Gang:
     begun: bool
 
 
-def group_of(of: TaskClass) -> str:
-    """Return the pod group of a class, if any."""
-    return of.like.identity.group
+@dataclass(slots=True)
+class _Progress:
+    """How many pods of a group must start together, and how many have started."""
+
+    least: int
+    started: int
+
+
+def group_of(task_class: TaskClass) -> str:
+    """Return the pod group of a class; empty without one."""
+    return task_class.template.identity.group
 
 
 def gangs_of(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, Gang]:
-    """Return the groups with a minimum that is not met yet, by name."""
-    grouped = [it for it in classes if it.like.identity.group]
+    """Return the groups whose minimum has not started yet, by name."""
+    grouped = [task_class for task_class in classes if task_class.template.identity.group]
     ready: dict[str, int] = {}
-    for it in grouped:
-        name = group_of(it)
-        ready[name] = ready.get(name, 0) + backlog.ready(it)
-    found = {}
-    for name, (least, started) in _started(backlog, grouped).items():
-        if least > started:
-            found[name] = Gang(least - started, max(least - started - ready[name], 0), started > 0)
-    return found
+    for task_class in grouped:
+        name = group_of(task_class)
+        ready[name] = ready.get(name, 0) + backlog.ready(task_class)
+    gangs = {}
+    for name, group in _progress(backlog, grouped).items():
+        least = group.least - group.started
+        if least > 0:
+            gangs[name] = Gang(least, max(least - ready[name], 0), group.started > 0)
+    return gangs
 
 
 def partial_gangs(backlog: Backlog, nominated: Sequence[Pod]) -> set[str]:
-    """Return the groups of which none has been released, and that these nominated pods would start in part."""
+    """Return the groups of which no pod has been released, and fewer than their minimum are nominated."""
     counts: dict[str, int] = {}
     for pod in nominated:
         if pod.identity.group:
             counts[pod.identity.group] = counts.get(pod.identity.group, 0) + 1
     if not counts:
         return set()
-    started = _started(backlog, backlog.classes(), nominated=False)
-    return {name for name, count in counts.items() if started[name][1] == 0 and count < started[name][0]}
+    groups = _progress(backlog, backlog.classes(), nominated=False)
+    return {name for name, count in counts.items() if groups[name].started == 0 and count < groups[name].least}
 
 
-def _started(
-    backlog: Backlog, classes: Sequence[TaskClass], *, nominated: bool = True
-) -> Mapping[str, tuple[int, int]]:
-    """Return each group's minimum, and how many of its pods have started (or, if so asked, are `nominated`) and not
-    failed; those that are leaving have not.
-    """  # noqa: D205 - one sentence
-    found: dict[str, tuple[int, int]] = {}
-    for it in classes:
-        name = group_of(it)
+def _progress(backlog: Backlog, classes: Sequence[TaskClass], *, nominated: bool = True) -> Mapping[str, _Progress]:
+    """Return how far the groups of these classes have got; nominated pods have started if `nominated` says so.
+
+    Pods that ended well count as started, those that failed or are leaving do not.
+    """
+    groups: dict[str, _Progress] = {}
+    for task_class in classes:
+        name = group_of(task_class)
         if not name:
             continue
-        known = backlog.workloads.groups.get(name)
-        least, started = found.get(name, (0, backlog.workloads.ended(name)))
-        started += sum(
-            not pod.leaving for stage in (PodPhase.RUNNING, PodPhase.PENDING) for pod in it.pods[stage].values()
-        )
-        started += sum(uid in backlog.writes.claimed for uid in it.pods[PodPhase.READY])
-        started += len(it.pods[PodPhase.NOMINATED]) if nominated else 0
-        found[name] = (max(least, known.least if known is not None else it.like.identity.least), started)
-    return found
+        least = backlog.owners.least(task_class.template)
+        group = groups.setdefault(name, _Progress(least, backlog.owners.ended(name)))
+        group.least = max(group.least, least)
+        group.started += _started(backlog, task_class, nominated=nominated)
+    return groups
+
+
+def _started(backlog: Backlog, task_class: TaskClass, *, nominated: bool) -> int:
+    """Return how many pods of a class have been released, or are being so, and are not leaving."""
+    pods = task_class.pods
+    released = (pod for phase in (PodPhase.RUNNING, PodPhase.PENDING) for pod in pods[phase].values())
+    count = sum(not pod.leaving for pod in released)
+    count += sum(uid in backlog.writes.in_progress for uid in pods[PodPhase.READY])
+    return count + (len(pods[PodPhase.NOMINATED]) if nominated else 0)

@@ -1,4 +1,4 @@
-"""What pods are part of: the workloads that own them, and the groups that start together."""
+"""What pods are part of: the workloads that own them, and the pod groups that start together."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,23 +18,23 @@ from extender.cluster.model import (
 
 
 class Owners:
-    """`owners` by UID, `groups` by name; under the backlog's lock."""
+    """Owners `by_uid`, and pod `groups` by name. Under the backlog's lock."""
 
     def __init__(self) -> None:
-        self.owners: dict[str, Owner] = {}
+        self.by_uid: dict[str, Owner] = {}
         self.groups: dict[str, Group] = {}
         self._ended: Counter[str] = Counter()
-        self._ended_in: dict[str, str] = {}
+        self._group_of_ended: dict[str, str] = {}
 
     def apply(self, event: Event) -> None:
-        """Take in news of owners and groups; other news is nothing to it."""
+        """Take in an event about owners or groups; any other changes nothing."""
         match event:
             case OwnerSeen(owner):
-                self.owners[owner.uid] = owner
+                self.by_uid[owner.uid] = owner
             case OwnerGone(uid):
-                self.owners.pop(uid, None)
+                self.by_uid.pop(uid, None)
             case OwnersListed(owners):
-                self.owners = {owner.uid: owner for owner in owners}
+                self.by_uid = {owner.uid: owner for owner in owners}
             case GroupSeen(group):
                 self.groups[group.name] = group
             case GroupGone(group):
@@ -42,25 +42,30 @@ class Owners:
             case GroupsListed(source, groups):
                 self._list_groups(source, groups)
 
+    def least(self, pod: Pod) -> int:
+        """Return how many pods of a pod's group must start together: by the group, else by what the pod says."""
+        group = self.groups.get(pod.identity.group)
+        return group.least if group is not None else pod.identity.least
+
     def ended(self, group: str) -> int:
-        """Return how many pods of a group have ended well and are still there."""
+        """Return how many pods of a group have ended well and are not deleted yet."""
         return self._ended.get(group, 0)
 
     def note_end(self, pod: Pod) -> None:
         """Count a pod of a group, once, if it has ended well."""
         group = pod.identity.group
-        if group and pod.finished and not pod.failed and pod.uid not in self._ended_in:
-            self._ended_in[pod.uid] = group
+        if group and pod.finished and not pod.failed and pod.uid not in self._group_of_ended:
+            self._group_of_ended[pod.uid] = group
             self._ended[group] += 1
 
     def forget_ends(self) -> None:
-        """Count no ended pods: all that are there are about to be listed."""
+        """Count no ended pods any more: all pods are about to be listed."""
         self._ended.clear()
-        self._ended_in.clear()
+        self._group_of_ended.clear()
 
     def lose(self, uid: str) -> None:
-        """Count a pod no more, which is gone."""
-        group = self._ended_in.pop(uid, None)
+        """Count a deleted pod no more."""
+        group = self._group_of_ended.pop(uid, None)
         if group is not None:
             self._ended[group] -= 1
             if not self._ended[group]:

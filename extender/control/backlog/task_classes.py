@@ -1,4 +1,4 @@
-"""Task classes and jobs: what the pods of one stage have in common, and where each of them is on its way."""
+"""Task classes and jobs, and the phases that a pod goes through on its way to a node."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,11 +10,11 @@ SHORTEST_SECONDS = 1.0
 """No task counts as shorter than this, whatever it declares."""
 
 MOST_ENDED = 100
-"""So many classes of a job are remembered that have no pods now: how many of theirs ended, and how long they ran."""
+"""So many classes without pods are remembered of each job, for how long their pods ran and how many of them ended."""
 
 
 class PodPhase(Enum):
-    """Where a pod is on its way."""
+    """Where a pod is on its way to a node."""
 
     READY = "held by our gate alone"
     GATED = "held by gates of others too"
@@ -23,7 +23,7 @@ class PodPhase(Enum):
     UNGATED = "without a gate, a node or a nomination, where filter says whose turn it is"
     RUNNING = "on a node"
 
-    __hash__ = object.__hash__  # each stage is one object; Enum's own is a call in Python for every look-up
+    __hash__ = object.__hash__  # each phase is one object; Enum's own hash is a call in Python for every look-up
 
 
 Key = tuple[object, ...]
@@ -31,11 +31,11 @@ Key = tuple[object, ...]
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """The pods of one job; `arrived` is when its first one was created, or the owner of one.
+    """The pods of one job; `arrived` is when its first pod was created, or the owner of a pod if that was earlier.
 
-    `ended` says which classes have no pods now, the one that ended first before the others.
-    Those of its ended pods that declared how long they run ran for `ran_seconds`, of which they had declared
-    `told_seconds`: what ran for less than it declared counts alike in both.
+    `ended` are the classes that have no pods now, in the order in which they ended. The pods that declared a duration
+    and have ended ran for `ran_seconds` in all, of which they had declared `declared_seconds`. A pod that ran for less
+    than it declared counts with what it ran for in both.
     """
 
     name: str
@@ -45,84 +45,91 @@ class Job:
     ended: dict[Key, None] = field(default_factory=dict)
     unfinished: int = 0
     ran_seconds: float = 0.0
-    told_seconds: float = 0.0
+    declared_seconds: float = 0.0
 
     @property
-    def longer(self) -> float:
-        """How many times as long as they declared its pods have run, 1 at least."""
-        return self.ran_seconds / self.told_seconds if self.told_seconds > 0 else 1.0
+    def overrun(self) -> float:
+        """How many times as long as declared its pods have run, at least 1."""
+        return self.ran_seconds / self.declared_seconds if self.declared_seconds > 0 else 1.0
 
 
 @dataclass(slots=True, eq=False)
 class TaskClass:
-    """The pods of one stage that ask for the same, in the order of their creation, by where they are on their way."""
+    """The pods of one stage that ask for the same: `pods` by phase and UID, in the order of their creation.
+
+    `template` is one of them, for what all of them ask for. `unfinished` and `finished` count pods; `timed` of those
+    that ended ran for `ran_seconds` in all. `released_at` is when the last one was released.
+    """
 
     job: Job
     key: Key
-    like: Pod
+    template: Pod
     name: str
-    pods: dict[PodPhase, dict[str, Pod]] = field(default_factory=lambda: {stage: {} for stage in PodPhase})
+    pods: dict[PodPhase, dict[str, Pod]] = field(default_factory=lambda: {phase: {} for phase in PodPhase})
     unfinished: int = 0
     finished: int = 0
     ran_seconds: float = 0.0
     timed: int = 0
     released_at: float = 0.0
 
-    def seconds(self, otherwise: float, now: float) -> float:
-        """Return how long a task of it runs: the mean of those that ended, before that as declared, else `otherwise`.
+    def seconds(self, default: float, now: float) -> float:
+        """Return how long a task takes: the mean of those that ended, else what is declared, else `default`.
 
         What is declared is multiplied by how much longer than declared other pods of the job have run. A pod that has
-        run for longer than all this by `now` counts as if it ended then.
+        run for longer than all this by `now` counts as if it ended now.
         """
         if self.timed:
-            told = self.ran_seconds / self.timed
-        elif self.like.duration is not None:
-            told = self.like.duration * self.job.longer
+            seconds = self.ran_seconds / self.timed
+        elif self.template.duration is not None:
+            seconds = self.template.duration * self.job.overrun
         else:
-            told = otherwise
+            seconds = default
         oldest = next(iter(self.pods[PodPhase.RUNNING].values()), None)
-        if oldest is not None and oldest.started is not None and now - oldest.started > told:
-            told = (self.ran_seconds + now - oldest.started) / (self.timed + 1)
-        return max(told, SHORTEST_SECONDS)
+        if oldest is not None and oldest.started is not None and now - oldest.started > seconds:
+            seconds = (self.ran_seconds + now - oldest.started) / (self.timed + 1)
+        return max(seconds, SHORTEST_SECONDS)
 
     def learn(self, seconds: float) -> None:
-        """Take note that a task of it ran for so long."""
+        """Note that a task of this class ran for so long."""
         self.ran_seconds, self.timed = self.ran_seconds + seconds, self.timed + 1
-        if self.like.duration is not None:
-            declared = max(self.like.duration, SHORTEST_SECONDS)
+        if self.template.duration is not None:
+            declared = max(self.template.duration, SHORTEST_SECONDS)
             self.job.ran_seconds += seconds
-            self.job.told_seconds += min(declared, seconds)
+            self.job.declared_seconds += min(declared, seconds)
 
     def part_done(self) -> float | None:
-        """Return which part of its stage has ended by what its pods say of its size, in [0, 1]; None: they say nothing.
+        """Return which part of the stage has ended, in [0, 1], by the size that its pods declare; None without one.
 
-        Nothing, where there have been more of them than they say: nobody knows then which are the last.
+        It is 0 where there have been more pods than they declare: then nobody knows which are the last.
         """
-        if self.like.tasks is None:
+        tasks = self.template.tasks
+        if tasks is None:
             return None
-        return self.finished / self.like.tasks if self.finished + self.unfinished <= self.like.tasks else 0.0
+        return self.finished / tasks if self.finished + self.unfinished <= tasks else 0.0
 
 
 def name_of(pod: Pod) -> str:
-    """Return the name of a pod's task class: what tells classes apart, so that it is the same after a restart."""
-    identity, where = pod.identity, pod.constraints
+    """Return the name of a pod's task class. It is made of what tells classes apart, so it outlives a restart."""
+    identity, constraints = pod.identity, pod.constraints
     amounts = ",".join(f"{name}={amount:g}" for name, amount in sorted(pod.demand.items()))
-    bounds = (where.selector, where.terms, where.tolerations, *where.volumes) if where != ANYWHERE else ""
+    bounds: object = ""
+    if constraints != ANYWHERE:
+        bounds = (constraints.selector, constraints.terms, constraints.tolerations, *constraints.volumes)
     near = "|input" if pod.inputs else f"|{pod.prefers}" if pod.prefers else ""
     return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}{near}"
 
 
 def key_of(pod: Pod) -> Key:
-    """Return what tells task classes apart."""
+    """Return what tells the task classes of a job apart."""
     identity = pod.identity
     demand = tuple(sorted(pod.demand.items()))
     near = () if pod.inputs else pod.prefers
-    same = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, bool(pod.inputs), near)
-    return (identity.stage, identity.group, demand, *same)
+    rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, bool(pod.inputs), near)
+    return (identity.stage, identity.group, demand, *rules)
 
 
 def phase_of(pod: Pod) -> PodPhase:
-    """Return where a pod is on its way."""
+    """Return the phase of a pod."""
     if pod.node is not None:
         return PodPhase.RUNNING
     if not pod.held:
@@ -133,10 +140,10 @@ def phase_of(pod: Pod) -> PodPhase:
 
 
 def phase_by_filter(pod: Pod) -> PodPhase:
-    """Return where a pod is on its way where filter keeps the order of those without our gate."""
-    stage = phase_of(pod)
-    if stage is not PodPhase.PENDING:
-        return stage
+    """Return the phase of a pod where filter keeps the order of those without our gate."""
+    phase = phase_of(pod)
+    if phase is not PodPhase.PENDING:
+        return phase
     if pod.gates:
         return PodPhase.GATED
     return PodPhase.UNGATED if pod.nominated is None else PodPhase.PENDING

@@ -1,6 +1,6 @@
-"""Which queue a pod counts in: the one that it names, where its namespace may use that, else its namespace's own.
+"""Which queue a pod counts in: the one that it names if its namespace may use that, else its namespace's own.
 
-A queue that nobody declared is used by the namespace of its name alone. So a made-up name buys nothing.
+A queue that is not declared is for the namespace of the same name alone, so a made-up name gains nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,32 +11,33 @@ from extender.cluster.queues import Queue
 
 
 class Tenancy:
-    """The declared queues, and the labels of namespaces as the watch brings them. Under the backlog's lock."""
+    """The declared queues, and the labels of namespaces as the watch reports them. Under the backlog's lock."""
 
     def __init__(self, queues: Sequence[Queue] = ()) -> None:
         self._declared = {queue.name: queue for queue in queues}
         self._labels: dict[str, Mapping[str, str]] = {}
 
     def apply(self, event: NamespaceEvent) -> set[str]:
-        """Take one event in; return the namespaces whose labels are others now."""
+        """Take one event in; return the namespaces whose labels have changed."""
         before = self._labels
         match event:
             case NamespaceSeen(name, labels):
                 self._labels = {**before, name: labels}
             case NamespaceGone(name):
-                self._labels = {known: labels for known, labels in before.items() if known != name}
+                self._labels = {other: labels for other, labels in before.items() if other != name}
             case NamespacesListed(namespaces):
                 self._labels = dict(namespaces)
         return {name for name in before.keys() | self._labels.keys() if before.get(name) != self._labels.get(name)}
 
     def settle(self, pod: Pod) -> Pod:
-        """Return the pod in the queue that it counts in; where that is not the one that it names, it says why."""
+        """Return the pod in the queue that it counts in; `queue_problem` says why that is not the one that it names."""
         identity = pod.identity
         own = pod.namespace if identity.named else identity.queue
         named = identity.named or own
         choices = (name for name in (named, own) if self._may_use(pod.namespace, name, own))
         queue = next(choices, f"{own} (namespace)")
-        problem = None if queue == named or not identity.named else f"{self._why(identity.named)}; it counts in {queue}"
+        refused = bool(identity.named) and queue != named
+        problem = f"{self._refusal(identity.named)}; it counts in {queue}" if refused else None
         if (queue, problem) == (identity.queue, pod.queue_problem):
             return pod
         return replace(pod, identity=replace(identity, queue=queue), queue_problem=problem)
@@ -47,7 +48,7 @@ class Tenancy:
             return name == own
         return queue.admits(namespace, self._labels.get(namespace))
 
-    def _why(self, name: str) -> str:
+    def _refusal(self, name: str) -> str:
         if name in self._declared:
             return f"queue {name} is not for the pod's namespace"
         return f"there is no queue {name}"

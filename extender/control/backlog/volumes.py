@@ -1,6 +1,6 @@
-"""Where the volumes of pods are: which claim is bound to which volume, on which nodes that can be used, and by whom.
+"""Where the volumes of pods are: which claim is bound to which volume, and which nodes can use that volume.
 
-Of a claim that is not bound, or to a volume that is not known, nothing is demanded: kube-scheduler will find it one.
+A claim that is not bound, or bound to an unknown volume, restricts no node: kube-scheduler will find it a volume.
 """
 
 from collections.abc import Collection
@@ -21,50 +21,52 @@ from extender.cluster.model import (
 
 
 class Volumes:
-    """Claims and volumes as the watches bring them. Under the lock of whoever owns it."""
+    """Claims and volumes as the watches report them. Under the backlog's lock."""
 
     def __init__(self) -> None:
-        self._volume: dict[str, str] = {}
-        self._claims: dict[str, set[str]] = {}
-        self._affinity: dict[str, Terms] = {}
-        self._users: dict[str, set[str]] = {}
+        self._volume_of_claim: dict[str, str] = {}
+        self._claims_of_volume: dict[str, set[str]] = {}
+        self._affinity_of_volume: dict[str, Terms] = {}
+        self._users_of_claim: dict[str, set[str]] = {}
 
     def use(self, pod: Pod) -> None:
         """Note that a pod uses its claims."""
         for claim in pod.claims:
-            self._users.setdefault(claim, set()).add(pod.uid)
+            self._users_of_claim.setdefault(claim, set()).add(pod.uid)
 
     def leave(self, pod: Pod) -> None:
-        """Note that a pod uses them no more."""
+        """Note that a pod uses its claims no more."""
         for claim in pod.claims:
-            _remove(self._users, claim, pod.uid)
+            _remove(self._users_of_claim, claim, pod.uid)
 
     def affinities(self, pod: Pod) -> tuple[Terms, ...]:
         """Return what the volumes of a pod demand of its node, each demand once."""
-        found = (self._of(claim) for claim in pod.claims)
-        return tuple(dict.fromkeys(terms for terms in found if terms is not None))
+        demands = (self._affinity(claim) for claim in pod.claims)
+        return tuple(dict.fromkeys(terms for terms in demands if terms is not None))
 
     def apply(self, event: VolumeEvent) -> set[str]:
-        """Take one event in; return the UIDs of pods one of whose volumes demands something else now."""
-        before = {claim: self._of(claim) for claim in self._concerned(event)}
+        """Take one event in; return the UIDs of the pods for which a volume's demand has changed."""
+        before = {claim: self._affinity(claim) for claim in self._concerned(event)}
         self._take(event)
-        return {uid for claim, was in before.items() if self._of(claim) != was for uid in self._users.get(claim, ())}
+        changed = [claim for claim, affinity in before.items() if self._affinity(claim) != affinity]
+        return {uid for claim in changed for uid in self._users_of_claim.get(claim, ())}
 
-    def _of(self, claim: str) -> Terms | None:
-        return self._affinity.get(self._volume.get(claim, ""))
+    def _affinity(self, claim: str) -> Terms | None:
+        return self._affinity_of_volume.get(self._volume_of_claim.get(claim, ""))
 
     def _concerned(self, event: VolumeEvent) -> Collection[str]:
+        """Return the claims whose volume, or its demand, an event may change."""
         match event:
             case ClaimSeen(claim):
                 return (claim.name,)
             case ClaimGone(name):
                 return (name,)
             case VolumeSeen(volume):
-                return self._claims.get(volume.name, ())
+                return self._claims_of_volume.get(volume.name, ())
             case VolumeGone(name):
-                return self._claims.get(name, ())
+                return self._claims_of_volume.get(name, ())
             case _:
-                return self._users
+                return self._users_of_claim
 
     def _take(self, event: VolumeEvent) -> None:
         match event:
@@ -73,37 +75,37 @@ class Volumes:
             case ClaimGone(name):
                 self._bind(Claim(name))
             case ClaimsListed(claims):
-                self._volume, self._claims = {}, {}
+                self._volume_of_claim, self._claims_of_volume = {}, {}
                 for claim in claims:
                     self._bind(claim)
             case VolumeSeen(volume):
                 self._put(volume)
             case VolumeGone(name):
-                self._affinity.pop(name, None)
+                self._affinity_of_volume.pop(name, None)
             case VolumesListed(volumes):
-                self._affinity = {}
+                self._affinity_of_volume = {}
                 for volume in volumes:
                     self._put(volume)
 
     def _bind(self, claim: Claim) -> None:
-        before = self._volume.pop(claim.name, None)
+        before = self._volume_of_claim.pop(claim.name, None)
         if before is not None:
-            _remove(self._claims, before, claim.name)
+            _remove(self._claims_of_volume, before, claim.name)
         if claim.volume:
-            self._volume[claim.name] = claim.volume
-            self._claims.setdefault(claim.volume, set()).add(claim.name)
+            self._volume_of_claim[claim.name] = claim.volume
+            self._claims_of_volume.setdefault(claim.volume, set()).add(claim.name)
 
     def _put(self, volume: Volume) -> None:
         if volume.affinity is None:
-            self._affinity.pop(volume.name, None)
+            self._affinity_of_volume.pop(volume.name, None)
         else:
-            self._affinity[volume.name] = volume.affinity
+            self._affinity_of_volume[volume.name] = volume.affinity
 
 
-def _remove(of: dict[str, set[str]], key: str, name: str) -> None:
-    """Take a name out of the set of a key; a set that is empty then is forgotten."""
-    names = of.get(key)
+def _remove(sets: dict[str, set[str]], key: str, name: str) -> None:
+    """Take a name out of the set of a key; an empty set is forgotten."""
+    names = sets.get(key)
     if names is not None:
         names.discard(name)
         if not names:
-            del of[key]
+            del sets[key]

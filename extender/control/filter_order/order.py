@@ -83,7 +83,7 @@ class FilterOrder:
 
     def standing(self, pod: Pod, snapshot: Snapshot, fits: Mask) -> Standing:
         """Return how a pod stands that fits on these nodes of the snapshot [N], at least one."""
-        if not self._backlog.has_place(pod):
+        if not self._backlog.takes_part(pod):
             return _ANY_TIME
         with self._lock:
             # 1. Count the time during which kube-scheduler asks.
@@ -101,7 +101,7 @@ class FilterOrder:
 
     def _answer(self, pod: Pod, task_class: TaskClass, snapshot: Snapshot, fits: Mask) -> Standing:
         layout, slot = snapshot.layout, None
-        levels = partial(self._input_builder.places.as_planned, pod, layout)
+        levels = partial(self._input_builder.preferred_nodes.as_planned, pod, layout)
         # 1. A slot of the last plan will do, if that is young. Its no holds only where an event is sure to come soon.
         slots = self._slots
         if slots is not None and self._is_young(slots, snapshot, task_class):
@@ -124,7 +124,7 @@ class FilterOrder:
         if slot.level >= 0:
             self._node_sample.start(slot, task_class.job)
             if pod.uid not in self._passed:
-                self._placed(self._input_builder.places.level_name(slot.level), slot.passed_over)
+                self._placed(self._input_builder.preferred_nodes.level_name(slot.level), slot.passed_over)
         self._passed.add(pod.uid)
         task_class.released_at = max(task_class.released_at, self._now())
 
@@ -134,8 +134,8 @@ class FilterOrder:
         """Return what finds another slot where kube-scheduler did not ask about the node of the pod's slot."""
 
         def elsewhere(slot: PlanSlot) -> PlanSlot | None:
-            levels = self._input_builder.places.as_planned(pod, layout)
-            usable = self._input_builder.nodes.usable(pod, layout)
+            levels = self._input_builder.preferred_nodes.as_planned(pod, layout)
+            usable = self._input_builder.allowed_nodes.usable(pod, layout)
             offer = Offer(pod.uid, task_class.job, fits, levels, usable)
             return self._node_sample.elsewhere(slot, offer, self._clock())
 
@@ -187,11 +187,11 @@ class FilterOrder:
         begun = self._clock()
         # 1. Forget pods that are gone, and leave out classes whose turns nobody uses, but not the one that asks.
         self._forget_early()
-        self._backlog.set_out(self._ledger.in_flight(self._flight_time()))
+        self._backlog.set_in_progress(self._ledger.in_flight(self._flight_time()))
         self._unused.note(self._turns, self._asking)
         without = set(self._unused.out(self._asking)) - {task_class.name}
         # 2. Plan over all that waits.
-        plan_input = self._input_builder.next(snapshot.layout, self._now(), without)
+        plan_input = self._input_builder.build(snapshot.layout, self._now(), without)
         waiting = plan_input.waiting
         plan = self._planner.plan(snapshot, waiting, self._now(), most=self._most) if plan_input.classes else None
         # 3. Keep the slots of pods without a gate, and note which classes have turns.

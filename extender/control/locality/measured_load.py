@@ -101,7 +101,7 @@ def _replicas(task_class: TaskClass) -> int:
 
 def _tasks(backlog: Backlog, task_class: TaskClass) -> int:
     """Return how many tasks a class has: by what its pods or their owner say, else those seen so far."""
-    if task_class.like.tasks is not None:
-        return task_class.like.tasks
-    owner = backlog.workloads.owners.get(task_class.like.owner)
+    if task_class.template.tasks is not None:
+        return task_class.template.tasks
+    owner = backlog.owners.by_uid.get(task_class.template.owner)
     return owner.total if owner is not None and owner.total else task_class.unfinished + task_class.finished

@@ -1,4 +1,4 @@
-"""What nodes say of themselves, for many pods at once: kept until a node changes."""
+"""Which nodes a pod may run on: by their labels and taints, which are prepared once and kept until a node changes."""
 
 import numpy as np
 
@@ -13,39 +13,39 @@ _MOST_KEPT = 4_096
 
 
 class AllowedNodes:
-    """The nodes of a backlog, by the rows of a layout. One thread."""
+    """Answers for the nodes of a backlog, by the rows of a layout. One thread."""
 
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
-        self._for: tuple[Layout, int] | None = None
+        self._version: tuple[Layout, int] | None = None
         self._labels = NodeLabels([])
         self._allowed: dict[Constraints, Mask] = {}
 
     def labels(self, layout: Layout) -> NodeLabels:
-        """Return what the nodes' labels and taints say; the same object until a node changes."""
-        version = self._backlog.nodes_version
-        if self._for is None or self._for[0] is not layout or self._for[1] != version:
-            self._for = (layout, version)
+        """Return the labels and taints of the nodes; the same object until a node changes."""
+        version, known = self._backlog.nodes_version, self._version
+        if known is None or known[0] is not layout or known[1] != version:
+            self._version = (layout, version)
             self._labels = NodeLabels([self._backlog.nodes.get(name) for name in layout.names])
             self._allowed = {}
         return self._labels
 
     def allowed(self, pod: Pod, layout: Layout) -> Mask:
-        """Return on which nodes a pod may run [N], as far as it knows where its volumes are: `Backlog.pod` does."""
+        """Return on which nodes a pod may run [N]. Only pods from the backlog say where their volumes are."""
         return self.allowed_by(pod.constraints, layout)
 
     def allowed_by(self, constraints: Constraints, layout: Layout) -> Mask:
         """Return which nodes a pod's constraints allow [N]."""
         labels = self.labels(layout)
-        known = self._allowed.get(constraints)
-        if known is None:
+        allowed = self._allowed.get(constraints)
+        if allowed is None:
             if len(self._allowed) >= _MOST_KEPT:
                 self._allowed.clear()
-            known = self._allowed[constraints] = labels.allow(constraints)
-        return known
+            allowed = self._allowed[constraints] = labels.allow(constraints)
+        return allowed
 
     def usable(self, pod: Pod, layout: Layout) -> Mask:
-        """Return on which nodes a pod may run that would hold it if they were empty [N]."""
+        """Return on which nodes a pod may run that are large enough for it when they are empty [N]."""
         demand = layout.vector(pod.demand)
         large = ((layout.capacity >= demand) | (demand <= 0)).all(axis=1)
         return np.asarray(self.allowed(pod, layout) & large)

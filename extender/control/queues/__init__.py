@@ -1,4 +1,5 @@
-"""Queues: the tree that settings declare, what each has and should have, and who is passed over.
+"""The tree of queues, and what each queue has of the cluster beside what it should have.
 
-What a queue has is one figure, for the plan, for reclaim, and for whoever asks (`usage`).
+Decides nothing. Here is the one formula of a queue's share (`usage`), its fair share and minimum (`tree`), where
+queues stand for reclaim (`standings`), and whether a promise was broken (`passed_over`). It reads `backlog` alone.
 """

@@ -1,7 +1,7 @@
 """Which queues wait below their share while room that they could have used goes to queues above theirs.
 
-By the promise of docs/queues.md there is none. Whether it is kept is looked at from outside the planner, plan by plan.
-Not looked at are pods of gangs and pods with inputs: whether these could have used some room takes more to say.
+By the promise of docs/queues.md there are none. Each plan is checked for it here, from outside the planner. Pods of
+gangs and pods with inputs are not checked: it is not simple to say which room these could have used.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,55 +13,57 @@ from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
+from extender.policy.shares import dominant_shares
 
 FORGOTTEN_SECONDS = 60.0
-"""A queue that nothing was given away before for so long is not passed over any more."""
+"""A queue is not passed over any more when nothing was given away before it for so long."""
 
-_MOST_LOOKED_AT = 100
-"""Of a plan that goes on for long, its first starts say enough."""
+_MOST_STARTS = 100
+"""Of a plan with many starts, the first ones tell enough."""
 
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOverNow:
-    """What one plan shows, by queue: who was `passed` over, and who waits `below` its share at all."""
+    """What one plan shows, by queue: which were `passed` over, and which wait `below` their share at all."""
 
     passed: Collection[str] = ()
     below: Collection[str] = ()
 
 
-def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> PassedOverNow:
+def passed_over_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> PassedOverNow:
     """Return which queues a plan passes over, and which wait below their share after it.
 
-    One that waits below its share has a class with one more task of which it would still be within that. Between queues
-    of different parents it is their parents' shares that count.
+    A queue waits below its share when it has a class with one more task of which it would still be within its share.
+    Between queues of different parents it is the parents' shares that count.
     """
-    total = snapshot.layout.total
-    takes = waiting.demand / np.where((total > 0) & np.isfinite(total), total, np.inf)
-    queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, total)
+    queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, snapshot.layout.total)
     free = _free(snapshot)
+    # 1. Follow the plan start by start; note those by which a queue, or one above it, gets more than its share.
     given: list[tuple[int, int, Mask]] = []
     for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
         full = levels.full(int(queue[row]))
-        if full.any() and len(given) < _MOST_LOOKED_AT:
+        if full.any() and len(given) < _MOST_STARTS:
             given.append((row, node, full))
-        levels.give(int(queue[row]), takes[row])
+        levels.give(int(queue[row]), waiting.demand[row])
         free[node] -= waiting.demand[row]
-    within = levels.within(queue, takes)
+    # 2. After the plan, find the classes that wait and whose queues are below their shares.
+    within = levels.within(queue, waiting.demand)
     started = np.bincount(assignments.task_class, minlength=len(queue))
-    rows = within[:, -1] & _alone(waiting) & (waiting.count > started)
+    below = within[:, -1] & _alone(waiting) & (waiting.count > started)
+    # 3. Of those, find the ones that could have used the room of a start that was noted.
     passed = np.zeros(len(queue), dtype=np.bool_)
     for row, node, full in given:
         parts = levels.part_from(int(queue[row]))[queue]
-        first = rows & (parts >= 0) & full[parts] & within[np.arange(len(queue)), parts]
+        first = below & (parts >= 0) & full[parts] & within[np.arange(len(queue)), parts]
         passed |= first & _could(waiting, row, node, free[node] + waiting.demand[row])
     names = waiting.jobs.queue_names
-    return PassedOverNow({names[it] for it in queue[passed].tolist()}, {names[it] for it in queue[rows].tolist()})
+    return PassedOverNow({names[row] for row in queue[passed].tolist()}, {names[row] for row in queue[below].tolist()})
 
 
 class _Levels:
-    """What queues [Q] and those above them hold, level by level [D], the highest first, the queue itself last."""
+    """What is committed to queues [Q] and those above them, level by level [D]: the highest first, the queue last."""
 
     def __init__(self, jobs: Jobs, total: Floats) -> None:
         parent = np.full(len(jobs.queue_weight), -1) if jobs.groups is None else jobs.groups.parent
@@ -69,36 +71,38 @@ class _Levels:
         paths = [_path(row, parent) for row in leaf.tolist()]
         deepest = max(map(len, paths), default=1)
         self._chains = np.array([path + [path[-1]] * (deepest - len(path)) for path in paths], dtype=np.intp)
-        self._paths = paths
-        held = np.zeros((len(paths), len(total)))
-        np.add.at(held, jobs.queue, jobs.allocated / np.where((total > 0) & np.isfinite(total), total, np.inf))
-        self._held = np.zeros((len(parent), len(total)))
+        self._paths, self._total = paths, total
+        committed = np.zeros((len(paths), len(total)))
+        np.add.at(committed, jobs.queue, jobs.allocated)
+        self._committed = np.zeros((len(parent), len(total)))
         self._fair = np.zeros(len(parent))
         for queue, (path, fair) in enumerate(zip(paths, jobs.queue_weight.tolist(), strict=True)):
-            self.give(queue, held[queue])
+            self.give(queue, committed[queue])
             self._fair[path] += fair
 
     def give(self, queue: int, amount: Floats) -> None:
-        """Count as held by a queue, and by those above it [R]."""
-        self._held[self._paths[queue]] += amount
+        """Count as committed to a queue, and to those above it [R]."""
+        self._committed[self._paths[queue]] += amount
 
     def full(self, queue: int) -> Mask:
-        """Return where on its way down to it a queue has its share [D]."""
+        """Return at which levels, on the way down to it, a queue has its share [D]."""
         chain = self._chains[queue]
-        return np.asarray(self._held[chain].max(axis=1) >= self._fair[chain] - _ROUNDING)
+        return np.asarray(dominant_shares(self._committed[chain], self._total) >= self._fair[chain] - _ROUNDING)
 
-    def within(self, queue: Rows, takes: Floats) -> Mask:
-        """Return where classes of these queues would be within their shares with one more task [C, D]."""
+    def within(self, queue: Rows, demand: Floats) -> Mask:
+        """Return at which levels classes of these queues would be within their shares with one more task [C, D]."""
         chains = self._chains[queue]
-        return np.asarray((self._held[chains] + takes[:, np.newaxis]).max(axis=2) <= self._fair[chains] + _ROUNDING)
+        after = dominant_shares(self._committed[chains] + demand[:, np.newaxis], self._total)
+        return np.asarray(after <= self._fair[chains] + _ROUNDING)
 
     def part_from(self, queue: int) -> Rows:
-        """Return at which level each queue is another than this one's [Q]; -1 for itself."""
+        """Return the first level at which the way to each queue is another than to this one [Q]; -1 for itself."""
         differs = self._chains != self._chains[queue]
         return np.where(differs.any(axis=1), differs.argmax(axis=1), -1)
 
 
 def _path(row: int, parent: Rows) -> list[int]:
+    """Return the rows from the highest queue above a row down to it."""
     path = [row]
     while parent[path[0]] >= 0:
         path.insert(0, int(parent[path[0]]))
@@ -113,19 +117,19 @@ def _free(snapshot: Snapshot) -> Floats:
 
 
 def _alone(waiting: Waiting) -> Mask:
-    """Return the classes whose pods start alone and read nothing [C]."""
-    alone = np.array([it is None for it in waiting.inputs], dtype=np.bool_)
+    """Return the classes whose pods start alone and read no input [C]."""
+    alone = np.array([inputs is None for inputs in waiting.inputs], dtype=np.bool_)
     return alone if waiting.gang is None else np.asarray(alone & (waiting.gang < 0))
 
 
 def _could(waiting: Waiting, taker: int, node: int, room: Floats) -> Mask:
-    """Return which classes could have used this room of a node that another one took [C]."""
+    """Return which classes could have used this room of a node [R] that the class `taker` got [C]."""
     could = ((waiting.demand <= room) | (waiting.demand <= 0)).all(axis=1)
     if waiting.barred is not None:
         could &= ~waiting.barred[:, node]
     if waiting.priority is not None:
         could &= waiting.priority >= waiting.priority[taker]
-    if waiting.preferred is not None:  # it may wait for a node that it likes better
+    if waiting.preferred is not None:  # such a class may wait for a node that it prefers
         could &= ~(waiting.preferred > 0).any(axis=1)
     return np.asarray(could)
 
@@ -137,15 +141,15 @@ class PassedOver:
     _first: dict[str, float] = field(default_factory=dict)
     _latest: dict[str, float] = field(default_factory=dict)
 
-    def note(self, seen: PassedOverNow, now: float) -> None:
+    def note(self, plan: PassedOverNow, now: float) -> None:
         """Take in what a plan shows, at `now` seconds of any clock."""
         for name in list(self._first):
-            if name not in seen.below or not 0 <= now - self._latest[name] <= FORGOTTEN_SECONDS:
+            if name not in plan.below or not 0 <= now - self._latest[name] <= FORGOTTEN_SECONDS:
                 del self._first[name], self._latest[name]
-        for name in seen.passed:
+        for name in plan.passed:
             self._first.setdefault(name, now)
             self._latest[name] = now
 
     def seconds(self) -> Mapping[str, float]:
-        """Return for how long each queue has been passed over that is."""
+        """Return for how long each queue that is passed over has been so."""
         return {name: self._latest[name] - first for name, first in list(self._first.items())}

@@ -1,14 +1,15 @@
-"""What each queue, and each parent of queues, has and should have, for reclaim: shares, fair shares, minimum shares."""
+"""Where queues, and those above them, stand for reclaim: what they have, their fair shares and their minimums."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from extender.arrays import Floats, Mask
 from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.model import Pod
 from extender.control.queues.tree import QueueTree
-from extender.control.reclaim.backlog_copy import BacklogCopy
+from extender.control.queues.usage import QueueUsage
 from extender.policy.reclaim import below_fair_share, below_minimum_share, excess
 from extender.policy.shares import dominant_shares
 
@@ -17,10 +18,11 @@ MINIMUM_SHARE, FAIR_SHARE = "minimum-share", "fair-share"
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Queues with pods [Q] and groups [G]: the queues themselves, then those above them.
+    """The active queues [Q] and the groups [G]: first the queues themselves, then those above them.
 
-    `stays` [G, R] is what runs and was not asked to go, `promised` [G, R] what queues hold beside what runs: together
-    what they hold (`usage`) once those have gone. `gain` and `lose` change them in place.
+    `stays` [G, R] is what runs and was not asked to go, `coming` [G, R] what is on its way to a node: together what is
+    committed (`usage`) once those that were asked to go have gone. `gain` and `lose` change both in place. `member`
+    [Q, G] says which groups a queue is in, `fair` and `minimum` [G] are shares.
     """
 
     layout: Layout
@@ -31,67 +33,60 @@ class Standings:
     minimum: Floats
     total: Floats
     stays: Floats
-    promised: Floats
+    coming: Floats
 
     def below(self, why: str, wants: Mask) -> Mask:
         """Return which queues that want more are below their share of this kind [Q]."""
-        share = dominant_shares(self.stays + self.promised, self.total)
+        share = self._share()
         if why == MINIMUM_SHARE:
             return below_minimum_share(share, self.fair, self.minimum, wants, self.member)
         return below_fair_share(share, self.fair, wants)
 
     def missing(self) -> Floats:
-        """Return how far below its fair share each queue is [Q], as a part of the cluster; below 0: above it."""
-        share = dominant_shares(self.stays + self.promised, self.total)
-        return np.asarray((self.fair - share)[: len(self.queues)])
+        """Return how far below its fair share each queue is [Q], as a part of the cluster; negative: above it."""
+        return np.asarray((self.fair - self._share())[: len(self.queues)])
 
     def excess(self) -> Floats:
         """Return by how much of the cluster what runs of each queue is above its fair share [Q]."""
         return excess(dominant_shares(self.stays, self.total), self.fair)[: len(self.queues)]
 
     def gain(self, queue: str, amount: Floats) -> None:
-        """Count as promised to a queue."""
-        self.promised[self.member[self.rows[queue]]] += amount
+        """Count as on its way to a node, for a queue."""
+        self.coming[self.member[self.rows[queue]]] += amount
 
     def lose(self, queue: str, amount: Floats) -> None:
-        """Count as no longer running in a queue."""
+        """Count as no longer running, for a queue."""
         self.stays[self.member[self.rows[queue]]] -= amount
 
+    def _share(self) -> Floats:
+        return dominant_shares(self.stays + self.coming, self.total)
 
-def standings_of(sight: BacklogCopy, tree: QueueTree, layout: Layout) -> Standings:
-    """Return who has what: of pods on nodes those that stay, of others those that are on their way to one.
 
-    Queues that hold nothing and of which nothing may be released take no part of anything.
-    """
-    queues, _, fair = tree.shares([it.job.queue for it in sight.active])
-    groups, member = _groups(queues, tree)
-    rows = {name: row for row, name in enumerate(queues)}
-    inside = member.T.astype(np.float64)
-    stay = np.zeros((len(queues), len(layout.axis)))
-    for task_class, crew in sight.crews.items():
-        stay[rows[task_class.job.queue]] += len(crew.pods) * sight.kinds[task_class].demand
-    for pod in sight.going():
-        stay[rows[pod.identity.queue]] -= layout.vector(pod.demand)
-    coming = np.zeros_like(stay)
-    for task_class in sight.coming:
-        coming[rows[task_class.job.queue]] += sight.kinds[task_class].demand
+def standings_of(usage: QueueUsage, going: Iterable[Pod], tree: QueueTree, layout: Layout) -> Standings:
+    """Return where queues stand once the pods on nodes that are `going` have gone."""
+    rows = {name: row for row, name in enumerate(usage.queues)}
+    stays = usage.on_nodes.copy()
+    for pod in going:
+        stays[rows[pod.identity.queue]] -= layout.vector(pod.demand)
+    groups, member = _groups(usage.queues, tree)
+    queues_of = member.T.astype(np.float64)
     return Standings(
         layout=layout,
-        queues=queues,
+        queues=usage.queues,
         rows=rows,
         member=member,
-        fair=(member * fair[:, np.newaxis]).sum(axis=0),
+        fair=(member * usage.fair[:, np.newaxis]).sum(axis=0),
         minimum=np.array([tree.minimum(name) for name in groups]),
-        total=layout.total,
-        stays=inside @ stay,
-        promised=inside @ coming,
+        total=usage.total,
+        stays=queues_of @ stays,
+        coming=queues_of @ usage.coming,
     )
 
 
 def _groups(queues: Sequence[str], tree: QueueTree) -> tuple[Sequence[str], Mask]:
-    """Return the names of the groups, and which of them each queue is in.
+    """Return the names of the groups [G], and which of them each queue is in [Q, G].
 
-    Pods of a queue that has others below it are a queue without a minimum of their own; its minimum is the group's.
+    The pods of a queue that has others below it are one more queue below it, without a name and a minimum.
     """
     chains = [tree.chain(queue) for queue in queues]
     above = sorted({name for chain in chains for name in chain})

@@ -14,8 +14,8 @@ from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.pod_shapes import Shape, shape_of
-
-_COMING = (PodPhase.READY, PodPhase.UNGATED, PodPhase.PENDING, PodPhase.NOMINATED)
+from extender.control.queues.tree import QueueTree
+from extender.control.queues.usage import CommittedPods, QueueUsage, usage_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,16 +51,25 @@ class Crew:
 class BacklogCopy:
     """The `active` classes: those of which a pod holds room, or waits for its turn and nothing else.
 
-    `coming` has the class of each pod that holds room and is on no node yet, once for each such pod; `asked` are the
-    pods that were asked to go, by class.
+    `coming` says how many pods of a class are on their way to a node; `asked` are the pods that were asked to go, by
+    class.
     """
 
     backlog: Backlog
     active: Sequence[TaskClass]
-    coming: Sequence[TaskClass]
+    coming: Mapping[TaskClass, int]
     kinds: Mapping[TaskClass, Kind]
     crews: Mapping[TaskClass, Crew]
     asked: Mapping[TaskClass, Set[str]]
+
+    def usage(self, tree: QueueTree, layout: Layout) -> QueueUsage:
+        """Return what queues had at the time of the copy."""
+        on_nodes = [len(self.crews[task_class].pods) if task_class in self.crews else 0 for task_class in self.active]
+        coming = [self.coming.get(task_class, 0) for task_class in self.active]
+        pods = CommittedPods(self.active, np.array(on_nodes, dtype=np.int64), np.array(coming, dtype=np.int64))
+        demands = [self.kinds[task_class].demand for task_class in self.active]
+        demand = np.array(demands).reshape(len(self.active), len(layout.axis))
+        return usage_of(pods, demand, tree, layout.total)
 
     def going(self) -> list[Pod]:
         """Return the pods that are on their way out, by us or anyhow."""
@@ -91,13 +100,13 @@ class BacklogCopier:
             running = {
                 task_class: [*pods.values()] for task_class in classes if (pods := task_class.pods[PodPhase.RUNNING])
             }
-            coming = self._coming()
+            coming = self.backlog.coming()
             holding = {*running, *coming}
             active = [task_class for task_class in classes if task_class in holding or self._waits(task_class)]
         if self._layout is not layout:
             self._layout, self._kinds, self._crews = layout, {}, {}
         self._kinds = {
-            task_class: self._kinds.get(task_class) or _kind(task_class.like, layout) for task_class in active
+            task_class: self._kinds.get(task_class) or _kind(task_class.template, layout) for task_class in active
         }
         self._crews = {task_class: self._crew(task_class, pods, layout) for task_class, pods in running.items()}
         return BacklogCopy(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
@@ -111,20 +120,10 @@ class BacklogCopier:
                 by_class[position[0]].add(uid)
         return by_class
 
-    def _coming(self) -> list[TaskClass]:
-        """Return the class of each pod that is on its way to a node, as `Backlog.committed` counts them."""
-        backlog = self.backlog
-        released = (
-            pod.uid for pod in backlog.at(PodPhase.PENDING) if not pod.unschedulable or pod.nominated is not None
-        )
-        uids = {*backlog.writes.claimed, *released, *(pod.uid for pod in backlog.at(PodPhase.NOMINATED))}
-        positions = (backlog.find(uid) for uid in uids)
-        return [position[0] for position in positions if position is not None and position[1] in _COMING]
-
     def _waits(self, task_class: TaskClass) -> bool:
         """Say whether a pod of a class waits for its turn and nothing else."""
         waits = bool(task_class.pods[PodPhase.READY] or task_class.pods[PodPhase.UNGATED])
-        return waits and (not self.backlog.writes.resting or self.backlog.ready(task_class) > 0)
+        return waits and (not self.backlog.writes.backoff or self.backlog.ready(task_class) > 0)
 
     def _crew(self, task_class: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:
         known = self._crews.get(task_class)
@@ -133,11 +132,7 @@ class BacklogCopier:
 
 def is_gang(backlog: Backlog, task_class: TaskClass) -> bool:
     """Say whether the pods of a class start together or not at all."""
-    identity = task_class.like.identity
-    if not identity.group:
-        return False
-    group = backlog.workloads.groups.get(identity.group)
-    return (group.least if group is not None else identity.least) > 1
+    return bool(task_class.template.identity.group) and backlog.owners.least(task_class.template) > 1
 
 
 def _kind(like: Pod, layout: Layout) -> Kind:

@@ -133,7 +133,7 @@ class Evictions:
         if eviction.level is None:
             return Release(pod, eviction.node, NOMINATED)
         passed_over = self._waits.start(pod, eviction.level, now)
-        level = self._cluster.input_builder.places.level_name(eviction.level)
+        level = self._cluster.input_builder.preferred_nodes.level_name(eviction.level)
         return Release(pod, eviction.node, NOMINATED, level=level, passed_over=passed_over)
 
     def _keep(self, eviction: Eviction, pod: Pod) -> None:
@@ -183,7 +183,7 @@ class Evictions:
             return False
         free = room_for(snapshot, pod)
         charge(free, snapshot.layout, pod, node, 1.0)  # it is in flight itself
-        return bool(need_of(pod, snapshot.layout, self._cluster.input_builder.nodes).nodes(free)[row])
+        return bool(need_of(pod, snapshot.layout, self._cluster.input_builder.allowed_nodes).nodes(free)[row])
 
     def _has_room(self, pod: Pod, node: str) -> bool:
         """Say whether the pod may run there and fits; the room made for it to read its input is taken as there."""

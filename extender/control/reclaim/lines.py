@@ -35,10 +35,10 @@ def lines_of(backlog_copy: BacklogCopy, queues: Collection[str]) -> dict[str, li
     A class to which it makes a difference where its pods run is a line of its own.
     """
     waiting = [task_class for task_class in _waiting(backlog_copy) if task_class.job.queue in queues]
-    waiting.sort(key=lambda task_class: (-task_class.like.priority, task_class.job.arrived, task_class.name))
+    waiting.sort(key=lambda task_class: (-task_class.template.priority, task_class.job.arrived, task_class.name))
     lines: Mapping[str, dict[object, list[TaskClass]]] = {queue: {} for queue in queues}
     for task_class in waiting:
-        pod = task_class.like
+        pod = task_class.template
         chooses = pod.inputs or pod.prefers or pod.constraints.volumes
         key = task_class if chooses else (backlog_copy.kinds[task_class].shape, pod.priority)
         lines[task_class.job.queue].setdefault(key, []).append(task_class)

@@ -127,7 +127,8 @@ class Reclaimer:
         # 1. See what each queue has and should have.
         snapshot = self._cluster.snapshot()
         backlog_copy = self._copier.copy(snapshot.layout, self.evictions.evicting())
-        standings = standings_of(backlog_copy, self._cluster.input_builder.tree, snapshot.layout)
+        tree, layout = self._cluster.input_builder.tree, snapshot.layout
+        standings = standings_of(backlog_copy.usage(tree, layout), backlog_copy.going(), tree, layout)
         wants = wants_of(backlog_copy, standings)
         # 2. Count for how long queues have been below their share; a shape of which pods start may be tried again.
         self._count(standings, wants)
@@ -240,7 +241,7 @@ class Reclaimer:
     def _candidates(self, line: Line) -> Sequence[Pod]:
         """Return the oldest ready pod of a line; where its pods have inputs, one of each of the first few inputs."""
         by_inputs: dict[object, Pod] = {}
-        backlog, most = self._cluster.backlog, _INPUTS_TRIED if line[0].like.inputs else 1
+        backlog, most = self._cluster.backlog, _INPUTS_TRIED if line[0].template.inputs else 1
         with backlog.lock:
             for task_class in line:
                 for uid, pod in task_class.pods[PodPhase.READY].items():

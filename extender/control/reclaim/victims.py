@@ -104,7 +104,7 @@ class VictimSearch:
                 (crew, standings.rows[task_class.job.queue], backlog_copy.kinds[task_class])
                 for task_class, crew in crews
             ],
-            [task_class.like.priority for task_class, _ in crews],
+            [task_class.template.priority for task_class, _ in crews],
             snapshot,
         )
         self._index_of: dict[str, int] = {}
@@ -150,13 +150,13 @@ class VictimSearch:
 
     @property
     def _anywhere(self) -> int:
-        return len(self._input_builder.places.level_names)
+        return len(self._input_builder.preferred_nodes.level_names)
 
     def _candidate(self, pod: Pod) -> _Candidate | None:
         """Return what there is for a pod; None where it fits somewhere as it is."""
         layout, free = self._snapshot.layout, room_for(self._snapshot, pod) + self._freed
-        need = need_of(pod, layout, self._input_builder.nodes)
-        levels = self._input_builder.places.as_planned(pod, layout)
+        need = need_of(pod, layout, self._input_builder.allowed_nodes)
+        levels = self._input_builder.preferred_nodes.as_planned(pod, layout)
         allowed = self._input_builder.allowed(pod, layout) & need.nodes(layout.capacity)
         if (need.nodes(free) & allowed).any():
             return None

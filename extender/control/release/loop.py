@@ -2,7 +2,7 @@
 
 Every step starts from what the watches show, so it makes no difference where the last step ended, in this process or in
 its predecessor: before a nomination, between nomination and release, or after both. What was written and does not show
-yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.claimed`).
+yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.in_progress`).
 """
 
 import math
@@ -16,7 +16,7 @@ from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
 from extender.control.pod_shapes import Shape, shape_of
-from extender.control.queues.passed_over import PassedOver, PassedOverNow, seen_in
+from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns
 from extender.control.release.recover import unfinished
 from extender.control.release.refusals import Refusals
@@ -110,8 +110,8 @@ class Releaser:
         backlog, writes = self._backlog, self._backlog.writes
         pending = backlog.at(PodPhase.PENDING)
         released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
-        being_written = writes.claimed.keys() | writes.queued.keys()
-        return (flights | being_written | released) - self.cluster.awaiting_evictions - writes.resting.keys()
+        being_written = writes.in_progress.keys() | writes.queued.keys()
+        return (flights | being_written | released) - self.cluster.awaiting_evictions - writes.backoff.keys()
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether enough slots are free for a plan, or the last one was long enough ago."""
@@ -141,7 +141,7 @@ class Releaser:
     def _level_of(self, pod: Pod, snapshot: Snapshot) -> str:
         """Return the locality level of the node that a pod is nominated for; empty where it makes no difference."""
         row = snapshot.layout.rows.get(pod.promised or "")
-        return "" if row is None else self.input_builder.places.level_on(pod, snapshot.layout, row)
+        return "" if row is None else self.input_builder.preferred_nodes.level_on(pod, snapshot.layout, row)
 
     # -- the plan
 
@@ -153,13 +153,13 @@ class Releaser:
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in refused)}
         # 2. Plan over all that waits.
-        plan_input = self.input_builder.next(snapshot.layout, now, without)
+        plan_input = self.input_builder.build(snapshot.layout, now, without)
         if not plan_input.classes:
             return self._by_no_plan(snapshot, refused, slots, now)
         plan = self.planner.plan(snapshot, plan_input.waiting, now, most=slots)
         planned = Planned(plan_input, plan, snapshot)
         # 3. Note who was passed over, what is kept idle, and when to plan again.
-        self.passed_over.note(seen_in(plan_input.waiting, plan.assignments, snapshot), now)
+        self.passed_over.note(passed_over_in(plan_input.waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
         # 4. Release the gated pods of the plan, and wake those without a gate.
@@ -185,7 +185,7 @@ class Releaser:
         if all(trials_left.values()):
             return []
         waiting = (task_class for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY])
-        return [task_class for task_class in waiting if trials_left.get(shape_of(task_class.like)) == 0]
+        return [task_class for task_class in waiting if trials_left.get(shape_of(task_class.template)) == 0]
 
     def _wake(self, ungated: UngatedTurns, snapshot: Snapshot, now: float) -> None:
         if self._changed_version != snapshot.version:

@@ -106,7 +106,7 @@ class PlannedReleases:
             # 2. A pod alone, or the first of its gang, takes a slot. The others of the gang follow it.
             gang = planned.gang_of(row)
             if gang not in gangs_begun:
-                if slots <= 0 or not _may_go(task_class.like, trials_left):
+                if slots <= 0 or not _may_go(task_class.template, trials_left):
                     continue
                 slots -= 1
                 if gang >= 0:
@@ -126,7 +126,7 @@ class PlannedReleases:
         if terms is None:
             return Release(pod, node, NOMINATED)
         level = int(terms.level[place]) if planned.plan_input.chooses(row) else None
-        level_name = "" if level is None else self._cluster.input_builder.places.level_name(level)
+        level_name = "" if level is None else self._cluster.input_builder.preferred_nodes.level_name(level)
         return Release(pod, node, NOMINATED, float(terms.score[place]), level_name, float(terms.passed_over[place]))
 
 

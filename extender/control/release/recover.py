@@ -29,7 +29,7 @@ def unfinished(backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up
     """
     # 1. Gated pods with our nomination: those whose release fails again and again, and those to try.
     writes = backlog.writes
-    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in writes.claimed]
+    nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in writes.in_progress]
     hopeless = [pod for pod in nominated if writes.failures(pod.uid) >= _MOST_FAILURES]
     tried = [pod for pod in nominated if writes.failures(pod.uid) < _MOST_FAILURES and not writes.busy(pod.uid)]
     # 2. Complete those whose node still has room, and whose gang starts whole.

@@ -96,7 +96,7 @@ class Sender:
             self._require_lead()
             write()
         except Exception as error:  # whatever it is: the pod must not stay claimed without a word
-            self._backlog.rest(pod.uid, now)
+            self._backlog.back_off(pod.uid, now)
             if not pod.identity.group:  # of a gang the others have gone: its room is kept for it
                 self._cluster.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
@@ -137,7 +137,7 @@ class Sender:
             self._writer.clear(pod)
             log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
-            self._backlog.rest(pod.uid, now)
+            self._backlog.back_off(pod.uid, now)
             log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _soon(self, pod: Pod, write: Callable[[], None]) -> None:

@@ -6,12 +6,13 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.backlog.pods import holds_room
 from extender.control.plan_input.builder import PlanInputBuilder
+from extender.control.queues.usage import QueueUsage
 from extender.control.release.refusals import is_refused
-from extender.policy.shares import dominant_shares
 from extender.verdict import demand_on
 
 
@@ -33,11 +34,11 @@ class WithoutNode:
         eligible = [
             task_class
             for task_class in left
-            if task_class.like.priority > least and task_class.like.may_preempt and not _stuck(task_class)
+            if task_class.template.priority > least and task_class.template.may_preempt and not _stuck(task_class)
         ]
         now, once_gone = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
-        for task_class in sorted(eligible, key=lambda task_class: -task_class.like.priority):
-            if not now.has(task_class.like) and once_gone.has(task_class.like):
+        for task_class in sorted(eligible, key=lambda task_class: -task_class.template.priority):
+            if not now.has(task_class.template) and once_gone.has(task_class.template):
                 return [task_class]
         return []
 
@@ -53,35 +54,25 @@ class WithoutNode:
             return []
         layout = snapshot.layout
         now, empty = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, empty=True)
-        held, fair = self._shares(snapshot, waiting)
+        usage = self._usage(layout)
         chosen: list[TaskClass] = []
         for task_class in waiting:
-            # Holds at each turn: `held` counts the pods of the classes chosen so far.
-            queue, pod = task_class.job.queue, task_class.like
-            more = held[queue] + layout.vector(pod.demand)
-            within = float(dominant_shares(more[np.newaxis], layout.total)[0]) <= fair[queue]
+            # Holds at each turn: `usage` counts a pod of each class chosen so far.
+            queue, pod = task_class.job.queue, task_class.template
+            more = usage.with_more([(queue, layout.vector(pod.demand))])
+            within = more.share({queue}) <= (more.fair_share({queue}) or 0.0)
             if within and not now.has(pod) and empty.has(pod):
-                held[queue] = more
+                usage = more
                 chosen.append(task_class)
             if len(chosen) == most:
                 break
         return chosen
 
-    def _shares(self, snapshot: Snapshot, waiting: Sequence[TaskClass]) -> tuple[dict[str, Floats], dict[str, float]]:
-        """Return what the queues of these classes hold [R], and their fair shares.
-
-        Released pods that kube-scheduler has no room for count as well: they are whom nodes are being made for.
-        """
-        layout, classes = snapshot.layout, self._backlog.classes()
-        queues = {it.job.queue for it in waiting}
-        held = {queue: np.zeros(len(layout.axis)) for queue in queues}
-        for it in classes:
-            count = sum(len(it.pods[stage]) for stage in (PodPhase.PENDING, PodPhase.RUNNING, PodPhase.NOMINATED))
-            if count and it.job.queue in queues:
-                held[it.job.queue] += count * layout.vector(it.like.demand)
-        others = (it.job.queue for it in classes if self._backlog.committed(it) or self._backlog.ready(it))
-        names, _, fair = self._input_builder.tree.shares([*queues, *others])
-        return held, dict(zip(names, fair.tolist(), strict=True))
+    def _usage(self, layout: Layout) -> QueueUsage:
+        """Return what queues have, with the released pods that are refused: nodes are being made for them."""
+        usage = self._input_builder.usage(layout)
+        refused = [pod for pod in self._backlog.at(PodPhase.PENDING) if not holds_room(pod)]
+        return usage.with_more((pod.identity.queue, layout.vector(pod.demand)) for pod in refused)
 
     def _oldest(self, task_class: TaskClass) -> float:
         return min((pod.created for pod in task_class.pods[PodPhase.READY].values()), default=np.inf)

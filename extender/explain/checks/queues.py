@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from extender.control.backlog.backlog import PodPhase
-from extender.control.queues.fair_shares import shares_of
 from extender.explain.amounts import percent, seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
 from extender.explain.job_names import job_name
@@ -53,7 +52,7 @@ def _below_share(order: PlannedOrder) -> Iterator[str]:
         pod = order.backlog.pod(uid)
         if pod is not None:
             kinds.setdefault(pod.identity.queue, Counter())[reason.kind] += 1
-    for name, (share, fair) in shares_of(order.plan_input, order.snapshot).items():
+    for name, (share, fair) in order.plan_input.usage.by_queue().items():
         if name in kinds and share < fair - _ROUNDING:
             (kind, _) = kinds[name].most_common(1)[0]
             yield f"{name} has {percent(share)} of {percent(fair)} (mostly {kind})"

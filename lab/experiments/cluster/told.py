@@ -59,7 +59,7 @@ class AsTold:
         self._end(world, now)
         self._make(world, now)
         seen = self._ledger.snapshot(now)
-        made = self._rounds.next(seen.layout, now)
+        made = self._rounds.build(seen.layout, now)
         plan = self._planner.plan(seen, made.waiting, now)
         going = zip(pods_of(made, plan), plan.assignments.node.tolist(), strict=True)
         started = [

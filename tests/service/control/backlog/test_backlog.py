@@ -117,9 +117,9 @@ def test_our_own_nomination_coming_back_is_no_news_but_the_gate_going_is(backlog
     backlog.take(*backlog.classes(), 100.0, until=115.0)
     nominated = later(a, nominated="n1", promised="n1")
     see(backlog, nominated)
-    assert "uid-a" in backlog.writes.claimed
+    assert "uid-a" in backlog.writes.in_progress
     see(backlog, later(nominated, gates=()))
-    assert backlog.writes.claimed == {}
+    assert backlog.writes.in_progress == {}
 
 
 def test_how_long_tasks_run_is_learned_from_their_like_and_else_from_all(backlog):
@@ -142,9 +142,9 @@ def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backl
     backlog.apply(GroupSeen(Group("ns/a", 2, "x")), 0.0)
     backlog.apply(GroupSeen(Group("ns/b", 3, "y")), 0.0)
     backlog.apply(GroupsListed("x", [Group("ns/c", 4, "x")]), 0.0)
-    assert sorted(backlog.workloads.groups) == ["ns/b", "ns/c"]
+    assert sorted(backlog.owners.groups) == ["ns/b", "ns/c"]
     backlog.apply(GroupGone(Group("ns/b", 3, "y")), 0.0)
-    assert sorted(backlog.workloads.groups) == ["ns/c"]
+    assert sorted(backlog.owners.groups) == ["ns/c"]
 
 
 def test_a_job_that_never_runs_dry_keeps_only_its_latest_classes(backlog):
@@ -154,7 +154,7 @@ def test_a_job_that_never_runs_dry_keeps_only_its_latest_classes(backlog):
         see(backlog, it, later(it, finished=True))
     (job,) = backlog.jobs.values()
     assert len(job.classes) == MOST_ENDED + 1
-    assert max(of.like.duration for of in job.classes.values() if of.finished) == 90.0 + 3 * MOST_ENDED - 1
+    assert max(of.template.duration for of in job.classes.values() if of.finished) == 90.0 + 3 * MOST_ENDED - 1
 
 
 def test_a_class_that_comes_again_knows_how_long_its_like_ran(backlog):
@@ -180,7 +180,7 @@ def test_an_owner_without_pods_is_forgotten(backlog):
     for number in range(5):
         it = pod(f"p{number}", job="ci", gates=(), node="n1", owner=f"o{number}")
         see(backlog, it, later(it, finished=True))
-    assert backlog._owned == {}  # what no caller asks for must not be kept either
+    assert backlog._job_table._jobs_of_owner == {}  # what no caller asks for must not be kept either
 
 
 def calls_of(action):
@@ -216,7 +216,7 @@ class TestDates:
         scene, task_class = self.one(created=57_200.0)
         scene.now += 10
         scene.change("a", unschedulable=True)
-        assert scene.backlog.since(task_class) == 50_000.0
+        assert scene.backlog.waiting_since(task_class) == 50_000.0
 
     def test_a_new_pod_that_says_that_it_is_hours_old_waits_from_now_on(self):
         assert self.one(created=42_800.0)[0].backlog.pod("uid-a").created == 50_000.0

@@ -256,7 +256,7 @@ def test_near_its_local_volumes_is_the_one_node_that_all_of_them_allow_whatever_
     input_builder, layout = PlanInputBuilder(at.backlog, (), starved_after=120.0), at.ledger.snapshot(0.0).layout
 
     def far(name):
-        found = input_builder.places.of_pod(at.backlog.pod(f"uid-{name}"), layout)
+        found = input_builder.preferred_nodes.of_pod(at.backlog.pod(f"uid-{name}"), layout)
         return None if found is None else found.tolist()
 
     assert input_builder.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]

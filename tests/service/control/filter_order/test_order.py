@@ -253,13 +253,13 @@ def test_pods_with_gates_of_others_neither_wait_nor_hold_anything():
 
 def slow(asked, *seconds):
     """Let the next plans take so long."""
-    ticks, real = iter(seconds), asked.turns._input_builder.next
+    ticks, real = iter(seconds), asked.turns._input_builder.build
 
     def take_time(*args):
         asked.now += next(ticks, 0.0)
         return real(*args)
 
-    asked.turns._input_builder.next = take_time
+    asked.turns._input_builder.build = take_time
 
 
 def passing(asked, count):

@@ -635,7 +635,7 @@ def test_what_is_known_of_preferences_that_nobody_has_any_more_is_forgotten():
         scene.bind(f"p{number}")
         scene.end(f"p{number}")
     assert (
-        len(scene.releaser.input_builder.places._preferred) <= 2 * 1 + 10 + 1
+        len(scene.releaser.input_builder.preferred_nodes._preferred) <= 2 * 1 + 10 + 1
     )  # of one class, and the last that was asked for
 
 

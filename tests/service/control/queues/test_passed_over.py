@@ -5,7 +5,7 @@ import pytest
 
 from extender.cluster.eligibility import Constraints
 from extender.cluster.queues import Queue
-from extender.control.queues.passed_over import PassedOver, PassedOverNow, seen_in
+from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.planner import Assignments
 from tests.service.control.scene import Scene, node, pod
 
@@ -13,12 +13,12 @@ from tests.service.control.scene import Scene, node, pod
 def outcome(scene, *given):
     """Return what is seen in a plan that gives each of these pods, by name, a node in this order."""
     snapshot = scene.ledger.snapshot(scene.now)
-    made = scene.input_builder().next(snapshot.layout, scene.now)
+    made = scene.input_builder().build(snapshot.layout, scene.now)
     rows = [made.row(scene.backlog.find(f"uid-{name}")[0], f"uid-{name}") for name, _ in given]
     nodes = [snapshot.layout.rows[where] for _, where in given]
     none = np.full(len(rows), -1)
     assignments = Assignments(np.array(rows, dtype=np.intp), np.array(nodes, dtype=np.intp), none, none)
-    return seen_in(made.waiting, assignments, snapshot)
+    return passed_over_in(made.waiting, assignments, snapshot)
 
 
 def scene_of(*pods, nodes=("n1", "n2")):

@@ -1,9 +1,13 @@
 """Queues that settings declare and those that pods name."""
 
+import random
+
+import numpy as np
 import pytest
 
 from extender.cluster.queues import Queue
 from extender.control.queues.tree import QueueTree
+from extender.policy.turn import parts_as_wanted
 
 
 def shares(queues, *names):
@@ -96,3 +100,19 @@ def test_the_groups_of_a_plan_are_the_queues_with_pods_and_those_above_them():
     assert groups.minimum.tolist() == [0.3, 0.0, 0.0, 0.0, 0.0]
     assert groups.parent.tolist() == [-1, 0, 3, -1, 0]
     assert groups.leaf.tolist() == [4, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_where_all_queues_want_everything_the_plan_divides_the_cluster_by_their_fair_shares(seed):
+    """Two formulas: they agree while weights are above 0 and minimums within what parents have."""
+    draw = random.Random(seed)
+    names = [f"q{number}" for number in range(draw.randint(1, 8))]
+    queues = [Queue(name, draw.choice((0.5, 1, 2, 3)), draw.choice((0.0, 0.1, 0.3))) for name in names]
+    queues += [Queue(f"{name}-{n}", draw.choice((0.5, 1, 2)), parent=name) for name in names for n in range(2)]
+    tree = QueueTree(queues)
+    active, _, fair = tree.shares([queue.name for queue in queues if draw.random() < 0.7] or ["q0"])
+    groups = tree.groups(active)
+    wanted = np.zeros(len(groups.weight))
+    wanted[groups.leaf] = np.inf
+    part = parts_as_wanted(groups.weight, groups.minimum, groups.parent, wanted)[groups.leaf]
+    assert part.tolist() == pytest.approx(fair.tolist())

@@ -1,58 +1,86 @@
-"""What queues hold is one figure, wherever it is shown or used."""
+"""What queues have is one figure, wherever it is shown or used."""
 
 import dataclasses
 import random
 
+import numpy as np
 import pytest
 
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import PodPhase
-from extender.control.queues.fair_shares import shares_of
 from extender.control.queues.standings import standings_of
-from extender.control.queues.usage import held_by
 from extender.control.reclaim.backlog_copy import BacklogCopier
+from extender.control.release.loop import Pace
+from extender.explain.pod import explain
 from extender.explain.queues import queue_states
+from extender.planner import Policy
 from extender.policy.shares import dominant_shares
 from tests.service.control.scene import Scene, node, pod
 
 QUEUES = (Queue("a", 2, minimum=0.2), Queue("b"), Queue("c", parent="b"), Queue("d", parent="b"))
 
 
-def elsewhere(it):
-    """Return a pod of another scheduler."""
-    return dataclasses.replace(it, scheduler="default-scheduler")
+def elsewhere(held):
+    """Return the same pod for another scheduler."""
+    return dataclasses.replace(held, scheduler="default-scheduler")
+
+
+def standings(scene, order):
+    """Return where queues stand for reclaim."""
+    layout, tree = order.snapshot.layout, order.input_builder.tree
+    sight = BacklogCopier(scene.backlog).copy(layout, ())
+    return standings_of(sight.usage(tree, layout), (), tree, layout)
+
+
+def explained(scene, order):
+    """Return the share and the fair share that `explain pod` says of the queue of each pod."""
+    pods = (scene.backlog.pod(pod.uid) for pod in scene.pods.values())
+    return {
+        pod.identity.queue: (found.share, found.fair_share)
+        for pod in pods
+        if pod is not None
+        for found in (explain(order, pod, Policy(), ()),)
+    }
 
 
 def by_queue(scene):
     """Return what each place that shows or uses a queue's share says of it."""
-    seen = scene.view()
-    layout = seen.snapshot.layout
-    sight = BacklogCopier(scene.backlog).copy(layout, ())
-    standing = standings_of(sight, seen.input_builder.tree, layout)
-    for it in sight.going():  # for reclaim these have gone already
-        standing.gain(it.identity.queue, layout.vector(it.demand))
-    reclaim = dominant_shares(standing.stays + standing.promised, layout.total)
-    planned = {}
-    jobs = seen.plan_input.waiting.jobs
-    for row, allocated in zip(jobs.queue.tolist(), jobs.allocated, strict=True):
-        name = jobs.queue_names[row]
-        planned[name] = planned.get(name, 0.0) + allocated
+    order = scene.view()
+    total, standing, builder = order.snapshot.layout.total, standings(scene, order), scene.input_builder()
+    reclaim = dominant_shares(standing.stays + standing.coming, total)
+    jobs = order.plan_input.waiting.jobs
+    allocated = np.zeros((len(jobs.queue_names), len(total)))
+    np.add.at(allocated, jobs.queue, jobs.allocated)
     return {
-        "queues": {it.name: it.share for it in queue_states(seen)},
-        "explain": {name: share for name, (share, _) in shares_of(seen.plan_input, seen.snapshot).items()},
+        "queues": {state.name: state.share for state in queue_states(order)},
+        "explain": {name: share for name, (share, _) in explained(scene, order).items() if share is not None},
         "reclaim": dict(zip(standing.queues, reclaim.tolist(), strict=False)),
-        "plan": {name: float(dominant_shares(held[None], layout.total)[0]) for name, held in planned.items()},
+        "plan": dict(zip(jobs.queue_names, dominant_shares(allocated, total).tolist(), strict=True)),
+        "now": {name: share for name, (share, _) in builder.usage(order.snapshot.layout).by_queue().items()},
     }
 
 
 def fair_by_queue(scene):
-    seen = scene.view()
-    layout = seen.snapshot.layout
-    standing = standings_of(BacklogCopier(scene.backlog).copy(layout, ()), seen.input_builder.tree, layout)
+    """Return what each place that shows or uses a queue's fair share says of it."""
+    order = scene.view()
+    standing = standings(scene, order)
+    jobs = order.plan_input.waiting.jobs
     return {
-        "queues": {it.name: it.fair for it in queue_states(seen)},
-        "explain": {name: fair for name, (_, fair) in shares_of(seen.plan_input, seen.snapshot).items()},
+        "queues": {state.name: state.fair for state in queue_states(order)},
+        "explain": {name: fair for name, (_, fair) in explained(scene, order).items()},
         "reclaim": dict(zip(standing.queues, standing.fair.tolist(), strict=False)),
+        "plan": dict(zip(jobs.queue_names, jobs.queue_weight.tolist(), strict=True)),
+    }
+
+
+def minimum_by_queue(scene):
+    """Return what each place that shows or uses a queue's minimum share says of it."""
+    order = scene.view()
+    groups, standing = order.plan_input.waiting.jobs.groups, standings(scene, order)
+    return {
+        "queues": {state.name: state.minimum for state in queue_states(order)},
+        "reclaim": dict(zip(standing.queues, standing.minimum.tolist(), strict=False)),
+        "plan": dict(zip(order.plan_input.waiting.jobs.queue_names, groups.minimum[groups.leaf].tolist(), strict=True)),
     }
 
 
@@ -68,7 +96,7 @@ def test_a_queue_holds_what_runs_and_what_is_on_its_way_but_not_what_kube_schedu
         pod("gated", 500, gates=("dovetail.dev/hold", "other")),
     )
     expected = pytest.approx((100 + 200 + 50 + 25) / 1000)
-    assert [found["q"] for found in by_queue(scene).values()] == [expected] * 4
+    assert [found["q"] for found in by_queue(scene).values()] == [expected] * 5
 
 
 def test_a_pod_being_released_counts_before_anything_of_it_shows():
@@ -76,7 +104,7 @@ def test_a_pod_being_released_counts_before_anything_of_it_shows():
     scene.see(pod("a", 100), pod("b", 100, job="j"))
     scene.deaf = True
     assert scene.step() == 2
-    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.2)] * 4
+    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.2)] * 5
 
 
 def test_a_pod_of_another_scheduler_counts_from_when_it_carried_our_gate():
@@ -109,9 +137,31 @@ def test_a_queue_with_nothing_but_refused_pods_takes_no_part():
     scene.see(pod("refused", 300, gates=(), unschedulable=True), pod("held", 400, queue="r"))
     assert fair_by_queue(scene) == {
         "queues": {"q": None, "r": 1.0},
-        "explain": {"r": 1.0},
+        "explain": {"q": None, "r": 1.0},
         "reclaim": {"r": 1.0},
+        "plan": {"r": 1.0},
     }
+
+
+def test_what_would_be_on_its_way_besides_counts_for_its_queue_alone():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(pod("a", 100, gates=(), node="n1"), pod("b", 200, queue="r", gates=(), node="n1"))
+    layout = scene.ledger.snapshot(scene.now).layout
+    before = scene.input_builder().usage(layout)
+    after = before.with_more([("q", layout.vector({"cpu": 50.0})), ("nobody's", layout.vector({"cpu": 50.0}))])
+    assert (after.share({"q"}), after.share({"r"}), after.share({"q", "r"})) == pytest.approx((0.15, 0.2, 0.35))
+    assert before.share({"q"}) == pytest.approx(0.1), "what was asked for is another usage"
+    assert (after.fair_share({"q"}), after.fair_share({"nobody's"})) == (0.5, None)
+
+
+@pytest.mark.parametrize(("cpu", "released"), [(300, ["small", "large"]), (400, ["small"])])
+def test_a_pod_that_is_being_released_counts_before_another_is_released_for_a_new_node(cpu, released):
+    """Half of 2,000 is for q. 300 and the 700 of large are within that, 400 and 700 are not."""
+    scene = Scene(node("n1"), node("n2"), pace=Pace(scale_up_after=10.0))
+    scene.see(pod("r1", 1000, queue="r", gates=(), node="n1"), pod("r2", 500, queue="r", gates=(), node="n2"))
+    scene.see(pod("small", cpu), pod("large", 700))
+    scene.step(100)
+    assert scene.released() == released
 
 
 def drawn(draw, number):
@@ -132,6 +182,19 @@ def drawn(draw, number):
     return pod(f"p{number}", demand, queue=draw.choice("acdxy"), job=f"j{draw.randrange(6)}", **where)
 
 
+def committed_by_hand(scene):
+    """Return the dominant share of each queue, with those below it, of two nodes of 1,000: one pod after the other."""
+    committed, parents = {}, {queue.name: queue.parent for queue in QUEUES}
+    known = (scene.backlog.pod(pod.uid) for pod in scene.pods.values())
+    for it in filter(None, known):
+        released = not it.gates and (not it.unschedulable or it.nominated)
+        if it.node or it.promised or released:
+            for queue in filter(None, (it.identity.queue, parents.get(it.identity.queue))):
+                cpu, memory = committed.get(queue, (0.0, 0.0))
+                committed[queue] = (cpu + it.demand["cpu"], memory + it.demand["memory"])
+    return {queue: max(amounts) / 2000 for queue, amounts in committed.items() if max(amounts)}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_pods_do_all_say_the_same_of_each_queue(seed):
     draw = random.Random(seed)
@@ -140,13 +203,12 @@ def test_whatever_pods_do_all_say_the_same_of_each_queue(seed):
     for name in list(scene.pods):
         if draw.random() < 0.2:
             scene.end(name)
-    held = {name: float(of.max()) / 2000 for name, of in held_by(*_of(scene)).items()}
-    for who, found in by_queue(scene).items():
-        assert {name: found.get(name, 0.0) for name in held} == pytest.approx(held), who
-    fair = fair_by_queue(scene)
-    for name, part in fair["explain"].items():
-        assert (fair["queues"][name], fair["reclaim"][name]) == (pytest.approx(part), pytest.approx(part))
-
-
-def _of(scene):
-    return scene.backlog, scene.backlog.classes(), scene.ledger.snapshot(scene.now).layout
+    shares, fair, minimums = by_queue(scene), fair_by_queue(scene), minimum_by_queue(scene)
+    expected = committed_by_hand(scene)
+    for who, found in shares.items():
+        assert found == pytest.approx({name: expected.get(name, 0.0) for name in found}), who
+        assert expected.keys() - {"b"} <= found.keys(), who  # only `queues` shows parents
+    for who, found in fair.items():
+        assert {name: found[name] for name in fair["plan"]} == pytest.approx(fair["plan"]), who
+    for who, found in minimums.items():
+        assert {name: found[name] for name in minimums["plan"]} == pytest.approx(minimums["plan"]), who

@@ -467,8 +467,8 @@ def test_a_pod_that_cannot_be_written_to_is_tried_for_ever_once_a_minute():
     scene.see(pod("bad"))
     with scene.backlog.lock:
         for _ in range(5_000):
-            scene.backlog.rest("uid-bad", scene.now)  # 2 ** 4,999 is no float
-    assert scene.backlog.writes.resting == {"uid-bad": scene.now + 60}
+            scene.backlog.back_off("uid-bad", scene.now)  # 2 ** 4,999 is no float
+    assert scene.backlog.writes.backoff == {"uid-bad": scene.now + 60}
     scene.step(60)
     assert scene.released() == ["bad"]
 

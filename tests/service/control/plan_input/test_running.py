@@ -13,7 +13,7 @@ def ends(*running, later=0.0):
     began = scene.now
     scene.see(*[make(began) for make in running])
     scene.now += later
-    found = scene.releaser.input_builder.next(scene.ledger.snapshot(scene.now).layout, scene.now).waiting.running
+    found = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting.running
     return sorted((found.ends_at - began).tolist())
 
 

@@ -1,0 +1,139 @@
+"""Where each pod is on its way to a node, and what can be asked about that."""
+
+import itertools
+import math
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator, KeysView
+
+from extender.cluster.model import Pod
+from extender.control.backlog.pending_writes import PendingWrites
+from extender.control.backlog.task_classes import PodPhase, TaskClass
+
+_WAITING = (PodPhase.READY, PodPhase.UNGATED)
+"""The phases of pods that wait for their turn and for nothing else."""
+
+
+def holds_room(pod: Pod) -> bool:
+    """Say whether a released pod without a node holds room: kube-scheduler has not refused it, or it is nominated."""
+    return not pod.unschedulable or pod.nominated is not None
+
+
+class PodIndex:
+    """Pods by UID, by phase and in their task classes.
+
+    Any thread may ask. Whoever asks more than one thing, and needs one moment's answers, holds `lock` meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.writes = PendingWrites(self.lock)
+        self._pods: dict[str, Pod] = {}
+        self._where: dict[str, tuple[TaskClass, PodPhase]] = {}
+        self._by_phase: dict[PodPhase, dict[str, Pod]] = {phase: {} for phase in PodPhase}
+
+    # -- pods
+
+    def pod(self, uid: str) -> Pod | None:
+        """Return the pod of a UID, if it takes part."""
+        with self.lock:
+            return self._pods.get(uid)
+
+    def find(self, uid: str) -> tuple[TaskClass, PodPhase] | None:
+        """Return the task class and the phase of a pod."""
+        with self.lock:
+            return self._where.get(uid)
+
+    def at(self, phase: PodPhase) -> list[Pod]:
+        """Return the pods in a phase."""
+        with self.lock:
+            return list(self._by_phase[phase].values())
+
+    def uids_at(self, phase: PodPhase) -> KeysView[str]:
+        """Return the UIDs of the pods in a phase, as a view that changes with them. The caller holds the lock."""
+        return self._by_phase[phase].keys()
+
+    def is_idle(self, uid: str) -> bool:
+        """Say whether a pod waits for its turn and nothing is being written to it."""
+        where = self._where.get(uid)
+        return where is not None and where[1] is PodPhase.READY and not self.writes.busy(uid)
+
+    # -- the pods of a task class
+
+    def ready(self, task_class: TaskClass) -> int:
+        """Return how many pods of a class may be released now."""
+        with self.lock:
+            count, busy = 0, self.writes.in_progress or self.writes.backoff
+            for phase in _WAITING:
+                if pods := task_class.pods[phase]:
+                    count += self.waiting(task_class, phase) if busy else len(pods)
+            return count
+
+    def waiting(self, task_class: TaskClass, phase: PodPhase) -> int:
+        """Return how many pods of a class are in a phase, without those that are busy (`PendingWrites.busy`)."""
+        with self.lock:
+            pods = task_class.pods[phase]
+            return len(pods) - self.writes.count(pods.keys()) if pods else 0
+
+    def waiting_pods(self, task_class: TaskClass) -> list[Pod]:
+        """Return the pods of a class that may be released now, those without a gate first."""
+        with self.lock:
+            pods = (*task_class.pods[PodPhase.UNGATED].values(), *task_class.pods[PodPhase.READY].values())
+            return [pod for pod in pods if not self.writes.busy(pod.uid)]
+
+    def waiting_since(self, task_class: TaskClass) -> float:
+        """Return when the oldest waiting pod of a class was created, or the last one was released if that is later."""
+        with self.lock:
+            since = math.inf
+            for phase in _WAITING:
+                if pods := task_class.pods[phase]:
+                    since = min(since, next(iter(pods.values())).created)
+            return max(since, task_class.released_at)
+
+    def coming(self) -> Counter[TaskClass]:
+        """Return how many pods of each class are on their way to a node: they hold room, and are on none yet.
+
+        Those are the nominated ones, the released ones unless kube-scheduler refused them and they are not nominated,
+        and those that are being released.
+        """
+        with self.lock:
+            return Counter(self._where[uid][0] for uid in self._coming())
+
+    # -- writes to pods
+
+    def take(self, task_class: TaskClass, now: float, until: float, uid: str | None = None) -> Pod | None:
+        """Take the oldest ready pod of a class for release, or the one of this UID if it is ready.
+
+        It is not ready again before `until`, or before news of it.
+        """
+        with self.lock:
+            ready = task_class.pods[PodPhase.READY]
+            candidates = ready if uid is None else [uid] if uid in ready else []
+            pod = next((ready[uid] for uid in candidates if not self.writes.busy(uid)), None)
+            if pod is not None:
+                self.writes.in_progress[pod.uid] = until
+                task_class.released_at = max(task_class.released_at, now)
+            return pod
+
+    def claim(self, uid: str, until: float) -> None:
+        """Note that a pod is being written to: it is left alone until then, or until news of it."""
+        with self.lock:
+            if uid in self._pods:
+                self.writes.in_progress[uid] = until
+
+    def back_off(self, uid: str, now: float) -> None:
+        """Leave a pod alone for a while after a write to it failed, if it is still there (`PendingWrites.back_off`)."""
+        with self.lock:
+            if uid in self._pods:
+                self.writes.back_off(uid, now)
+
+    def set_in_progress(self, uids: Collection[str]) -> None:
+        """Note that exactly these pods are being released, for a caller that says so before each plan."""
+        with self.lock:
+            self.writes.in_progress = dict.fromkeys(uids, math.inf)
+
+    def _coming(self) -> Iterator[str]:
+        """Return the UIDs of the pods that hold room and are on no node."""
+        pending = (uid for uid, pod in self._by_phase[PodPhase.PENDING].items() if holds_room(pod))
+        released = (uid for uid in self.writes.in_progress if uid in self._where and self._where[uid][1] in _WAITING)
+        return itertools.chain(self._by_phase[PodPhase.NOMINATED], pending, released)
