@@ -88,13 +88,13 @@ def simulate(
     policies are the planner itself. The first policy is what the others are compared with.
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
-    from lab.sim.engine.clock import Settings
+    from lab.sim.engine.clock import SimulationSettings
     from lab.sim.runs import Run
     from lab.sim.workloads import specs
 
     folder = traces or TRACES
     asked = {
-        name: Run(workload, machines, name, seed, settings=Settings(heartbeat, loss), traces=folder)
+        name: Run(workload, machines, name, seed, settings=SimulationSettings(heartbeat, loss), traces=folder)
         for name in _names(policies)
     }
     about = _about(specs.workload(workload, seed, folder).about, specs.machines(machines).name, heartbeat, loss)

@@ -73,7 +73,7 @@ _GONE = Failed("its process has ended; was it killed, or is memory short?")
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Progress:
     """A message of a worker: how far it is."""
 
     done: int
@@ -94,7 +94,7 @@ def _dispatch(crew: Sequence[Connection], tasks: Mapping[str, Any], show: Show) 
     while busy:
         for worker in [ready for ready in wait(list(busy)) if isinstance(ready, Connection)]:
             message = _heard(worker)
-            if isinstance(message, _Told):
+            if isinstance(message, _Progress):
                 show(busy[worker], message.done, message.total)
                 continue
             name = busy.pop(worker)
@@ -142,7 +142,7 @@ def _work(function: Callable[[Task, Tell], Result], connection: Connection) -> N
     try:
         while True:
             task = connection.recv()
-            connection.send(_attempt(function, task, _seldom(lambda *far: connection.send(_Told(*far)))))
+            connection.send(_attempt(function, task, _seldom(lambda *far: connection.send(_Progress(*far)))))
     except (EOFError, BrokenPipeError):
         return
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from extender.planner import Planner, Policy, Scheduler
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
 from lab.sim.schedulers.policies import choice
@@ -33,7 +33,7 @@ class Run:
     tuning: Tuning = ()
     at_start: bool = False
     parameters: str = ""
-    settings: Settings = field(default_factory=Settings)
+    settings: SimulationSettings = field(default_factory=SimulationSettings)
     traces: Path = Path()
 
     def scheduler(self) -> Scheduler:

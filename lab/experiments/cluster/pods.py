@@ -13,7 +13,7 @@ from extender.cluster.pods.preference import INPUT_ANNOTATION
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
 from lab.controlplane import builders
 from lab.controlplane.builders import Manifest
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
 RACK_LABEL = "topology.dovetail.dev/rack"
@@ -21,7 +21,7 @@ _HINT_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class ClusterContender:
     """A way to schedule: `held` pods carry our gate, `hinted` maps prefer the nodes of their block by node affinity."""
 
     name: str
@@ -30,9 +30,11 @@ class Contender:
     hinted: bool = False
 
 
-DOVETAIL = Contender("Dovetail", "serve and control; maps say where their input is by our annotation", held=True)
-STOCK = Contender("stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True)
-PLAIN = Contender("plain stock", "the default scheduler, which is not told where blocks are")
+DOVETAIL = ClusterContender("Dovetail", "serve and control; maps say where their input is by our annotation", held=True)
+STOCK = ClusterContender(
+    "stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True
+)
+PLAIN = ClusterContender("plain stock", "the default scheduler, which is not told where blocks are")
 CONTENDERS = {"dovetail": DOVETAIL, "stock": STOCK, "plain-stock": PLAIN}
 
 
@@ -62,7 +64,7 @@ def node_manifests(cluster: Machines) -> list[Manifest]:
 class Pods:
     """The pods of all tasks [T] of a table; a task is a row of it, and so is its pod."""
 
-    def __init__(self, table: Table, copies: Rows, nodes: list[str]) -> None:
+    def __init__(self, table: StageTable, copies: Rows, nodes: list[str]) -> None:
         """Take where each task's block is, `copies` [T, K], and what the nodes are called."""
         self._table, self._copies, self._nodes = table, copies, nodes
         self.stage = table.stage_of_task
@@ -78,7 +80,7 @@ class Pods:
         first = int(self._table.first_task[stage])
         return list(range(first, first + int(self._table.tasks[stage])))
 
-    def manifest(self, row: int, who: Contender) -> Manifest:
+    def manifest(self, row: int, who: ClusterContender) -> Manifest:
         """Return the pod of a task."""
         table, stage = self._table, int(self.stage[row])
         job, name = table.names[stage].split("/")

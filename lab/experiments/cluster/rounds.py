@@ -9,15 +9,15 @@ from pathlib import Path
 from extender.app.ordering import policy_of
 from extender.planner import Planner, Scheduler
 from lab.experiments.cluster.figures import Fared, Watched, fared, mean_of, watched
-from lab.experiments.cluster.pods import DOVETAIL, Contender
-from lab.experiments.cluster.run import Observed, Scene, run, settings_of, simulate
-from lab.experiments.cluster.told import AsTold
-from lab.experiments.tetris.gains import Seeds
+from lab.experiments.cluster.pods import DOVETAIL, ClusterContender
+from lab.experiments.cluster.run import ClusterSetup, Observed, run, settings_of, simulate
+from lab.experiments.cluster.simulated_control import SimulatedControl
+from lab.experiments.seeds import Seeds
 from lab.report.progress import Show
-from lab.sim.engine.any_source import AnySource
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import improvement
 from lab.sim.schedulers.kube import KubeDefault
+from lab.sim.schedulers.random_source import RandomSource
 
 SIM, SIM_ALL, SIM_KUBE = "simulated", "sim. knows all", "sim. stock"
 """Dovetail as on a cluster; its planner if it knows and chooses where everything is read; and a plain stock."""
@@ -33,8 +33,8 @@ Ties and rounding make makespans of one seed differ by several percent, whatever
 class Round:
     """What became of one seed."""
 
-    scene: Scene
-    observed: Mapping[Contender, Observed]
+    scene: ClusterSetup
+    observed: Mapping[ClusterContender, Observed]
     simulated: Mapping[str, Sequence[Outcome]]
 
     @cached_property
@@ -61,17 +61,19 @@ class Round:
         return improvement(figure(self.fared[than]), figure(self.fared[DOVETAIL.name]))
 
 
-def names_of(scenes: Sequence[Scene], contenders: Sequence[Contender]) -> list[str]:
+def names_of(scenes: Sequence[ClusterSetup], contenders: Sequence[ClusterContender]) -> list[str]:
     """Return what the runs on clusters are called where it is shown how far they are."""
     return [_name(who, scene) for scene in scenes for who in contenders]
 
 
-def run_round(programs: Mapping[str, Path], scene: Scene, contenders: Sequence[Contender], show: Show) -> Round:
+def run_round(
+    programs: Mapping[str, Path], scene: ClusterSetup, contenders: Sequence[ClusterContender], show: Show
+) -> Round:
     """Run one seed: simulated first, then on a fresh control plane by one contender after the other."""
     schedulers: Mapping[str, Callable[[], Scheduler]] = {
-        SIM: lambda: AsTold(settings_of(scene), scene.machines),
+        SIM: lambda: SimulatedControl(settings_of(scene), scene.machines),
         SIM_ALL: lambda: Planner(policy_of(settings_of(scene))),
-        SIM_KUBE: lambda: AnySource(KubeDefault(scene.seed), scene.seed),
+        SIM_KUBE: lambda: RandomSource(KubeDefault(scene.seed), scene.seed),
     }
     simulated = {
         name: [simulate(scene, make(), name, seconds) for seconds in LATENCIES] for name, make in schedulers.items()
@@ -80,7 +82,7 @@ def run_round(programs: Mapping[str, Path], scene: Scene, contenders: Sequence[C
     return Round(scene, observed, simulated)
 
 
-def _name(who: Contender, scene: Scene) -> str:
+def _name(who: ClusterContender, scene: ClusterSetup) -> str:
     return f"{who.name}, seed {scene.seed}"
 
 

@@ -15,10 +15,10 @@ from lab.controlplane import builders
 from lab.controlplane import workload as cluster
 from lab.controlplane.running import ControlPlane
 from lab.experiments.cluster import workload as drawn
-from lab.experiments.cluster.course import Course
 from lab.experiments.cluster.history import History
-from lab.experiments.cluster.pods import DOVETAIL, RACK_LABEL, Contender, Pods, node_manifests, node_names
-from lab.experiments.cluster.told import AsTold
+from lab.experiments.cluster.pod_run import PodRun
+from lab.experiments.cluster.pods import DOVETAIL, RACK_LABEL, ClusterContender, Pods, node_manifests, node_names
+from lab.experiments.cluster.simulated_control import SimulatedControl
 from lab.live.making import PodMaker
 from lab.live.room import MachineRoom
 from lab.live.schedulers import add_dovetail, add_stock, settings_for
@@ -37,10 +37,10 @@ Show = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ClusterSetup:
     """What is run by everybody: the jobs on these machines, for how long jobs wait, and how long a run may take."""
 
-    size: drawn.Size
+    size: drawn.WorkloadSize
     seed: int
     machines: Machines
     workload: Workload
@@ -48,7 +48,7 @@ class Scene:
     limit_seconds: float
 
     @classmethod
-    def of(cls, size: drawn.Size, seed: int) -> "Scene":
+    def of(cls, size: drawn.WorkloadSize, seed: int) -> "ClusterSetup":
         """Return the scene of a seed."""
         machines = drawn.machines(size)
         jobs = drawn.workload(size, machines, seed)
@@ -56,7 +56,7 @@ class Scene:
 
     def world(self) -> World:
         """Return the jobs and machines at the beginning."""
-        how = engine.Settings(points=_POINTS)
+        how = engine.SimulationSettings(points=_POINTS)
         return World(
             self.workload,
             self.machines,
@@ -76,13 +76,13 @@ class Scene:
 class Observed:
     """What became of a run on a cluster; `outcome` is None where not every task has ended in time."""
 
-    contender: Contender
+    contender: ClusterContender
     history: History
     outcome: Outcome | None
     kubernetes: str
 
 
-def run(programs: Mapping[str, Path], scene: Scene, who: Contender, show: Show) -> Observed:
+def run(programs: Mapping[str, Path], scene: ClusterSetup, who: ClusterContender, show: Show) -> Observed:
     """Run the workload on a cluster, until all of it has ended or its time is over."""
     with ControlPlane(programs) as control_plane:
         client = control_plane.client()
@@ -94,14 +94,14 @@ def run(programs: Mapping[str, Path], scene: Scene, who: Contender, show: Show) 
         return Observed(who, course.history, outcome, control_plane.version())
 
 
-def settings_of(scene: Scene) -> Settings:
+def settings_of(scene: ClusterSetup) -> Settings:
     """Return the settings that the cluster's Dovetail reads."""
     return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings())
 
 
-def simulate(scene: Scene, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
+def simulate(scene: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
     """Return what comes of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
-    settings = engine.Settings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
+    settings = engine.SimulationSettings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
     return engine.run(
         scene.workload,
         scene.machines,
@@ -109,11 +109,11 @@ def simulate(scene: Scene, scheduler: Scheduler, name: str, heartbeat_seconds: f
         seed=scene.seed,
         settings=settings,
         policy=name,
-        follow=scheduler.begin if isinstance(scheduler, AsTold) else None,
+        follow=scheduler.begin if isinstance(scheduler, SimulatedControl) else None,
     )
 
 
-def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
+def _run(client: ApiClient, scene: ClusterSetup, who: ClusterContender, show: Show) -> PodRun:
     world, nodes = scene.world(), node_names(scene.machines)
     pods = Pods(world.table, world.backlog.copies, nodes)
     with PodMaker(client) as maker:
@@ -121,7 +121,7 @@ def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
         def create(rows: Sequence[int]) -> None:
             maker.make([pods.manifest(row, who) for row in rows])
 
-        course = Course(world, pods, nodes, scene.machines.racks, create)
+        course = PodRun(world, pods, nodes, scene.machines.racks, create)
         with MachineRoom(client, course) as room:
             begun = time.monotonic()
             course.begin(begun)
@@ -134,7 +134,7 @@ def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
         return course
 
 
-def _warm_up(client: ApiClient, who: Contender) -> None:
+def _warm_up(client: ApiClient, who: ClusterContender) -> None:
     """Have a few pods scheduled: then everything is connected, and leads."""
     spec = {"schedulingGates": [{"name": HOLD_GATE}]} if who.held else {}
     made = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]

@@ -17,7 +17,7 @@ from lab.experiments.cluster.rounds import (
     of_watch,
 )
 from lab.experiments.cluster.workload import QUEUES
-from lab.experiments.tetris.sections import Figure, Listing, Plot, Section
+from lab.experiments.sections import Figure, Listing, Plot, Section
 
 IDS: Mapping[str, str] = MappingProxyType(
     {

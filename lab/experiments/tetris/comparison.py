@@ -7,14 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.cluster.resources import DIMENSIONS
-from lab.experiments.tetris.gains import (
-    Pair,
-    Results,
-    Seeds,
-    pairs,
-)
-from lab.experiments.tetris.runs import Contender, Found, Scene
-from lab.experiments.tetris.sections import Figure, Listing, Plot, Section
+from lab.experiments.sections import Figure, Listing, Plot, Section
+from lab.experiments.seeds import Seeds
+from lab.experiments.tetris.gains import Results, RunPair, pairs
+from lab.experiments.tetris.runs import Contender, RunSummary, Setup
 from lab.sim.runs import Run
 
 OURS, BOUND = Contender("tetris"), Contender("upper-bound")
@@ -27,12 +23,12 @@ _IO = ("disk-read", "disk-write", "network-in", "network-out")
 class Against:
     """Our planner beside one baseline, over the seeds, and the bound beside the same."""
 
-    ours: Sequence[Pair]
-    bound: Sequence[Pair]
+    ours: Sequence[RunPair]
+    bound: Sequence[RunPair]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PaperClaim:
     """A number of the paper's and how ours is found, against the baseline of this name."""
 
     id: str
@@ -43,15 +39,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PolicyComparison:
     """A part of an experiment: these baselines, our planner and the bound in one scene."""
 
     name: str
     title: str
     about: str
-    scene: Scene
+    scene: Setup
     baselines: Mapping[str, Contender]
-    claims: Sequence[Claim]
+    claims: Sequence[PaperClaim]
     seeds: Sequence[int]
     notes: Sequence[str] = ()
 
@@ -159,5 +155,5 @@ class Comparison:
         ]
 
 
-def _mean(found: Sequence[Found], figure: Callable[[Found], float]) -> float:
+def _mean(found: Sequence[RunSummary], figure: Callable[[RunSummary], float]) -> float:
     return float(np.mean([figure(it) for it in found]))

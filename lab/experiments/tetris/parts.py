@@ -7,10 +7,10 @@ from pathlib import Path
 from extender.planner import Policy
 from extender.policy.alignment import TASK_RULES
 from lab.experiments.tetris.claims import facebook_claims, suite_claims
-from lab.experiments.tetris.comparison import CAPACITY, DRF, FAIR, OURS, Comparison
-from lab.experiments.tetris.runs import Contender, Scene
+from lab.experiments.tetris.comparison import CAPACITY, DRF, FAIR, OURS, PolicyComparison
+from lab.experiments.tetris.running import ExperimentPart
+from lab.experiments.tetris.runs import Contender, Setup
 from lab.experiments.tetris.scales import Scale
-from lab.experiments.tetris.sections import Part
 from lab.experiments.tetris.sweeps import Published, Sweep, Variant
 from lab.sim.workloads.parameters import variants
 
@@ -25,7 +25,7 @@ _TABLE_NOTE = (
 )
 
 
-def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
+def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[ExperimentPart]:
     """Return the parts of the experiment at this scale, over these seeds."""
     few = seeds[: scale.sweep_seeds]
     at = {
@@ -57,8 +57,8 @@ def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
     ]
 
 
-def _suite(scene: Scene, seeds: Sequence[int]) -> Comparison:
-    return Comparison(
+def _suite(scene: Setup, seeds: Sequence[int]) -> PolicyComparison:
+    return PolicyComparison(
         name="suite",
         title="The deployment suite (5.1, 5.2)",
         about=f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}.",
@@ -70,8 +70,8 @@ def _suite(scene: Scene, seeds: Sequence[int]) -> Comparison:
     )
 
 
-def _facebook(scene: Scene, seeds: Sequence[int]) -> Comparison:
-    return Comparison(
+def _facebook(scene: Setup, seeds: Sequence[int]) -> PolicyComparison:
+    return PolicyComparison(
         name="facebook",
         title="The Facebook-like trace (5.3.1)",
         about=f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}. {_MAKESPAN_AT_START}",
@@ -83,7 +83,7 @@ def _facebook(scene: Scene, seeds: Sequence[int]) -> Comparison:
     )
 
 
-def _ablations(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _ablations(scene: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="ablation",
         title="Parts of the policy alone (5.3.1)",
@@ -101,7 +101,7 @@ def _ablations(scene: Scene, seeds: Sequence[int]) -> Sweep:
     )
 
 
-def _heuristics(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _heuristics(scene: Setup, seeds: Sequence[int]) -> Sweep:
     paper = {
         "dot": Published(40, None, 41),
         "l2-norm-diff": Published(30, None, 40),
@@ -121,7 +121,7 @@ def _heuristics(scene: Scene, seeds: Sequence[int]) -> Sweep:
     )
 
 
-def _fairness(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _fairness(scene: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="fairness",
         title="The fairness knob f (figures 8 and 9)",
@@ -138,7 +138,7 @@ def _fairness(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sw
     )
 
 
-def _barrier(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _barrier(scene: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="barrier",
         title="The barrier knob b (figure 10)",
@@ -153,7 +153,7 @@ def _barrier(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Swe
     )
 
 
-def _penalty(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _penalty(scene: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="penalty",
         title="The remote penalty (5.3.3)",
@@ -166,7 +166,7 @@ def _penalty(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Swe
     )
 
 
-def _eps(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _eps(scene: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="eps",
         title="Remaining work against alignment (5.3.3)",
@@ -181,7 +181,7 @@ def _eps(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _load(scene: Scene, seeds: Sequence[int], loads: Sequence[tuple[float, str]]) -> Sweep:
+def _load(scene: Setup, seeds: Sequence[int], loads: Sequence[tuple[float, str]]) -> Sweep:
     return Sweep(
         name="load",
         title="Load (figure 11)",
@@ -194,7 +194,7 @@ def _load(scene: Scene, seeds: Sequence[int], loads: Sequence[tuple[float, str]]
     )
 
 
-def _tail(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _tail(scene: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="tail",
         title="Jobs that decide when everything is done (ours)",
@@ -209,7 +209,7 @@ def _tail(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _sharing(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _sharing(scene: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="sharing",
         title="Whose turn it is",
@@ -221,7 +221,7 @@ def _sharing(scene: Scene, seeds: Sequence[int]) -> Sweep:
     )
 
 
-def _matching(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _matching(scene: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="matching",
         title="One machine after the other, or the best pair of all",
@@ -232,7 +232,7 @@ def _matching(scene: Scene, seeds: Sequence[int]) -> Sweep:
     )
 
 
-def _loss(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _loss(scene: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="loss",
         title="What contention wastes (2.1: incast, seeks)",
@@ -250,7 +250,7 @@ def _loss(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _ranges(scene: Scene, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
+def _ranges(scene: Setup, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
     fixed = {f"{group}.{option}" for option in ("jobs", "load") if f"{option}=" in scene.workload}
     changed = [name for name, _ in variants(group) if name.partition(" ")[0] not in fixed][:most]
     return Sweep(
@@ -264,7 +264,7 @@ def _ranges(scene: Scene, seeds: Sequence[int], group: str, baselines: Mapping[s
     )
 
 
-def _over(field: str, values: Sequence[float], scene: Scene) -> list[Variant]:
+def _over(field: str, values: Sequence[float], scene: Setup) -> list[Variant]:
     return [Variant(f"{value:g}", _with(**{field: value}), scene, x=value) for value in values]
 
 
@@ -275,6 +275,6 @@ def _with(**tuning: object) -> Contender:
     return Contender(OURS.policy, tuple(sorted(changed.items())))
 
 
-def _where(scene: Scene, seeds: Sequence[int]) -> str:
+def _where(scene: Setup, seeds: Sequence[int]) -> str:
     start = f" {_MAKESPAN_AT_START}" if scene.makespan_at_start else ""
     return f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}.{start}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from lab.sim import runs
-from lab.sim.engine.clock import Settings
+from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.measures import Fullness, Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
@@ -25,7 +25,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Setup:
     """A workload on machines, as a user writes them.
 
     `makespan_at_start`: makespan is measured with all jobs at the start, job time with their arrivals (Tetris, 5.3.1).
@@ -36,7 +36,7 @@ class Scene:
     machines: str
     makespan_at_start: bool = False
     parameters: str = ""
-    settings: Settings = field(default_factory=lambda: Settings(points=_POINTS))
+    settings: SimulationSettings = field(default_factory=lambda: SimulationSettings(points=_POINTS))
     traces: Path = Path()
 
     def run(self, who: Contender, seed: int) -> runs.Run:
@@ -58,7 +58,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RunSummary:
     """What is kept of a run: `job_seconds` and `unfairness` [J] in the order of the workload; `used` [6]."""
 
     makespan: float
@@ -74,15 +74,15 @@ class Found:
     least_seconds: float
 
 
-def perform(asked: runs.Run, tell: Tell) -> Found:
+def perform(asked: runs.Run, tell: Tell) -> RunSummary:
     """Return what is kept of a run. Raises DovetailError."""
     return kept(runs.perform(asked, tell))
 
 
-def kept(run: Outcome) -> Found:
+def kept(run: Outcome) -> RunSummary:
     """Return what is kept of an outcome: no single tasks, and no job's share over time."""
     none = np.empty(0, dtype=np.intp)
-    return Found(
+    return RunSummary(
         makespan=run.makespan,
         job_seconds=run.job_seconds,
         unfairness=np.array([job.unfairness for job in run.jobs]),

@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.experiments.tetris.gains import Pair, Results, Seeds, over_seeds, pairs
-from lab.experiments.tetris.runs import Contender, Scene
-from lab.experiments.tetris.sections import Figure, Listing, Plot, Section, Spots
+from lab.experiments.sections import Figure, Listing, Plot, Section, Spots
+from lab.experiments.seeds import Seeds
+from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
+from lab.experiments.tetris.runs import Contender, Setup
 from lab.sim.runs import Run
 
 
@@ -26,7 +27,7 @@ class Variant:
 
     label: str
     ours: Contender
-    scene: Scene
+    scene: Setup
     x: float | None = None
     paper: Published = Published()
 
@@ -68,13 +69,13 @@ class Sweep:
             plots=self._plots(found),
         )
 
-    def _pairs(self, results: Results, variant: Variant) -> dict[str, list[Pair]]:
+    def _pairs(self, results: Results, variant: Variant) -> dict[str, list[RunPair]]:
         return {
             name: pairs(results, variant.scene, variant.ours, baseline, self.seeds)
             for name, baseline in self.baselines.items()
         }
 
-    def _rows(self, variant: Variant, against: Mapping[str, Sequence[Pair]]) -> list[Figure]:
+    def _rows(self, variant: Variant, against: Mapping[str, Sequence[RunPair]]) -> list[Figure]:
         if not self.rows:
             return []
         paper = variant.paper
@@ -89,7 +90,7 @@ class Sweep:
             if name in against
         ]
 
-    def _listing(self, found: Sequence[Mapping[str, Sequence[Pair]]]) -> Listing:
+    def _listing(self, found: Sequence[Mapping[str, Sequence[RunPair]]]) -> Listing:
         names = list(self.baselines)
         heads = (
             self.axis or self.name,
@@ -110,7 +111,7 @@ class Sweep:
         ]
         return Listing(heads, lines)
 
-    def _plots(self, found: Sequence[Mapping[str, Sequence[Pair]]]) -> list[Plot]:
+    def _plots(self, found: Sequence[Mapping[str, Sequence[RunPair]]]) -> list[Plot]:
         spots = Spots(self.name, self.axis or self.name, [it.label for it in self.variants], self._places())
         gains = {
             title: {name: [over_seeds(against[name], figure) for against in found] for name in self.baselines}
@@ -139,39 +140,39 @@ class Sweep:
 
 def _gains(spots: Spots, gains: Mapping[str, Mapping[str, Sequence[Seeds]]]) -> Callable[[], str]:
     def draw() -> str:
-        from lab.experiments.tetris import figures
+        from lab.experiments import curves
 
-        return figures.panels("gains", spots, gains, "improvement, %")
+        return curves.panels("gains", spots, gains, "improvement, %")
 
     return draw
 
 
 def _slowed_jobs(spots: Spots, slower: Mapping[str, Mapping[str, Sequence[Seeds]]]) -> Callable[[], str]:
     def draw() -> str:
-        from lab.experiments.tetris import figures
+        from lab.experiments import curves
 
-        return figures.panels("slowed", spots, slower, "%")
+        return curves.panels("slowed", spots, slower, "%")
 
     return draw
 
 
-def _job_time(pair: Pair) -> float:
+def _job_time(pair: RunPair) -> float:
     return pair.mean_job_time
 
 
-def _makespan(pair: Pair) -> float:
+def _makespan(pair: RunPair) -> float:
     return pair.makespan
 
 
-def _slowed(pair: Pair) -> float:
+def _slowed(pair: RunPair) -> float:
     return pair.slowed.percent
 
 
-def _slowed_mean(pair: Pair) -> float:
+def _slowed_mean(pair: RunPair) -> float:
     return pair.slowed.mean
 
 
-def _slowed_worst(pair: Pair) -> float:
+def _slowed_worst(pair: RunPair) -> float:
     return pair.slowed.worst
 
 

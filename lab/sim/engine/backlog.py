@@ -13,11 +13,11 @@ from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Inputs, Jobs, Running, Waiting
 from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
-from lab.sim.engine.assigned import Chosen, Offer, checked
+from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
 from lab.sim.engine.inputs import LiveBlocks, Pool, copies_of, shuffle
-from lab.sim.engine.opened import Opened, opened_of
+from lab.sim.engine.open_classes import OpenClasses, open_classes_of
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
 _BLOCKS, _SHUFFLE = SOURCES.index(BLOCKS), SOURCES.index(SHUFFLE)
@@ -27,10 +27,10 @@ _NOT_OPEN = -1
 Number = TypeVar("Number", np.bool_, np.intp)
 
 
-class Backlog:
+class StageBacklog:
     """All jobs of a table as time goes by. Blocks are placed at the beginning, with chance from `random`."""
 
-    def __init__(self, table: Table, machines: Machines, random: np.random.Generator) -> None:
+    def __init__(self, table: StageTable, machines: Machines, random: np.random.Generator) -> None:
         stages, jobs, tasks = len(table.tasks), len(table.job_names), len(table.durations)
         nodes = len(machines.capacity)
         self.table = table
@@ -61,7 +61,7 @@ class Backlog:
         self._stages_left = table.job_stages.copy()
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
         self._arrived = self._over_jobs = 0
-        self._open: Opened | None = None
+        self._open: OpenClasses | None = None
 
     @property
     def next_arrival(self) -> float:
@@ -137,7 +137,7 @@ class Backlog:
     def start(self, assignments: Assignments, now: float) -> Starts:
         """Take the assigned tasks off and return them. Raises DovetailError for what cannot be started."""
         opened = self._now_open
-        chosen = checked(assignments, self._offer(opened))
+        chosen = check_assignments(assignments, self._offer(opened))
         stage = opened.classes[chosen.task_class]
         task = self._take_tasks(chosen, stage)
         np.subtract.at(self._count, stage, 1)
@@ -179,10 +179,10 @@ class Backlog:
         )
 
     @property
-    def _now_open(self) -> Opened:
+    def _now_open(self) -> OpenClasses:
         if self._open is None:
             classes, jobs = np.flatnonzero(self._count), np.flatnonzero(self._active)
-            self._open = opened_of(self.table, classes, jobs, self._inputs)
+            self._open = open_classes_of(self.table, classes, jobs, self._inputs)
         return self._open
 
     def _begin(self, stage: int, now: float) -> None:
@@ -239,9 +239,9 @@ class Backlog:
             self._work[job] = 0.0
             self._open = None
 
-    def _offer(self, opened: Opened) -> Offer:
+    def _offer(self, opened: OpenClasses) -> WaitingTasks:
         table, classes = self.table, opened.classes
-        return Offer(
+        return WaitingTasks(
             names=opened.names,
             count=self._count[classes],
             tasks=opened.tasks,
@@ -253,7 +253,7 @@ class Backlog:
             scratch=self._scratch,
         )
 
-    def _take_tasks(self, chosen: Chosen, stage: Rows) -> Rows:
+    def _take_tasks(self, chosen: CheckedAssignments, stage: Rows) -> Rows:
         """Return which tasks go, as rows of the table's: those that were chosen, else the next of their stage."""
         task = chosen.task.copy()
         anyone = np.flatnonzero(chosen.task < 0)
@@ -276,7 +276,7 @@ class Backlog:
         read = row != _NOT_OPEN
         np.add.at(self._ran.values.reshape(-1), row[read] * self._nodes + node[read], 1)
 
-    def _starts(self, stage: Rows, task: Rows, chosen: Chosen) -> Starts:
+    def _starts(self, stage: Rows, task: Rows, chosen: CheckedAssignments) -> Starts:
         """Return what tasks take of their nodes and where they read from, by where they start."""
         table, node = self.table, chosen.node
         reading, spread = table.reading[stage], self._rates_row[stage]

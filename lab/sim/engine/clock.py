@@ -29,7 +29,7 @@ _TELLINGS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """How to simulate.
 
     `heartbeat_seconds`: as often as Hadoop's machines report; 0 means that every event is a step of its own. `loss`:
@@ -55,7 +55,7 @@ def run(
     scheduler: Scheduler,
     *,
     seed: int,
-    settings: Settings | None = None,
+    settings: SimulationSettings | None = None,
     policy: str = "",
     progress: Progress | None = None,
     follow: Callable[[World], None] | None = None,
@@ -68,7 +68,7 @@ def run(
     where nothing can happen any more but tasks wait.
     """
     began = time.perf_counter()
-    simulation = _Simulation(workload, machines, scheduler, seed, settings or Settings())
+    simulation = _Simulation(workload, machines, scheduler, seed, settings or SimulationSettings())
     if follow is not None:
         follow(simulation.world)
     tell = _seldom(progress, workload.tasks) if progress else None
@@ -95,7 +95,7 @@ class _Simulation:
     """A run on its way."""
 
     def __init__(
-        self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: Settings
+        self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: SimulationSettings
     ) -> None:
         self._heartbeat = settings.heartbeat_seconds
         first = min((job.arrives_at for job in workload.jobs), default=0.0)

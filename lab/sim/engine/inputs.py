@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from extender.arrays import Counts, Rows
 from extender.cluster.waiting import Blocks, Spread
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, Machines
 
 _HDFS_COPIES = 3
@@ -31,7 +31,7 @@ def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -
     return copies
 
 
-def copies_of(table: Table, machines: Machines, random: np.random.Generator) -> Rows:
+def copies_of(table: StageTable, machines: Machines, random: np.random.Generator) -> Rows:
     """Return where each task's block is [T, K], -1 for tasks that read none."""
     copies = np.full((len(table.durations), min(machines.copies, len(machines.capacity))), -1, dtype=np.intp)
     reads = np.zeros(len(table.durations), dtype=np.bool_)
@@ -57,7 +57,7 @@ def _on_two_racks(random: np.random.Generator, blocks: int, racks: Rows) -> Rows
     return copies
 
 
-def _with_given(drawn: Rows, table: Table) -> Rows:
+def _with_given(drawn: Rows, table: StageTable) -> Rows:
     """Return the copies [T, K] with those of stages that say where theirs are, as wide as the widest."""
     width = max(drawn.shape[1], *(given.shape[1] for given in table.copies.values()))
     copies = np.full((len(drawn), width), -1, dtype=np.intp)

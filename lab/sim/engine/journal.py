@@ -5,14 +5,14 @@ import numpy as np
 from extender.arrays import Floats
 from lab.sim.engine.outcome import JobRun, TaskRuns
 from lab.sim.engine.running import Ends, Starts
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS
 
 
 class Journal:
     """The course of a run over the tasks [T] and jobs [J] of a table; `nodes` is how many machines there are."""
 
-    def __init__(self, table: Table, nodes: int) -> None:
+    def __init__(self, table: StageTable, nodes: int) -> None:
         tasks, jobs = len(table.durations), len(table.job_names)
         self._table, self._nodes = table, nodes
         self._started, self._ended = np.full(tasks, np.nan), np.full(tasks, np.nan)

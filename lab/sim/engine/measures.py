@@ -140,7 +140,7 @@ class _Point:
 
 
 @dataclass(slots=True)
-class Recorder:
+class SeriesRecorder:
     """Looks at a run between its steps: at evenly spaced points, of which it keeps `points` at most.
 
     When there would be more it forgets every other one and looks half as often from then on. Unfairness is added up

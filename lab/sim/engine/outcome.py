@@ -13,7 +13,7 @@ from lab.sim.engine.measures import HIGH_LOADS, Fullness, Series
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One job: `seconds` is its job time, `unfairness` as of measures.Recorder.unfairness."""
+    """One job: `seconds` is its job time, `unfairness` as of measures.SeriesRecorder.unfairness."""
 
     name: str
     queue: str

@@ -12,9 +12,9 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from extender.planner import Assignments
-from lab.sim.engine.backlog import Backlog
+from lab.sim.engine.backlog import StageBacklog
 from lab.sim.engine.journal import Journal
-from lab.sim.engine.measures import Recorder
+from lab.sim.engine.measures import SeriesRecorder
 from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import Ends, RunningTasks, Starts
 from lab.sim.workloads.stages import table_of
@@ -49,12 +49,12 @@ class World:
     ) -> None:
         self.table = table_of(workload, machines)
         capacity = np.array(machines.capacity, dtype=np.float64)
-        self.backlog = Backlog(self.table, machines, np.random.default_rng(seed))
+        self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed))
         self.tasks = RunningTasks(capacity, loss=loss)
         self.journal = Journal(self.table, len(capacity))
         self.now = begin
         self._of = workload.name, machines.name, seed
-        self._recorder = Recorder(
+        self._recorder = SeriesRecorder(
             capacity=capacity,
             queue=self.table.job_queue,
             queues=len(self.table.queue_names),

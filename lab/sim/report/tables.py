@@ -26,18 +26,18 @@ NOTES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FigureLine:
     """One figure of every run: its name with the unit, and what is shown for each run."""
 
     name: str
     cells: Sequence[str]
 
 
-def lines(runs: Sequence[Outcome]) -> list[Line]:
+def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     """Return all figures of these runs; whatever compares does so with the first run."""
     first = runs[0]
-    of_all = [Line(name, [show(run) for run in runs]) for name, show in _FIGURES]
-    against = [Line(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
+    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _FIGURES]
+    against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
     return of_all + (against if len(runs) > 1 else [])
 
 

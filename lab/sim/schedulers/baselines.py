@@ -23,7 +23,7 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
-from lab.sim.engine.promises import Promises
+from lab.sim.schedulers.promises import Promises
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Accounts:
     total: Floats
 
 
-class Arrivals:
+class ArrivalOrder:
     """The order in which names were first seen. The only thing that a baseline keeps from plan to plan."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class Arrivals:
         return self._order
 
 
-class Line:
-    """Classes as they arrived; of those to come, the ones that need as much as one that fits nowhere are left out."""
+class ClassLine:
+    """Classes in the order of arrival. Iteration leaves out each class that needs as much as one that fits nowhere."""
 
     def __init__(self, classes: Rows, order: Counts, need: Floats) -> None:
         """Take the classes (rows), their places in the `order` [C] of arrival, and what each needs [C, K]."""
@@ -76,7 +76,7 @@ class Line:
         self._open &= _needs_less(self._need, task_class)
 
 
-class Turns:
+class ShareOrder:
     """Whose turn it is: the queue that has the least of the cluster by its weight, then a job of that queue.
 
     A queue's or job's share is that of its dominant dimension. With `fifo` [J] the jobs of a queue go by that instead.
@@ -137,7 +137,7 @@ class Turns:
         self._rank[jobs] = rank
 
 
-class Reports:
+class HeartbeatOrder:
     """The machines with room, in the order in which they report during this heartbeat."""
 
     def __init__(self, free: Floats, rows: Rows, draw: np.random.Generator) -> None:
@@ -167,7 +167,7 @@ class Reports:
         return int(self._nodes[place])
 
 
-class Classes:
+class UnplacedClasses:
     """The classes that may yet place a task."""
 
     def __init__(self, accounts: Accounts, waiting: Waiting, rows: Rows) -> None:
@@ -210,12 +210,15 @@ def offer(
     fifo: Counts | None = None,
 ) -> Assignments:
     """Return what goes where: job after job as it is their turn, each to the next machine that suits."""
-    chosen = Chosen()
+    chosen = AssignmentList()
     rows, nodes = candidates(accounts, waiting.count)
     if not len(rows):
         return chosen.assignments()
-    classes, turns = Classes(accounts, waiting, rows), Turns(accounts, waiting.jobs, waiting.job[rows], fifo=fifo)
-    reports, promises = Reports(accounts.free, nodes, draw), Promises(snapshot, waiting)
+    classes, turns = (
+        UnplacedClasses(accounts, waiting, rows),
+        ShareOrder(accounts, waiting.jobs, waiting.job[rows], fifo=fifo),
+    )
+    reports, promises = HeartbeatOrder(accounts.free, nodes, draw), Promises(snapshot, waiting)
     need = accounts.need.tolist()
     while (job := turns.next()) >= 0:
         task_class = classes.first_of(job)
@@ -262,7 +265,7 @@ def drawing(seed: int, now: float) -> np.random.Generator:
     return np.random.default_rng((seed, int(np.float64(now).view(np.uint64))))
 
 
-class Chosen:
+class AssignmentList:
     """Assignments as they are made."""
 
     def __init__(self) -> None:

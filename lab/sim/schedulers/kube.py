@@ -20,10 +20,10 @@ from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
-from lab.sim.engine.promises import Promises
-from lab.sim.schedulers.baselines import Accounts, Arrivals, Chosen, Line, candidates, drawing
+from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, AssignmentList, ClassLine, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS, cpu_and_memory
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
+from lab.sim.schedulers.promises import Promises
 
 _DISK_READ, _NETWORK_IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
 _NEVER = -1
@@ -50,20 +50,20 @@ class KubeDefault:
 
     seed: int = 0
     weights: Weights = DEFAULT
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
         accounts = cpu_and_memory(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
-        cluster = _Cluster(snapshot, waiting, rows, drawing(self.seed, now))
-        line = Line(classes, self._arrivals.order(waiting.names), accounts.need)
+        cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
+        line = ClassLine(classes, self._arrivals.order(waiting.names), accounts.need)
         for task_class in line:
             if not self._place(cluster, task_class, int(waiting.count[task_class])):
                 line.give_up(task_class)
         return Plan(cluster.chosen.assignments())
 
-    def _place(self, cluster: "_Cluster", task_class: int, count: int) -> bool:
+    def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> bool:
         """Place a class's pods; return False once none fits any more. Each changes the score of one node only."""
         scores = cluster.scores(task_class, self.weights)
         for _ in range(count):
@@ -82,7 +82,7 @@ class WithExtender:
     seed: int = 0
     placement: Placement = field(default_factory=Placement)
     weights: Weights = SHIPPED
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
     _ranker: Ranker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,16 +92,16 @@ class WithExtender:
         """Return what to start now."""
         demand, nodes = demanded(waiting), np.arange(len(snapshot.layout.names))
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
-        cluster = _Cluster(snapshot, waiting, nodes, drawing(self.seed, now))
+        cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
         seen = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
-        line = Line(classes, self._arrivals.order(waiting.names), demand)
+        line = ClassLine(classes, self._arrivals.order(waiting.names), demand)
         for task_class in line:
             pod = pod_of(waiting.names[task_class], demand[task_class])
             if not self._place(cluster, seen, task_class, pod, int(waiting.count[task_class])):
                 line.give_up(task_class)
         return Plan(cluster.chosen.assignments())
 
-    def _place(self, cluster: "_Cluster", seen: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
+    def _place(self, cluster: "_NodesInPlan", seen: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
         """Place a class's pods; return False once none fits any more."""
         for _ in range(count):
             scores = cluster.scores(task_class, self.weights)
@@ -143,7 +143,7 @@ def pod_of(name: str, demand: Floats) -> Pod:
     return Pod(uid=name, namespace="simulated", name=name, demand=amounts)
 
 
-class _Cluster:
+class _NodesInPlan:
     """The nodes (rows) that may take a pod, as kube-scheduler sees them, with what this plan has placed."""
 
     def __init__(self, snapshot: Snapshot, waiting: Waiting, rows: Rows, draw: np.random.Generator) -> None:
@@ -152,7 +152,7 @@ class _Cluster:
         self._nodes = Nodes(offered.astype(np.int64), allocated.astype(np.int64))
         self._need = waiting.demand[:, COLUMNS].astype(np.int64)
         self._rows, self._draw = rows.tolist(), draw
-        self.promises, self.chosen = Promises(snapshot, waiting), Chosen()
+        self.promises, self.chosen = Promises(snapshot, waiting), AssignmentList()
 
     def scores(self, task_class: int, weights: Weights, places: slice = slice(None)) -> Integers:
         """Return the total of kube-scheduler's own scores for these nodes [K], -1 where the pod does not fit."""

@@ -14,7 +14,7 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DIMENSIONS, MEMORY
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
-from lab.sim.schedulers.baselines import Accounts, Arrivals, drawing, offer
+from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, drawing, offer
 
 SLOT_BYTES = 2.0 * 2**30
 
@@ -38,7 +38,7 @@ class SlotFair:
 
 
 @dataclass(slots=True)
-class Capacity:
+class CapacityScheduler:
     """YARN's Capacity Scheduler (Hadoop 2.4) with its default resource calculator, which counts memory.
 
     The queue that uses least of its capacity goes next, and in it the job that arrived first. Containers are whole
@@ -47,7 +47,7 @@ class Capacity:
 
     seed: int = 0
     slot_bytes: float = SLOT_BYTES
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""

@@ -46,7 +46,7 @@ _COLUMNS_2018: Mapping[str, Callable[[str], object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StageLine:
     """A stage of a trace: where it stands, what it asks for (cores, part of a machine's memory), after which."""
 
     where: str
@@ -115,20 +115,22 @@ def alibaba2018(
     )
 
 
-def _lines_2017(path: Path) -> Iterator[Line]:
+def _lines_2017(path: Path) -> Iterator[StageLine]:
     for where, (job, stage, submitted, seconds, cores, memory, instances) in lines(path, _COLUMNS_2017):
-        yield Line(where, job, stage, submitted, instances, seconds, cores, memory)
+        yield StageLine(where, job, stage, submitted, instances, seconds, cores, memory)
 
 
-def _lines_2018(path: Path) -> Iterator[Line]:
+def _lines_2018(path: Path) -> Iterator[StageLine]:
     for where, (job, stage, parents, instances, submitted, seconds, cpu, memory) in lines(path, _COLUMNS_2018):
         before = tuple(str(parent) for parent in parents)
-        yield Line(where, job, str(stage), submitted, instances, seconds, cpu / _PERCENT, memory / _PERCENT, before)
+        yield StageLine(
+            where, job, str(stage), submitted, instances, seconds, cpu / _PERCENT, memory / _PERCENT, before
+        )
 
 
-def _taken(replay: _Replay, found: Iterator[Line], jobs: int | None) -> list[Job]:
+def _taken(replay: _Replay, found: Iterator[StageLine], jobs: int | None) -> list[Job]:
     """Return the jobs of a window, each with its stages in an order in which parents come first."""
-    stages: dict[str, list[Line]] = {}
+    stages: dict[str, list[StageLine]] = {}
     for line in found:
         stages.setdefault(line.job, []).append(line)
     ordered = {job: _parents_first(rows) for job, rows in stages.items()}
@@ -136,9 +138,9 @@ def _taken(replay: _Replay, found: Iterator[Line], jobs: int | None) -> list[Job
     return [_job(replay, ordered[job]) for job in by_arrival[window(replay.rng, len(by_arrival), jobs)]]
 
 
-def _parents_first(rows: Sequence[Line]) -> list[Line]:
+def _parents_first(rows: Sequence[StageLine]) -> list[StageLine]:
     """Return a job's stages so that parents come before children. Raises TraceError where that cannot be."""
-    left: dict[str, Line] = {}
+    left: dict[str, StageLine] = {}
     for line in rows:
         if line.stage in left:
             raise TraceError(f"{line.where}, column 'stage': job {line.job} has stage {line.stage} already")
@@ -150,7 +152,7 @@ def _parents_first(rows: Sequence[Line]) -> list[Line]:
                     f"{line.where}, column 'parents': stage {line.stage} of job {line.job} waits for stage {parent}, "
                     f"which that job does not have"
                 )
-    ordered: list[Line] = []
+    ordered: list[StageLine] = []
     while left:
         ready = [line for line in left.values() if not any(parent in left for parent in line.parents)]
         if not ready:
@@ -164,7 +166,7 @@ def _parents_first(rows: Sequence[Line]) -> list[Line]:
     return ordered
 
 
-def _job(replay: _Replay, rows: Sequence[Line]) -> Job:
+def _job(replay: _Replay, rows: Sequence[StageLine]) -> Job:
     place = {line.stage: index for index, line in enumerate(rows)}
     return Job(
         name=rows[0].job,
@@ -173,7 +175,7 @@ def _job(replay: _Replay, rows: Sequence[Line]) -> Job:
     )
 
 
-def _stage(replay: _Replay, line: Line, parents: tuple[int, ...]) -> Stage:
+def _stage(replay: _Replay, line: StageLine, parents: tuple[int, ...]) -> Stage:
     rng, chosen = replay.rng, replay.chosen
     disk = VARIATIONS[2]
     reading, writing = skewed(

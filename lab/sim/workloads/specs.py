@@ -53,11 +53,13 @@ def workload(spec: str, seed: int, traces: Path, parameters: Parameters | None =
         trace, _, rest = rest.partition(",")
         if not trace or "=" in trace:
             raise SpecError(f"workload {spec!r}: swim needs the name of a trace first, as in swim:fb2009_0,jobs=500")
-        return _replay(swim, traces / _SWIM / f"{trace}.tsv", _Wanted(spec, rest, seed, chosen.facebook.jobs, chosen))
+        return _replay(
+            swim, traces / _SWIM / f"{trace}.tsv", _TraceSpec(spec, rest, seed, chosen.facebook.jobs, chosen)
+        )
     if name == "alibaba2017":
-        return _replay(alibaba2017, traces / JOBS_2017, _Wanted(spec, rest, seed, chosen.alibaba.jobs, chosen))
+        return _replay(alibaba2017, traces / JOBS_2017, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
     if name == "alibaba2018":
-        return _replay(alibaba2018, traces / JOBS_2018, _Wanted(spec, rest, seed, chosen.alibaba.jobs, chosen))
+        return _replay(alibaba2018, traces / JOBS_2018, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
     raise SpecError(f"workload {spec!r}: {name!r} is unknown; accepted: {', '.join(WORKLOADS)}")
 
 
@@ -108,7 +110,7 @@ def _equal(spec: str, count: int, profile: _Profile) -> Machines:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _TraceSpec:
     """What is wanted of a trace: the whole spec, its options as written, and how many jobs if it does not say."""
 
     spec: str
@@ -118,7 +120,7 @@ class _Wanted:
     parameters: Parameters
 
 
-def _replay(reader: Callable[..., Workload], path: Path, wanted: _Wanted) -> Workload:
+def _replay(reader: Callable[..., Workload], path: Path, wanted: _TraceSpec) -> Workload:
     accepted = {"jobs": _count_or_all, "arrivals": _arrivals, "load": _load}
     options = {"jobs": wanted.jobs} | _options(wanted.spec, wanted.rest, accepted)
     return reader(path, wanted.seed, parameters=wanted.parameters, **options)

@@ -22,7 +22,7 @@ _FOLLOWS = [_READ, _IN, _OUT]
 
 
 @dataclass(frozen=True)
-class Table:
+class StageTable:
     """All jobs and stages.
 
     `demand` [S, R] and `reading` [S] as the scheduler sees them: in one bin, reading is part of the demand. `source`
@@ -95,7 +95,7 @@ class Table:
         return np.bincount(self.job, weights=self.tasks, minlength=len(self.job_names)).astype(np.int64)
 
 
-def table_of(workload: Workload, machines: Machines) -> Table:
+def table_of(workload: Workload, machines: Machines) -> StageTable:
     """Return the workload's table. Raises DovetailError for what could never run on these machines, by name."""
     if workload.at_once is not None and workload.at_once < 1:
         raise DovetailError(f"at_once: {workload.at_once}; accepted: 1 or more")
@@ -119,7 +119,7 @@ def table_of(workload: Workload, machines: Machines) -> Table:
     as_read = demand.copy()
     as_read[:, _READ] += reading
     given = [stage.durations for job in workload.jobs for stage in job.stages]
-    return Table(
+    return StageTable(
         job_names=[job.name for job in jobs],
         job_queue=np.array([queues.index(job.queue) for job in jobs], dtype=np.intp),
         job_stages=np.array([len(job.stages) for job in jobs], dtype=np.int64),

@@ -54,7 +54,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JobLine:
     """A job of the trace: when it came, in seconds, and its bytes."""
 
     job: str
@@ -102,22 +102,22 @@ def swim(
     )
 
 
-def _lines(path: Path) -> list[Line]:
-    return sorted((Line(*values) for values in read(path, _COLUMNS, delimiter=TAB)), key=lambda line: line.submitted)
+def _lines(path: Path) -> list[JobLine]:
+    return sorted((JobLine(*values) for values in read(path, _COLUMNS, delimiter=TAB)), key=lambda line: line.submitted)
 
 
-def _job(rng: np.random.Generator, chosen: Facebook, line: Line) -> Job:
+def _job(rng: np.random.Generator, chosen: Facebook, line: JobLine) -> Job:
     maps, reduces = line.maps(chosen.task_bytes), line.reduces(chosen.task_bytes)
     map_writes = line.shuffled if reduces else line.written
-    stages = [_stage(rng, chosen, _Work("map", maps, line.read / maps, map_writes / maps, BLOCKS))]
+    stages = [_stage(rng, chosen, _StageWork("map", maps, line.read / maps, map_writes / maps, BLOCKS))]
     if reduces:
-        work = _Work("reduce", reduces, line.shuffled / reduces, line.written / reduces, SHUFFLE, parents=(0,))
+        work = _StageWork("reduce", reduces, line.shuffled / reduces, line.written / reduces, SHUFFLE, parents=(0,))
         stages.append(_stage(rng, chosen, work))
     return Job(name=line.job, arrives_at=float(line.submitted), stages=tuple(stages))
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _StageWork:
     """What each of so many tasks of a stage reads and writes, in bytes."""
 
     name: str
@@ -128,7 +128,7 @@ class _Work:
     parents: tuple[int, ...] = ()
 
 
-def _stage(rng: np.random.Generator, chosen: Facebook, work: _Work) -> Stage:
+def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stage:
     """Draw what its tasks need, and let them take as long as their bytes need at the drawn rates."""
     medians = (chosen.cpu, chosen.memory, chosen.disk, chosen.network)
     drawn = skewed(correlated(rng, CORRELATION), medians, VARIATIONS, least=LEAST, most=MOST)

@@ -7,7 +7,7 @@ on machine 0, the second's on machine 1. Maps read 40 a second, and take 10 and 
 import numpy as np
 
 from extender.cluster.model import HOLD_GATE, Pod
-from lab.experiments.cluster.course import Course
+from lab.experiments.cluster.pod_run import PodRun
 from lab.experiments.cluster.pods import Pods, node_names
 from lab.sim.engine.world import World
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
@@ -51,7 +51,7 @@ def course(jobs=MAP_AND_REDUCE):
     there, made = world(jobs), []
     nodes = node_names(MACHINES)
     pods = Pods(there.table, there.backlog.copies, nodes)
-    found = Course(there, pods, nodes, MACHINES.racks, lambda rows: made.append([pods.names[row] for row in rows]))
+    found = PodRun(there, pods, nodes, MACHINES.racks, lambda rows: made.append([pods.names[row] for row in rows]))
     found.begin(ZERO)
     return found, made
 

@@ -12,11 +12,11 @@ from lab.experiments.cluster.figures import shares, watched
 from lab.experiments.cluster.history import History
 from lab.experiments.cluster.pods import DOVETAIL, PLAIN, STOCK
 from lab.experiments.cluster.rounds import SIM, SIM_KUBE, Round, largest
-from lab.experiments.cluster.run import Observed, Scene, settings_of, simulate
-from lab.experiments.cluster.told import AsTold
+from lab.experiments.cluster.run import ClusterSetup, Observed, settings_of, simulate
+from lab.experiments.cluster.simulated_control import SimulatedControl
 from lab.experiments.cluster.workload import QUEUES, QUICK
-from lab.experiments.tetris.gains import Seeds
-from lab.sim.engine.clock import Settings, run
+from lab.experiments.seeds import Seeds
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.schedulers.kube import KubeDefault
 from lab.sim.workloads.workload import Job, Workload
 from tests.lab.experiments.small_cluster import MACHINES, stage
@@ -25,12 +25,14 @@ from tests.lab.sim.engine.test_clock import Greedy
 
 @pytest.fixture(scope="module")
 def scene():
-    return Scene.of(QUICK, 1)
+    return ClusterSetup.of(QUICK, 1)
 
 
 @pytest.fixture(scope="module")
 def both(scene):
-    return simulate(scene, AsTold(settings_of(scene), scene.machines), SIM), simulate(scene, KubeDefault(1), SIM_KUBE)
+    return simulate(scene, SimulatedControl(settings_of(scene), scene.machines), SIM), simulate(
+        scene, KubeDefault(1), SIM_KUBE
+    )
 
 
 def ended(pods, *, lost=0):
@@ -132,7 +134,7 @@ def test_shares_count_only_while_tasks_of_every_queue_wait():
     """
     names = sorted(queue.name for queue in QUEUES)
     jobs = Workload("three", [Job(f"j{n}", 0.0, [stage("run", [8.0] * 10)], name) for n, name in enumerate(names)])
-    outcome = run(jobs, MACHINES, Greedy(), seed=1, settings=Settings(heartbeat_seconds=0.0))
+    outcome = run(jobs, MACHINES, Greedy(), seed=1, settings=SimulationSettings(heartbeat_seconds=0.0))
     assert outcome.makespan == 24.0
     found = shares(jobs, outcome)
     assert set(found) == set(names)
@@ -143,13 +145,13 @@ def test_shares_are_parts_of_what_all_hold():
     """Three jobs of 8 tasks each; the greedy scheduler takes them in the order of their queues' names, 12 at a time."""
     names = sorted(queue.name for queue in QUEUES)
     jobs = Workload("staggered", [Job(f"j{n}", 0.0, [stage("run", [8.0] * 13)], name) for n, name in enumerate(names)])
-    outcome = run(jobs, MACHINES, Greedy(), seed=1, settings=Settings(heartbeat_seconds=0.0))
+    outcome = run(jobs, MACHINES, Greedy(), seed=1, settings=SimulationSettings(heartbeat_seconds=0.0))
     found = shares(jobs, outcome)
     assert found == {names[0]: 100.0, names[1]: 0.0, names[2]: 0.0}  # one of the first's 13 waits, while 12 run
 
 
 def test_the_scene_of_a_seed_is_always_the_same():
-    one, same = Scene.of(QUICK, 3), Scene.of(QUICK, 3)
+    one, same = ClusterSetup.of(QUICK, 3), ClusterSetup.of(QUICK, 3)
     assert one.waits == same.waits
     stages = [[stage.durations for job in it.workload.jobs for stage in job.stages] for it in (one, same)]
     assert all(np.array_equal(a, b) for a, b in zip(*stages, strict=True))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from lab.sim.engine.measures import Recorder, waste
+from lab.sim.engine.measures import SeriesRecorder, waste
 
 CAPACITY = np.array([[100.0] * 6, [100.0] * 6])
 TOTAL = CAPACITY.sum(axis=0)
@@ -33,7 +33,7 @@ class State:
 
 
 def recorder(every=1.0, points=100):
-    return Recorder(CAPACITY, queue=np.array([0, 1]), queues=2, every=every, points=points)
+    return SeriesRecorder(CAPACITY, queue=np.array([0, 1]), queues=2, every=every, points=points)
 
 
 def test_what_is_free_in_pieces_is_wasted_on_tasks_that_are_larger_than_a_piece():

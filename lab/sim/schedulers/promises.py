@@ -18,7 +18,7 @@ _READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _UnplannedBlocks:
     """What is left of a class's blocks: which tasks wait [T], and how many of them have a copy on each node [N]."""
 
     copies: Rows
@@ -37,7 +37,7 @@ class Promises:
         self._capacity = snapshot.layout.capacity
         self._waiting = waiting
         self._reading = waiting.reading.tolist()
-        self._left: dict[int, _Left] = {}
+        self._left: dict[int, _UnplannedBlocks] = {}
 
     def nearest(self, task_class: int, nodes: Rows) -> int:
         """Return the first of these nodes [K], by its place, that holds a block which the class waits for; else -1."""
@@ -75,10 +75,10 @@ class Promises:
         capacity, allocated = self._capacity[holder], self.allocated[holder]
         return float(min(capacity[_READ] - allocated[_READ], capacity[_OUT] - allocated[_OUT]))
 
-    def _left_of(self, task_class: int, blocks: Blocks) -> _Left:
+    def _left_of(self, task_class: int, blocks: Blocks) -> _UnplannedBlocks:
         left = self._left.get(task_class)
         if left is None:
-            left = self._left[task_class] = _Left(blocks.copies, blocks.waiting.copy(), blocks.local.copy())
+            left = self._left[task_class] = _UnplannedBlocks(blocks.copies, blocks.waiting.copy(), blocks.local.copy())
         return left
 
     def _read(self, rate: float, node: int, source: int) -> None:

@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from lab.experiments.tetris.sections import Figure, Listing, Section
+from lab.experiments.sections import Figure, Listing, Section
 
 HEADS = ("id", "paper", "ours", "from", "to")
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lab.experiments.tetris.sections import Section
-from lab.experiments.tetris.tables import HEADS, cells
+from lab.experiments.sections import Section
+from lab.experiments.tables import HEADS, cells
 from lab.report import page as parts
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from lab.experiments.tetris.gains import Results, Seeds
+from lab.experiments.seeds import Seeds
 from lab.report.rows import Row
-from lab.sim.runs import Run
 
 _DIGITS = {"%": 1, "s": 3, "": 0}
 """How many decimals are shown of what is in this unit; 2 of any other."""
@@ -81,15 +79,10 @@ class Section:
     more: Sequence[Figure] = field(default=())
 
 
-class Part(Protocol):
-    """A part of an experiment."""
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A part that could not be done, why, and where in the code if that was nobody's intention."""
 
-    @property
-    def name(self) -> str:
-        """What `--only` takes."""
-
-    def runs(self) -> Sequence[Run]:
-        """Return what has to be run; parts may share runs."""
-
-    def section(self, results: Results) -> Section:
-        """Return what the runs came to."""
+    part: str
+    reason: str
+    trace: str = ""

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from extender.settings import parse
-from lab.experiments.cluster.run import Scene, settings_of, simulate
-from lab.experiments.cluster.told import AsTold
+from lab.experiments.cluster.run import ClusterSetup, settings_of, simulate
+from lab.experiments.cluster.simulated_control import SimulatedControl
 from lab.experiments.cluster.workload import QUICK
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.workloads.workload import BLOCKS, Job, Workload
 from tests.lab.experiments.small_cluster import MACHINES, MAP_AND_REDUCE, stage
 
-EVENTS = Settings(heartbeat_seconds=0.0)
+EVENTS = SimulationSettings(heartbeat_seconds=0.0)
 
 
 def told(**sections):
     base = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
-    return AsTold(parse({**base, "control": {"schedulers": ["default-scheduler"]}, **sections}), MACHINES)
+    return SimulatedControl(parse({**base, "control": {"schedulers": ["default-scheduler"]}, **sections}), MACHINES)
 
 
 def simulated(jobs, scheduler):
@@ -66,8 +66,8 @@ def test_what_runs_counts_in_its_queues_share():
 
 
 def test_a_whole_workload_runs_to_its_end_and_again_in_the_same_way():
-    scene = Scene.of(QUICK, 1)
-    one, again = (simulate(scene, AsTold(settings_of(scene), scene.machines), "told") for _ in range(2))
+    scene = ClusterSetup.of(QUICK, 1)
+    one, again = (simulate(scene, SimulatedControl(settings_of(scene), scene.machines), "told") for _ in range(2))
     assert np.isfinite(one.tasks.ended).all()
     assert one.locality > 0.5
     assert one.tasks.ended.tolist() == again.tasks.ended.tolist()

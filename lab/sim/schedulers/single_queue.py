@@ -7,15 +7,15 @@ import numpy as np
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Plan, Scheduler
-from lab.sim.schedulers.baselines import Arrivals
+from lab.sim.schedulers.baselines import ArrivalOrder
 
 
 @dataclass(slots=True)
-class InOrder:
+class SingleQueue:
     """Lets `inner` plan as if all jobs were one queue, the first to arrive in front."""
 
     inner: Scheduler
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""

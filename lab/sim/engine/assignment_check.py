@@ -11,7 +11,7 @@ from extender.planner import Assignments
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class WaitingTasks:
     """What a plan was made for: classes [C] by name, how many of their tasks wait and how many they have.
 
     `reads` [C] says which read blocks; a class's tasks are the rows from `first_task` [C] on of `free` [T], which says
@@ -30,7 +30,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CheckedAssignments:
     """Assignments that can be done [A].
 
     `task` is a row of `free`, -1 where any will do; `source` is the task's own node there.
@@ -42,7 +42,7 @@ class Chosen:
     source: Rows
 
 
-def checked(assignments: Assignments, offer: Offer) -> Chosen:
+def check_assignments(assignments: Assignments, offer: WaitingTasks) -> CheckedAssignments:
     """Return what a plan decided.
 
     Raises DovetailError, with the class, for an unknown row, more tasks than wait, one task twice or one that does not
@@ -63,7 +63,7 @@ def checked(assignments: Assignments, offer: Offer) -> Chosen:
         source = node.copy()
         source[reads] = _rows(assignments.source)[reads]
         task[reads] = _block_tasks(offer, row[reads], _rows(assignments.task)[reads], source[reads])
-    return Chosen(row, node, task, source)
+    return CheckedAssignments(row, node, task, source)
 
 
 def _rows(given: Rows) -> Rows:
@@ -76,7 +76,7 @@ def _check_rows(what: str, rows: Rows, count: int) -> None:
         raise DovetailError(f"the scheduler names {what} {unknown}; there are {count}, from 0")
 
 
-def _block_tasks(offer: Offer, row: Rows, task: Rows, source: Rows) -> Rows:
+def _block_tasks(offer: WaitingTasks, row: Rows, task: Rows, source: Rows) -> Rows:
     """Return the tasks that read blocks as rows of all tasks, once they are known to wait and to have their source."""
     _refuse((task < 0) | (task >= offer.tasks[row]), offer, row, task, "there is no such task")
     of_all = offer.first_task[row] + task
@@ -91,7 +91,7 @@ def _block_tasks(offer: Offer, row: Rows, task: Rows, source: Rows) -> Rows:
     return of_all
 
 
-def _refuse(wrong: Mask, offer: Offer, row: Rows, task: Rows, why: str) -> None:
+def _refuse(wrong: Mask, offer: WaitingTasks, row: Rows, task: Rows, why: str) -> None:
     if wrong.any():
         first = int(wrong.argmax())
         raise DovetailError(f"{offer.names[row[first]]}, task {task[first]}: {why}")

@@ -23,7 +23,7 @@ from extender.control.backlog.backlog import TaskClass
 from extender.control.plan_input.builder import pods_of
 from extender.planner import Assignments, Plan, Planner
 from extender.settings import Settings
-from lab.experiments.cluster.course import source_of
+from lab.experiments.cluster.pod_run import source_of
 from lab.experiments.cluster.pods import DOVETAIL, Pods, node_manifests, node_names
 from lab.sim.engine.world import World
 from lab.sim.workloads.workload import Machines
@@ -32,7 +32,7 @@ _NEVER = float("inf")
 _DEFAULT_SCHEDULER = "default-scheduler"
 
 
-class AsTold:
+class SimulatedControl:
     """A scheduler of the simulator (`planner.Scheduler`); `begin` hands it the world that it is to follow."""
 
     def __init__(self, settings: Settings, machines: Machines) -> None:

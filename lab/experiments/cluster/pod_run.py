@@ -14,9 +14,9 @@ from extender.errors import DovetailError
 from extender.planner import Assignments
 from lab.experiments.cluster.history import History
 from lab.experiments.cluster.pods import Pods
-from lab.sim.engine.any_source import any_copy
 from lab.sim.engine.running import Ends
 from lab.sim.engine.world import World
+from lab.sim.schedulers.random_source import random_copy
 from lab.sim.workloads.stages import SOURCES
 from lab.sim.workloads.workload import BLOCKS
 
@@ -24,7 +24,7 @@ Create = Callable[[Sequence[int]], None]
 """Makes the pods of these tasks, now or soon."""
 
 
-class Course:
+class PodRun:
     """A run on its way (`live.room.Machinery`); `zero` is its beginning on the monotonic clock."""
 
     def __init__(self, world: World, pods: Pods, nodes: Sequence[str], racks: Rows | None, create: Create) -> None:
@@ -133,7 +133,7 @@ class Course:
 
 def source_of(world: World, row: int, node: int, racks: Rows | None) -> int:
     """Return where a map reads its block: there if it can, else in its rack if it can; the same in any run."""
-    return any_copy(world.backlog.copies[row], node, racks, np.random.default_rng(row))
+    return random_copy(world.backlog.copies[row], node, racks, np.random.default_rng(row))
 
 
 def _one_of(ends: Ends, place: int) -> Ends:

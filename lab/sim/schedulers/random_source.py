@@ -16,7 +16,7 @@ from lab.sim.schedulers.baselines import drawing
 
 
 @dataclass(frozen=True, slots=True)
-class AnySource:
+class RandomSource:
     """Lets `inner` plan, and lets what reads from elsewhere read the first block of its input that still waits.
 
     It reads the nearest copy: in its rack if it can, else any, drawn by `seed`. Who starts on the rack of a block
@@ -31,7 +31,7 @@ class AnySource:
         plan = self.inner.plan(snapshot, waiting, now)
         chosen, random = plan.assignments, drawing(self.seed, now)
         away = (chosen.source >= 0) & (chosen.source != chosen.node)
-        source, task, left = chosen.source.copy(), chosen.task.copy(), _Left(waiting)
+        source, task, left = chosen.source.copy(), chosen.task.copy(), _UnplannedTasks(waiting)
         left.take(chosen.task_class[~away], chosen.task[~away])
         for row in away.nonzero()[0].tolist():
             task_class, node = int(chosen.task_class[row]), int(chosen.node[row])
@@ -44,7 +44,7 @@ class AnySource:
         return replace(plan, assignments=replace(chosen, task=task, source=source))
 
 
-class _Left:
+class _UnplannedTasks:
     """Which tasks of each class still wait while a plan is gone through."""
 
     def __init__(self, waiting: Waiting) -> None:
@@ -91,7 +91,7 @@ def _nearest(copies: Rows, beside: Mask, node: int) -> Rows:
     return np.asarray(copies[near])
 
 
-def any_copy(copies: Rows, node: int, racks: Rows | None, random: np.random.Generator) -> int:
+def random_copy(copies: Rows, node: int, racks: Rows | None, random: np.random.Generator) -> int:
     """Return which of the copies of one block [K] (-1 for none) a task on a node reads: one of those nearest to it."""
     none = np.zeros(len(copies), dtype=np.bool_)
     beside = none if racks is None else (copies >= 0) & (racks[copies] == racks[node])

@@ -7,14 +7,14 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Inputs
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS
 
 _BLOCKS = SOURCES.index(BLOCKS)
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenClasses:
     """The open classes, which have tasks that wait, and jobs, as a scheduler is told; rows are those of the table."""
 
     classes: Rows
@@ -33,10 +33,10 @@ class Opened:
     queue_weight: Floats
 
 
-def opened_of(table: Table, classes: Rows, jobs: Rows, inputs: Sequence[Inputs]) -> Opened:
+def open_classes_of(table: StageTable, classes: Rows, jobs: Rows, inputs: Sequence[Inputs]) -> OpenClasses:
     """Return what is open where these classes and jobs are; `inputs` are those of all stages."""
     queues = np.flatnonzero(np.bincount(table.job_queue[jobs]))
-    found = Opened(
+    found = OpenClasses(
         classes=classes,
         jobs=jobs,
         names=[table.names[stage] for stage in classes.tolist()],
