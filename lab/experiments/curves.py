@@ -21,7 +21,7 @@ def panels(name: str, spots: Spots, panels: Mapping[str, Mapping[str, Sequence[S
             for (label, seeds), colour in zip(curves.items(), COLOURS, strict=False):
                 _draw_curve(axis, spots, seeds, f"vs {label}", colour)
             finish(axis, title[:1].upper() + title[1:], unit, spots.axis)
-            low = min((it.low for seeds in curves.values() for it in seeds), default=0.0)
+            low = min((point.low for seeds in curves.values() for point in seeds), default=0.0)
             axis.set_ylim(bottom=min(0.0, 1.1 * low))
             _name_spots(axis, spots)
 
@@ -49,8 +49,8 @@ def curves(
 
 
 def _draw_curve(axes: Axes, spots: Spots, seeds: Sequence[Seeds], label: str, colour: str) -> None:
-    mean = np.array([it.mean for it in seeds])
-    reach = np.array([[it.mean - it.low for it in seeds], [it.high - it.mean for it in seeds]])
+    mean = np.array([point.mean for point in seeds])
+    reach = np.array([[point.mean - point.low for point in seeds], [point.high - point.mean for point in seeds]])
     axes.errorbar(spots.places, mean, np.maximum(reach, 0), color=colour, label=label, marker="o", ms=4, capsize=2)
 
 

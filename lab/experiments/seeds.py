@@ -12,20 +12,20 @@ class Seeds:
 
     @property
     def mean(self) -> float:
-        """The mean of those seeds that have it; NaN where none has."""
-        known = self._known
-        return sum(known) / len(known) if known else math.nan
+        """The mean of the values that are not NaN; NaN if there are none."""
+        finite = self._finite
+        return sum(finite) / len(finite) if finite else math.nan
 
     @property
     def low(self) -> float:
         """The least."""
-        return min(self._known, default=math.nan)
+        return min(self._finite, default=math.nan)
 
     @property
     def high(self) -> float:
         """The largest."""
-        return max(self._known, default=math.nan)
+        return max(self._finite, default=math.nan)
 
     @property
-    def _known(self) -> list[float]:
+    def _finite(self) -> list[float]:
         return [value for value in self.values if not math.isnan(value)]

@@ -38,7 +38,7 @@ Show = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ClusterSetup:
-    """What is run by everybody: the jobs on these machines, for how long jobs wait, and how long a run may take."""
+    """The jobs and machines of every contender, the locality waits in seconds, and how long a run may take."""
 
     size: drawn.WorkloadSize
     seed: int
@@ -49,22 +49,22 @@ class ClusterSetup:
 
     @classmethod
     def of(cls, size: drawn.WorkloadSize, seed: int) -> "ClusterSetup":
-        """Return the scene of a seed."""
+        """Return the setup of a seed."""
         machines = drawn.machines(size)
         jobs = drawn.workload(size, machines, seed)
         return cls(size, seed, machines, jobs, drawn.waits(jobs, machines), size.limit_seconds)
 
     def world(self) -> World:
         """Return the jobs and machines at the beginning."""
-        how = engine.SimulationSettings(points=_POINTS)
+        settings = engine.SimulationSettings(points=_POINTS)
         return World(
             self.workload,
             self.machines,
             seed=self.seed,
             begin=0.0,
-            loss=how.loss,
-            sample_seconds=how.sample_seconds,
-            points=how.points,
+            loss=settings.loss,
+            sample_seconds=settings.sample_seconds,
+            points=settings.points,
         )
 
     def settings(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class ClusterSetup:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What became of a run on a cluster; `outcome` is None where not every task has ended in time."""
+    """A run on a cluster; `outcome` is None if not every task has ended in time."""
 
     contender: ClusterContender
     history: History
@@ -82,16 +82,16 @@ class Observed:
     kubernetes: str
 
 
-def run(programs: Mapping[str, Path], scene: ClusterSetup, who: ClusterContender, show: Show) -> Observed:
+def run(programs: Mapping[str, Path], scene: ClusterSetup, contender: ClusterContender, show: Show) -> Observed:
     """Run the workload on a cluster, until all of it has ended or its time is over."""
     with ControlPlane(programs) as control_plane:
         client = control_plane.client()
         cluster.create_nodes(client, node_manifests(scene.machines))
-        add_dovetail(control_plane, scene.settings()) if who is DOVETAIL else add_stock(control_plane)
-        _warm_up(client, who)
-        course = _run(client, scene, who, show)
-        outcome = course.world.outcome(who.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
-        return Observed(who, course.history, outcome, control_plane.version())
+        add_dovetail(control_plane, scene.settings()) if contender is DOVETAIL else add_stock(control_plane)
+        _warm_up(client, contender)
+        course = _run(client, scene, contender, show)
+        outcome = course.world.outcome(contender.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
+        return Observed(contender, course.history, outcome, control_plane.version())
 
 
 def settings_of(scene: ClusterSetup) -> Settings:
@@ -100,7 +100,7 @@ def settings_of(scene: ClusterSetup) -> Settings:
 
 
 def simulate(scene: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
-    """Return what comes of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
+    """Return the outcome of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
     settings = engine.SimulationSettings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
     return engine.run(
         scene.workload,
@@ -113,13 +113,13 @@ def simulate(scene: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_sec
     )
 
 
-def _run(client: ApiClient, scene: ClusterSetup, who: ClusterContender, show: Show) -> PodRun:
+def _run(client: ApiClient, scene: ClusterSetup, contender: ClusterContender, show: Show) -> PodRun:
     world, nodes = scene.world(), node_names(scene.machines)
     pods = Pods(world.table, world.backlog.copies, nodes)
     with PodMaker(client) as maker:
 
         def create(rows: Sequence[int]) -> None:
-            maker.make([pods.manifest(row, who) for row in rows])
+            maker.make([pods.manifest(row, contender) for row in rows])
 
         course = PodRun(world, pods, nodes, scene.machines.racks, create)
         with MachineRoom(client, course) as room:
@@ -134,11 +134,11 @@ def _run(client: ApiClient, scene: ClusterSetup, who: ClusterContender, show: Sh
         return course
 
 
-def _warm_up(client: ApiClient, who: ClusterContender) -> None:
-    """Have a few pods scheduled: then everything is connected, and leads."""
-    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if who.held else {}
-    made = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
-    cluster.create_pods(client, made)
-    what = f"{_WARM_UP_PODS} pods to be bound by {who.name}"
-    cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, what)
+def _warm_up(client: ApiClient, contender: ClusterContender) -> None:
+    """Have a few pods scheduled, so that everything is connected and a leader is elected."""
+    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.gated else {}
+    pods = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
+    cluster.create_pods(client, pods)
+    purpose = f"{_WARM_UP_PODS} pods to be bound by {contender.name}"
+    cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, purpose)
     cluster.delete_all_pods(client)

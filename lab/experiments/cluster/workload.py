@@ -61,7 +61,7 @@ REDUCES = StageKind("reduce", (600, 1200), (2 * GB, 5 * GB), (40 * MB, 70 * MB),
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSize:
-    """How large it is: racks and nodes in each, jobs and maps of one, seconds of arrivals, and of a stage's tasks.
+    """The size of the workload: racks, nodes per rack, jobs, maps of a job, seconds of arrivals and of a task.
 
     `limit_seconds`: for how long a run on a cluster may go on.
     """
@@ -119,7 +119,10 @@ def waits(jobs: Workload, cluster: Machines) -> tuple[float, float]:
     maps = float(np.mean([job.stages[0].tasks for job in jobs.jobs]))
     nodes, racks = len(cluster.capacity), len(set([] if cluster.racks is None else cluster.racks.tolist()))
     sizes = ((nodes, COPIES), (racks, min(_RACKS_OF_A_BLOCK, racks)))
-    w1, w2 = (wait_for(skips_for(TARGET, tasks=round(maps), nodes=places, replicas=of), rate) for places, of in sizes)
+    w1, w2 = (
+        wait_for(skips_for(TARGET, tasks=round(maps), nodes=places, replicas=replicas), rate)
+        for places, replicas in sizes
+    )
     return round(w1, 2), round(w2, 2)
 
 
@@ -127,17 +130,17 @@ def _slots(jobs: Workload, cluster: Machines) -> tuple[float, float]:
     """Return how many tasks run at once at most, and how long one takes, in the mean over tasks."""
     stages = [stage for job in jobs.jobs for stage in job.stages]
     seconds = np.array([stage.durations.sum() for stage in stages])
-    demand = np.array([_takes(stage) for stage in stages])
+    demand = np.array([_task_demand(stage) for stage in stages])
     mean = (seconds @ demand) / seconds.sum()
     running = np.divide(cluster.capacity.sum(axis=0), mean, out=np.full(len(mean), np.inf), where=mean > 0)
     return float(running.min()), float(seconds.sum() / jobs.tasks)
 
 
-def _takes(stage: Stage) -> Floats:
-    """Return what a task of a stage takes of its machine [R]: blocks are there, a shuffle comes over the network."""
-    takes = stage.demand.copy()
-    takes[_IN if stage.source == SHUFFLE else _READ] += stage.reading
-    return takes
+def _task_demand(stage: Stage) -> Floats:
+    """Return what a task takes of its machine [R]: blocks are read there, a shuffle comes over the network."""
+    demand = stage.demand.copy()
+    demand[_IN if stage.source == SHUFFLE else _READ] += stage.reading
+    return demand
 
 
 def _job(random: np.random.Generator, size: WorkloadSize, cluster: Machines, number: int, arrives_at: float) -> Job:

@@ -99,8 +99,8 @@ def _makespan_share(name: str) -> Callable[[Mapping[str, Against]], str]:
 def _slowed_note(name: str) -> Callable[[Mapping[str, Against]], str]:
     def note(against: Mapping[str, Against]) -> str:
         others = ", ".join(
-            f"{over_seeds(it.ours, _slowed).mean:.1f} % against {other}"
-            for other, it in against.items()
+            f"{over_seeds(gains.ours, _slowed).mean:.1f} % against {other}"
+            for other, gains in against.items()
             if other != name
         )
         return _SLOWED.format(

@@ -53,20 +53,20 @@ class PolicyComparison:
 
     @property
     def contenders(self) -> list[Contender]:
-        """All who are compared."""
+        """All contenders that are compared."""
         return [*self.baselines.values(), OURS, BOUND]
 
     def runs(self) -> list[Run]:
         """Return each contender's runs for each seed."""
         return [
             run
-            for who in self.contenders
+            for contender in self.contenders
             for seed in self.seeds
-            for run in (self.scene.run(who, seed), self.scene.makespan_run(who, seed))
+            for run in (self.scene.run(contender, seed), self.scene.makespan_run(contender, seed))
         ]
 
     def section(self, results: Results) -> Section:
-        """Return the paper's numbers beside ours, and what each contender came to."""
+        """Return the paper's numbers beside ours, and the figures of each contender."""
         against = {name: self._against(results, baseline) for name, baseline in self.baselines.items()}
         return Section(
             title=self.title,
@@ -81,11 +81,11 @@ class PolicyComparison:
         )
 
     def _against(self, results: Results, baseline: Contender) -> Against:
-        ours, bound = (pairs(results, self.scene, who, baseline, self.seeds) for who in (OURS, BOUND))
+        ours, bound = (pairs(results, self.scene, contender, baseline, self.seeds) for contender in (OURS, BOUND))
         return Against(ours, bound)
 
     def _listing(self, results: Results) -> Listing:
-        """Return what each contender came to, the mean over the seeds."""
+        """Return the figures of each contender, the mean over the seeds."""
         heads = (
             "policy",
             "makespan s",
@@ -97,37 +97,43 @@ class PolicyComparison:
             "local",
             "over-allocated",
         )
-        return Listing(heads, [self._line(results, who) for who in self.contenders])
+        return Listing(heads, [self._line(results, contender) for contender in self.contenders])
 
-    def _line(self, results: Results, who: Contender) -> tuple[str, ...]:
-        found = [results[self.scene.run(who, seed)] for seed in self.seeds]
-        makespan = np.mean([results[self.scene.makespan_run(who, seed)].makespan for seed in self.seeds])
+    def _line(self, results: Results, contender: Contender) -> tuple[str, ...]:
+        summaries = [results[self.scene.run(contender, seed)] for seed in self.seeds]
+        makespan = np.mean([results[self.scene.makespan_run(contender, seed)].makespan for seed in self.seeds])
         return (
-            who.policy,
+            contender.policy,
             f"{makespan:,.0f}",
-            f"{_mean(found, lambda it: float(it.job_seconds.mean())):,.0f}",
-            f"{_mean(found, lambda it: float(np.median(it.job_seconds))):,.0f}",
-            f"{_mean(found, lambda it: float(np.percentile(it.job_seconds, 90))):,.0f}",
-            f"{_mean(found, lambda it: it.slow_down):.2f}",
-            f"{_mean(found, lambda it: it.running):,.0f}",
-            "" if any(math.isnan(it.locality) for it in found) else f"{_mean(found, lambda it: it.locality):.0%}",
-            f"{_mean(found, lambda it: float(it.fullness.over_allocated.max())):.0%}",
+            f"{_mean(summaries, lambda run: float(run.job_seconds.mean())):,.0f}",
+            f"{_mean(summaries, lambda run: float(np.median(run.job_seconds))):,.0f}",
+            f"{_mean(summaries, lambda run: float(np.percentile(run.job_seconds, 90))):,.0f}",
+            f"{_mean(summaries, lambda run: run.slow_down):.2f}",
+            f"{_mean(summaries, lambda run: run.running):,.0f}",
+            ""
+            if any(math.isnan(run.locality) for run in summaries)
+            else f"{_mean(summaries, lambda run: run.locality):.0%}",
+            f"{_mean(summaries, lambda run: float(run.fullness.over_allocated.max())):.0%}",
         )
 
     def _tightness(self, results: Results) -> Listing:
-        """Return how probable it is that a machine's load is above 75, 90 and 100 % (Tetris, table 6)."""
+        """Return the probability that a machine's load is above 75, 90 and 100 % (Tetris, table 6)."""
         lines = []
-        for who in self.contenders:
-            high = np.mean([results[self.scene.run(who, seed)].fullness.high for seed in self.seeds], axis=0)
+        for contender in self.contenders:
+            high = np.mean([results[self.scene.run(contender, seed)].fullness.high for seed in self.seeds], axis=0)
             lines.append(
-                (who.policy, *(" ".join(f"{part:.2f}" for part in high[:, at]) for at in range(len(DIMENSIONS))))
+                (contender.policy, *(" ".join(f"{part:.2f}" for part in high[:, at]) for at in range(len(DIMENSIONS))))
             )
         return Listing(("load above 75 90 100 %", *DIMENSIONS), lines)
 
     def _plots(self, results: Results, against: Mapping[str, Against]) -> list[Plot]:
-        changes = {f"vs {name}": np.concatenate([pair.changes for pair in it.ours]) for name, it in against.items()}
-        series = {who.policy: results[self.scene.run(who, self.seeds[0])].series for who in self.contenders}
-        one = f"One run, of seed {self.seeds[0]}."
+        changes = {
+            f"vs {name}": np.concatenate([pair.changes for pair in gains.ours]) for name, gains in against.items()
+        }
+        series = {
+            contender.policy: results[self.scene.run(contender, self.seeds[0])].series for contender in self.contenders
+        }
+        one_run = f"One run, of seed {self.seeds[0]}."
 
         def draw_changes() -> str:
             from lab.experiments.tetris import figures
@@ -146,14 +152,14 @@ class PolicyComparison:
 
         return [
             Plot(f"{self.name}: job time", "The jobs of all seeds, as in the paper's figures 4a and 7.", draw_changes),
-            Plot(f"{self.name}: running tasks", f"{one} As in the paper's figure 5a.", draw_running),
+            Plot(f"{self.name}: running tasks", f"{one_run} As in the paper's figure 5a.", draw_running),
             Plot(
                 f"{self.name}: use of each dimension",
-                f"{one} As in figures 5b and 5c; dotted: what tasks want, more than there is where over-allocated.",
+                f"{one_run} As in figures 5b and 5c; dotted: what tasks want, more than there is where over-allocated.",
                 draw_use,
             ),
         ]
 
 
-def _mean(found: Sequence[RunSummary], figure: Callable[[RunSummary], float]) -> float:
-    return float(np.mean([figure(it) for it in found]))
+def _mean(summaries: Sequence[RunSummary], figure: Callable[[RunSummary], float]) -> float:
+    return float(np.mean([figure(run) for run in summaries]))

@@ -88,7 +88,7 @@ def job_time_share(ours: Sequence[RunPair], bounds: Sequence[RunPair]) -> Seeds:
     """Return what part of the bound's gain in mean job time over one baseline is ours, in percent, for each seed."""
     return Seeds(
         tuple(
-            bound_share(*(float(found.job_seconds.mean()) for found in (pair.theirs, pair.ours, bound.ours)))
+            bound_share(*(float(run.job_seconds.mean()) for run in (pair.theirs, pair.ours, bound.ours)))
             for pair, bound in zip(ours, bounds, strict=True)
         )
     )

@@ -1,4 +1,4 @@
-"""What a scheduler decided, held against what it was told: only what exists, waits and is there may start."""
+"""Check what a scheduler decided: only tasks that exist and wait may start, and only on nodes that exist."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from extender.errors import DovetailError
 from extender.planner import Assignments
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingTasks:
-    """What a plan was made for: classes [C] by name, how many of their tasks wait and how many they have.
+    """What waits while a plan is made: classes [C] by name, how many of their tasks wait, and how many they have.
 
-    `reads` [C] says which read blocks; a class's tasks are the rows from `first_task` [C] on of `free` [T], which says
-    which wait, and of `copies` [T, K], where their blocks are; `scratch` [T] is to write on.
+    `reads` [C] says which classes read blocks. The tasks of a class are the rows from `first_task` [C] on, of
+    `unstarted` [T] and of `copies` [T, K], the nodes that hold each task's block. `scratch` [T] may be overwritten.
     """
 
     names: Sequence[str]
@@ -23,7 +23,7 @@ class WaitingTasks:
     tasks: Counts
     reads: Mask
     first_task: Rows
-    free: Mask
+    unstarted: Mask
     copies: Rows
     nodes: int
     scratch: Rows
@@ -31,9 +31,9 @@ class WaitingTasks:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAssignments:
-    """Assignments that can be done [A].
+    """Assignments that can be carried out [A].
 
-    `task` is a row of `free`, -1 where any will do; `source` is the task's own node there.
+    `task` is a row of all tasks, -1 where any task of the class will do; there, `source` is the task's own node.
     """
 
     task_class: Rows
@@ -42,56 +42,60 @@ class CheckedAssignments:
     source: Rows
 
 
-def check_assignments(assignments: Assignments, offer: WaitingTasks) -> CheckedAssignments:
-    """Return what a plan decided.
+def check_assignments(assignments: Assignments, waiting: WaitingTasks) -> CheckedAssignments:
+    """Return the assignments of a plan with tasks as rows of all tasks.
 
-    Raises DovetailError, with the class, for an unknown row, more tasks than wait, one task twice or one that does not
-    wait, and a source without a copy.
+    Raises DovetailError, naming the class, for an unknown row, for more tasks than wait, for a task that starts twice
+    or does not wait, and for a source without a copy.
     """
+    # 1. Classes and nodes exist.
     row, node = _rows(assignments.task_class), _rows(assignments.node)
-    _check_rows("class", row, len(offer.names))
-    _check_rows("node", node, offer.nodes)
-    taken = np.bincount(row, minlength=len(offer.names))
-    if (taken > offer.count).any():
-        worst = int((taken - offer.count).argmax())
+    _check_rows("class", row, len(waiting.names))
+    _check_rows("node", node, waiting.nodes)
+    # 2. No class starts more tasks than wait.
+    started = np.bincount(row, minlength=len(waiting.names))
+    if (started > waiting.count).any():
+        worst = int((started - waiting.count).argmax())
         raise DovetailError(
-            f"{offer.names[worst]}: the scheduler starts {taken[worst]} tasks of {offer.count[worst]} that wait"
+            f"{waiting.names[worst]}: the scheduler starts {started[worst]} tasks of {waiting.count[worst]} that wait"
         )
+    # 3. Tasks that read blocks are named one by one, each with the node that it reads from.
     task, source = np.full(len(row), -1, dtype=np.intp), node
-    reads = np.flatnonzero(offer.reads[row])
+    reads = np.flatnonzero(waiting.reads[row])
     if len(reads):
         source = node.copy()
         source[reads] = _rows(assignments.source)[reads]
-        task[reads] = _block_tasks(offer, row[reads], _rows(assignments.task)[reads], source[reads])
+        task[reads] = _block_tasks(waiting, row[reads], _rows(assignments.task)[reads], source[reads])
     return CheckedAssignments(row, node, task, source)
 
 
-def _rows(given: Rows) -> Rows:
-    return np.ascontiguousarray(given, dtype=np.intp)
+def _rows(array: Rows) -> Rows:
+    return np.ascontiguousarray(array, dtype=np.intp)
 
 
-def _check_rows(what: str, rows: Rows, count: int) -> None:
-    if len(rows) and rows.view(np.uintp).max() >= count:  # below 0 is far above, without its sign
+def _check_rows(axis: str, rows: Rows, count: int) -> None:
+    if len(rows) and rows.view(np.uintp).max() >= count:  # without its sign, a negative number is a huge one
         unknown = rows[(rows < 0) | (rows >= count)][0]
-        raise DovetailError(f"the scheduler names {what} {unknown}; there are {count}, from 0")
+        raise DovetailError(f"the scheduler names {axis} {unknown}; there are {count}, from 0")
 
 
-def _block_tasks(offer: WaitingTasks, row: Rows, task: Rows, source: Rows) -> Rows:
-    """Return the tasks that read blocks as rows of all tasks, once they are known to wait and to have their source."""
-    _refuse((task < 0) | (task >= offer.tasks[row]), offer, row, task, "there is no such task")
-    of_all = offer.first_task[row] + task
-    places = np.arange(len(of_all))
-    offer.scratch[of_all] = places  # of two that are the same, the last remains
-    again = offer.scratch[of_all] != places
-    without = (offer.copies[of_all] != source[:, None]).all(axis=1)
-    if (again | without | ~offer.free[of_all]).any():
-        _refuse(~offer.free[of_all], offer, row, task, "that task does not wait")
-        _refuse(again, offer, row, task, "the scheduler starts it twice")
-        _refuse(without, offer, row, task, "the source that the scheduler names has no copy of its block")
-    return of_all
+def _block_tasks(waiting: WaitingTasks, row: Rows, task: Rows, source: Rows) -> Rows:
+    """Return tasks that read blocks as rows of all tasks. Raises DovetailError for a wrong task or source."""
+    _refuse((task < 0) | (task >= waiting.tasks[row]), waiting, row, task, "there is no such task")
+    task_row = waiting.first_task[row] + task
+    places = np.arange(len(task_row))
+    waiting.scratch[task_row] = places  # of two equal tasks, the later place stays
+    twice = waiting.scratch[task_row] != places
+    no_copy = (waiting.copies[task_row] != source[:, None]).all(axis=1)
+    started = ~waiting.unstarted[task_row]
+    if (twice | no_copy | started).any():
+        _refuse(started, waiting, row, task, "that task does not wait")
+        _refuse(twice, waiting, row, task, "the scheduler starts it twice")
+        _refuse(no_copy, waiting, row, task, "the source that the scheduler names has no copy of its block")
+    return task_row
 
 
-def _refuse(wrong: Mask, offer: WaitingTasks, row: Rows, task: Rows, why: str) -> None:
+def _refuse(wrong: Mask, waiting: WaitingTasks, row: Rows, task: Rows, reason: str) -> None:
     if wrong.any():
         first = int(wrong.argmax())
-        raise DovetailError(f"{offer.names[row[first]]}, task {task[first]}: {why}")
+        raise DovetailError(f"{waiting.names[row[first]]}, task {task[first]}: {reason}")

@@ -1,4 +1,4 @@
-"""What of a table is open at a time: it stays as it is until a job arrives or ends, or a stage opens."""
+"""The classes and jobs that are open: arrays that stay the same until a job arrives or ends, or a stage opens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,15 @@ from lab.sim.workloads.workload import BLOCKS
 _BLOCKS = SOURCES.index(BLOCKS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenClasses:
-    """The open classes, which have tasks that wait, and jobs, as a scheduler is told; rows are those of the table."""
+    """The classes that have a waiting task [C], and the active jobs [J], as a scheduler sees them.
 
-    classes: Rows
+    `rows` [C] and `jobs` [J] are rows of the table. `job` [C] is a place in `jobs`, `queue` [J] one in `queue_names`.
+    `tasks` [C] counts all tasks of the class, `reads` [C] says which read blocks, `expected` [C] are seconds.
+    """
+
+    rows: Rows
     jobs: Rows
     names: Sequence[str]
     job: Rows
@@ -33,25 +37,32 @@ class OpenClasses:
     queue_weight: Floats
 
 
-def open_classes_of(table: StageTable, classes: Rows, jobs: Rows, inputs: Sequence[Inputs]) -> OpenClasses:
-    """Return what is open where these classes and jobs are; `inputs` are those of all stages."""
+def open_classes_of(table: StageTable, rows: Rows, jobs: Rows, inputs: Sequence[Inputs]) -> OpenClasses:
+    """Return the open classes, given their rows and those of the active jobs; `inputs` are those of all stages."""
     queues = np.flatnonzero(np.bincount(table.job_queue[jobs]))
-    found = OpenClasses(
-        classes=classes,
+    classes = OpenClasses(
+        rows=rows,
         jobs=jobs,
-        names=[table.names[stage] for stage in classes.tolist()],
-        job=np.searchsorted(jobs, table.job[classes]),
-        demand=table.demand[classes],
-        reading=table.reading[classes],
-        inputs=[inputs[stage] for stage in classes.tolist()],
-        expected=table.expected[classes],
-        tasks=table.tasks[classes],
-        reads=table.source[classes] == _BLOCKS,
+        names=[table.names[stage] for stage in rows.tolist()],
+        job=np.searchsorted(jobs, table.job[rows]),
+        demand=table.demand[rows],
+        reading=table.reading[rows],
+        inputs=[inputs[stage] for stage in rows.tolist()],
+        expected=table.expected[rows],
+        tasks=table.tasks[rows],
+        reads=table.source[rows] == _BLOCKS,
         job_names=[table.job_names[job] for job in jobs.tolist()],
         queue=np.searchsorted(queues, table.job_queue[jobs]),
         queue_names=[table.queue_names[queue] for queue in queues.tolist()],
         queue_weight=table.queue_weight[queues],
     )
-    for array in (found.job, found.demand, found.reading, found.expected, found.queue, found.queue_weight):
+    for array in (
+        classes.job,
+        classes.demand,
+        classes.reading,
+        classes.expected,
+        classes.queue,
+        classes.queue_weight,
+    ):
         array.setflags(write=False)
-    return found
+    return classes

@@ -28,10 +28,10 @@ class FirstFit:
         accounts = cpu_and_memory(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         free = accounts.free[rows]
-        line = ClassLine(classes, self._arrivals.order(waiting.names), accounts.need)
+        line = ClassLine(classes, self._arrivals.ranks(waiting.names), accounts.need)
         for task_class in line:
             need = accounts.need[task_class]
-            placed = _filled(free, need, int(waiting.count[task_class]))
+            placed = _tasks_per_node(free, need, int(waiting.count[task_class]))
             free -= placed[:, np.newaxis] * need
             for node in np.repeat(rows, placed).tolist():
                 chosen.add(task_class, node, *promises.take(task_class, node))
@@ -40,10 +40,10 @@ class FirstFit:
         return Plan(chosen.assignments())
 
 
-def _filled(free: Floats, need: Floats, count: int) -> Rows:
+def _tasks_per_node(free: Floats, need: Floats, count: int) -> Rows:
     """Return how many of `count` tasks go to each node [N], filling one after the other."""
     fit = np.full(len(free), float(count))
     for dimension in np.flatnonzero(need).tolist():
         np.minimum(fit, np.maximum(free[:, dimension], 0.0) // need[dimension], out=fit)
-    upto = np.minimum(np.cumsum(fit), count)
-    return np.asarray(np.diff(upto, prepend=0.0), dtype=np.intp)
+    cumulative = np.minimum(np.cumsum(fit), count)
+    return np.asarray(np.diff(cumulative, prepend=0.0), dtype=np.intp)

@@ -1,8 +1,8 @@
 """kube-scheduler: its default profile, and with Dovetail as its extender, as the chart configures it.
 
-Pods go one after the other in the order of their arrival; one that fits nowhere steps aside, and holds up nobody. Ties
-are broken at random, here by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that say the same
-of every node in the simulator (taints, affinities, spreading, images) are left out.
+Pods go one after the other in the order of arrival. A pod that fits nowhere is skipped. Ties are broken at random, here
+by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that give every node of the simulator the
+same score (taints, affinities, spreading, images) are left out.
 
 All nodes that fit are scored. A stock kube-scheduler looks at a sample of them from 100 nodes on, so this one decides
 at least as well; the chart ships `percentageOfNodesToScore: 100`.
@@ -31,7 +31,7 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each score counts; these are Kubernetes' (apis/config/v1/default_plugins.go)."""
+    """The weight of each score; the defaults are Kubernetes' (apis/config/v1/default_plugins.go)."""
 
     fit: int = 1
     balanced: int = 1
@@ -57,7 +57,7 @@ class KubeDefault:
         accounts = cpu_and_memory(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
-        line = ClassLine(classes, self._arrivals.order(waiting.names), accounts.need)
+        line = ClassLine(classes, self._arrivals.ranks(waiting.names), accounts.need)
         for task_class in line:
             if not self._place(cluster, task_class, int(waiting.count[task_class])):
                 line.give_up(task_class)
@@ -77,7 +77,7 @@ class KubeDefault:
 
 @dataclass(slots=True)
 class WithExtender:
-    """kube-scheduler with Dovetail: the very functions behind the verbs decide which nodes pass and how they rank."""
+    """kube-scheduler with Dovetail: the functions behind the verbs filter and rank the nodes."""
 
     seed: int = 0
     placement: Placement = field(default_factory=Placement)
@@ -93,22 +93,22 @@ class WithExtender:
         demand, nodes = demanded(waiting), np.arange(len(snapshot.layout.names))
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
-        seen = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
-        line = ClassLine(classes, self._arrivals.order(waiting.names), demand)
+        current = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
+        line = ClassLine(classes, self._arrivals.ranks(waiting.names), demand)
         for task_class in line:
             pod = pod_of(waiting.names[task_class], demand[task_class])
-            if not self._place(cluster, seen, task_class, pod, int(waiting.count[task_class])):
+            if not self._place(cluster, current, task_class, pod, int(waiting.count[task_class])):
                 line.give_up(task_class)
         return Plan(cluster.chosen.assignments())
 
-    def _place(self, cluster: "_NodesInPlan", seen: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
+    def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
         """Place a class's pods; return False once none fits any more."""
         for _ in range(count):
             scores = cluster.scores(task_class, self.weights)
-            rows = self.filter(seen, pod, np.flatnonzero(scores != _NEVER))
+            rows = self.filter(snapshot, pod, np.flatnonzero(scores != _NEVER))
             if not len(rows):
                 return False
-            total = scores[rows] + self.weights.extender * _LEVEL * self.prioritize(seen, pod, rows)
+            total = scores[rows] + self.weights.extender * _LEVEL * self.prioritize(snapshot, pod, rows)
             cluster.place(task_class, int(rows[cluster.best(total)]))
         return True
 
@@ -122,13 +122,13 @@ class WithExtender:
 
 
 _LEVEL = MAX_NODE_SCORE // BEST
-"""What one of an extender's points is worth (MaxNodeScore / MaxExtenderPriority)."""
+"""The weight of one point of an extender (MaxNodeScore / MaxExtenderPriority)."""
 
 
 def demanded(waiting: Waiting) -> Floats:
-    """Return what a pod of each class declares that it takes where it runs [C, R].
+    """Return the demand that a pod of each class declares [C, R].
 
-    Its demand, and what it reads: as disk read, for a shuffle as network in. The verbs do not know where inputs are.
+    What it reads is part of it: as disk-read, for a shuffle as network-in. The verbs do not know where inputs are.
     """
     demand = waiting.demand.copy()
     shuffles = np.array([isinstance(inputs, Spread) for inputs in waiting.inputs], dtype=np.bool_)
@@ -178,6 +178,6 @@ class _NodesInPlan:
 
 
 def _all_dimensions(snapshot: Snapshot, demand: Floats) -> Accounts:
-    """Return books in every dimension, to leave out classes that fit nowhere; what is not demanded refuses nobody."""
+    """Return the accounts in every dimension, for leaving out classes that fit nowhere."""
     free = np.maximum(snapshot.layout.capacity - snapshot.allocated, 0.0)
     return Accounts(need=demand, free=free, used=demand[:0], total=free.sum(axis=0))

@@ -23,7 +23,7 @@ def as_they_are(machines: Machines) -> Machines:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A scheduler to choose: what it is, how to make one from a seed, and which machines it is given."""
+    """A scheduler by name: what it is, how to make one from a seed, and which machines it schedules."""
 
     about: str
     make: Callable[[int], Scheduler]
@@ -78,7 +78,7 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
 
 
 def choice(name: str) -> PolicyChoice:
-    """Return what is known under this name. Raises DovetailError, naming what is accepted."""
+    """Return the policy of this name. Raises DovetailError, naming what is accepted."""
     if name not in POLICIES:
         raise DovetailError(f"{name!r} is not a policy; accepted: {', '.join(POLICIES)}")
     return POLICIES[name]

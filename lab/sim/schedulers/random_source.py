@@ -1,7 +1,7 @@
-"""What tasks read that do not run beside their block, and where, if nobody looks at disks and links: as Hadoop's do.
+"""Remote reads as Hadoop has them: a task that does not run beside its block reads a random one of the nearest copies.
 
-The planner takes blocks of the machine that can lend most. Where it does not see who can, that is the first of all
-machines that has any: everybody would read there at once.
+The planner lets a task read from the machine with the most room on disk and network. A planner that does not see disks
+and networks always takes the first machine, and all tasks would read there at once. This wrapper corrects that.
 """
 
 from dataclasses import dataclass, replace
@@ -17,10 +17,11 @@ from lab.sim.schedulers.baselines import drawing
 
 @dataclass(frozen=True, slots=True)
 class RandomSource:
-    """Lets `inner` plan, and lets what reads from elsewhere read the first block of its input that still waits.
+    """Lets `inner` plan, and chooses the block and the copy of every task that does not run beside its block.
 
-    It reads the nearest copy: in its rack if it can, else any, drawn by `seed`. Who starts on the rack of a block
-    still does, if others that start at the same time leave it one.
+    The block is the first of the class that still waits; on the rack of the task, where `inner` chose one there and
+    others of the plan leave one. The copy is one of the nearest: in the task's rack if there is one, else any, drawn by
+    `seed`.
     """
 
     inner: Scheduler
@@ -28,72 +29,74 @@ class RandomSource:
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
+        # 1. Tasks that read on their own node keep their blocks.
         plan = self.inner.plan(snapshot, waiting, now)
         chosen, random = plan.assignments, drawing(self.seed, now)
-        away = (chosen.source >= 0) & (chosen.source != chosen.node)
-        source, task, left = chosen.source.copy(), chosen.task.copy(), _UnplannedTasks(waiting)
-        left.take(chosen.task_class[~away], chosen.task[~away])
-        for row in away.nonzero()[0].tolist():
+        remote = (chosen.source >= 0) & (chosen.source != chosen.node)
+        source, task, unplanned = chosen.source.copy(), chosen.task.copy(), _UnplannedTasks(waiting)
+        unplanned.take(chosen.task_class[~remote], chosen.task[~remote])
+        # 2. Every other task takes the first block that is left, and a random one of the nearest copies.
+        for row in remote.nonzero()[0].tolist():
             task_class, node = int(chosen.task_class[row]), int(chosen.node[row])
             inputs = waiting.inputs[task_class]
             if isinstance(inputs, Blocks):
-                beside = _beside(inputs, waiting, node)
-                task[row] = left.first(task_class, int(task[row]), np.asarray(beside.any(axis=1)))
-                nearest = _nearest(inputs.copies[task[row]], beside[task[row]], node)
+                in_rack = _copies_in_rack(inputs, waiting, node)
+                task[row] = unplanned.take_first(task_class, int(task[row]), np.asarray(in_rack.any(axis=1)))
+                nearest = _nearest(inputs.copies[task[row]], in_rack[task[row]], node)
                 source[row] = nearest[random.integers(len(nearest))]
         return replace(plan, assignments=replace(chosen, task=task, source=source))
 
 
 class _UnplannedTasks:
-    """Which tasks of each class still wait while a plan is gone through."""
+    """Which tasks of each class no assignment has taken yet."""
 
     def __init__(self, waiting: Waiting) -> None:
         self._inputs = waiting.inputs
-        self._left: dict[int, Mask] = {}
+        self._unplanned: dict[int, Mask] = {}
 
     def take(self, classes: Rows, tasks: Rows) -> None:
-        """Leave out tasks that start."""
+        """Take these tasks; -1 for a task of a class that reads no blocks."""
         for task_class, task in zip(classes.tolist(), tasks.tolist(), strict=True):
             if task >= 0:
-                self._of(task_class)[task] = False
+                self._tasks(task_class)[task] = False
 
-    def first(self, task_class: int, task: int, beside: Mask) -> int:
-        """Return the first of the class that still waits, of those `beside` [T] if this one is; it waits no more.
+    def take_first(self, task_class: int, task: int, in_rack: Mask) -> int:
+        """Take the first unplanned task of the class and return it.
 
-        Where others of this plan took all beside it, the first of all.
+        If `task` has its block `in_rack` [T], it is the first with a block there, as long as one is left.
         """
-        left = self._of(task_class)
-        among = left & beside
-        found = int((among if beside[task] and among.any() else left).argmax())
-        left[found] = False
-        return found
+        unplanned = self._tasks(task_class)
+        near = unplanned & in_rack
+        first = int((near if in_rack[task] and near.any() else unplanned).argmax())
+        unplanned[first] = False
+        return first
 
-    def _of(self, task_class: int) -> Mask:
-        left, inputs = self._left.get(task_class), self._inputs[task_class]
-        if left is None:
-            left = inputs.waiting.copy() if isinstance(inputs, Blocks) else np.zeros(0, dtype=np.bool_)
-            self._left[task_class] = left
-        return left
+    def _tasks(self, task_class: int) -> Mask:
+        unplanned, inputs = self._unplanned.get(task_class), self._inputs[task_class]
+        if unplanned is None:
+            unplanned = inputs.waiting.copy() if isinstance(inputs, Blocks) else np.zeros(0, dtype=np.bool_)
+            self._unplanned[task_class] = unplanned
+        return unplanned
 
 
-def _beside(inputs: Blocks, waiting: Waiting, node: int) -> Mask:
-    """Return which copies are in the node's rack [T, K]; none where nobody knows racks."""
+def _copies_in_rack(inputs: Blocks, waiting: Waiting, node: int) -> Mask:
+    """Return which copies are in the node's rack [T, K]; none where racks are not known."""
     if waiting.topology is None:
         return np.zeros(inputs.copies.shape, dtype=np.bool_)
     rack = waiting.topology[0]
     return np.asarray((inputs.copies >= 0) & (rack[inputs.copies] == rack[node]))
 
 
-def _nearest(copies: Rows, beside: Mask, node: int) -> Rows:
-    """Return those copies of a block that are nearest to the node, of which some are `beside` it."""
+def _nearest(copies: Rows, in_rack: Mask, node: int) -> Rows:
+    """Return the copies of a block [K] that are nearest to the node: on it, else `in_rack` [K], else all."""
     own = copies == node
-    near = own if own.any() else beside if beside.any() else copies >= 0
+    near = own if own.any() else in_rack if in_rack.any() else copies >= 0
     return np.asarray(copies[near])
 
 
 def random_copy(copies: Rows, node: int, racks: Rows | None, random: np.random.Generator) -> int:
-    """Return which of the copies of one block [K] (-1 for none) a task on a node reads: one of those nearest to it."""
-    none = np.zeros(len(copies), dtype=np.bool_)
-    beside = none if racks is None else (copies >= 0) & (racks[copies] == racks[node])
-    nearest = _nearest(copies, beside, node)
+    """Return a random one of the copies of a block [K] (-1 for none) that are nearest to the node."""
+    nowhere = np.zeros(len(copies), dtype=np.bool_)
+    in_rack = nowhere if racks is None else (copies >= 0) & (racks[copies] == racks[node])
+    nearest = _nearest(copies, in_rack, node)
     return int(nearest[random.integers(len(nearest))])

@@ -95,7 +95,7 @@ def _job(rng: np.random.Generator, chosen: SuiteParameters, number: int, arrives
 
 @dataclass(frozen=True, slots=True)
 class _StageWork:
-    """What a stage has to do: `tasks`, each of which reads `read` bytes and writes `ratio` times that."""
+    """The work of a stage: `tasks`, each of which reads `read` bytes and writes `ratio` times that."""
 
     name: str
     tasks: int

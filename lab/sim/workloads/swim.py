@@ -55,7 +55,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A job of the trace: when it came, in seconds, and its bytes."""
+    """A job of the trace: its arrival in seconds, and its bytes."""
 
     job: str
     submitted: int
@@ -94,11 +94,11 @@ def swim(
     chosen = (parameters or Parameters()).facebook
     rng = np.random.default_rng(seed)
     lines = [line for line in _lines(path) if line.tasks(chosen.task_bytes) <= chosen.largest]
-    taken = lines[window(rng, len(lines), jobs)]
+    lines_taken = lines[window(rng, len(lines), jobs)]
     return Workload(
         name=f"swim:{path.stem}",
-        jobs=arrange([_job(rng, chosen, line) for line in taken], arrivals=arrivals, load=load or chosen.load),
-        about=f"Facebook-like: {len(taken)} jobs of SWIM's {path.stem}, seed {seed}, arrivals: {arrivals}",
+        jobs=arrange([_job(rng, chosen, line) for line in lines_taken], arrivals=arrivals, load=load or chosen.load),
+        about=f"Facebook-like: {len(lines_taken)} jobs of SWIM's {path.stem}, seed {seed}, arrivals: {arrivals}",
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lab.experiments.cluster import tables as told
-from lab.experiments.cluster.figures import shares, watched
+from lab.experiments.cluster.figures import shares, watch_figures
 from lab.experiments.cluster.history import History
 from lab.experiments.cluster.pods import DOVETAIL, PLAIN, STOCK
 from lab.experiments.cluster.rounds import SIM, SIM_KUBE, Round, largest
@@ -108,8 +108,8 @@ def test_plots_show_the_cluster_beside_the_simulator(scene, both):
 
 def test_delays_are_medians_and_p99_of_what_was_seen():
     history = ended(101)
-    assert watched(history).turn_to_bound == (50.0, 99.0)
-    assert all(math.isnan(it) for it in watched(History(3)).turn_to_bound)
+    assert watch_figures(history).turn_to_bound == (50.0, 99.0)
+    assert all(math.isnan(seconds) for seconds in watch_figures(History(3)).turn_to_bound)
 
 
 def test_the_largest_gap_is_the_one_farthest_from_nothing_over_all_rounds():
@@ -122,8 +122,8 @@ def test_several_simulated_runs_count_as_their_mean(scene, both):
     ours, _ = both
     twice = replace(ours, makespan=3 * ours.makespan)
     round_ = replace(a_round(scene, ours, ours, ours), simulated={SIM: [ours, twice]})
-    assert round_.fared[SIM].makespan == pytest.approx(2 * ours.makespan)
-    assert round_.fared[SIM].shares == round_.fared[STOCK.name].shares
+    assert round_.figures[SIM].makespan == pytest.approx(2 * ours.makespan)
+    assert round_.figures[SIM].shares == round_.figures[STOCK.name].shares
 
 
 def test_shares_count_only_while_tasks_of_every_queue_wait():

@@ -208,10 +208,10 @@ def test_candidates_are_the_classes_and_nodes_that_may_still_meet():
 
 def test_arrivals_keep_the_order_in_which_names_came_and_forget_those_that_went():
     arrivals = ArrivalOrder()
-    assert arrivals.order(["b", "c"]).tolist() == [0, 1]
-    assert arrivals.order(["a", "b", "c"]).tolist() == [2, 0, 1]
-    assert arrivals.order(["c"]).tolist() == [1]
-    assert arrivals.order(["b", "c"]).tolist() == [3, 1]
+    assert arrivals.ranks(["b", "c"]).tolist() == [0, 1]
+    assert arrivals.ranks(["a", "b", "c"]).tolist() == [2, 0, 1]
+    assert arrivals.ranks(["c"]).tolist() == [1]
+    assert arrivals.ranks(["b", "c"]).tolist() == [3, 1]
 
 
 def test_the_order_in_which_machines_report_is_drawn_anew_each_time():
