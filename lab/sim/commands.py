@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lab.sim.runs import Run
 
 TRACES = Path("../shared/traces")
-"""Where the workload traces are, if nobody says."""
+"""The default folder of the workload traces."""
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120

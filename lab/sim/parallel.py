@@ -1,7 +1,6 @@
 """Many runs over the cores: each in a process of its own, with results in the order of the tasks.
 
-What a run returns depends on its task only, so neither how many processes there are nor who ends first shows in the
-results.
+The result of a run depends only on its task: neither the number of processes nor the order of the ends changes it.
 """
 
 import multiprocessing

@@ -43,7 +43,7 @@ class WatchFigures:
     """What a cluster's watch showed: how many pods were lost, stuck and double, and seconds at their median and p99.
 
     `turn_to_bound`: from the removal of our gate, else the pod's creation, to its binding; `bound_to_running`: to
-    KWOK's word; `open_to_created`: from the moment that a stage's pods are asked for; `done_to_ended`: from the end of
+    KWOK's word; `open_to_created`: from the moment that a stage's pods are requested; `done_to_ended`: from the end of
     a task's work until that is seen.
     """
 

@@ -7,9 +7,9 @@ from extender.cluster.model import Pod
 
 
 class History:
-    """Of so many pods, by row; times [P] in seconds, not a number for what has not been seen.
+    """The history of pods, by row; times [P] in seconds, NaN for what has not been seen.
 
-    `opened`: when its creation was asked for; `created`: when it was first seen; `turn`: when it was first seen without
+    `opened`: when its creation was requested; `created`: when it was first seen; `turn`: when it was first seen without
     our gate (a stock pod: when it was created); `bound`, `running`: when that was first seen; `done`: when its work was
     done, and `ended`: when that was first seen.
     """
@@ -56,14 +56,14 @@ class History:
 
     @property
     def lost(self) -> int:
-        """How many vanished or failed, or were asked for and never ended."""
+        """How many vanished or failed, or were requested and never ended."""
         missing = np.isfinite(self.opened) & np.isnan(self.ended)
         missing[list(self._gone | self._failed)] = True
         return int(missing.sum())
 
     @property
     def stuck(self) -> int:
-        """How many were asked for and never had a node."""
+        """How many were requested and never had a node."""
         return int((np.isfinite(self.opened) & np.isnan(self.bound)).sum())
 
     @property

@@ -92,7 +92,7 @@ _NOTES = (
 
 
 def section(rounds: Sequence[Round]) -> Section:
-    """Return what the rounds came to."""
+    """Return the section of these rounds."""
     run_names = {*rounds[0].watch_figures, *rounds[0].simulated}
     names = [name for name in IDS if name in run_names]
     return Section(

@@ -13,7 +13,7 @@ are declared to take the mean.
 
 CPU alone is busy for 130 to 180 s by that, and no chain of stages takes more than about 100 s: jobs wait for each other
 much more than for their own stages. (With half the demand, tried before in the simulator, the last job's chain of
-stages was most of the makespan, whoever scheduled.)
+stages was most of the makespan under every scheduler.)
 """
 
 from dataclasses import dataclass

@@ -161,7 +161,7 @@ def _bin_figures(group: RunGroup, results: Results, name: str, bins: Sequence[tu
 
 
 def _faster(group: RunGroup, results: Results, slow: str, fast: str, maps: int) -> Seeds:
-    """Return by how many percent jobs of so many maps are faster in the mean, for each seed."""
+    """Return by how many percent jobs with this number of maps are faster in the mean, for each seed."""
     pairs = zip(group.outcomes(results, slow), group.outcomes(results, fast), strict=True)
     return Seeds(
         tuple(_percent_faster(slower.seconds, faster.seconds, slower.maps_all == maps) for slower, faster in pairs)

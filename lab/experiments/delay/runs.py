@@ -71,7 +71,7 @@ class DelayContender:
 
 @dataclass(frozen=True, slots=True)
 class YahooTrace:
-    """A Yahoo trace by its name, on machines of so many map slots."""
+    """A Yahoo trace by its name, on machines of `slots` map slots."""
 
     name: str
     folder: Path

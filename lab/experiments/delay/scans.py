@@ -38,7 +38,7 @@ _READ, _WRITE, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "di
 
 @dataclass(frozen=True, slots=True)
 class SlotCluster:
-    """Equal machines with so many map slots each (table 1). `racks` 0: the racks are not known."""
+    """Equal machines with `slots` map slots each (table 1). `racks` 0: the racks are not known."""
 
     nodes: int
     slots: int

@@ -90,7 +90,7 @@ class Pool:
         self._free = list(range(8))
 
     def take(self) -> int:
-        """Return a row that nobody uses."""
+        """Return a free row."""
         if not self._free:
             self._free = list(range(len(self.values), 2 * len(self.values)))
             self.values = np.vstack((self.values, np.zeros_like(self.values)))

@@ -167,7 +167,7 @@ class RunningTasks:
 
     def share(self, now: float) -> None:
         """Set the rate of every task from now on, in proportion where machines are over-allocated."""
-        # 1. The part of its demand that everybody gets on each machine; 1 everywhere: nothing to compute.
+        # 1. The part of its demand that every task gets on each machine; 1 everywhere: nothing to compute.
         part = self._part
         part[:-1] = factors(self.demand, self.capacity, loss=self._loss, shared=SHARED)
         scarce = bool((part < 1.0).any())
@@ -287,7 +287,7 @@ def _where(mask: Mask | Rows) -> Rows:
 
 
 def _summed(rows: Rows, amounts: Floats, count: int) -> Floats:
-    """Return the sum of the amounts of each of so many rows."""
+    """Return the sum of the amounts by row [count]."""
     return np.asarray(np.bincount(rows, weights=amounts, minlength=count), dtype=np.float64)
 
 

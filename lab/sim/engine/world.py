@@ -29,7 +29,7 @@ _MEMORY = DIMENSIONS.index("memory")
 
 
 def machine_names(count: int) -> tuple[str, ...]:
-    """Return the names of so many machines, in the order of the names."""
+    """Return the names of `count` machines, in the order of the names."""
     width = max(4, len(str(count - 1)))
     return tuple(f"m{row:0{width}d}" for row in range(count))
 

@@ -34,7 +34,7 @@ class FigureLine:
 
 
 def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
-    """Return all figures of these runs; whatever compares does so with the first run."""
+    """Return all figures of these runs; comparisons are with the first run."""
     first = runs[0]
     of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _FIGURES]
     against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]

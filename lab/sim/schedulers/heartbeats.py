@@ -21,7 +21,7 @@ _SAME = 1e-6
 
 
 class Heartbeats:
-    """Lets `inner` plan when a machine reports, every `seconds` seconds; who reports when is drawn by `seed`.
+    """Lets `inner` plan when a machine reports, every `seconds` seconds; the order of reports is drawn by `seed`.
 
     There are as many moments in that time as machines, but at most a hundred. Of the machines that do not report, only
     CPU and memory are hidden: tasks may still read from them. A job that was passed over while room stays empty waits

@@ -37,7 +37,7 @@ class Nodes:
         self._allocated[:, place] += need
 
     def fits(self, need: Integers, places: slice = _ALL) -> Mask:
-        """Return where a pod fits [K] (NodeResourcesFit): what it does not request refuses nobody."""
+        """Return where a pod fits [K] (NodeResourcesFit): a resource that it does not request never refuses it."""
         free = self._capacity[:, places] - self._allocated[:, places]
         enough = (free >= need[:, np.newaxis]) | (need == 0)[:, np.newaxis]
         return np.asarray(enough[0] & enough[1])

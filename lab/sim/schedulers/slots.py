@@ -1,7 +1,7 @@
 """Hadoop's schedulers that count memory only: the Fair Scheduler with its slots, and YARN's Capacity Scheduler.
 
-Both see a machine as so many pieces of 2 GB ("a slot size of 2GB similar to the Facebook cluster", Tetris, 5.1). A task
-takes as many whole pieces as its memory needs. Hadoop 1 would give it one slot however large it is, and so promise
+Both see a machine as a number of pieces of 2 GB ("a slot size of 2GB similar to the Facebook cluster", Tetris, 5.1). A
+task takes as many whole pieces as its memory needs. Hadoop 1 would give it one slot however large it is, and so promise
 more memory than there is; the simulator's machines never do that. CPU, disk and network are not looked at.
 """
 

@@ -18,7 +18,7 @@ _MILLIS = 1000.0
 
 
 def window(rng: np.random.Generator, available: int, jobs: int | None) -> slice:
-    """Return which of the `available` jobs to take: all, or so many `jobs` in one piece that begins anywhere.
+    """Return which of the `available` jobs to take: all, or `jobs` of them in one piece that begins anywhere.
 
     One piece rather than a sample keeps the bursts and the mix of an hour together.
     """

@@ -1,7 +1,7 @@
 """A workload as arrays: jobs [J] and stages [S] in the order in which a scheduler sees them, tasks [T] as given.
 
 Jobs are in the order of (queue, name), stages in that of (job, place in the job), so that ties are the same ties in
-whatever order a trace names them. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
+every order of a trace. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
 """
 
 from collections.abc import Mapping, Sequence

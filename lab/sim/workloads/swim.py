@@ -2,8 +2,8 @@
 
 SWIM publishes when each Hadoop job of a day came and how many bytes its maps read, its shuffle moved and its reduces
 wrote, of a cluster of 600 machines (2009) and of 3,000 (2010). There is a map per HDFS block of the input, and a reduce
-per so many bytes of the shuffle; more of either where each would write more than that (some jobs write gigabytes out of
-kilobytes). A job without shuffle has maps only, which write its output.
+per `task_bytes` of the shuffle; there are more of either where each would write more than `task_bytes` (some jobs write
+gigabytes out of kilobytes). A job without shuffle has only maps, which write its output.
 
 What tasks need is drawn per stage: as skewed as Tetris 2.2.2 found, going together as its table 2 has it.
 A task takes as long as its bytes need at the drawn rates, so rate x duration gives the bytes back.
@@ -118,7 +118,7 @@ def _job(rng: np.random.Generator, chosen: Facebook, line: JobLine) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class _StageWork:
-    """What each of so many tasks of a stage reads and writes, in bytes."""
+    """The work of a stage: its number of tasks, and the bytes that each reads and writes."""
 
     name: str
     tasks: int

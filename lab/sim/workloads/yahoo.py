@@ -47,7 +47,7 @@ class Map:
 
 
 def yahoo(traces: Path, name: str, *, slots: int) -> tuple[Workload, Machines]:
-    """Return the jobs of the trace of this name, and its hosts with so many map slots each. Raises TraceError."""
+    """Return the jobs of the trace of this name, and its hosts with `slots` map slots each. Raises TraceError."""
     racks = dict(read(traces / FOLDER / f"{name}_hosts.csv", {"host": text, "rack": text}))
     hosts = {host: row for row, host in enumerate(sorted(racks))}
     by_job: dict[str, list[Map]] = defaultdict(list)

@@ -34,14 +34,14 @@ def test_jobs_of_one_data_set_read_the_same_blocks():
     assert np.array_equal(one, other)
 
 
-def test_a_trial_counts_where_every_map_read():
-    found = perform(
+def test_a_run_counts_where_every_map_read():
+    outcome = perform(
         DelayRun(Scans((4, 4), at_once=2), SlotCluster(10, 2), DelayContender("naive"), seed=1), lambda *_: None
     )
-    assert found.maps_all.tolist() == [4, 4]
-    assert found.maps.tolist() == [4, 4]
-    assert (found.on_node <= found.maps).all()
-    assert found.local() == 100 * found.on_node.sum() / 8
+    assert outcome.maps_all.tolist() == [4, 4]
+    assert outcome.maps.tolist() == [4, 4]
+    assert (outcome.on_node <= outcome.maps).all()
+    assert outcome.local() == 100 * outcome.on_node.sum() / 8
 
 
 def test_different_runs_of_the_experiment_have_different_names():
@@ -52,7 +52,7 @@ def test_different_runs_of_the_experiment_have_different_names():
 
 
 def test_locality_of_some_jobs_counts_theirs_only():
-    found = DelayOutcome(1.0, np.ones(2), *(np.array(it) for it in ([2, 8], [2, 8], [1, 8], [2, 8])), 0.0)
-    assert found.local() == 90.0
-    assert found.local(np.array([True, False])) == 50.0
-    assert found.rack_local(np.array([True, False])) == 100.0
+    outcome = DelayOutcome(1.0, np.ones(2), *(np.array(it) for it in ([2, 8], [2, 8], [1, 8], [2, 8])), 0.0)
+    assert outcome.local() == 90.0
+    assert outcome.local(np.array([True, False])) == 50.0
+    assert outcome.rack_local(np.array([True, False])) == 100.0
