@@ -155,10 +155,10 @@ def cluster(
 
     configure_logs(LogSettings(level="error", format="text"))
     programs = commands.paths(commands.provide(kubernetes))
-    scenes = [ClusterSetup.of(QUICK if quick else FULL, number) for number in range(seed, seed + rounds)]
+    setups = [ClusterSetup.of(QUICK if quick else FULL, number) for number in range(seed, seed + rounds)]
     contenders = (STOCK, DOVETAIL, *((PLAIN,) if plain_stock else ()))
-    with progress.each(names_of(scenes, contenders), "tasks ended") as show:
-        finished_rounds = [run_round(programs, scene, contenders, show) for scene in scenes]
+    with progress.each(names_of(setups, contenders), "tasks ended") as show:
+        finished_rounds = [run_round(programs, setup, contenders, show) for setup in setups]
     section = cluster_tables.section(finished_rounds)
     _show(_Result("A workload on a real cluster", cluster_tables.ABOUT, [section], ()), as_json=as_json, report=report)
     if any(len(seed.outcomes) < len(seed.observed) + len(seed.simulated) for seed in finished_rounds):

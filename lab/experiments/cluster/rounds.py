@@ -33,7 +33,7 @@ Ties and rounding change the makespan of one seed by several percent, so figures
 class Round:
     """The runs of one seed: on clusters by contender, and simulated by name."""
 
-    scene: ClusterSetup
+    setup: ClusterSetup
     observed: Mapping[ClusterContender, Observed]
     simulated: Mapping[str, Sequence[Outcome]]
 
@@ -46,7 +46,7 @@ class Round:
     @cached_property
     def figures(self) -> dict[str, RunFigures]:
         """The figures of these runs, by name."""
-        jobs, machines = self.scene.workload, self.scene.machines
+        jobs, machines = self.setup.workload, self.setup.machines
         return {
             name: mean_of([run_figures(jobs, machines, run) for run in runs]) for name, runs in self.outcomes.items()
         }
@@ -63,31 +63,31 @@ class Round:
         return improvement(figure(self.figures[other]), figure(self.figures[DOVETAIL.name]))
 
 
-def names_of(scenes: Sequence[ClusterSetup], contenders: Sequence[ClusterContender]) -> list[str]:
+def names_of(setups: Sequence[ClusterSetup], contenders: Sequence[ClusterContender]) -> list[str]:
     """Return the names of the runs on clusters, for the progress display."""
-    return [_name(contender, scene) for scene in scenes for contender in contenders]
+    return [_name(contender, setup) for setup in setups for contender in contenders]
 
 
 def run_round(
-    programs: Mapping[str, Path], scene: ClusterSetup, contenders: Sequence[ClusterContender], show: Show
+    programs: Mapping[str, Path], setup: ClusterSetup, contenders: Sequence[ClusterContender], show: Show
 ) -> Round:
     """Run one seed: simulated first, then on a fresh control plane by one contender after the other."""
     schedulers: Mapping[str, Callable[[], Scheduler]] = {
-        SIM: lambda: SimulatedControl(settings_of(scene), scene.machines),
-        SIM_ALL: lambda: Planner(policy_of(settings_of(scene))),
-        SIM_KUBE: lambda: RandomSource(KubeDefault(scene.seed), scene.seed),
+        SIM: lambda: SimulatedControl(settings_of(setup), setup.machines),
+        SIM_ALL: lambda: Planner(policy_of(settings_of(setup))),
+        SIM_KUBE: lambda: RandomSource(KubeDefault(setup.seed), setup.seed),
     }
     simulated = {
-        name: [simulate(scene, make(), name, seconds) for seconds in LATENCIES] for name, make in schedulers.items()
+        name: [simulate(setup, make(), name, seconds) for seconds in LATENCIES] for name, make in schedulers.items()
     }
     observed = {
-        contender: run(programs, scene, contender, _shown(show, _name(contender, scene))) for contender in contenders
+        contender: run(programs, setup, contender, _shown(show, _name(contender, setup))) for contender in contenders
     }
-    return Round(scene, observed, simulated)
+    return Round(setup, observed, simulated)
 
 
-def _name(contender: ClusterContender, scene: ClusterSetup) -> str:
-    return f"{contender.name}, seed {scene.seed}"
+def _name(contender: ClusterContender, setup: ClusterSetup) -> str:
+    return f"{contender.name}, seed {setup.seed}"
 
 
 def _shown(show: Show, name: str) -> Callable[[int, int], None]:

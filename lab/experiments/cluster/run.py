@@ -82,50 +82,50 @@ class Observed:
     kubernetes: str
 
 
-def run(programs: Mapping[str, Path], scene: ClusterSetup, contender: ClusterContender, show: Show) -> Observed:
+def run(programs: Mapping[str, Path], setup: ClusterSetup, contender: ClusterContender, show: Show) -> Observed:
     """Run the workload on a cluster, until all of it has ended or its time is over."""
     with ControlPlane(programs) as control_plane:
         client = control_plane.client()
-        cluster.create_nodes(client, node_manifests(scene.machines))
-        add_dovetail(control_plane, scene.settings()) if contender is DOVETAIL else add_stock(control_plane)
+        cluster.create_nodes(client, node_manifests(setup.machines))
+        add_dovetail(control_plane, setup.settings()) if contender is DOVETAIL else add_stock(control_plane)
         _warm_up(client, contender)
-        course = _run(client, scene, contender, show)
+        course = _run(client, setup, contender, show)
         outcome = course.world.outcome(contender.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
         return Observed(contender, course.history, outcome, control_plane.version())
 
 
-def settings_of(scene: ClusterSetup) -> Settings:
+def settings_of(setup: ClusterSetup) -> Settings:
     """Return the settings that the cluster's Dovetail reads."""
-    return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings())
+    return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | setup.settings())
 
 
-def simulate(scene: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
+def simulate(setup: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
     """Return the outcome of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
     settings = engine.SimulationSettings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
     return engine.run(
-        scene.workload,
-        scene.machines,
+        setup.workload,
+        setup.machines,
         scheduler,
-        seed=scene.seed,
+        seed=setup.seed,
         settings=settings,
         policy=name,
         follow=scheduler.begin if isinstance(scheduler, SimulatedControl) else None,
     )
 
 
-def _run(client: ApiClient, scene: ClusterSetup, contender: ClusterContender, show: Show) -> PodRun:
-    world, nodes = scene.world(), node_names(scene.machines)
+def _run(client: ApiClient, setup: ClusterSetup, contender: ClusterContender, show: Show) -> PodRun:
+    world, nodes = setup.world(), node_names(setup.machines)
     pods = Pods(world.table, world.backlog.copies, nodes)
     with PodMaker(client) as maker:
 
         def create(rows: Sequence[int]) -> None:
             maker.make([pods.manifest(row, contender) for row in rows])
 
-        course = PodRun(world, pods, nodes, scene.machines.racks, create)
+        course = PodRun(world, pods, nodes, setup.machines.racks, create)
         with MachineRoom(client, course) as room:
             begun = time.monotonic()
             course.begin(begun)
-            while not course.over and time.monotonic() - begun < scene.limit_seconds:
+            while not course.over and time.monotonic() - begun < setup.limit_seconds:
                 room.check()
                 maker.check()
                 show(course.history.finished, len(pods.names))

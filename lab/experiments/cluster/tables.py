@@ -107,13 +107,13 @@ def section(rounds: Sequence[Round]) -> Section:
 
 
 def _about(rounds: Sequence[Round]) -> str:
-    scene = rounds[0].scene
+    setup = rounds[0].setup
     kubernetes = next(iter(rounds[0].observed.values())).kubernetes
-    waits = ", ".join(f"{wait:g}" for wait in scene.waits)
-    seeds = ", ".join(str(seed.scene.seed) for seed in rounds)
+    waits = ", ".join(f"{wait:g}" for wait in setup.waits)
+    seeds = ", ".join(str(seed.setup.seed) for seed in rounds)
     return (
-        f"Kubernetes {kubernetes}, {scene.machines.name}; seeds {seeds}, the first with {scene.workload.tasks:,} tasks "
-        f"of {len(scene.workload.jobs)} jobs, and waits for locality of {waits} s by equation 2."
+        f"Kubernetes {kubernetes}, {setup.machines.name}; seeds {seeds}, the first with {setup.workload.tasks:,} tasks "
+        f"of {len(setup.workload.jobs)} jobs, and waits for locality of {waits} s by equation 2."
     )
 
 
@@ -251,7 +251,7 @@ def _plots(first: Round, names: Sequence[str]) -> list[Plot]:
 
         return drawn
 
-    seed = f"Seed {first.scene.seed}."
+    seed = f"Seed {first.setup.seed}."
     return [
         Plot("Running tasks", f"{seed} More tasks at once only help if they are not slowed down.", draw("running")),
         Plot("Job times", f"{seed} The part of the jobs that end within a time of their arrival.", draw("job_times")),

@@ -40,12 +40,12 @@ class PaperClaim:
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    """A part of an experiment: these baselines, our planner and the bound in one scene."""
+    """A part of an experiment: these baselines, our planner and the bound in one setup."""
 
     name: str
     title: str
     about: str
-    scene: Setup
+    setup: Setup
     baselines: Mapping[str, Contender]
     claims: Sequence[PaperClaim]
     seeds: Sequence[int]
@@ -62,7 +62,7 @@ class PolicyComparison:
             run
             for contender in self.contenders
             for seed in self.seeds
-            for run in (self.scene.run(contender, seed), self.scene.makespan_run(contender, seed))
+            for run in (self.setup.run(contender, seed), self.setup.makespan_run(contender, seed))
         ]
 
     def section(self, results: Results) -> Section:
@@ -81,7 +81,7 @@ class PolicyComparison:
         )
 
     def _against(self, results: Results, baseline: Contender) -> Against:
-        ours, bound = (pairs(results, self.scene, contender, baseline, self.seeds) for contender in (OURS, BOUND))
+        ours, bound = (pairs(results, self.setup, contender, baseline, self.seeds) for contender in (OURS, BOUND))
         return Against(ours, bound)
 
     def _listing(self, results: Results) -> Listing:
@@ -100,8 +100,8 @@ class PolicyComparison:
         return Listing(heads, [self._line(results, contender) for contender in self.contenders])
 
     def _line(self, results: Results, contender: Contender) -> tuple[str, ...]:
-        summaries = [results[self.scene.run(contender, seed)] for seed in self.seeds]
-        makespan = np.mean([results[self.scene.makespan_run(contender, seed)].makespan for seed in self.seeds])
+        summaries = [results[self.setup.run(contender, seed)] for seed in self.seeds]
+        makespan = np.mean([results[self.setup.makespan_run(contender, seed)].makespan for seed in self.seeds])
         return (
             contender.policy,
             f"{makespan:,.0f}",
@@ -120,7 +120,7 @@ class PolicyComparison:
         """Return the probability that a machine's load is above 75, 90 and 100 % (Tetris, table 6)."""
         lines = []
         for contender in self.contenders:
-            high = np.mean([results[self.scene.run(contender, seed)].fullness.high for seed in self.seeds], axis=0)
+            high = np.mean([results[self.setup.run(contender, seed)].fullness.high for seed in self.seeds], axis=0)
             lines.append(
                 (contender.policy, *(" ".join(f"{part:.2f}" for part in high[:, at]) for at in range(len(DIMENSIONS))))
             )
@@ -131,7 +131,7 @@ class PolicyComparison:
             f"vs {name}": np.concatenate([pair.changes for pair in gains.ours]) for name, gains in against.items()
         }
         series = {
-            contender.policy: results[self.scene.run(contender, self.seeds[0])].series for contender in self.contenders
+            contender.policy: results[self.setup.run(contender, self.seeds[0])].series for contender in self.contenders
         }
         one_run = f"One run, of seed {self.seeds[0]}."
 

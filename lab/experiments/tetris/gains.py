@@ -1,4 +1,4 @@
-"""What one contender gains over others in a scene, for each seed, in the paper's terms (Tetris, 5.1)."""
+"""What one contender gains over others in a setup, for each seed, in the paper's terms (Tetris, 5.1)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,15 +65,15 @@ class RunPair:
         return slowed(self.theirs.job_seconds, self.ours.job_seconds)
 
 
-def pairs(results: Results, scene: Setup, ours: Contender, theirs: Contender, seeds: Sequence[int]) -> list[RunPair]:
+def pairs(results: Results, setup: Setup, ours: Contender, theirs: Contender, seeds: Sequence[int]) -> list[RunPair]:
     """Return ours beside theirs for each seed."""
     return [
         RunPair(
-            ours=results[scene.run(ours, seed)],
-            theirs=results[scene.run(theirs, seed)],
-            our_makespan=results[scene.makespan_run(ours, seed)].makespan,
-            their_makespan=results[scene.makespan_run(theirs, seed)].makespan,
-            least_seconds=results[scene.makespan_run(ours, seed)].least_seconds,
+            ours=results[setup.run(ours, seed)],
+            theirs=results[setup.run(theirs, seed)],
+            our_makespan=results[setup.makespan_run(ours, seed)].makespan,
+            their_makespan=results[setup.makespan_run(theirs, seed)].makespan,
+            least_seconds=results[setup.makespan_run(ours, seed)].least_seconds,
         )
         for seed in seeds
     ]

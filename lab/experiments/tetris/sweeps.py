@@ -27,7 +27,7 @@ class Variant:
 
     label: str
     ours: Contender
-    scene: Setup
+    setup: Setup
     x: float | None = None
     paper: Published = Published()
 
@@ -48,13 +48,13 @@ class Sweep:
     slowed_plot: bool = False
 
     def runs(self) -> list[Run]:
-        """Return every run of every variant, and of the baselines in its scene."""
+        """Return every run of every variant, and of the baselines in its setup."""
         return [
             run
             for variant in self.variants
             for contender in (variant.ours, *self.baselines.values())
             for seed in self.seeds
-            for run in (variant.scene.run(contender, seed), variant.scene.makespan_run(contender, seed))
+            for run in (variant.setup.run(contender, seed), variant.setup.makespan_run(contender, seed))
         ]
 
     def section(self, results: Results) -> Section:
@@ -75,7 +75,7 @@ class Sweep:
 
     def _pairs(self, results: Results, variant: Variant) -> dict[str, list[RunPair]]:
         return {
-            name: pairs(results, variant.scene, variant.ours, baseline, self.seeds)
+            name: pairs(results, variant.setup, variant.ours, baseline, self.seeds)
             for name, baseline in self.baselines.items()
         }
 

@@ -66,9 +66,9 @@ def test_what_runs_counts_in_its_queues_share():
 
 
 def test_a_whole_workload_runs_to_its_end_and_again_in_the_same_way():
-    scene = ClusterSetup.of(QUICK, 1)
+    setup = ClusterSetup.of(QUICK, 1)
     first, again = (
-        simulate(scene, SimulatedControl(settings_of(scene), scene.machines), "simulated") for _ in range(2)
+        simulate(setup, SimulatedControl(settings_of(setup), setup.machines), "simulated") for _ in range(2)
     )
     assert np.isfinite(first.tasks.ended).all()
     assert first.locality > 0.5
