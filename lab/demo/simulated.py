@@ -15,7 +15,7 @@ from rich.table import Table
 
 from extender.cluster.resources import DIMENSIONS
 from lab.demo.workload import QUEUES, Task, Workload
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.outcome import Outcome
 from lab.sim.schedulers.policies import choice
 from lab.sim.workloads import workload as sim
@@ -43,7 +43,9 @@ def simulate(workload: Workload, *, seed: int) -> list[Simulated]:
     """Return what comes of the workload by the stock scheduler and by Dovetail, in simulated time."""
     jobs, machines = as_simulated(workload), sim.Machines("demo", workload.capacity)
     outcomes = {
-        name: run(jobs, machines, choice(policy).make(seed), seed=seed, settings=Settings(heartbeat_seconds=0.0))
+        name: run(
+            jobs, machines, choice(policy).make(seed), seed=seed, settings=SimulationSettings(heartbeat_seconds=0.0)
+        )
         for name, policy in POLICIES.items()
     }
     return [_simulated(name, outcome) for name, outcome in outcomes.items()]

@@ -13,8 +13,8 @@ from lab.report.files import ReportFile
 from lab.sim.commands import TRACES
 
 if TYPE_CHECKING:
-    from lab.experiments.tetris.running import Skipped
-    from lab.experiments.tetris.sections import Part, Section
+    from lab.experiments.sections import Section, Skipped
+    from lab.experiments.tetris.running import ExperimentPart
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120
@@ -45,6 +45,7 @@ def experiment() -> None:
 )
 @click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
 def tetris(
+    *,
     quick: bool,
     seeds: int | None,
     first_seed: int,
@@ -67,9 +68,9 @@ def tetris(
     scale = QUICK if quick else FULL
     chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
     _check_names(only, [part.name for part in chosen])
-    wanted = [part for part in chosen if not only or part.name in only]
-    sections, skipped = _run(wanted, processes or usable_cores())
-    _tell(_Told("The experiments of Tetris", scale.about, sections, skipped), as_json=as_json, report=report)
+    selected = [part for part in chosen if not only or part.name in only]
+    sections, skipped = _run(selected, processes or usable_cores())
+    _show(_Result("The experiments of Tetris", scale.about, sections, skipped), as_json=as_json, report=report)
 
 
 @experiment.command()
@@ -86,6 +87,7 @@ def tetris(
 )
 @click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
 def delay(
+    *,
     quick: bool,
     seeds: int | None,
     first_seed: int,
@@ -101,8 +103,8 @@ def delay(
     is done.
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from lab.experiments.delay import running
     from lab.experiments.delay.parts import parts
-    from lab.experiments.delay.running import trials_of, try_parts
     from lab.experiments.delay.scales import FULL, QUICK
     from lab.report import progress
     from lab.sim.parallel import usable_cores
@@ -110,10 +112,12 @@ def delay(
     scale = QUICK if quick else FULL
     chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
     _check_names(only, [part.name for part in chosen])
-    wanted = [part for part in chosen if not only or part.name in only]
-    with progress.together(list(trials_of(wanted)), "Simulating") as show:
-        sections, skipped = try_parts(wanted, processes=processes or usable_cores(), show=show)
-    _tell(_Told("The experiments of Delay Scheduling", scale.about, sections, skipped), as_json=as_json, report=report)
+    selected = [part for part in chosen if not only or part.name in only]
+    with progress.together(list(running.runs_of(selected)), "Simulating") as show:
+        sections, skipped = running.run_parts(selected, processes=processes or usable_cores(), show=show)
+    _show(
+        _Result("The experiments of Delay Scheduling", scale.about, sections, skipped), as_json=as_json, report=report
+    )
 
 
 @experiment.command()
@@ -131,7 +135,7 @@ def delay(
     help="The pinned minor version.",
 )
 def cluster(
-    quick: bool, seed: int, rounds: int, plain_stock: bool, as_json: bool, report: Path | None, kubernetes: str
+    *, quick: bool, seed: int, rounds: int, plain_stock: bool, as_json: bool, report: Path | None, kubernetes: str
 ) -> None:
     """Run one workload of jobs with stages on a real control plane, stock and with Dovetail, and in the simulator.
 
@@ -142,34 +146,34 @@ def cluster(
     from extender.app.logs import configure_logs
     from extender.settings import LogSettings
     from lab.controlplane import commands
-    from lab.experiments.cluster import tables as found
+    from lab.experiments.cluster import tables as cluster_tables
     from lab.experiments.cluster.pods import DOVETAIL, PLAIN, STOCK
     from lab.experiments.cluster.rounds import names_of, run_round
-    from lab.experiments.cluster.run import Scene
+    from lab.experiments.cluster.run import ClusterSetup
     from lab.experiments.cluster.workload import FULL, QUICK
     from lab.report import progress
 
     configure_logs(LogSettings(level="error", format="text"))
     programs = commands.paths(commands.provide(kubernetes))
-    scenes = [Scene.of(QUICK if quick else FULL, number) for number in range(seed, seed + rounds)]
+    setups = [ClusterSetup.of(QUICK if quick else FULL, number) for number in range(seed, seed + rounds)]
     contenders = (STOCK, DOVETAIL, *((PLAIN,) if plain_stock else ()))
-    with progress.each(names_of(scenes, contenders), "tasks ended") as show:
-        done = [run_round(programs, scene, contenders, show) for scene in scenes]
-    section = found.section(done)
-    _tell(_Told("A workload on a real cluster", found.ABOUT, [section], ()), as_json=as_json, report=report)
-    if any(len(it.outcomes) < len(it.observed) + len(it.simulated) for it in done):
+    with progress.each(names_of(setups, contenders), "tasks ended") as show:
+        finished_rounds = [run_round(programs, setup, contenders, show) for setup in setups]
+    section = cluster_tables.section(finished_rounds)
+    _show(_Result("A workload on a real cluster", cluster_tables.ABOUT, [section], ()), as_json=as_json, report=report)
+    if any(len(seed.outcomes) < len(seed.observed) + len(seed.simulated) for seed in finished_rounds):
         raise DovetailError("not every task has ended in time")
 
 
-def _check_names(only: Sequence[str], known: Sequence[str]) -> None:
-    unknown = [name for name in only if name not in known]
+def _check_names(only: Sequence[str], names: Sequence[str]) -> None:
+    unknown = [name for name in only if name not in names]
     if unknown:
-        raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(known)}", param_hint="--only")
+        raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(names)}", param_hint="--only")
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What an experiment came to, and what of it could not be done."""
+class _Result:
+    """The result of an experiment: its sections, and the parts that could not be run."""
 
     title: str
     about: str
@@ -177,22 +181,23 @@ class _Told:
     skipped: "Sequence[Skipped]"
 
 
-def _tell(told: _Told, *, as_json: bool, report: Path | None) -> None:
-    """Print what an experiment came to, write its report, and end with an error if something failed that should not."""
-    for it in told.skipped:
-        click.echo(f"{it.part}: skipped: {it.reason}" + (f"\n{it.trace}" if it.trace else ""), err=True)
-    _print_json(told.sections) if as_json else _print_tables(told.about, told.sections)
+def _show(result: _Result, *, as_json: bool, report: Path | None) -> None:
+    """Print the result of an experiment and write its report. Raises DovetailError if a part failed unexpectedly."""
+    for skipped in result.skipped:
+        trace = f"\n{skipped.trace}" if skipped.trace else ""
+        click.echo(f"{skipped.part}: skipped: {skipped.reason}{trace}", err=True)
+    _print_json(result.sections) if as_json else _print_tables(result.about, result.sections)
     if report:
-        from lab.experiments.tetris import page
+        from lab.experiments import page
 
-        lines = [f"{it.part}: skipped: {it.reason}" for it in told.skipped]
-        page.write(report, told.title, told.about, told.sections, lines)
+        lines = [f"{skipped.part}: skipped: {skipped.reason}" for skipped in result.skipped]
+        page.write(report, result.title, result.about, result.sections, lines)
         click.echo(f"report: {report.resolve()}", err=as_json)
-    if not told.sections or any(it.trace for it in told.skipped):
+    if not result.sections or any(skipped.trace for skipped in result.skipped):
         raise DovetailError("not everything could be run")
 
 
-def _run(parts: "Sequence[Part]", processes: int) -> "tuple[list[Section], list[Skipped]]":
+def _run(parts: "Sequence[ExperimentPart]", processes: int) -> "tuple[list[Section], list[Skipped]]":
     from lab.experiments.tetris.running import run_parts, runs_of
     from lab.report import progress
 
@@ -209,7 +214,7 @@ def _print_json(sections: "Sequence[Section]") -> None:
 def _print_tables(about: str, sections: "Sequence[Section]") -> None:
     from rich.console import Console
 
-    from lab.experiments.tetris import tables
+    from lab.experiments import tables
 
     console = Console(highlight=False)
     if not console.is_terminal:

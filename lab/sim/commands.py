@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from lab.sim.runs import Run
 
 TRACES = Path("../shared/traces")
-"""Where the workload traces are, if nobody says."""
+"""The default folder of the workload traces."""
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120
 
 
-def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+def _list(context: click.Context, _option: click.Parameter, listed: bool) -> None:
     """Print what can be named, and end."""
-    if not asked:
+    if not listed:
         return
     from lab.sim.schedulers.policies import POLICIES
     from lab.sim.workloads.specs import MACHINES, WORKLOADS
 
-    for title, known in (
+    for title, choices in (
         ("workloads", WORKLOADS),
         ("machines", MACHINES),
         ("policies", {name: choice.about for name, choice in POLICIES.items()}),
     ):
         click.echo(f"{title}:")
-        for name, about in known.items():
+        for name, about in choices.items():
             click.echo(f"  {name}\n      {about}")
     context.exit()
 
@@ -88,44 +88,44 @@ def simulate(
     policies are the planner itself. The first policy is what the others are compared with.
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
-    from lab.sim.engine.clock import Settings
+    from lab.sim.engine.clock import SimulationSettings
     from lab.sim.runs import Run
     from lab.sim.workloads import specs
 
     folder = traces or TRACES
-    asked = {
-        name: Run(workload, machines, name, seed, settings=Settings(heartbeat, loss), traces=folder)
+    runs = {
+        name: Run(workload, machines, name, seed, settings=SimulationSettings(heartbeat, loss), traces=folder)
         for name in _names(policies)
     }
     about = _about(specs.workload(workload, seed, folder).about, specs.machines(machines).name, heartbeat, loss)
-    runs = _perform(asked, processes)
+    outcomes = _perform(runs, processes)
     if report:
         from lab.sim.report import page
 
-        page.write(report, about, runs)
-    _print_json(runs) if as_json else _print_table(about, runs)
+        page.write(report, about, outcomes)
+    _print_json(outcomes) if as_json else _print_table(about, outcomes)
     if report:
         click.echo(f"report: {report.resolve()}", err=as_json)
 
 
-def _names(given: str) -> list[str]:
+def _names(policies: str) -> list[str]:
     """Return the policies that were named, each once. Raises click.BadParameter for one that does not exist."""
     from lab.sim.schedulers.policies import POLICIES
 
-    names = list(dict.fromkeys(name.strip() for name in given.split(",")))
+    names = list(dict.fromkeys(name.strip() for name in policies.split(",")))
     for name in names:
         if name not in POLICIES:
             raise click.BadParameter(f"{name!r}; accepted: {', '.join(POLICIES)}", param_hint="--policy")
     return names
 
 
-def _perform(asked: dict[str, "Run"], processes: int | None) -> "list[Outcome]":
+def _perform(tasks: dict[str, "Run"], processes: int | None) -> "list[Outcome]":
     from lab.report import progress
     from lab.sim import parallel, runs
 
-    with progress.each(list(asked), "tasks") as show:
-        found = parallel.run_all(runs.perform, asked, processes=processes or parallel.usable_cores(), show=show)
-    return list(parallel.unless_failed(found).values())
+    with progress.each(list(tasks), "tasks") as show:
+        results = parallel.run_all(runs.perform, tasks, processes=processes or parallel.usable_cores(), show=show)
+    return list(parallel.unless_failed(results).values())
 
 
 def _about(workload: str, machines: str, heartbeat: float, loss: float) -> str:

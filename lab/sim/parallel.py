@@ -1,7 +1,6 @@
-"""Many runs over the cores: each in a process that knows nothing of the others, results in the order of the tasks.
+"""Many runs over the cores: each in a process of its own, with results in the order of the tasks.
 
-What a run returns depends on its task only, so neither how many processes there are nor who ends first shows in the
-results.
+The result of a run depends only on its task: neither the number of processes nor the order of the ends changes it.
 """
 
 import multiprocessing
@@ -31,7 +30,7 @@ _END_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run that could not be done: why, and where in the code if that was nobody's intention."""
+    """A run that failed: the reason, and the traceback if it is a bug."""
 
     reason: str
     trace: str = ""
@@ -45,7 +44,7 @@ def usable_cores() -> int:
 def run_all(
     function: Callable[[Task, Tell], Result], tasks: Mapping[str, Task], *, processes: int, show: Show
 ) -> dict[str, Result | Failed]:
-    """Return what `function` makes of each task, by name, in the order of the tasks.
+    """Return the result of `function` for each task, by name, in the order of the tasks.
 
     `function` is a module's own; tasks and results can be pickled. With one process, or one task, all is done in this
     one. An interrupt (Ctrl-C) ends the processes and goes on to the caller.
@@ -55,8 +54,8 @@ def run_all(
         return {name: _here(function, name, task, show) for name, task in tasks.items()}
     with ExitStack() as stack:
         workers = [stack.enter_context(_worker(function)) for _ in range(crew)]
-        found: dict[str, Result | Failed] = _dispatch(workers, tasks, show)
-    return {name: found.get(name, _GONE) for name in tasks}
+        results: dict[str, Result | Failed] = _dispatch(workers, tasks, show)
+    return {name: results.get(name, _GONE) for name in tasks}
 
 
 def unless_failed(results: Mapping[str, Result | Failed]) -> dict[str, Result]:
@@ -73,8 +72,8 @@ _GONE = Failed("its process has ended; was it killed, or is memory short?")
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A message of a worker: how far it is."""
+class _Progress:
+    """A message of a worker: its progress."""
 
     done: int
     total: int
@@ -88,33 +87,33 @@ def _here(function: Callable[[Task, Tell], Result], name: str, task: Task, show:
 
 def _dispatch(crew: Sequence[Connection], tasks: Mapping[str, Any], show: Show) -> dict[str, Any]:
     """Give each idle worker the next task until all are done or no worker is left; return what came back."""
-    left = iter(tasks.items())
-    found: dict[str, Any] = {}
-    busy = dict(_given(crew, left))
+    remaining = iter(tasks.items())
+    results: dict[str, Any] = {}
+    busy = dict(_send_tasks(crew, remaining))
     while busy:
         for worker in [ready for ready in wait(list(busy)) if isinstance(ready, Connection)]:
-            message = _heard(worker)
-            if isinstance(message, _Told):
+            message = _message(worker)
+            if isinstance(message, _Progress):
                 show(busy[worker], message.done, message.total)
                 continue
             name = busy.pop(worker)
-            found[name] = message
+            results[name] = message
             show(name, 1, 1)
             if message is not _GONE:
-                busy.update(_given((worker,), left))
-    return found
+                busy.update(_send_tasks((worker,), remaining))
+    return results
 
 
-def _given(crew: Iterable[Connection], left: Iterator[tuple[str, Any]]) -> Iterator[tuple[Connection, str]]:
-    """Send each of these workers a task while there are any; yields who got which."""
-    for worker, (name, task) in zip(crew, left, strict=False):
-        with suppress(OSError):  # it has ended; so says its end of the line
+def _send_tasks(crew: Iterable[Connection], remaining: Iterator[tuple[str, Any]]) -> Iterator[tuple[Connection, str]]:
+    """Send each of these workers a task while any are left; yield the worker and the name of its task."""
+    for worker, (name, task) in zip(crew, remaining, strict=False):
+        with suppress(OSError):  # it has ended; receiving from it says so
             worker.send(task)
         yield worker, name
 
 
-def _heard(worker: Connection) -> object:
-    """Return the worker's next message; one that has ended by itself has failed at what it was doing."""
+def _message(worker: Connection) -> object:
+    """Return the worker's next message; a worker that has ended has failed at its task."""
     try:
         return worker.recv()
     except (EOFError, OSError):
@@ -137,18 +136,18 @@ def _worker(function: Callable[[Task, Tell], Result]) -> Iterator[Connection]:
 
 
 def _work(function: Callable[[Task, Tell], Result], connection: Connection) -> None:
-    """Run what is sent until nobody is there to send more. An interrupt is for the parent to act on."""
+    """Run tasks as they are sent, until the parent is gone. The parent handles interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while True:
             task = connection.recv()
-            connection.send(_attempt(function, task, _seldom(lambda *far: connection.send(_Told(*far)))))
+            connection.send(_attempt(function, task, _seldom(lambda *far: connection.send(_Progress(*far)))))
     except (EOFError, BrokenPipeError):
         return
 
 
 def _attempt(function: Callable[[Task, Tell], Result], task: Task, tell: Tell) -> Result | Failed:
-    """Return the run's result, or why there is none: one bad run takes no other with it."""
+    """Return the result of a run, or why it failed; a failed run does not end the others."""
     try:
         return function(task, tell)
     except DovetailError as error:
@@ -158,7 +157,7 @@ def _attempt(function: Callable[[Task, Tell], Result], task: Task, tell: Tell) -
 
 
 def _seldom(tell: Tell) -> Tell:
-    """Return what tells a few times a second, however often it is called."""
+    """Return a function that shows progress a few times a second, however often it is called."""
     last = -_TELL_SECONDS
 
     def now_and_then(done: int, total: int) -> None:

@@ -1,10 +1,11 @@
-"""One run as a value: what is replayed, on which machines, by whom; and how it is done, in whatever process."""
+"""One run as a value: workload, machines, policy and seed; and the function that performs it in any process."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from extender.planner import Planner, Policy, Scheduler
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine import clock
+from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
 from lab.sim.schedulers.policies import choice
@@ -13,12 +14,12 @@ from lab.sim.workloads.parameters import Parameters, variants
 from lab.sim.workloads.workload import Workload
 
 Tuning = tuple[tuple[str, object], ...]
-"""What of planner.Policy is other than its default."""
+"""The fields of planner.Policy that differ from their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is to be run; equal values come to equal outcomes.
+    """A run; equal values have equal outcomes.
 
     `workload`, `machines` and `policy` as a user writes them (specs, policies). `tuning` other than () makes the policy
     a planner with these fields of planner.Policy, called `policy`. With `at_start` all jobs arrive at time 0, as where
@@ -33,31 +34,31 @@ class Run:
     tuning: Tuning = ()
     at_start: bool = False
     parameters: str = ""
-    settings: Settings = field(default_factory=Settings)
+    settings: SimulationSettings = field(default_factory=SimulationSettings)
     traces: Path = Path()
 
     def scheduler(self) -> Scheduler:
-        """Return who decides. Raises DovetailError for a policy or tuning that does not exist."""
+        """Return the scheduler. Raises DovetailError for a policy or tuning that does not exist."""
         if self.tuning:
             return Planner(Policy(**dict(self.tuning)))  # type: ignore[arg-type] # checked by Policy itself
         return choice(self.policy).make(self.seed)
 
 
-def perform(asked: Run, tell: Tell) -> Outcome:
-    """Return what comes of a run. Raises DovetailError."""
-    scheduler = asked.scheduler()
-    values = _parameters(asked.parameters)
-    workload = specs.workload(asked.workload, asked.seed, asked.traces, values)
-    machines = specs.machines(asked.machines, values)
-    if not asked.tuning:
-        machines = choice(asked.policy).machines(machines)
-    return run(
-        all_at_start(workload) if asked.at_start else workload,
+def perform(run: Run, tell: Tell) -> Outcome:
+    """Return the outcome of a run. Raises DovetailError."""
+    scheduler = run.scheduler()
+    values = _parameters(run.parameters)
+    workload = specs.workload(run.workload, run.seed, run.traces, values)
+    machines = specs.machines(run.machines, values)
+    if not run.tuning:
+        machines = choice(run.policy).machines(machines)
+    return clock.run(
+        all_at_start(workload) if run.at_start else workload,
         machines,
         scheduler,
-        seed=asked.seed,
-        settings=asked.settings,
-        policy=asked.policy,
+        seed=run.seed,
+        settings=run.settings,
+        policy=run.policy,
         progress=tell,
     )
 
@@ -68,7 +69,7 @@ def all_at_start(workload: Workload) -> Workload:
 
 
 def _parameters(changed: str) -> Parameters:
-    """Return the usual values but for the one that is named."""
+    """Return the default values, except for the one that is named."""
     if not changed:
         return Parameters()
     return dict(variants(changed.partition(".")[0]))[changed]

@@ -15,7 +15,7 @@ from extender.cluster.waiting import QueueGroups, Waiting
 from extender.planner import Plan, Planner, Policy
 from extender.policy.turn import parts_as_wanted
 from lab.bench.order.deep import slots, stage
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.outcome import Outcome
 from lab.sim.workloads.workload import Job, Workload
 
@@ -77,7 +77,7 @@ def measure(seed: int, minutes: float, minimums: Mapping[str, float], policy: Po
         slots(_MACHINES, _CORES),
         WithMinimums(Planner(policy), minimums),
         seed=seed,
-        settings=Settings(heartbeat_seconds=1.0),
+        settings=SimulationSettings(heartbeat_seconds=1.0),
     )
     return shares_of(outcome, minimums)
 

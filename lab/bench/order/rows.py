@@ -12,7 +12,7 @@ from rich.table import Table
 from extender.planner import Planner, Policy
 from lab.bench.order import aged, deep, kept
 from lab.report.rows import Report, Row
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.schedulers.policies import policy
 
 _SLOTS = 10
@@ -69,7 +69,11 @@ def measure(size: Size, progress: Callable[[], None], first_seed: int = 0) -> Re
 
 
 def _deep(family: str, seed: int, jobs: int) -> Deep:
-    workload, machines, settings = deep.deep(family, seed, jobs), deep.slots(_SLOTS), Settings(heartbeat_seconds=1.0)
+    workload, machines, settings = (
+        deep.deep(family, seed, jobs),
+        deep.slots(_SLOTS),
+        SimulationSettings(heartbeat_seconds=1.0),
+    )
     drf = run(workload, machines, policy("drf", seed), seed=seed, settings=settings).job_seconds
     ours = run(workload, machines, Planner(Policy()), seed=seed, settings=settings).job_seconds
     return Deep(family, seed, 100 * (1 - ours.mean() / drf.mean()), 100 * (1 - ours.max() / drf.max()))

@@ -1,4 +1,4 @@
-"""What a run came to in numbers, whether it was on a cluster or in the simulator. Pure.
+"""The figures of a run, on a cluster or in the simulator. Pure.
 
 Symbols: T tasks, P points in time, Q queues.
 """
@@ -18,11 +18,11 @@ _IO = ("disk-read", "disk-write", "network-in", "network-out")
 
 
 @dataclass(frozen=True, slots=True)
-class Fared:
-    """A run in numbers: seconds; percent of the maps that read on their node, and in their rack or nearer.
+class RunFigures:
+    """The figures of a run: seconds; percent of the maps that read on their node, and in their rack or nearer.
 
-    `slow_down`: how many times as long as at their peaks tasks took. `shares`: percent of what all queues held, while
-    tasks of each waited, by queue. `over`: percent of the time that a node's disk or link was over-allocated.
+    `slow_down`: how many times as long as at their peaks tasks took. `shares`, by queue: percent of what is allocated
+    to all queues, while tasks of each wait. `over`: percent of the time that a node's disk or link was over-allocated.
     """
 
     makespan: float
@@ -35,15 +35,15 @@ class Fared:
     over: float
 
 
-_NUMBERS = tuple(field.name for field in fields(Fared) if field.name != "shares")
+_NUMBERS = tuple(field.name for field in fields(RunFigures) if field.name != "shares")
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchFigures:
     """What a cluster's watch showed: how many pods were lost, stuck and double, and seconds at their median and p99.
 
     `turn_to_bound`: from the removal of our gate, else the pod's creation, to its binding; `bound_to_running`: to
-    KWOK's word; `open_to_created`: from the moment that a stage's pods are asked for; `done_to_ended`: from the end of
+    KWOK's word; `open_to_created`: from the moment that a stage's pods are requested; `done_to_ended`: from the end of
     a task's work until that is seen.
     """
 
@@ -56,35 +56,35 @@ class Watched:
     done_to_ended: tuple[float, float]
 
 
-def fared(jobs: Workload, cluster: Machines, outcome: Outcome) -> Fared:
-    """Return what a run of these jobs on these machines came to."""
+def run_figures(jobs: Workload, cluster: Machines, outcome: Outcome) -> RunFigures:
+    """Return the figures of a run of these jobs on these machines."""
     runs, stages = outcome.tasks, _stages(jobs)
     reads = np.array([stage.source == BLOCKS for stage in stages])[runs.stage]
-    near = runs.source[reads] == runs.node[reads]
+    on_node = runs.source[reads] == runs.node[reads]
     racks = cluster.racks if cluster.racks is not None else np.arange(len(cluster.capacity))
-    beside = racks[runs.source[reads]] == racks[runs.node[reads]]
-    return Fared(
+    in_rack = racks[runs.source[reads]] == racks[runs.node[reads]]
+    return RunFigures(
         makespan=outcome.makespan,
         mean=float(outcome.job_seconds.mean()),
         median=float(np.median(outcome.job_seconds)),
-        node_local=float(100 * near.mean()),
-        rack_local=float(100 * beside.mean()),
+        node_local=float(100 * on_node.mean()),
+        rack_local=float(100 * in_rack.mean()),
         slow_down=outcome.task_seconds / outcome.ideal_task_seconds,
         shares=shares(jobs, outcome),
         over=float(100 * max(outcome.fullness.over_allocated[DIMENSIONS.index(name)] for name in _IO)),
     )
 
 
-def mean_of(several: Sequence[Fared]) -> Fared:
+def mean_of(runs: Sequence[RunFigures]) -> RunFigures:
     """Return the mean of runs of the same jobs."""
-    numbers = {name: float(np.mean([getattr(it, name) for it in several])) for name in _NUMBERS}
-    queues = {name: float(np.mean([it.shares[name] for it in several])) for name in several[0].shares}
-    return Fared(**numbers, shares=queues)
+    numbers = {name: float(np.mean([getattr(run, name) for run in runs])) for name in _NUMBERS}
+    queues = {name: float(np.mean([run.shares[name] for run in runs])) for name in runs[0].shares}
+    return RunFigures(**numbers, shares=queues)
 
 
-def watched(history: History) -> Watched:
-    """Return what a watch showed."""
-    return Watched(
+def watch_figures(history: History) -> WatchFigures:
+    """Return the figures of what a watch showed."""
+    return WatchFigures(
         lost=history.lost,
         stuck=history.stuck,
         double=history.double,
@@ -96,23 +96,26 @@ def watched(history: History) -> Watched:
 
 
 def shares(jobs: Workload, outcome: Outcome) -> dict[str, float]:
-    """Return each queue's part of what all held, in percent, in the mean over the time while tasks of each waited."""
+    """Return each queue's part of all allocated shares in percent: the mean while tasks of every queue wait."""
     series = outcome.series
     waits = np.array([_waiting(jobs, outcome, name) for name in outcome.queue_names]) > 0
     contended = waits.all(axis=0)
-    held = series.queues[contended]
-    whole = held.sum(axis=1, keepdims=True)
-    part = np.divide(held, whole, out=np.zeros_like(held), where=whole > 0)
+    queue_shares = series.queues[contended]
+    total = queue_shares.sum(axis=1, keepdims=True)
+    part = np.divide(queue_shares, total, out=np.zeros_like(queue_shares), where=total > 0)
     mean = 100 * part.mean(axis=0) if len(part) else np.full(len(outcome.queue_names), np.nan)
     return dict(zip(outcome.queue_names, mean.tolist(), strict=True))
 
 
 def _waiting(jobs: Workload, outcome: Outcome, queue: str) -> Floats:
-    """Return how many tasks of a queue wait at each point in time [P]: their stage has opened, and they run not yet."""
-    opened, of = _opened(jobs, outcome)[outcome.tasks.stage], np.array(_queues(jobs))[outcome.tasks.stage] == queue
+    """Return how many tasks of a queue wait at each point in time [P]: in an open stage, and not started."""
+    opened = _opened(jobs, outcome)[outcome.tasks.stage]
+    in_queue = np.array(_queues(jobs))[outcome.tasks.stage] == queue
     at = outcome.series.at
-    came, started = np.sort(opened[of]), np.sort(outcome.tasks.started[of])
-    return np.asarray(np.searchsorted(came, at, side="right") - np.searchsorted(started, at, side="right"), dtype=float)
+    began, started = np.sort(opened[in_queue]), np.sort(outcome.tasks.started[in_queue])
+    return np.asarray(
+        np.searchsorted(began, at, side="right") - np.searchsorted(started, at, side="right"), dtype=float
+    )
 
 
 def _opened(jobs: Workload, outcome: Outcome) -> Floats:
@@ -137,8 +140,8 @@ def _queues(jobs: Workload) -> Sequence[str]:
 
 
 def _percentiles(seconds: Floats) -> tuple[float, float]:
-    """Return median and p99 of those that are known."""
-    known = seconds[np.isfinite(seconds)]
-    if not len(known):
+    """Return median and p99 of the finite values."""
+    finite = seconds[np.isfinite(seconds)]
+    if not len(finite):
         return float("nan"), float("nan")
-    return float(np.percentile(known, 50)), float(np.percentile(known, 99))
+    return float(np.percentile(finite, 50)), float(np.percentile(finite, 99))

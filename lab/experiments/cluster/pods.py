@@ -1,4 +1,4 @@
-"""The workload as a cluster sees it: nodes with racks, and a pod for each task with all that a user would declare."""
+"""The manifests of the workload: nodes with racks, and a pod for each task with all that a user would declare."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from extender.cluster.pods.preference import INPUT_ANNOTATION
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
 from lab.controlplane import builders
 from lab.controlplane.builders import Manifest
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
 RACK_LABEL = "topology.dovetail.dev/rack"
@@ -21,18 +21,22 @@ _HINT_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """A way to schedule: `held` pods carry our gate, `hinted` maps prefer the nodes of their block by node affinity."""
+class ClusterContender:
+    """A way to schedule. `gated`: pods carry our gate. `hinted`: maps prefer their block's nodes by node affinity."""
 
     name: str
     about: str
-    held: bool = False
+    gated: bool = False
     hinted: bool = False
 
 
-DOVETAIL = Contender("Dovetail", "serve and control; maps say where their input is by our annotation", held=True)
-STOCK = Contender("stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True)
-PLAIN = Contender("plain stock", "the default scheduler, which is not told where blocks are")
+DOVETAIL = ClusterContender(
+    "Dovetail", "serve and control; maps say where their input is by our annotation", gated=True
+)
+STOCK = ClusterContender(
+    "stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True
+)
+PLAIN = ClusterContender("plain stock", "the default scheduler, which is not told where blocks are")
 CONTENDERS = {"dovetail": DOVETAIL, "stock": STOCK, "plain-stock": PLAIN}
 
 
@@ -44,10 +48,10 @@ def node_names(cluster: Machines) -> list[str]:
 def node_manifests(cluster: Machines) -> list[Manifest]:
     """Return the nodes, with disk and network capacity and their rack."""
     racks = cluster.racks if cluster.racks is not None else np.zeros(len(cluster.capacity), dtype=np.intp)
-    made = []
+    manifests = []
     for name, row, rack in zip(node_names(cluster), cluster.capacity.tolist(), racks.tolist(), strict=True):
         offers = dict(zip(DIMENSIONS, row, strict=True))
-        made.append(
+        manifests.append(
             builders.node(
                 name,
                 cpu=f"{offers[CPU]:.0f}m",
@@ -56,14 +60,14 @@ def node_manifests(cluster: Machines) -> list[Manifest]:
                 labels={RACK_LABEL: f"rack-{rack}"},
             )
         )
-    return made
+    return manifests
 
 
 class Pods:
     """The pods of all tasks [T] of a table; a task is a row of it, and so is its pod."""
 
-    def __init__(self, table: Table, copies: Rows, nodes: list[str]) -> None:
-        """Take where each task's block is, `copies` [T, K], and what the nodes are called."""
+    def __init__(self, table: StageTable, copies: Rows, nodes: list[str]) -> None:
+        """Take the machines that hold each task's block, `copies` [T, K], and the names of the nodes."""
         self._table, self._copies, self._nodes = table, copies, nodes
         self.stage = table.stage_of_task
         self.index = np.arange(len(self.stage)) - table.first_task[self.stage]
@@ -78,19 +82,19 @@ class Pods:
         first = int(self._table.first_task[stage])
         return list(range(first, first + int(self._table.tasks[stage])))
 
-    def manifest(self, row: int, who: Contender) -> Manifest:
+    def manifest(self, row: int, contender: ClusterContender) -> Manifest:
         """Return the pod of a task."""
         table, stage = self._table, int(self.stage[row])
         job, name = table.names[stage].split("/")
         demand = dict(zip(DIMENSIONS, table.demand[stage].tolist(), strict=True))
-        # with its unit: a bare number would be taken as an order to end the pod then
-        told = {DURATION_ANNOTATION: f"{table.expected[stage]:g}s", TASKS_ANNOTATION: str(table.tasks[stage])}
-        spec: dict[str, Any] = {"schedulingGates": [{"name": HOLD_GATE}]} if who.held else {}
+        # With its unit: a bare number would be read as the time at which to end the pod.
+        annotations = {DURATION_ANNOTATION: f"{table.expected[stage]:g}s", TASKS_ANNOTATION: str(table.tasks[stage])}
+        spec: dict[str, Any] = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.gated else {}
         if table.source[stage] == SOURCES.index(BLOCKS):
             holders = self._holders(row)
             size = f"{table.reading[stage] * table.expected[stage]:.0f}"
-            told[INPUT_ANNOTATION] = json.dumps(dict.fromkeys(holders, size))
-            spec |= _affinity(holders) if who.hinted else {}
+            annotations[INPUT_ANNOTATION] = json.dumps(dict.fromkeys(holders, size))
+            spec |= _affinity(holders) if contender.hinted else {}
         return builders.pod(
             self.names[row],
             cpu=f"{demand[CPU]:.0f}m",
@@ -101,7 +105,7 @@ class Pods:
                 "dovetail.dev/job": job,
                 "dovetail.dev/stage": name,
             },
-            annotations=told,
+            annotations=annotations,
             spec=spec,
         )
 
@@ -109,7 +113,7 @@ class Pods:
         return [self._nodes[node] for node in sorted(self._copies[row].tolist()) if node >= 0]
 
     def _rates(self, stage: int) -> dict[str, str]:
-        """Return what a task declares: it reads its block from the disk beside it, a shuffle over the network."""
+        """Return the rates that a task declares: blocks are read from its node's disk, shuffles over the network."""
         rates = dict(zip(DIMENSIONS, self._table.demand[stage].tolist(), strict=True))
         shuffles = self._table.source[stage] == SOURCES.index(SHUFFLE)
         rates["network-in" if shuffles else "disk-read"] += float(self._table.reading[stage])

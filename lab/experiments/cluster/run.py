@@ -15,10 +15,10 @@ from lab.controlplane import builders
 from lab.controlplane import workload as cluster
 from lab.controlplane.running import ControlPlane
 from lab.experiments.cluster import workload as drawn
-from lab.experiments.cluster.course import Course
 from lab.experiments.cluster.history import History
-from lab.experiments.cluster.pods import DOVETAIL, RACK_LABEL, Contender, Pods, node_manifests, node_names
-from lab.experiments.cluster.told import AsTold
+from lab.experiments.cluster.pod_run import PodRun
+from lab.experiments.cluster.pods import DOVETAIL, RACK_LABEL, ClusterContender, Pods, node_manifests, node_names
+from lab.experiments.cluster.simulated_control import SimulatedControl
 from lab.live.making import PodMaker
 from lab.live.room import MachineRoom
 from lab.live.schedulers import add_dovetail, add_stock, settings_for
@@ -37,10 +37,10 @@ Show = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What is run by everybody: the jobs on these machines, for how long jobs wait, and how long a run may take."""
+class ClusterSetup:
+    """The jobs and machines of every contender, the locality waits in seconds, and how long a run may take."""
 
-    size: drawn.Size
+    size: drawn.WorkloadSize
     seed: int
     machines: Machines
     workload: Workload
@@ -48,23 +48,23 @@ class Scene:
     limit_seconds: float
 
     @classmethod
-    def of(cls, size: drawn.Size, seed: int) -> "Scene":
-        """Return the scene of a seed."""
+    def of(cls, size: drawn.WorkloadSize, seed: int) -> "ClusterSetup":
+        """Return the setup of a seed."""
         machines = drawn.machines(size)
         jobs = drawn.workload(size, machines, seed)
         return cls(size, seed, machines, jobs, drawn.waits(jobs, machines), size.limit_seconds)
 
     def world(self) -> World:
         """Return the jobs and machines at the beginning."""
-        how = engine.Settings(points=_POINTS)
+        settings = engine.SimulationSettings(points=_POINTS)
         return World(
             self.workload,
             self.machines,
             seed=self.seed,
             begin=0.0,
-            loss=how.loss,
-            sample_seconds=how.sample_seconds,
-            points=how.points,
+            loss=settings.loss,
+            sample_seconds=settings.sample_seconds,
+            points=settings.points,
         )
 
     def settings(self) -> dict[str, Any]:
@@ -74,58 +74,58 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What became of a run on a cluster; `outcome` is None where not every task has ended in time."""
+    """A run on a cluster; `outcome` is None if not every task has ended in time."""
 
-    contender: Contender
+    contender: ClusterContender
     history: History
     outcome: Outcome | None
     kubernetes: str
 
 
-def run(programs: Mapping[str, Path], scene: Scene, who: Contender, show: Show) -> Observed:
+def run(programs: Mapping[str, Path], setup: ClusterSetup, contender: ClusterContender, show: Show) -> Observed:
     """Run the workload on a cluster, until all of it has ended or its time is over."""
     with ControlPlane(programs) as control_plane:
         client = control_plane.client()
-        cluster.create_nodes(client, node_manifests(scene.machines))
-        add_dovetail(control_plane, scene.settings()) if who is DOVETAIL else add_stock(control_plane)
-        _warm_up(client, who)
-        course = _run(client, scene, who, show)
-        outcome = course.world.outcome(who.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
-        return Observed(who, course.history, outcome, control_plane.version())
+        cluster.create_nodes(client, node_manifests(setup.machines))
+        add_dovetail(control_plane, setup.settings()) if contender is DOVETAIL else add_stock(control_plane)
+        _warm_up(client, contender)
+        course = _run(client, setup, contender, show)
+        outcome = course.world.outcome(contender.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
+        return Observed(contender, course.history, outcome, control_plane.version())
 
 
-def settings_of(scene: Scene) -> Settings:
+def settings_of(setup: ClusterSetup) -> Settings:
     """Return the settings that the cluster's Dovetail reads."""
-    return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | scene.settings())
+    return parse({"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"} | setup.settings())
 
 
-def simulate(scene: Scene, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
-    """Return what comes of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
-    settings = engine.Settings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
+def simulate(setup: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_seconds: float = 0.0) -> Outcome:
+    """Return the outcome of the same workload in the simulator; `heartbeat_seconds` 0: every event is seen at once."""
+    settings = engine.SimulationSettings(heartbeat_seconds=heartbeat_seconds, points=_POINTS)
     return engine.run(
-        scene.workload,
-        scene.machines,
+        setup.workload,
+        setup.machines,
         scheduler,
-        seed=scene.seed,
+        seed=setup.seed,
         settings=settings,
         policy=name,
-        follow=scheduler.begin if isinstance(scheduler, AsTold) else None,
+        follow=scheduler.begin if isinstance(scheduler, SimulatedControl) else None,
     )
 
 
-def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
-    world, nodes = scene.world(), node_names(scene.machines)
+def _run(client: ApiClient, setup: ClusterSetup, contender: ClusterContender, show: Show) -> PodRun:
+    world, nodes = setup.world(), node_names(setup.machines)
     pods = Pods(world.table, world.backlog.copies, nodes)
     with PodMaker(client) as maker:
 
         def create(rows: Sequence[int]) -> None:
-            maker.make([pods.manifest(row, who) for row in rows])
+            maker.make([pods.manifest(row, contender) for row in rows])
 
-        course = Course(world, pods, nodes, scene.machines.racks, create)
+        course = PodRun(world, pods, nodes, setup.machines.racks, create)
         with MachineRoom(client, course) as room:
             begun = time.monotonic()
             course.begin(begun)
-            while not course.over and time.monotonic() - begun < scene.limit_seconds:
+            while not course.over and time.monotonic() - begun < setup.limit_seconds:
                 room.check()
                 maker.check()
                 show(course.history.finished, len(pods.names))
@@ -134,11 +134,11 @@ def _run(client: ApiClient, scene: Scene, who: Contender, show: Show) -> Course:
         return course
 
 
-def _warm_up(client: ApiClient, who: Contender) -> None:
-    """Have a few pods scheduled: then everything is connected, and leads."""
-    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if who.held else {}
-    made = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
-    cluster.create_pods(client, made)
-    what = f"{_WARM_UP_PODS} pods to be bound by {who.name}"
-    cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, what)
+def _warm_up(client: ApiClient, contender: ClusterContender) -> None:
+    """Have a few pods scheduled, so that everything is connected and a leader is elected."""
+    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.gated else {}
+    pods = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
+    cluster.create_pods(client, pods)
+    purpose = f"{_WARM_UP_PODS} pods to be bound by {contender.name}"
+    cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, purpose)
     cluster.delete_all_pods(client)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from lab.experiments.cluster.figures import Fared, Watched
+from lab.experiments.cluster.figures import RunFigures, WatchFigures
 from lab.experiments.cluster.pods import DOVETAIL, PLAIN, STOCK
 from lab.experiments.cluster.rounds import (
     SIM,
@@ -17,7 +17,7 @@ from lab.experiments.cluster.rounds import (
     of_watch,
 )
 from lab.experiments.cluster.workload import QUEUES
-from lab.experiments.tetris.sections import Figure, Listing, Plot, Section
+from lab.experiments.sections import Figure, Listing, Plot, Section
 
 IDS: Mapping[str, str] = MappingProxyType(
     {
@@ -31,36 +31,39 @@ IDS: Mapping[str, str] = MappingProxyType(
 )
 """What each run is called in the ids of rows, in the order in which runs are shown."""
 
-_TIMES: Mapping[str, Callable[[Fared], float]] = MappingProxyType(
+_TIMES: Mapping[str, Callable[[RunFigures], float]] = MappingProxyType(
     {
-        "makespan": lambda it: it.makespan,
-        "mean_job_time": lambda it: it.mean,
-        "median_job_time": lambda it: it.median,
+        "makespan": lambda figures: figures.makespan,
+        "mean_job_time": lambda figures: figures.mean,
+        "median_job_time": lambda figures: figures.median,
     }
 )
-_PARTS: Mapping[str, Callable[[Fared], float]] = MappingProxyType(
+_PARTS: Mapping[str, Callable[[RunFigures], float]] = MappingProxyType(
     {
-        "node_local": lambda it: it.node_local,
-        "rack_local": lambda it: it.rack_local,
-        "over_allocated": lambda it: it.over,
+        "node_local": lambda figures: figures.node_local,
+        "rack_local": lambda figures: figures.rack_local,
+        "over_allocated": lambda figures: figures.over,
     }
 )
-_COUNTS: Mapping[str, tuple[Callable[[Watched], float], str]] = MappingProxyType(
+_COUNTS: Mapping[str, tuple[Callable[[WatchFigures], float], str]] = MappingProxyType(
     {
-        "lost": (lambda it: it.lost, "pods that never ended, failed or vanished"),
-        "stuck": (lambda it: it.stuck, "pods that never had a node"),
-        "double": (lambda it: it.double, "pods seen on two nodes, released twice, or made twice"),
+        "lost": (lambda figures: figures.lost, "pods that never ended, failed or vanished"),
+        "stuck": (lambda figures: figures.stuck, "pods that never had a node"),
+        "double": (lambda figures: figures.double, "pods seen on two nodes, released twice, or made twice"),
     }
 )
-_DELAYS: Mapping[str, tuple[Callable[[Watched], tuple[float, float]], str]] = MappingProxyType(
+_DELAYS: Mapping[str, tuple[Callable[[WatchFigures], tuple[float, float]], str]] = MappingProxyType(
     {
         "turn_to_bound": (
-            lambda it: it.turn_to_bound,
+            lambda figures: figures.turn_to_bound,
             "from the removal of our gate, for stock from its creation (so it waits for room in this), to its binding",
         ),
-        "open_to_created": (lambda it: it.open_to_created, "from the opening of its stage until the pod is seen"),
-        "bound_to_running": (lambda it: it.bound_to_running, "until its kubelet, which is KWOK, says so"),
-        "done_to_ended": (lambda it: it.done_to_ended, "from the end of its work until that is seen"),
+        "open_to_created": (
+            lambda figures: figures.open_to_created,
+            "from the opening of its stage until the pod is seen",
+        ),
+        "bound_to_running": (lambda figures: figures.bound_to_running, "until its kubelet, which is KWOK, says so"),
+        "done_to_ended": (lambda figures: figures.done_to_ended, "from the end of its work until that is seen"),
     }
 )
 ABOUT = (
@@ -89,9 +92,9 @@ _NOTES = (
 
 
 def section(rounds: Sequence[Round]) -> Section:
-    """Return what the rounds came to."""
-    there = {*rounds[0].watched, *rounds[0].simulated}
-    names = [name for name in IDS if name in there]
+    """Return the section of these rounds."""
+    run_names = {*rounds[0].watch_figures, *rounds[0].simulated}
+    names = [name for name in IDS if name in run_names]
     return Section(
         title="The same workload on a real cluster and in the simulator",
         about=_about(rounds),
@@ -104,27 +107,30 @@ def section(rounds: Sequence[Round]) -> Section:
 
 
 def _about(rounds: Sequence[Round]) -> str:
-    scene = rounds[0].scene
+    setup = rounds[0].setup
     kubernetes = next(iter(rounds[0].observed.values())).kubernetes
-    waits = ", ".join(f"{wait:g}" for wait in scene.waits)
-    seeds = ", ".join(str(it.scene.seed) for it in rounds)
+    waits = ", ".join(f"{wait:g}" for wait in setup.waits)
+    seeds = ", ".join(str(seed.setup.seed) for seed in rounds)
     return (
-        f"Kubernetes {kubernetes}, {scene.machines.name}; seeds {seeds}, the first with {scene.workload.tasks:,} tasks "
-        f"of {len(scene.workload.jobs)} jobs, and waits for locality of {waits} s by equation 2."
+        f"Kubernetes {kubernetes}, {setup.machines.name}; seeds {seeds}, the first with {setup.workload.tasks:,} tasks "
+        f"of {len(setup.workload.jobs)} jobs, and waits for locality of {waits} s by equation 2."
     )
 
 
 def _compared(rounds: Sequence[Round]) -> list[Figure]:
     """Return what says how Dovetail did: by itself, beside the stock scheduler, and beside the simulator."""
     figures = [
-        Figure(f"cluster.{name}", of_watch(rounds, DOVETAIL.name, of), note=note, unit="")
-        for name, (of, note) in _COUNTS.items()
+        Figure(f"cluster.{name}", of_watch(rounds, DOVETAIL.name, count), note=note, unit="")
+        for name, (count, note) in _COUNTS.items()
     ]
-    for than, to, note in ((STOCK, "vs_stock", _BASELINE), (PLAIN, "vs_plain_stock", "likewise, without that hint")):
-        if than.name in rounds[0].watched:
+    for baseline, suffix, note in (
+        (STOCK, "vs_stock", _BASELINE),
+        (PLAIN, "vs_plain_stock", "likewise, without that hint"),
+    ):
+        if baseline.name in rounds[0].watch_figures:
             figures += [
-                Figure(f"cluster.{name}_{to}", less_than(rounds, than.name, of), note=note)
-                for name, of in _TIMES.items()
+                Figure(f"cluster.{name}_{suffix}", less_than(rounds, baseline.name, figure), note=note)
+                for name, figure in _TIMES.items()
             ]
     return [*figures, *_gap(rounds, SIM, "sim_gap", _GAP), *_gap(rounds, SIM_ALL, "sim_all_gap", _ALL_GAP)]
 
@@ -133,7 +139,7 @@ def _gap(rounds: Sequence[Round], simulated: str, row: str, note: str) -> list[F
     """Return how far Dovetail on the cluster is from a simulated run."""
     if simulated not in rounds[0].simulated:
         return []
-    gaps = {name: more_than(rounds, simulated, of) for name, of in _TIMES.items()}
+    gaps = {name: more_than(rounds, simulated, figure) for name, figure in _TIMES.items()}
     whole = Figure(f"cluster.{row}", largest([gaps["makespan"], gaps["mean_job_time"]]), note=note)
     return [whole, *(Figure(f"cluster.{row}.{name}", gap, note=_MORE) for name, gap in gaps.items())]
 
@@ -143,11 +149,14 @@ def _all_runs(rounds: Sequence[Round], names: Sequence[str]) -> list[Figure]:
     figures = []
     for name in names:
         figures += [
-            Figure(f"cluster.{figure}.{IDS[name]}", of_run(rounds, name, of), unit="s") for figure, of in _TIMES.items()
+            Figure(f"cluster.{title}.{IDS[name]}", of_run(rounds, name, figure), unit="s")
+            for title, figure in _TIMES.items()
         ]
-        figures += [Figure(f"cluster.{figure}.{IDS[name]}", of_run(rounds, name, of)) for figure, of in _PARTS.items()]
+        figures += [
+            Figure(f"cluster.{title}.{IDS[name]}", of_run(rounds, name, figure)) for title, figure in _PARTS.items()
+        ]
         figures.append(
-            Figure(f"cluster.slow_down.{IDS[name]}", of_run(rounds, name, lambda it: it.slow_down), unit="x")
+            Figure(f"cluster.slow_down.{IDS[name]}", of_run(rounds, name, lambda figures: figures.slow_down), unit="x")
         )
         figures += [
             Figure(f"cluster.share.{queue.name}.{IDS[name]}", of_run(rounds, name, _share(queue.name)))
@@ -159,78 +168,90 @@ def _all_runs(rounds: Sequence[Round], names: Sequence[str]) -> list[Figure]:
 def _all_watches(rounds: Sequence[Round]) -> list[Figure]:
     """Return what the watches showed; Dovetail's goes without a name."""
     figures = []
-    for name in rounds[0].watched:
-        of_whom = "" if name == DOVETAIL.name else f".{IDS[name]}"
-        if of_whom:
+    for name in rounds[0].watch_figures:
+        suffix = "" if name == DOVETAIL.name else f".{IDS[name]}"
+        if suffix:
             figures += [
-                Figure(f"cluster.{figure}{of_whom}", of_watch(rounds, name, of), note=note, unit="")
-                for figure, (of, note) in _COUNTS.items()
+                Figure(f"cluster.{title}{suffix}", of_watch(rounds, name, count), note=note, unit="")
+                for title, (count, note) in _COUNTS.items()
             ]
-        for figure, (delay, note) in _DELAYS.items():
+        for title, (delay, note) in _DELAYS.items():
             figures += [
                 Figure(
-                    f"cluster.{figure}.{of}{of_whom}", of_watch(rounds, name, _at(delay, place)), note=note, unit="s"
+                    f"cluster.{title}.{percentile}{suffix}",
+                    of_watch(rounds, name, _at(delay, place)),
+                    note=note,
+                    unit="s",
                 )
-                for place, of in enumerate(("p50", "p99"))
+                for place, percentile in enumerate(("p50", "p99"))
             ]
     return figures
 
 
 def _runs_listing(rounds: Sequence[Round], names: Sequence[str]) -> Listing:
-    def line(label: str, of: Callable[[Fared], float], shown: str) -> tuple[str, ...]:
-        return label, *(shown.format(of_run(rounds, name, of).mean) for name in names)
+    def line(label: str, figure: Callable[[RunFigures], float], cell: str) -> tuple[str, ...]:
+        return label, *(cell.format(of_run(rounds, name, figure).mean) for name in names)
 
     weights = sum(queue.weight for queue in QUEUES)
     return Listing(
         ("", *names),
         [
-            *(line(name.replace("_", " "), of, "{:.1f} s") for name, of in _TIMES.items()),
-            *(line(name.replace("_", " "), of, "{:.1f} %") for name, of in _PARTS.items()),
-            line("slow-down of tasks", lambda it: it.slow_down, "{:.2f} x"),
+            *(line(name.replace("_", " "), figure, "{:.1f} s") for name, figure in _TIMES.items()),
+            *(line(name.replace("_", " "), figure, "{:.1f} %") for name, figure in _PARTS.items()),
+            line("slow-down of tasks", lambda figures: figures.slow_down, "{:.2f} x"),
             *(
-                line(f"share of {it.name} (fair: {100 * it.weight / weights:.0f} %)", _share(it.name), "{:.1f} %")
-                for it in QUEUES
+                line(
+                    f"share of {queue.name} (fair: {100 * queue.weight / weights:.0f} %)",
+                    _share(queue.name),
+                    "{:.1f} %",
+                )
+                for queue in QUEUES
             ),
         ],
     )
 
 
 def _watch_listing(rounds: Sequence[Round]) -> Listing:
-    names = list(rounds[0].watched)
+    names = list(rounds[0].watch_figures)
     counts = [
-        (f"{name} pods", *(f"{of_watch(rounds, who, of).mean:g}" for who in names)) for name, (of, _) in _COUNTS.items()
+        (f"{name} pods", *(f"{of_watch(rounds, contender, count).mean:g}" for contender in names))
+        for name, (count, _) in _COUNTS.items()
     ]
     delays = [
         (
             f"{name.replace('_', ' ')}, p50 and p99",
-            *(" ".join(f"{of_watch(rounds, who, _at(of, place)).mean:.3f} s" for place in (0, 1)) for who in names),
+            *(_delay_cell(rounds, contender, delay) for contender in names),
         )
-        for name, (of, _) in _DELAYS.items()
+        for name, (delay, _) in _DELAYS.items()
     ]
     return Listing(("seen on a watch", *names), [*counts, *delays])
 
 
-def _share(queue: str) -> Callable[[Fared], float]:
-    return lambda it: it.shares[queue]
+def _delay_cell(rounds: Sequence[Round], contender: str, delay: Callable[[WatchFigures], tuple[float, float]]) -> str:
+    return " ".join(f"{of_watch(rounds, contender, _at(delay, place)).mean:.3f} s" for place in (0, 1))
 
 
-def _at(delay: Callable[[Watched], tuple[float, float]], place: int) -> Callable[[Watched], float]:
-    return lambda it: delay(it)[place]
+def _share(queue: str) -> Callable[[RunFigures], float]:
+    return lambda figures: figures.shares[queue]
+
+
+def _at(delay: Callable[[WatchFigures], tuple[float, float]], place: int) -> Callable[[WatchFigures], float]:
+    return lambda figures: delay(figures)[place]
 
 
 def _plots(first: Round, names: Sequence[str]) -> list[Plot]:
     """Return the figures of the first round; the simulator's beside the cluster's."""
     runs = {name: first.outcomes[name][0] for name in names if name in first.outcomes}
 
-    def draw(what: str) -> Callable[[], str]:
+    def draw(name: str) -> Callable[[], str]:
         def drawn() -> str:
             from lab.experiments.cluster import plots as cluster_plots
 
-            return str(getattr(cluster_plots, what)(runs))
+            return str(getattr(cluster_plots, name)(runs))
 
         return drawn
 
-    seed = f"Seed {first.scene.seed}."
+    seed = f"Seed {first.setup.seed}."
     return [
         Plot("Running tasks", f"{seed} More tasks at once only help if they are not slowed down.", draw("running")),
         Plot("Job times", f"{seed} The part of the jobs that end within a time of their arrival.", draw("job_times")),

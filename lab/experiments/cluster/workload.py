@@ -13,7 +13,7 @@ are declared to take the mean.
 
 CPU alone is busy for 130 to 180 s by that, and no chain of stages takes more than about 100 s: jobs wait for each other
 much more than for their own stages. (With half the demand, tried before in the simulator, the last job's chain of
-stages was most of the makespan, whoever scheduled.)
+stages was most of the makespan under every scheduler.)
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StageKind:
     """What a task takes at its peak: ranges of millicores, bytes, and bytes per second read and written."""
 
     name: str
@@ -51,17 +51,17 @@ class Kind:
 
 
 MAPS = (
-    Kind("scan", (300, 600), (1 * GB, 2 * GB), (80 * MB, 120 * MB), (5 * MB, 20 * MB)),
-    Kind("compute", (2000, 3500), (1 * GB, 3 * GB), (5 * MB, 20 * MB), (5 * MB, 10 * MB)),
-    Kind("memory", (400, 1000), (5 * GB, 9 * GB), (20 * MB, 40 * MB), (10 * MB, 20 * MB)),
-    Kind("mixed", (800, 1600), (2 * GB, 4 * GB), (40 * MB, 80 * MB), (20 * MB, 60 * MB)),
+    StageKind("scan", (300, 600), (1 * GB, 2 * GB), (80 * MB, 120 * MB), (5 * MB, 20 * MB)),
+    StageKind("compute", (2000, 3500), (1 * GB, 3 * GB), (5 * MB, 20 * MB), (5 * MB, 10 * MB)),
+    StageKind("memory", (400, 1000), (5 * GB, 9 * GB), (20 * MB, 40 * MB), (10 * MB, 20 * MB)),
+    StageKind("mixed", (800, 1600), (2 * GB, 4 * GB), (40 * MB, 80 * MB), (20 * MB, 60 * MB)),
 )
-REDUCES = Kind("reduce", (600, 1200), (2 * GB, 5 * GB), (40 * MB, 70 * MB), (20 * MB, 60 * MB))
+REDUCES = StageKind("reduce", (600, 1200), (2 * GB, 5 * GB), (40 * MB, 70 * MB), (20 * MB, 60 * MB))
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How large it is: racks and nodes in each, jobs and maps of one, seconds of arrivals, and of a stage's tasks.
+class WorkloadSize:
+    """The size of the workload: racks, nodes per rack, jobs, maps of a job, seconds of arrivals and of a task.
 
     `limit_seconds`: for how long a run on a cluster may go on.
     """
@@ -75,13 +75,15 @@ class Size:
     limit_seconds: float
 
 
-FULL = Size(
+FULL = WorkloadSize(
     racks=5, nodes_per_rack=20, jobs=48, maps=(10, 60), arrivals=60.0, seconds=(10.0, 40.0), limit_seconds=1500.0
 )
-QUICK = Size(racks=3, nodes_per_rack=4, jobs=7, maps=(5, 16), arrivals=6.0, seconds=(2.0, 5.0), limit_seconds=120.0)
+QUICK = WorkloadSize(
+    racks=3, nodes_per_rack=4, jobs=7, maps=(5, 16), arrivals=6.0, seconds=(2.0, 5.0), limit_seconds=120.0
+)
 
 
-def machines(size: Size) -> Machines:
+def machines(size: WorkloadSize) -> Machines:
     """Return the machines, rack by rack."""
     disks, link = 4 * 50 * MB, 125 * MB
     count = size.racks * size.nodes_per_rack
@@ -94,7 +96,7 @@ def machines(size: Size) -> Machines:
     )
 
 
-def workload(size: Size, cluster: Machines, seed: int) -> Workload:
+def workload(size: WorkloadSize, cluster: Machines, seed: int) -> Workload:
     """Return the jobs of a seed; their blocks are on these machines."""
     random = np.random.default_rng(seed)
     arrives = np.sort(random.uniform(0.0, size.arrivals, size.jobs))
@@ -117,7 +119,10 @@ def waits(jobs: Workload, cluster: Machines) -> tuple[float, float]:
     maps = float(np.mean([job.stages[0].tasks for job in jobs.jobs]))
     nodes, racks = len(cluster.capacity), len(set([] if cluster.racks is None else cluster.racks.tolist()))
     sizes = ((nodes, COPIES), (racks, min(_RACKS_OF_A_BLOCK, racks)))
-    w1, w2 = (wait_for(skips_for(TARGET, tasks=round(maps), nodes=places, replicas=of), rate) for places, of in sizes)
+    w1, w2 = (
+        wait_for(skips_for(TARGET, tasks=round(maps), nodes=places, replicas=replicas), rate)
+        for places, replicas in sizes
+    )
     return round(w1, 2), round(w2, 2)
 
 
@@ -125,20 +130,20 @@ def _slots(jobs: Workload, cluster: Machines) -> tuple[float, float]:
     """Return how many tasks run at once at most, and how long one takes, in the mean over tasks."""
     stages = [stage for job in jobs.jobs for stage in job.stages]
     seconds = np.array([stage.durations.sum() for stage in stages])
-    demand = np.array([_takes(stage) for stage in stages])
+    demand = np.array([_task_demand(stage) for stage in stages])
     mean = (seconds @ demand) / seconds.sum()
     running = np.divide(cluster.capacity.sum(axis=0), mean, out=np.full(len(mean), np.inf), where=mean > 0)
     return float(running.min()), float(seconds.sum() / jobs.tasks)
 
 
-def _takes(stage: Stage) -> Floats:
-    """Return what a task of a stage takes of its machine [R]: blocks are there, a shuffle comes over the network."""
-    takes = stage.demand.copy()
-    takes[_IN if stage.source == SHUFFLE else _READ] += stage.reading
-    return takes
+def _task_demand(stage: Stage) -> Floats:
+    """Return what a task takes of its machine [R]: blocks are read there, a shuffle comes over the network."""
+    demand = stage.demand.copy()
+    demand[_IN if stage.source == SHUFFLE else _READ] += stage.reading
+    return demand
 
 
-def _job(random: np.random.Generator, size: Size, cluster: Machines, number: int, arrives_at: float) -> Job:
+def _job(random: np.random.Generator, size: WorkloadSize, cluster: Machines, number: int, arrives_at: float) -> Job:
     maps = int(random.integers(size.maps[0], size.maps[1] + 1))
     kind = MAPS[random.integers(len(MAPS))]
     stages = [_stage(random, size, kind, "map", maps, cluster)]
@@ -154,7 +159,12 @@ def _job(random: np.random.Generator, size: Size, cluster: Machines, number: int
 
 
 def _stage(
-    random: np.random.Generator, size: Size, kind: Kind, name: str, tasks: int, cluster: Machines | None = None
+    random: np.random.Generator,
+    size: WorkloadSize,
+    kind: StageKind,
+    name: str,
+    tasks: int,
+    cluster: Machines | None = None,
 ) -> Stage:
     """Return a stage: of maps, whose blocks are on a cluster, or of reduces, which come after the stage before."""
     demand = np.zeros(len(DIMENSIONS))

@@ -1,77 +1,81 @@
-"""Runs of one workload by several, over seeds, and the parts of the delay experiment that are made of them."""
+"""Groups of runs of one workload by several contenders, and the parts of the delay experiment that use them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.experiments.delay.scans import Cluster, Scans
-from lab.experiments.delay.trials import Measured, Trace, Trial, Who
-from lab.experiments.tetris.gains import Seeds
-from lab.experiments.tetris.sections import Plot, Section
+from lab.experiments.delay.runs import DelayContender, DelayOutcome, DelayRun, YahooTrace
+from lab.experiments.delay.scans import Scans, SlotCluster
+from lab.experiments.sections import Plot, Section
+from lab.experiments.seeds import Seeds
 
-Results = Mapping[Trial, Measured]
-
+Results = Mapping[DelayRun, DelayOutcome]
 
 TIMES = "x"
-"""The unit of what is so many times as large."""
+"""The unit of a ratio."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Runs of one workload on one cluster by several, each over the seeds; by name of who decides."""
+class RunGroup:
+    """One workload on one cluster, run by each contender with each seed."""
 
-    jobs: Scans | Trace
-    cluster: Cluster | None
-    who: Sequence[Who]
+    jobs: Scans | YahooTrace
+    cluster: SlotCluster | None
+    contenders: Sequence[DelayContender]
     seeds: Sequence[int]
 
-    def trials(self) -> list[Trial]:
+    def runs(self) -> list[DelayRun]:
         """Return all runs."""
-        return [self._trial(who, seed) for who in self.who for seed in self.seeds]
+        return [self._run(contender, seed) for contender in self.contenders for seed in self.seeds]
 
-    def over(self, results: Results, name: str, figure: Callable[[Measured], float]) -> Seeds:
-        """Return a figure of one contender for each seed."""
-        return Seeds(tuple(figure(it) for it in self.of(results, name)))
+    def over(self, results: Results, name: str, figure: Callable[[DelayOutcome], float]) -> Seeds:
+        """Return a figure of the contender of this name for each seed."""
+        return Seeds(tuple(figure(outcome) for outcome in self.outcomes(results, name)))
 
-    def ratio(self, results: Results, name: str, to: str, figure: Callable[[Measured], float]) -> Seeds:
-        """Return for each seed how many times the figure of one contender that of another is."""
-        pairs = zip(self.of(results, name), self.of(results, to), strict=True)
-        return Seeds(tuple(figure(one) / figure(other) for one, other in pairs))
+    def ratio(self, results: Results, name: str, divisor: str, figure: Callable[[DelayOutcome], float]) -> Seeds:
+        """Return for each seed a figure of the contender `name` divided by that of the contender `divisor`."""
+        pairs = zip(self.outcomes(results, name), self.outcomes(results, divisor), strict=True)
+        return Seeds(tuple(figure(outcome) / figure(other) for outcome, other in pairs))
 
-    def of(self, results: Results, name: str) -> list[Measured]:
-        """Return what one contender came to, for each seed."""
-        who = next(who for who in self.who if who.name == name)
-        return [results[self._trial(who, seed)] for seed in self.seeds]
+    def outcomes(self, results: Results, name: str) -> list[DelayOutcome]:
+        """Return the outcomes of the contender of this name, for each seed."""
+        contender = next(contender for contender in self.contenders if contender.name == name)
+        return [results[self._run(contender, seed)] for seed in self.seeds]
 
-    def _trial(self, who: Who, seed: int) -> Trial:
-        return Trial(self.jobs, self.cluster, who, seed)
+    def _run(self, contender: DelayContender, seed: int) -> DelayRun:
+        return DelayRun(self.jobs, self.cluster, contender, seed)
 
 
 @dataclass(frozen=True, slots=True)
 class DelayPart:
-    """A part of the experiment: its name, the runs it needs, and what makes a section of them."""
+    """A part of the experiment: its name, the runs that it needs, and the function that makes its section."""
 
     name: str
-    groups: Sequence[Group]
+    groups: Sequence[RunGroup]
     make: Callable[[Results], Section]
 
-    def trials(self) -> list[Trial]:
+    def runs(self) -> list[DelayRun]:
         """Return all runs; parts may share some."""
-        return [trial for group in self.groups for trial in group.trials()]
+        return [run for group in self.groups for run in group.runs()]
 
 
-def local(found: Measured) -> float:
+def local(outcome: DelayOutcome) -> float:
     """Return the percentage of maps that read on their node."""
-    return found.local()
+    return outcome.local()
 
 
-def rack_local(found: Measured) -> float:
+def rack_local(outcome: DelayOutcome) -> float:
     """Return the percentage of maps that read on their node or in their rack."""
-    return found.rack_local()
+    return outcome.rack_local()
 
 
-def makespan(found: Measured) -> float:
+def makespan(outcome: DelayOutcome) -> float:
     """Return the seconds from the first arrival to the last end."""
-    return found.makespan
+    return outcome.makespan
+
+
+def mean_seconds(outcome: DelayOutcome) -> float:
+    """Return the mean job time in seconds."""
+    return float(outcome.seconds.mean())
 
 
 def cell(seeds: Seeds, unit: str = "%") -> str:
@@ -81,6 +85,7 @@ def cell(seeds: Seeds, unit: str = "%") -> str:
 
 def plot(
     name: str,
+    *,
     title: str,
     x: str,
     unit: str,
@@ -88,22 +93,25 @@ def plot(
     curves: Mapping[str, Sequence[Seeds]],
     labels: Sequence[str] = (),
 ) -> Plot:
-    """Return a figure of a curve for each label over these places, which have `labels` or their own numbers."""
+    """Return a figure with one curve for each key of `curves`.
+
+    `places` are the points on the axis `x`; they show `labels`, or their own numbers without labels.
+    """
 
     def draw() -> str:
-        from lab.experiments.tetris import figures
+        from lab.experiments import curves as drawing
 
-        return figures.curves(name, places, curves, unit, x, labels)
+        return drawing.curves(name, places, curves, unit, x, labels)
 
     return Plot(title, "The mean over the seeds, and their range.", draw)
 
 
-def where(cluster: Cluster) -> str:
-    """Return what a cluster is, in words."""
+def cluster_words(cluster: SlotCluster) -> str:
+    """Return the size of a cluster in words."""
     racks = f", {cluster.racks} racks" if cluster.racks else ""
     return f"{cluster.nodes} machines of {cluster.slots} slots{racks}"
 
 
-def over(seeds: Sequence[int]) -> str:
-    """Return which seeds, in words."""
+def seed_words(seeds: Sequence[int]) -> str:
+    """Return the range of the seeds in words."""
     return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"

@@ -7,13 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
+from extender.arrays import Floats, Mask
 from extender.policy.locality import rate_of_room, skips_in_all, wait_for
-from lab.experiments.delay.groups import DelayPart, Group, Results, cell, local, makespan, over, plot, rack_local, where
+from lab.experiments.delay.groups import (
+    DelayPart,
+    Results,
+    RunGroup,
+    cell,
+    cluster_words,
+    local,
+    makespan,
+    mean_seconds,
+    plot,
+    rack_local,
+    seed_words,
+)
+from lab.experiments.delay.runs import FIFO, DelayContender, DelayOutcome, YahooTrace
 from lab.experiments.delay.scales import BINS, DelayScale
 from lab.experiments.delay.scans import TASK_SECONDS, Scans
-from lab.experiments.delay.trials import FIFO, Measured, Trace, Who
-from lab.experiments.tetris.gains import Seeds
-from lab.experiments.tetris.sections import Figure, Listing, Section
+from lab.experiments.sections import Figure, Listing, Section
+from lab.experiments.seeds import Seeds
 from lab.sim.workloads.yahoo import maps as maps_of
 
 # Facebook's job sizes (5.1, table 2, figures 5 to 8)
@@ -21,15 +34,15 @@ from lab.sim.workloads.yahoo import maps as maps_of
 
 def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower: float) -> DelayPart:
     """Return a part on Facebook's job sizes (5.1, table 2), of tasks `slower` times as long as reading takes."""
-    who = [
-        Who("fifo", FIFO, waits=(0.0,)),
-        Who("naive", waits=(0.0,)),
-        Who("delay", waits=(5.0,)),
-        Who("ours", waits=(5.0,), whole=True),
-        Who("ours, no waits", whole=True),
+    contenders = [
+        DelayContender("fifo", FIFO, waits=(0.0,)),
+        DelayContender("naive", waits=(0.0,)),
+        DelayContender("delay", waits=(5.0,)),
+        DelayContender("ours", waits=(5.0,), whole=True),
+        DelayContender("ours, no waits", whole=True),
     ]
     sizes = tuple(maps for maps, jobs in scale.bins for _ in range(jobs))
-    group = Group(Scans(sizes, gap=scale.gap, slower=slower), scale.ec2, who, seeds)
+    group = RunGroup(Scans(sizes, gap=scale.gap, slower=slower), scale.ec2, contenders, seeds)
 
     def section(results: Results) -> Section:
         lines = []
@@ -37,15 +50,23 @@ def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower:
             lines.append(
                 (
                     f"{number}: {maps} maps x {jobs}",
-                    *(f"{group.over(results, it.name, _local_of(maps)).mean:.0f}" for it in who),
-                    *(f"{group.over(results, it.name, _seconds_of(maps)).mean:.0f}" for it in who),
+                    *(f"{group.over(results, contender.name, _local_of(maps)).mean:.0f}" for contender in contenders),
+                    *(f"{group.over(results, contender.name, _seconds_of(maps)).mean:.0f}" for contender in contenders),
                     f"{_faster(group, results, 'naive', 'delay', maps).mean:.0f}",
                 )
             )
-        heads = ("bin", *(f"{it.name} local %" for it in who), *(f"{it.name} s" for it in who), "delay faster %")
+        heads = (
+            "bin",
+            *(f"{contender.name} local %" for contender in contenders),
+            *(f"{contender.name} s" for contender in contenders),
+            "delay faster %",
+        )
         return Section(
             title=title,
-            about=f"{where(scale.ec2)}; {len(sizes)} jobs, {scale.gap:g} s apart in the mean; W1 = 5 s; {over(seeds)}.",
+            about=(
+                f"{cluster_words(scale.ec2)}; {len(sizes)} jobs, {scale.gap:g} s apart in the mean; W1 = 5 s; "
+                f"{seed_words(seeds)}."
+            ),
             figures=_bin_figures(group, results, name, scale.bins),
             listings=[Listing(heads, lines), *([_later(group, results, scale, slower)] if slower > 1 else [])],
             notes=(
@@ -56,12 +77,15 @@ def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower:
             plots=[
                 plot(
                     f"{name}-locality",
-                    "Node locality by bin (figure 6)",
-                    "maps of a job",
-                    "%",
-                    list(range(1, len(scale.bins) + 1)),
-                    {it.name: [group.over(results, it.name, _local_of(maps)) for maps, _ in scale.bins] for it in who},
-                    [str(maps) for maps, _ in scale.bins],
+                    title="Node locality by bin (figure 6)",
+                    x="maps of a job",
+                    unit="%",
+                    places=list(range(1, len(scale.bins) + 1)),
+                    curves={
+                        contender.name: [group.over(results, contender.name, _local_of(maps)) for maps, _ in scale.bins]
+                        for contender in contenders
+                    },
+                    labels=[str(maps) for maps, _ in scale.bins],
                 ),
             ],
         )
@@ -75,37 +99,39 @@ _LATER = (
 )
 
 
-def _later(group: Group, results: Results, scale: DelayScale, slower: float) -> Listing:
-    """Return by how much jobs end later with delay scheduling, and what the chances of 3.5 make of it."""
+def _later(group: RunGroup, results: Results, scale: DelayScale, slower: float) -> Listing:
+    """Return by how much jobs end later with delay scheduling, beside the delay that the formula of 3.5 expects."""
     nodes, rate = scale.ec2.nodes, rate_of_room(scale.ec2.nodes * scale.ec2.slots, TASK_SECONDS * slower)
     lines = []
     for maps, _ in scale.bins:
-        naive, delay = (group.over(results, it, _seconds_of(maps)).mean for it in ("naive", "delay"))
+        naive, delay = (group.over(results, name, _seconds_of(maps)).mean for name in ("naive", "delay"))
         expected = wait_for(skips_in_all(tasks=maps, nodes=nodes, replicas=3), rate)
         lines.append((f"{maps} maps", f"{naive:.1f}", f"{delay:.1f}", f"{delay - naive:.1f}", f"{expected:.1f}"))
     return Listing(("", "naive s", "delay s", "later s", "by 3.5 s"), lines)
 
 
-def _local_of(maps: int) -> Callable[[Measured], float]:
-    return lambda found: found.local(found.maps_all == maps)
+def _local_of(maps: int) -> Callable[[DelayOutcome], float]:
+    return lambda outcome: outcome.local(outcome.maps_all == maps)
 
 
-def _seconds_of(maps: int) -> Callable[[Measured], float]:
-    return lambda found: float(found.seconds[found.maps_all == maps].mean())
+def _seconds_of(maps: int) -> Callable[[DelayOutcome], float]:
+    return lambda outcome: float(outcome.seconds[outcome.maps_all == maps].mean())
 
 
-def _bin_figures(group: Group, results: Results, name: str, bins: Sequence[tuple[int, int]]) -> list[Figure]:
+def _bin_figures(group: RunGroup, results: Results, name: str, bins: Sequence[tuple[int, int]]) -> list[Figure]:
     """Return the paper's numbers: locality of the worst bin, speed-up of bin 5, and that nothing is lost."""
-    worst = group.over(results, "delay", lambda found: min(found.local(found.maps_all == maps) for maps, _ in bins))
-    mean = group.ratio(results, "delay", "naive", lambda found: float(found.seconds.mean()))
-    less = Seeds(tuple(100 * (1 - it) for it in mean.values))
-    own = group.ratio(results, "ours", "ours, no waits", lambda found: float(found.seconds.mean()))
+    worst = group.over(
+        results, "delay", lambda outcome: min(outcome.local(outcome.maps_all == maps) for maps, _ in bins)
+    )
+    mean = group.ratio(results, "delay", "naive", mean_seconds)
+    less = Seeds(tuple(100 * (1 - ratio) for ratio in mean.values))
+    own = group.ratio(results, "ours", "ours, no waits", mean_seconds)
     span = group.ratio(results, "delay", "naive", makespan)
     figures = [
         Figure(f"facebook.{name}.node_local_worst_bin", worst, 99, "with W1 = 5 s; 99-100 in figure 6"),
         Figure(
             f"facebook.{name}.job_time_ours",
-            Seeds(tuple(100 * (1 - it) for it in own.values)),
+            Seeds(tuple(100 * (1 - ratio) for ratio in own.values)),
             0 if name == "cpu" else None,
             "the planner as a cluster runs it, with W1 = 5 s and without",
         ),
@@ -117,7 +143,7 @@ def _bin_figures(group: Group, results: Results, name: str, bins: Sequence[tuple
         ),
         Figure(
             f"facebook.{name}.makespan",
-            Seeds(tuple(100 * (1 - it) for it in span.values)),
+            Seeds(tuple(100 * (1 - ratio) for ratio in span.values)),
             None,
             "less makespan, likewise",
         ),
@@ -134,15 +160,17 @@ def _bin_figures(group: Group, results: Results, name: str, bins: Sequence[tuple
     return figures
 
 
-def _faster(group: Group, results: Results, slow: str, fast: str, maps: int) -> Seeds:
-    """Return by how many percent jobs of so many maps are faster in the mean, for each seed."""
-    pairs = zip(group.of(results, slow), group.of(results, fast), strict=True)
+def _faster(group: RunGroup, results: Results, slow: str, fast: str, maps: int) -> Seeds:
+    """Return by how many percent jobs with this number of maps are faster in the mean, for each seed."""
+    pairs = zip(group.outcomes(results, slow), group.outcomes(results, fast), strict=True)
     return Seeds(
-        tuple(
-            float(100 * (one.seconds[one.maps_all == maps] / other.seconds[one.maps_all == maps] - 1).mean())
-            for one, other in pairs
-        )
+        tuple(_percent_faster(slower.seconds, faster.seconds, slower.maps_all == maps) for slower, faster in pairs)
     )
+
+
+def _percent_faster(slow: Floats, fast: Floats, jobs: Mask) -> float:
+    """Return by how many percent these jobs are faster in the mean, by their seconds [J] in two runs."""
+    return float(100 * (slow[jobs] / fast[jobs] - 1).mean())
 
 
 # Yahoo's traces
@@ -150,24 +178,24 @@ def _faster(group: Group, results: Results, slow: str, fast: str, maps: int) -> 
 
 def yahoo(traces: Path, name: str, slots: int, seeds: Sequence[int], *, brief: bool) -> DelayPart:
     """Return the part on one of Yahoo's traces."""
-    who = [Who("naive", waits=(0.0, 0.0)), Who("delay", waits=(15.0, 15.0))]
+    contenders = [DelayContender("naive", waits=(0.0, 0.0)), DelayContender("delay", waits=(15.0, 15.0))]
     if not brief:
-        who += [Who("fifo", FIFO, waits=(0.0, 0.0)), Who("delay, 5 s", waits=(5.0, 5.0))]
-    group = Group(Trace(name, traces, slots), None, who, seeds)
+        contenders += [DelayContender("fifo", FIFO, waits=(0.0, 0.0)), DelayContender("delay, 5 s", waits=(5.0, 5.0))]
+    group = RunGroup(YahooTrace(name, traces, slots), None, contenders, seeds)
 
     def section(results: Results) -> Section:
-        real = np.array([it.level for it in maps_of(traces, name) if it.level is not None])
+        real = np.array([task.level for task in maps_of(traces, name) if task.level is not None])
         node, rack = (float(100 * (real <= level).mean()) for level in (0, 1))
         lines = [("in reality", f"{node:.1f} %", f"{rack:.1f} %", "", "")]
         lines += [
             (
-                it.name,
-                cell(group.over(results, it.name, local)),
-                cell(group.over(results, it.name, rack_local)),
-                cell(group.over(results, it.name, makespan), "s"),
-                cell(group.over(results, it.name, lambda found: float(found.seconds.mean())), "s"),
+                contender.name,
+                cell(group.over(results, contender.name, local)),
+                cell(group.over(results, contender.name, rack_local)),
+                cell(group.over(results, contender.name, makespan), "s"),
+                cell(group.over(results, contender.name, mean_seconds), "s"),
             )
-            for it in who
+            for contender in contenders
         ]
         figures = [
             Figure(
@@ -206,20 +234,21 @@ def yahoo(traces: Path, name: str, slots: int, seeds: Sequence[int], *, brief: b
 _SIZES = (50, 150, 400, 10_000)
 
 
-def _by_size(traces: Path, name: str, group: Group, results: Results) -> Listing:
-    """Return the node locality of jobs by how many maps they have, in reality and by who decides."""
+def _by_size(traces: Path, name: str, group: RunGroup, results: Results) -> Listing:
+    """Return the node locality of jobs by their number of maps: in the trace, and with each contender."""
     real: dict[str, list[int | None]] = defaultdict(list)
-    for it in maps_of(traces, name):
-        real[it.job].append(it.level)
+    for task in maps_of(traces, name):
+        real[task.job].append(task.level)
     lines = []
     for low, high in pairwise((0, *_SIZES)):
-        levels = [level for of in real.values() if low < len(of) <= high for level in of if level is not None]
+        jobs = [job for job in real.values() if low < len(job) <= high]
+        levels = [level for job in jobs for level in job if level is not None]
         if levels:
-            ours = (group.over(results, it.name, _local_in(low, high)) for it in group.who)
+            ours = (group.over(results, contender.name, _local_in(low, high)) for contender in group.contenders)
             local_part = 100 * sum(level == 0 for level in levels) / len(levels)
             lines.append((f"{low + 1} to {high}", f"{len(levels):,}", f"{local_part:.1f} %", *map(cell, ours)))
-    return Listing(("maps of a job", "maps", "in reality", *(it.name for it in group.who)), lines)
+    return Listing(("maps of a job", "maps", "in reality", *(contender.name for contender in group.contenders)), lines)
 
 
-def _local_in(low: int, high: int) -> Callable[[Measured], float]:
-    return lambda found: found.local((found.maps_all > low) & (found.maps_all <= high))
+def _local_in(low: int, high: int) -> Callable[[DelayOutcome], float]:
+    return lambda outcome: outcome.local((outcome.maps_all > low) & (outcome.maps_all <= high))

@@ -6,20 +6,21 @@ from extender.policy.locality import expected_locality
 from lab.experiments.delay.groups import (
     TIMES,
     DelayPart,
-    Group,
     Results,
+    RunGroup,
     cell,
+    cluster_words,
     local,
     makespan,
-    over,
+    mean_seconds,
     plot,
     rack_local,
-    where,
+    seed_words,
 )
+from lab.experiments.delay.runs import FIFO, DelayContender
 from lab.experiments.delay.scales import DelayScale
 from lab.experiments.delay.scans import Scans
-from lab.experiments.delay.trials import FIFO, Who
-from lab.experiments.tetris.sections import Figure, Listing, Section
+from lab.experiments.sections import Figure, Listing, Section
 
 # Small jobs (5.2.2, table 4, figure 12)
 
@@ -28,15 +29,15 @@ _SMALL_PAPER = {3: (2, 50, 75, 96, 1.2), 10: (37, 98, 99, 100, 1.7), 100: (84, 9
 
 def small(scale: DelayScale, seeds: Sequence[int]) -> DelayPart:
     """Return the part on small jobs (5.2.2, table 4, figure 12)."""
-    who = [
-        Who("naive", waits=(0.0, 0.0)),
-        Who("delay", waits=(15.0, 15.0)),
-        Who("fifo", FIFO, waits=(0.0, 0.0)),
-        Who("fifo, delay", FIFO, waits=(15.0, 15.0)),
-        Who("ours", waits=(15.0, 15.0), whole=True),
+    contenders = [
+        DelayContender("naive", waits=(0.0, 0.0)),
+        DelayContender("delay", waits=(15.0, 15.0)),
+        DelayContender("fifo", FIFO, waits=(0.0, 0.0)),
+        DelayContender("fifo, delay", FIFO, waits=(15.0, 15.0)),
+        DelayContender("ours", waits=(15.0, 15.0), whole=True),
     ]
     groups = {
-        maps: Group(Scans((maps,) * jobs, at_once=scale.at_once), scale.private, who, seeds)
+        maps: RunGroup(Scans((maps,) * jobs, at_once=scale.at_once), scale.private, contenders, seeds)
         for maps, jobs in scale.small.items()
     }
 
@@ -75,25 +76,25 @@ def small(scale: DelayScale, seeds: Sequence[int]) -> DelayPart:
             ]
             lines += [
                 (
-                    f"{maps} maps, {it.name}",
-                    cell(group.over(results, it.name, local)),
-                    cell(group.over(results, it.name, rack_local)),
-                    cell(group.over(results, it.name, makespan), "s"),
-                    cell(group.over(results, it.name, lambda found: float(found.seconds.mean())), "s"),
+                    f"{maps} maps, {contender.name}",
+                    cell(group.over(results, contender.name, local)),
+                    cell(group.over(results, contender.name, rack_local)),
+                    cell(group.over(results, contender.name, makespan), "s"),
+                    cell(group.over(results, contender.name, mean_seconds), "s"),
                 )
-                for it in who
+                for contender in contenders
             ]
         return Section(
             title="Small jobs (5.2.2, table 4)",
-            about=f"{where(scale.private)}; {scale.at_once} jobs at a time; {over(seeds)}.",
+            about=(f"{cluster_words(scale.private)}; {scale.at_once} jobs at a time; {seed_words(seeds)}."),
             figures=figures,
             listings=[
                 Listing(("jobs, who", "node-local", "rack-local", "makespan", "job time"), lines),
                 Listing(
                     ("the paper", "node / rack without", "node / rack with", "throughput"),
                     [
-                        (f"{maps} maps", f"{it[0]} / {it[1]}", f"{it[2]} / {it[3]}", f"{it[4]}x")
-                        for maps, it in _SMALL_PAPER.items()
+                        (f"{maps} maps", f"{paper[0]} / {paper[1]}", f"{paper[2]} / {paper[3]}", f"{paper[4]}x")
+                        for maps, paper in _SMALL_PAPER.items()
                     ],
                 ),
             ],
@@ -109,19 +110,20 @@ _STICKY_LOCAL, _STICKY_FASTER = {5: 92, 50: 27}, {10: 1.1, 20: 1.6, 50: 2.0}
 
 def sticky(scale: DelayScale, seeds: Sequence[int]) -> DelayPart:
     """Return the part on sticky slots (5.2.3, figures 13 and 14)."""
-    who = [
-        Who("naive", waits=(0.0,), reports=False),
-        Who("delay", waits=(10.0,), reports=False),
-        Who("ours", waits=(10.0,), whole=True),
+    contenders = [
+        DelayContender("naive", waits=(0.0,), reports=False),
+        DelayContender("delay", waits=(10.0,), reports=False),
+        DelayContender("ours", waits=(10.0,), whole=True),
     ]
     groups = {
-        jobs: Group(Scans((scale.sticky_maps,) * jobs, shared=True), scale.ec2, who, seeds) for jobs in scale.sticky
+        jobs: RunGroup(Scans((scale.sticky_maps,) * jobs, shared=True), scale.ec2, contenders, seeds)
+        for jobs in scale.sticky
     }
 
     def section(results: Results) -> Section:
         figures, lines = [], []
         for jobs, group in groups.items():
-            without, with_, ours = (group.over(results, it.name, local) for it in who)
+            without, with_, ours = (group.over(results, contender.name, local) for contender in contenders)
             bound = 100 * (1 - (1 - 1 / jobs) ** (3 * scale.ec2.slots))
             speed = group.ratio(results, "naive", "delay", makespan)
             figures += [
@@ -141,30 +143,46 @@ def sticky(scale: DelayScale, seeds: Sequence[int]) -> DelayPart:
                 ),
                 Figure(f"sticky.locality_ours.{jobs}", ours, 99, "the planner as a cluster runs it, W1 = 10 s"),
             ]
-            spans = [cell(group.over(results, it.name, makespan), "s") for it in who]
+            spans = [cell(group.over(results, contender.name, makespan), "s") for contender in contenders]
             lines.append((f"{jobs} jobs", cell(without), f"{bound:.0f} %", cell(with_), cell(ours), *spans))
-        heads = ("", "naive local", "bound 3.3.2", "delay local", "ours local", *(f"{it.name} makespan" for it in who))
+        heads = (
+            "",
+            "naive local",
+            "bound 3.3.2",
+            "delay local",
+            "ours local",
+            *(f"{contender.name} makespan" for contender in contenders),
+        )
         return Section(
             title="Sticky slots (5.2.3, figures 13 and 14)",
-            about=f"{where(scale.ec2)}; all jobs at once scan the same {scale.sticky_maps} blocks; {over(seeds)}.",
+            about=(
+                f"{cluster_words(scale.ec2)}; all jobs at once scan the same {scale.sticky_maps} blocks; "
+                f"{seed_words(seeds)}."
+            ),
             figures=figures,
             listings=[Listing(heads, lines)],
             plots=[
                 plot(
                     "sticky-locality",
-                    "Node locality (figure 13)",
-                    "concurrent jobs",
-                    "%",
-                    list(groups),
-                    {it.name: [group.over(results, it.name, local) for group in groups.values()] for it in who},
+                    title="Node locality (figure 13)",
+                    x="concurrent jobs",
+                    unit="%",
+                    places=list(groups),
+                    curves={
+                        contender.name: [group.over(results, contender.name, local) for group in groups.values()]
+                        for contender in contenders
+                    },
                 ),
                 plot(
                     "sticky-makespan",
-                    "Time to finish all jobs (figure 14)",
-                    "concurrent jobs",
-                    "s",
-                    list(groups),
-                    {it.name: [group.over(results, it.name, makespan) for group in groups.values()] for it in who},
+                    title="Time to finish all jobs (figure 14)",
+                    x="concurrent jobs",
+                    unit="s",
+                    places=list(groups),
+                    curves={
+                        contender.name: [group.over(results, contender.name, makespan) for group in groups.values()]
+                        for contender in contenders
+                    },
                 ),
             ],
         )
@@ -179,33 +197,41 @@ _WAIT_PAPER = {(4, 0): 5, (4, 1): 68, (4, 10): 100, (12, 0): 11, (12, 1): 80, (1
 
 def wait(scale: DelayScale, seeds: Sequence[int]) -> DelayPart:
     """Return the part on how long to wait (5.3, figure 15)."""
-    who = [Who(f"{wait:g}s", waits=(float(wait),)) for wait in scale.waits]
+    contenders = [DelayContender(f"{wait:g}s", waits=(float(wait),)) for wait in scale.waits]
     groups = {
-        maps: Group(Scans((maps,) * scale.wait_jobs, at_once=scale.at_once), scale.ec2, who, seeds) for maps in (4, 12)
+        maps: RunGroup(Scans((maps,) * scale.wait_jobs, at_once=scale.at_once), scale.ec2, contenders, seeds)
+        for maps in (4, 12)
     }
 
     def section(results: Results) -> Section:
         figures, lines = [], []
         for maps, group in groups.items():
-            for wait, it in zip(scale.waits, who, strict=True):
-                found = group.over(results, it.name, local)
+            for wait, contender in zip(scale.waits, contenders, strict=True):
+                locality = group.over(results, contender.name, local)
                 chances = wait * scale.ec2.nodes / 3.0
                 formula = 100 * expected_locality(chances, tasks=maps, nodes=scale.ec2.nodes, replicas=3)
                 paper = _WAIT_PAPER.get((maps, int(wait)))
                 figures.append(
                     Figure(
-                        f"wait.node_local.{maps}maps.{it.name}",
-                        found,
+                        f"wait.node_local.{maps}maps.{contender.name}",
+                        locality,
                         paper,
                         f"by the formula {formula:.0f} % at least" if wait else "",
                     )
                 )
                 lines.append(
-                    (f"{maps} maps, {it.name}", "" if paper is None else f"{paper} %", cell(found), f"{formula:.1f} %")
+                    (
+                        f"{maps} maps, {contender.name}",
+                        "" if paper is None else f"{paper} %",
+                        cell(locality),
+                        f"{formula:.1f} %",
+                    )
                 )
         return Section(
             title="How long to wait (5.3, figure 15)",
-            about=f"{where(scale.ec2)}; {scale.wait_jobs} jobs, {scale.at_once} at a time; {over(seeds)}.",
+            about=(
+                f"{cluster_words(scale.ec2)}; {scale.wait_jobs} jobs, {scale.at_once} at a time; {seed_words(seeds)}."
+            ),
             figures=figures,
             listings=[Listing(("maps, W1", "the paper", "ours", "formula"), lines)],
             notes=(
@@ -215,12 +241,12 @@ def wait(scale: DelayScale, seeds: Sequence[int]) -> DelayPart:
             plots=[
                 plot(
                     "wait",
-                    "Node locality against the wait (figure 15)",
-                    "W1, seconds",
-                    "%",
-                    list(scale.waits),
-                    {
-                        f"{maps} maps": [group.over(results, it.name, local) for it in who]
+                    title="Node locality against the wait (figure 15)",
+                    x="W1, seconds",
+                    unit="%",
+                    places=list(scale.waits),
+                    curves={
+                        f"{maps} maps": [group.over(results, contender.name, local) for contender in contenders]
                         for maps, group in groups.items()
                     },
                 ),

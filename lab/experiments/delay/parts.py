@@ -1,4 +1,4 @@
-"""The Delay Scheduling paper's evaluation (5) as parts: what is run, and what the paper says of it."""
+"""The list of the parts of the Delay Scheduling paper's evaluation (5)."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,31 +1,30 @@
-"""The delay experiment from its parts to what they came to: every run once, over all cores."""
+"""The delay experiment from its parts to their sections: every run once, over all cores."""
 
 from collections.abc import Sequence
 
 from lab.experiments.delay.groups import DelayPart
-from lab.experiments.delay.trials import Measured, Trial, perform
-from lab.experiments.tetris.running import Skipped
-from lab.experiments.tetris.sections import Section
+from lab.experiments.delay.runs import DelayOutcome, DelayRun, perform
+from lab.experiments.sections import Section, Skipped
 from lab.sim.parallel import Failed, Show, run_all
 
 
-def trials_of(parts: Sequence[DelayPart]) -> dict[str, Trial]:
+def runs_of(parts: Sequence[DelayPart]) -> dict[str, DelayRun]:
     """Return the runs that these parts need by their names, each once."""
-    return {trial.name: trial for part in parts for trial in part.trials()}
+    return {run.name: run for part in parts for run in part.runs()}
 
 
-def try_parts(parts: Sequence[DelayPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
-    """Return what the parts came to, and those of which a run failed."""
-    asked = trials_of(parts)
-    found = run_all(perform, asked, processes=processes, show=show)
-    results = {asked[name]: result for name, result in found.items() if isinstance(result, Measured)}
-    failed = {asked[name]: (name, result) for name, result in found.items() if isinstance(result, Failed)}
+def run_parts(parts: Sequence[DelayPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
+    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
+    runs = runs_of(parts)
+    answers = run_all(perform, runs, processes=processes, show=show)
+    results = {runs[name]: answer for name, answer in answers.items() if isinstance(answer, DelayOutcome)}
+    failures = {runs[name]: (name, answer) for name, answer in answers.items() if isinstance(answer, Failed)}
     sections, skipped = [], []
     for part in parts:
-        wrong = [failed[trial] for trial in part.trials() if trial in failed]
-        if wrong:
-            name, result = wrong[0]
-            skipped.append(Skipped(part.name, f"{name}: {result.reason}", result.trace))
+        failed = [failures[run] for run in part.runs() if run in failures]
+        if failed:
+            name, failure = failed[0]
+            skipped.append(Skipped(part.name, f"{name}: {failure.reason}", failure.trace))
         else:
             sections.append(part.make(results))
     return sections, skipped

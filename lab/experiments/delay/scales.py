@@ -1,9 +1,9 @@
-"""How large the delay experiment is: as in the paper where it says so, and a small form that shows that it works."""
+"""The sizes of the delay experiment: FULL has the paper's sizes, QUICK is a small form that shows that it works."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.experiments.delay.scans import Cluster
+from lab.experiments.delay.scans import SlotCluster
 
 BINS = ((1, 38), (2, 16), (10, 14), (50, 8), (100, 6), (200, 6), (400, 4), (800, 4), (4800, 4))
 """Maps of a job, and how many such jobs the benchmark has (table 2)."""
@@ -11,17 +11,18 @@ BINS = ((1, 38), (2, 16), (10, 14), (50, 8), (100, 6), (200, 6), (400, 4), (800,
 
 @dataclass(frozen=True, slots=True)
 class DelayScale:
-    """How large everything is.
+    """The sizes of all parts.
 
-    `small`: how many jobs of so many maps; `sticky`: how many at once, each of `sticky_maps`; `waits` in seconds, for
-    `wait_jobs` jobs; `bins` and the mean `gap` between them; `at_once` jobs at a time where their number is fixed.
-    Sticky slots and bins are over `long_seeds` seeds at most; `brief` leaves out what only varies.
+    `small`: the number of jobs by their number of maps. `sticky`: the numbers of concurrent jobs, each of `sticky_maps`
+    maps. `waits`: in seconds, for `wait_jobs` jobs. `bins`: maps of a job and the number of such jobs, with a mean
+    `gap` in seconds between jobs. `at_once`: the number of jobs at a time, in parts that keep it fixed. Sticky slots
+    and bins use at most `long_seeds` seeds. `brief` leaves out the variants of the Yahoo traces.
     """
 
     about: str
     seeds: int
-    ec2: Cluster
-    private: Cluster
+    ec2: SlotCluster
+    private: SlotCluster
     small: Mapping[int, int]
     sticky: Sequence[int]
     sticky_maps: int
@@ -40,8 +41,8 @@ FULL = DelayScale(
         "slots, and only the machines that report at the time, as Hadoop's scheduler does."
     ),
     seeds=2,
-    ec2=Cluster(100, 4),
-    private=Cluster(100, 6, racks=4),
+    ec2=SlotCluster(100, 4),
+    private=SlotCluster(100, 6, racks=4),
     small={3: 600, 10: 300, 100: 60},
     sticky=(5, 10, 20, 50),
     sticky_maps=180,
@@ -55,8 +56,8 @@ FULL = DelayScale(
 QUICK = DelayScale(
     about="A small form, which shows that everything works; its numbers are not to be quoted.",
     seeds=1,
-    ec2=Cluster(20, 4),
-    private=Cluster(20, 6, racks=4),
+    ec2=SlotCluster(20, 4),
+    private=SlotCluster(20, 6, racks=4),
     small={3: 40, 10: 20, 100: 10},
     sticky=(10, 50),
     sticky_maps=12,

@@ -1,7 +1,7 @@
 """The clusters and workloads of the Delay Scheduling paper's evaluation: jobs of maps that scan a block each.
 
-What the paper says is used: nodes, slots, racks, job sizes, gaps between jobs, waits. What it does not say is chosen
-here, before anything was compared: docs/experiments.md lists it.
+Nodes, slots, racks, job sizes, gaps between jobs and waits are the paper's. Values that the paper does not publish were
+chosen before anything was compared; docs/experiments.md lists them.
 """
 
 from collections import Counter
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.arrays import Rows
 from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
 from lab.sim.engine.inputs import place_blocks
 from lab.sim.workloads.parameters import GIB
@@ -36,8 +37,8 @@ _READ, _WRITE, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "di
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """Equal machines with so many map slots each (table 1); 0 racks: nobody knows them."""
+class SlotCluster:
+    """Equal machines with `slots` map slots each (table 1). `racks` 0: the racks are not known."""
 
     nodes: int
     slots: int
@@ -46,7 +47,7 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """What it is called where it is shown."""
+        """The name that is shown."""
         return f"{self.nodes} machines of {self.slots} slots"
 
     def machines(self) -> Machines:
@@ -62,10 +63,11 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Scans:
-    """Jobs of so many `maps` each, in this order.
+    """Jobs; `maps` has the number of maps of each.
 
-    They arrive `gap` seconds apart in the mean (exponentially), or all at the start where that is 0, `at_once` at a
-    time. With `shared` they all read the same blocks. `slower`: how many times as long tasks take as reading does.
+    They arrive `gap` seconds apart in the mean (exponentially); with a gap of 0 they all arrive at the start. At most
+    `at_once` are there at a time. With `shared` they all read the same blocks. A task takes `slower` times as long as
+    reading its block.
     """
 
     maps: tuple[int, ...]
@@ -76,13 +78,13 @@ class Scans:
 
     @property
     def label(self) -> str:
-        """What they are called where they are shown."""
+        """The name that is shown."""
         sizes = " + ".join(f"{count} x {maps}" for maps, count in Counter(self.maps).items())
         at_once = f", {self.at_once} at once" if self.at_once else ""
         return f"{sizes} maps{at_once}" + (f", {self.slower:g} times slower" if self.slower != 1.0 else "")
 
     def workload(self, seed: int, machines: Machines) -> Workload:
-        """Return the jobs; sizes come in an order by the seed, and times as well."""
+        """Return the jobs. The seed decides the order of the sizes and the times of arrival."""
         random = np.random.default_rng(seed)
         sizes = random.permutation(np.array(self.maps))
         arrives = np.cumsum(random.exponential(self.gap, len(sizes))) if self.gap else np.zeros(len(sizes))
@@ -97,9 +99,7 @@ class Scans:
         ]
         return Workload(name="scans", jobs=jobs, at_once=self.at_once)
 
-    def _stage(
-        self, random: np.random.Generator, maps: int, copies: "np.ndarray[tuple[int, int], np.dtype[np.intp]] | None"
-    ) -> Stage:
+    def _stage(self, random: np.random.Generator, maps: int, copies: Rows | None) -> Stage:
         demand = np.zeros(len(DIMENSIONS))
         demand[DIMENSIONS.index(CPU)], demand[DIMENSIONS.index(MEMORY)] = _SLOT_CORES, _SLOT_BYTES
         seconds = TASK_SECONDS * self.slower

@@ -3,55 +3,56 @@
 import math
 from collections.abc import Callable, Mapping
 
-from lab.experiments.tetris.comparison import Against, Claim
-from lab.experiments.tetris.gains import Pair, Seeds, job_time_share, makespan_share, over_seeds
+from lab.experiments.seeds import Seeds
+from lab.experiments.tetris.comparison import Against, PaperClaim
+from lab.experiments.tetris.gains import RunPair, job_time_share, makespan_share, over_seeds
 
 _SLOWED = (
     "jobs slower than under {name} by over 1 %; they by {mean:.1f} % in the mean, {worst:.1f} % at worst; {others}"
 )
 
 
-def suite_claims() -> list[Claim]:
+def suite_claims() -> list[PaperClaim]:
     """Return what the paper says of its deployment (figure 4; 5.1, highlights)."""
     return [
-        Claim("suite.makespan_vs_capacity", "capacity", _each(_makespan), 29.0, _most("capacity")),
-        Claim("suite.makespan_vs_drf", "drf", _each(_makespan), 27.5, _most("drf")),
-        Claim("suite.median_job_time_vs_drf", "drf", _each(_median), 30.0, _other_medians("drf")),
-        Claim("suite.median_job_time_vs_capacity", "capacity", _each(_median), 30.0, _other_medians("capacity")),
-        Claim("suite.upper_bound_share", "fair", _share, 80.0, _makespan_share("fair")),
-        Claim("suite.slowed_jobs", "drf", _each(_slowed), 6.0, _slowed_note("drf")),
+        PaperClaim("suite.makespan_vs_capacity", "capacity", _each(_makespan), 29.0, _most("capacity")),
+        PaperClaim("suite.makespan_vs_drf", "drf", _each(_makespan), 27.5, _most("drf")),
+        PaperClaim("suite.median_job_time_vs_drf", "drf", _each(_median), 30.0, _other_medians("drf")),
+        PaperClaim("suite.median_job_time_vs_capacity", "capacity", _each(_median), 30.0, _other_medians("capacity")),
+        PaperClaim("suite.upper_bound_share", "fair", _share, 80.0, _makespan_share("fair")),
+        PaperClaim("suite.slowed_jobs", "drf", _each(_slowed), 6.0, _slowed_note("drf")),
     ]
 
 
-def facebook_claims() -> list[Claim]:
+def facebook_claims() -> list[PaperClaim]:
     """Return what the paper says of the Facebook trace (5.3.1)."""
     return [
-        Claim("facebook.mean_job_time_vs_fair", "fair", _each(_mean), 40.0, _other_means("fair")),
-        Claim("facebook.mean_job_time_vs_drf", "drf", _each(_mean), 35.0, _other_means("drf")),
-        Claim("facebook.makespan_vs_fair", "fair", _each(_makespan), 33.0, _most("fair")),
-        Claim("facebook.makespan_vs_drf", "drf", _each(_makespan), 24.0, _most("drf")),
-        Claim("facebook.upper_bound_share", "fair", _share, 81.0, _makespan_share("fair")),
-        Claim("facebook.slowed_jobs", "fair", _each(_slowed), 6.0, _slowed_note("fair")),
+        PaperClaim("facebook.mean_job_time_vs_fair", "fair", _each(_mean), 40.0, _other_means("fair")),
+        PaperClaim("facebook.mean_job_time_vs_drf", "drf", _each(_mean), 35.0, _other_means("drf")),
+        PaperClaim("facebook.makespan_vs_fair", "fair", _each(_makespan), 33.0, _most("fair")),
+        PaperClaim("facebook.makespan_vs_drf", "drf", _each(_makespan), 24.0, _most("drf")),
+        PaperClaim("facebook.upper_bound_share", "fair", _share, 81.0, _makespan_share("fair")),
+        PaperClaim("facebook.slowed_jobs", "fair", _each(_slowed), 6.0, _slowed_note("fair")),
     ]
 
 
-def _each(figure: Callable[[Pair], float]) -> Callable[[Against], Seeds]:
+def _each(figure: Callable[[RunPair], float]) -> Callable[[Against], Seeds]:
     return lambda against: over_seeds(against.ours, figure)
 
 
-def _makespan(pair: Pair) -> float:
+def _makespan(pair: RunPair) -> float:
     return pair.makespan
 
 
-def _mean(pair: Pair) -> float:
+def _mean(pair: RunPair) -> float:
     return pair.mean_job_time
 
 
-def _median(pair: Pair) -> float:
+def _median(pair: RunPair) -> float:
     return pair.median_change
 
 
-def _slowed(pair: Pair) -> float:
+def _slowed(pair: RunPair) -> float:
     return pair.slowed.percent
 
 
@@ -98,8 +99,8 @@ def _makespan_share(name: str) -> Callable[[Mapping[str, Against]], str]:
 def _slowed_note(name: str) -> Callable[[Mapping[str, Against]], str]:
     def note(against: Mapping[str, Against]) -> str:
         others = ", ".join(
-            f"{over_seeds(it.ours, _slowed).mean:.1f} % against {other}"
-            for other, it in against.items()
+            f"{over_seeds(gains.ours, _slowed).mean:.1f} % against {other}"
+            for other, gains in against.items()
             if other != name
         )
         return _SLOWED.format(

@@ -1,52 +1,25 @@
-"""What one contender gains over others in a scene, for each seed, in the paper's terms (Tetris, 5.1)."""
+"""What one contender gains over others in a setup, for each seed, in the paper's terms (Tetris, 5.1)."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from extender.arrays import Floats
-from lab.experiments.tetris.runs import Contender, Found, Scene
+from lab.experiments.seeds import Seeds
+from lab.experiments.tetris.runs import Contender, RunSummary, Setup
 from lab.sim.report.compared import Slowed, bound_share, improvement, job_changes, slowed
 from lab.sim.runs import Run
 
-Results = Mapping[Run, Found]
+Results = Mapping[Run, RunSummary]
 
 
 @dataclass(frozen=True, slots=True)
-class Seeds:
-    """One figure over the seeds, in their order."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean of those seeds that have it; NaN where none has."""
-        known = self._known
-        return sum(known) / len(known) if known else math.nan
-
-    @property
-    def low(self) -> float:
-        """The least."""
-        return min(self._known, default=math.nan)
-
-    @property
-    def high(self) -> float:
-        """The largest."""
-        return max(self._known, default=math.nan)
-
-    @property
-    def _known(self) -> list[float]:
-        return [value for value in self.values if not math.isnan(value)]
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
+class RunPair:
     """Ours beside a baseline: runs for job time, and for makespan (the same, or with all jobs at the start)."""
 
-    ours: Found
-    theirs: Found
+    ours: RunSummary
+    theirs: RunSummary
     our_makespan: float
     their_makespan: float
     least_seconds: float
@@ -92,36 +65,36 @@ class Pair:
         return slowed(self.theirs.job_seconds, self.ours.job_seconds)
 
 
-def pairs(results: Results, scene: Scene, ours: Contender, theirs: Contender, seeds: Sequence[int]) -> list[Pair]:
+def pairs(results: Results, setup: Setup, ours: Contender, theirs: Contender, seeds: Sequence[int]) -> list[RunPair]:
     """Return ours beside theirs for each seed."""
     return [
-        Pair(
-            ours=results[scene.run(ours, seed)],
-            theirs=results[scene.run(theirs, seed)],
-            our_makespan=results[scene.makespan_run(ours, seed)].makespan,
-            their_makespan=results[scene.makespan_run(theirs, seed)].makespan,
-            least_seconds=results[scene.makespan_run(ours, seed)].least_seconds,
+        RunPair(
+            ours=results[setup.run(ours, seed)],
+            theirs=results[setup.run(theirs, seed)],
+            our_makespan=results[setup.makespan_run(ours, seed)].makespan,
+            their_makespan=results[setup.makespan_run(theirs, seed)].makespan,
+            least_seconds=results[setup.makespan_run(ours, seed)].least_seconds,
         )
         for seed in seeds
     ]
 
 
-def over_seeds(pairs: Sequence[Pair], figure: Callable[[Pair], float]) -> Seeds:
+def over_seeds(pairs: Sequence[RunPair], figure: Callable[[RunPair], float]) -> Seeds:
     """Return a figure of each pair."""
     return Seeds(tuple(figure(pair) for pair in pairs))
 
 
-def job_time_share(ours: Sequence[Pair], bounds: Sequence[Pair]) -> Seeds:
+def job_time_share(ours: Sequence[RunPair], bounds: Sequence[RunPair]) -> Seeds:
     """Return what part of the bound's gain in mean job time over one baseline is ours, in percent, for each seed."""
     return Seeds(
         tuple(
-            bound_share(*(float(found.job_seconds.mean()) for found in (pair.theirs, pair.ours, bound.ours)))
+            bound_share(*(float(run.job_seconds.mean()) for run in (pair.theirs, pair.ours, bound.ours)))
             for pair, bound in zip(ours, bounds, strict=True)
         )
     )
 
 
-def makespan_share(ours: Sequence[Pair], bounds: Sequence[Pair]) -> Seeds:
+def makespan_share(ours: Sequence[RunPair], bounds: Sequence[RunPair]) -> Seeds:
     """Return what part of the bound's gain in makespan over one baseline is ours, in percent, for each seed."""
     return Seeds(
         tuple(

@@ -7,10 +7,10 @@ from pathlib import Path
 from extender.planner import Policy
 from extender.policy.alignment import TASK_RULES
 from lab.experiments.tetris.claims import facebook_claims, suite_claims
-from lab.experiments.tetris.comparison import CAPACITY, DRF, FAIR, OURS, Comparison
-from lab.experiments.tetris.runs import Contender, Scene
+from lab.experiments.tetris.comparison import CAPACITY, DRF, FAIR, OURS, PolicyComparison
+from lab.experiments.tetris.running import ExperimentPart
+from lab.experiments.tetris.runs import Contender, Setup
 from lab.experiments.tetris.scales import Scale
-from lab.experiments.tetris.sections import Part
 from lab.experiments.tetris.sweeps import Published, Sweep, Variant
 from lab.sim.workloads.parameters import variants
 
@@ -25,12 +25,12 @@ _TABLE_NOTE = (
 )
 
 
-def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
+def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[ExperimentPart]:
     """Return the parts of the experiment at this scale, over these seeds."""
     few = seeds[: scale.sweep_seeds]
     at = {
-        name: replace(scene, traces=traces)
-        for name, scene in (
+        name: replace(setup, traces=traces)
+        for name, setup in (
             ("suite", scale.suite),
             ("facebook", scale.facebook),
             ("small suite", scale.small_suite),
@@ -57,12 +57,12 @@ def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
     ]
 
 
-def _suite(scene: Scene, seeds: Sequence[int]) -> Comparison:
-    return Comparison(
+def _suite(setup: Setup, seeds: Sequence[int]) -> PolicyComparison:
+    return PolicyComparison(
         name="suite",
         title="The deployment suite (5.1, 5.2)",
-        about=f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}.",
-        scene=scene,
+        about=f"{setup.workload} on {setup.machines}, seeds {seeds[0]} to {seeds[-1]}.",
+        setup=setup,
         baselines={"capacity": CAPACITY, "fair": FAIR, "drf": DRF},
         claims=suite_claims(),
         seeds=seeds,
@@ -70,12 +70,12 @@ def _suite(scene: Scene, seeds: Sequence[int]) -> Comparison:
     )
 
 
-def _facebook(scene: Scene, seeds: Sequence[int]) -> Comparison:
-    return Comparison(
+def _facebook(setup: Setup, seeds: Sequence[int]) -> PolicyComparison:
+    return PolicyComparison(
         name="facebook",
         title="The Facebook-like trace (5.3.1)",
-        about=f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}. {_MAKESPAN_AT_START}",
-        scene=scene,
+        about=f"{setup.workload} on {setup.machines}, seeds {seeds[0]} to {seeds[-1]}. {_MAKESPAN_AT_START}",
+        setup=setup,
         baselines={"fair": FAIR, "drf": DRF},
         claims=facebook_claims(),
         seeds=seeds,
@@ -83,17 +83,17 @@ def _facebook(scene: Scene, seeds: Sequence[int]) -> Comparison:
     )
 
 
-def _ablations(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _ablations(setup: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="ablation",
         title="Parts of the policy alone (5.3.1)",
-        about=_where(scene, seeds),
+        about=_where(setup, seeds),
         variants=[
-            Variant("all", OURS, scene, paper=Published(40, 35, 33, 24)),
-            Variant("paper", Contender("paper"), scene, paper=Published(40, 35, 33, 24)),
-            Variant("srtf", Contender("srtf"), scene, paper=Published(27, 26)),
-            Variant("packing", Contender("packing"), scene, paper=Published(31, 28, 41, 29)),
-            Variant("cpu-memory", Contender("cpu-memory"), scene, paper=Published(15, 13)),
+            Variant("all", OURS, setup, paper=Published(40, 35, 33, 24)),
+            Variant("paper", Contender("paper"), setup, paper=Published(40, 35, 33, 24)),
+            Variant("srtf", Contender("srtf"), setup, paper=Published(27, 26)),
+            Variant("packing", Contender("packing"), setup, paper=Published(31, 28, 41, 29)),
+            Variant("cpu-memory", Contender("cpu-memory"), setup, paper=Published(15, 13)),
         ],
         baselines=_BASELINES,
         seeds=seeds,
@@ -101,7 +101,7 @@ def _ablations(scene: Scene, seeds: Sequence[int]) -> Sweep:
     )
 
 
-def _heuristics(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _heuristics(setup: Setup, seeds: Sequence[int]) -> Sweep:
     paper = {
         "dot": Published(40, None, 41),
         "l2-norm-diff": Published(30, None, 40),
@@ -112,8 +112,8 @@ def _heuristics(scene: Scene, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="heuristic",
         title="Alignment heuristics (table 8)",
-        about=_where(scene, seeds),
-        variants=[Variant(rule, _with(rule=rule), scene, paper=paper.get(rule, Published())) for rule in TASK_RULES],
+        about=_where(setup, seeds),
+        variants=[Variant(rule, _with(rule=rule), setup, paper=paper.get(rule, Published())) for rule in TASK_RULES],
         baselines=_BASELINES,
         seeds=seeds,
         notes=("dot is what the paper calls cosine similarity: demand and what is free, in parts of the machine.",),
@@ -121,12 +121,12 @@ def _heuristics(scene: Scene, seeds: Sequence[int]) -> Sweep:
     )
 
 
-def _fairness(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _fairness(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="fairness",
         title="The fairness knob f (figures 8 and 9)",
-        about=_where(scene, seeds),
-        variants=_over("fairness", values, scene),
+        about=_where(setup, seeds),
+        variants=_over("fairness", values, setup),
         baselines=_BASELINES,
         seeds=seeds,
         axis="f",
@@ -138,12 +138,12 @@ def _fairness(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sw
     )
 
 
-def _barrier(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _barrier(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="barrier",
         title="The barrier knob b (figure 10)",
-        about=_where(scene, seeds),
-        variants=_over("barrier", values, scene),
+        about=_where(setup, seeds),
+        variants=_over("barrier", values, setup),
         baselines=_BASELINES,
         seeds=seeds,
         axis="b",
@@ -153,12 +153,12 @@ def _barrier(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Swe
     )
 
 
-def _penalty(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _penalty(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="penalty",
         title="The remote penalty (5.3.3)",
-        about=_where(scene, seeds),
-        variants=_over("remote_penalty", values, scene),
+        about=_where(setup, seeds),
+        variants=_over("remote_penalty", values, setup),
         baselines=_BASELINES,
         seeds=seeds,
         axis="remote penalty",
@@ -166,12 +166,12 @@ def _penalty(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Swe
     )
 
 
-def _eps(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _eps(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="eps",
         title="Remaining work against alignment (5.3.3)",
-        about=_where(scene, seeds),
-        variants=_over("srtf", values, scene),
+        about=_where(setup, seeds),
+        variants=_over("srtf", values, setup),
         baselines=_BASELINES,
         seeds=seeds,
         axis="m",
@@ -181,12 +181,12 @@ def _eps(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _load(scene: Scene, seeds: Sequence[int], loads: Sequence[tuple[float, str]]) -> Sweep:
+def _load(setup: Setup, seeds: Sequence[int], loads: Sequence[tuple[float, str]]) -> Sweep:
     return Sweep(
         name="load",
         title="Load (figure 11)",
-        about=f"{_where(scene, seeds)} Twice the load is half the machines.",
-        variants=[Variant(f"{load:g}", OURS, replace(scene, machines=machines), x=load) for load, machines in loads],
+        about=f"{_where(setup, seeds)} Twice the load is half the machines.",
+        variants=[Variant(f"{load:g}", OURS, replace(setup, machines=machines), x=load) for load, machines in loads],
         baselines=_BASELINES,
         seeds=seeds,
         axis="load, times the usual",
@@ -194,12 +194,12 @@ def _load(scene: Scene, seeds: Sequence[int], loads: Sequence[tuple[float, str]]
     )
 
 
-def _tail(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _tail(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="tail",
         title="Jobs that decide when everything is done (ours)",
-        about=_where(scene, seeds),
-        variants=[Variant(f"{value:g}", _with(tail=value), scene) for value in values],
+        about=_where(setup, seeds),
+        variants=[Variant(f"{value:g}", _with(tail=value), setup) for value in values],
         baselines=_SUITE_BASELINES,
         seeds=seeds,
         notes=(
@@ -209,36 +209,36 @@ def _tail(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _sharing(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _sharing(setup: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="sharing",
         title="Whose turn it is",
-        about=_where(scene, seeds),
-        variants=[Variant(rule, _with(sharing=rule), scene) for rule in ("drf", "slots", "deficit")],
+        about=_where(setup, seeds),
+        variants=[Variant(rule, _with(sharing=rule), setup) for rule in ("drf", "slots", "deficit")],
         seeds=seeds,
         baselines=_SUITE_BASELINES,
         notes=("drf and slots with the fairness knob (Tetris, 3.4); deficit: Graphene's counters (its 5.1).",),
     )
 
 
-def _matching(scene: Scene, seeds: Sequence[int]) -> Sweep:
+def _matching(setup: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="matching",
         title="One machine after the other, or the best pair of all",
-        about=_where(scene, seeds),
-        variants=[Variant(order, _with(matching=order), scene) for order in ("machine", "pair")],
+        about=_where(setup, seeds),
+        variants=[Variant(order, _with(matching=order), setup) for order in ("machine", "pair")],
         seeds=seeds,
         baselines=_SUITE_BASELINES,
     )
 
 
-def _loss(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
+def _loss(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     return Sweep(
         name="loss",
         title="What contention wastes (2.1: incast, seeks)",
-        about=_where(scene, seeds),
+        about=_where(setup, seeds),
         variants=[
-            Variant(f"{loss:g}", OURS, replace(scene, settings=replace(scene.settings, loss=loss)), x=loss)
+            Variant(f"{loss:g}", OURS, replace(setup, settings=replace(setup.settings, loss=loss)), x=loss)
             for loss in values
         ],
         seeds=seeds,
@@ -250,22 +250,22 @@ def _loss(scene: Scene, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _ranges(scene: Scene, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
-    fixed = {f"{group}.{option}" for option in ("jobs", "load") if f"{option}=" in scene.workload}
+def _ranges(setup: Setup, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
+    fixed = {f"{group}.{option}" for option in ("jobs", "load") if f"{option}=" in setup.workload}
     changed = [name for name, _ in variants(group) if name.partition(" ")[0] not in fixed][:most]
     return Sweep(
         name=f"{group}-ranges",
         title=f"What is not published ({group}): each value at both ends of its range",
-        about=_where(scene, seeds),
-        variants=[Variant("as it is", OURS, scene)]
-        + [Variant(name.partition(".")[2], OURS, replace(scene, parameters=name)) for name in changed],
+        about=_where(setup, seeds),
+        variants=[Variant("as it is", OURS, setup)]
+        + [Variant(name.partition(".")[2], OURS, replace(setup, parameters=name)) for name in changed],
         seeds=seeds,
         baselines=baselines,
     )
 
 
-def _over(field: str, values: Sequence[float], scene: Scene) -> list[Variant]:
-    return [Variant(f"{value:g}", _with(**{field: value}), scene, x=value) for value in values]
+def _over(field: str, values: Sequence[float], setup: Setup) -> list[Variant]:
+    return [Variant(f"{value:g}", _with(**{field: value}), setup, x=value) for value in values]
 
 
 def _with(**tuning: object) -> Contender:
@@ -275,6 +275,6 @@ def _with(**tuning: object) -> Contender:
     return Contender(OURS.policy, tuple(sorted(changed.items())))
 
 
-def _where(scene: Scene, seeds: Sequence[int]) -> str:
-    start = f" {_MAKESPAN_AT_START}" if scene.makespan_at_start else ""
-    return f"{scene.workload} on {scene.machines}, seeds {seeds[0]} to {seeds[-1]}.{start}"
+def _where(setup: Setup, seeds: Sequence[int]) -> str:
+    start = f" {_MAKESPAN_AT_START}" if setup.makespan_at_start else ""
+    return f"{setup.workload} on {setup.machines}, seeds {seeds[0]} to {seeds[-1]}.{start}"

@@ -1,4 +1,4 @@
-"""What is run, and what is kept of it: a run of a large workload leaves megabytes, a comparison needs a few numbers."""
+"""The runs of the experiment, and a summary of each: an outcome has megabytes, a comparison needs a few numbers."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from lab.sim import runs
-from lab.sim.engine.clock import Settings
+from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.measures import Fullness, Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
@@ -18,14 +18,14 @@ _POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Who schedules: a policy by its name, or a planner with this tuning under that name."""
+    """A policy by its name, or a planner with this tuning under that name."""
 
     policy: str
     tuning: runs.Tuning = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Setup:
     """A workload on machines, as a user writes them.
 
     `makespan_at_start`: makespan is measured with all jobs at the start, job time with their arrivals (Tetris, 5.3.1).
@@ -36,30 +36,30 @@ class Scene:
     machines: str
     makespan_at_start: bool = False
     parameters: str = ""
-    settings: Settings = field(default_factory=lambda: Settings(points=_POINTS))
+    settings: SimulationSettings = field(default_factory=lambda: SimulationSettings(points=_POINTS))
     traces: Path = Path()
 
-    def run(self, who: Contender, seed: int) -> runs.Run:
+    def run(self, contender: Contender, seed: int) -> runs.Run:
         """Return the run by which job time is measured."""
         return runs.Run(
             workload=self.workload,
             machines=self.machines,
-            policy=who.policy,
+            policy=contender.policy,
             seed=seed,
-            tuning=who.tuning,
+            tuning=contender.tuning,
             parameters=self.parameters,
             settings=self.settings,
             traces=self.traces,
         )
 
-    def makespan_run(self, who: Contender, seed: int) -> runs.Run:
+    def makespan_run(self, contender: Contender, seed: int) -> runs.Run:
         """Return the run by which makespan is measured."""
-        return replace(self.run(who, seed), at_start=self.makespan_at_start)
+        return replace(self.run(contender, seed), at_start=self.makespan_at_start)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What is kept of a run: `job_seconds` and `unfairness` [J] in the order of the workload; `used` [6]."""
+class RunSummary:
+    """The summary of a run: `job_seconds` and `unfairness` [J] in the order of the workload; `used` [6]."""
 
     makespan: float
     job_seconds: Floats
@@ -74,15 +74,15 @@ class Found:
     least_seconds: float
 
 
-def perform(asked: runs.Run, tell: Tell) -> Found:
-    """Return what is kept of a run. Raises DovetailError."""
-    return kept(runs.perform(asked, tell))
+def perform(run: runs.Run, tell: Tell) -> RunSummary:
+    """Return the summary of a run. Raises DovetailError."""
+    return summary_of(runs.perform(run, tell))
 
 
-def kept(run: Outcome) -> Found:
-    """Return what is kept of an outcome: no single tasks, and no job's share over time."""
+def summary_of(run: Outcome) -> RunSummary:
+    """Return the summary of an outcome, without single tasks and without the shares of jobs over time."""
     none = np.empty(0, dtype=np.intp)
-    return Found(
+    return RunSummary(
         makespan=run.makespan,
         job_seconds=run.job_seconds,
         unfairness=np.array([job.unfairness for job in run.jobs]),
@@ -97,8 +97,8 @@ def kept(run: Outcome) -> Found:
     )
 
 
-def name(run: runs.Run) -> str:
-    """Return what a run is called where it is shown; different runs of an experiment have different names."""
+def run_name(run: runs.Run) -> str:
+    """Return the name of a run that is shown; different runs of an experiment have different names."""
     tuned = [f"{key}={value}" for key, value in run.tuning]
     loss = [f"loss={run.settings.loss:g}"] if run.settings.loss else []
     changed = [run.parameters] if run.parameters else []

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.experiments.tetris.runs import Scene
+from lab.experiments.tetris.runs import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Scale:
     about: str
     seeds: int
     sweep_seeds: int
-    suite: Scene
-    facebook: Scene
-    small_suite: Scene
-    small_facebook: Scene
+    suite: Setup
+    facebook: Setup
+    small_suite: Setup
+    small_facebook: Setup
     loads: Sequence[tuple[float, str]]
     knobs: Knobs
 
@@ -50,10 +50,10 @@ FULL = Scale(
     ),
     seeds=5,
     sweep_seeds=3,
-    suite=Scene("suite", "tetris:250"),
-    facebook=Scene("swim:fb2010_0,jobs=1000", "facebook:100", makespan_at_start=True),
-    small_suite=Scene("suite:jobs=22", "tetris:50"),
-    small_facebook=Scene("swim:fb2010_0,jobs=250,load=344", "facebook:40", makespan_at_start=True),
+    suite=Setup("suite", "tetris:250"),
+    facebook=Setup("swim:fb2010_0,jobs=1000", "facebook:100", makespan_at_start=True),
+    small_suite=Setup("suite:jobs=22", "tetris:50"),
+    small_facebook=Setup("swim:fb2010_0,jobs=250,load=344", "facebook:40", makespan_at_start=True),
     loads=((1, "facebook:40"), (0.5, "facebook:80"), (2, "facebook:20"), (4, "facebook:10")),
     knobs=Knobs(
         fairness=(0, 0.25, 0.5, 0.75, 0.99),
@@ -70,10 +70,10 @@ QUICK = Scale(
     about="A small form, which shows that everything works; its numbers are not to be quoted.",
     seeds=2,
     sweep_seeds=1,
-    suite=Scene("suite:jobs=3", "tetris:8"),
-    facebook=Scene("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
-    small_suite=Scene("suite:jobs=3", "tetris:8"),
-    small_facebook=Scene("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
+    suite=Setup("suite:jobs=3", "tetris:8"),
+    facebook=Setup("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
+    small_suite=Setup("suite:jobs=3", "tetris:8"),
+    small_facebook=Setup("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
     loads=((1, "facebook:10"), (2, "facebook:5")),
     knobs=Knobs(
         fairness=(0, 0.25, 0.99),

@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.experiments.tetris.gains import Pair, Results, Seeds, over_seeds, pairs
-from lab.experiments.tetris.runs import Contender, Scene
-from lab.experiments.tetris.sections import Figure, Listing, Plot, Section, Spots
+from lab.experiments.sections import Figure, Listing, Plot, Section, Spots
+from lab.experiments.seeds import Seeds
+from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
+from lab.experiments.tetris.runs import Contender, Setup
 from lab.sim.runs import Run
 
 
@@ -26,7 +27,7 @@ class Variant:
 
     label: str
     ours: Contender
-    scene: Scene
+    setup: Setup
     x: float | None = None
     paper: Published = Published()
 
@@ -47,40 +48,44 @@ class Sweep:
     slowed_plot: bool = False
 
     def runs(self) -> list[Run]:
-        """Return every run of every variant, and of the baselines in its scene."""
+        """Return every run of every variant, and of the baselines in its setup."""
         return [
             run
             for variant in self.variants
-            for who in (variant.ours, *self.baselines.values())
+            for contender in (variant.ours, *self.baselines.values())
             for seed in self.seeds
-            for run in (variant.scene.run(who, seed), variant.scene.makespan_run(who, seed))
+            for run in (variant.setup.run(contender, seed), variant.setup.makespan_run(contender, seed))
         ]
 
     def section(self, results: Results) -> Section:
         """Return how each variant did."""
-        found = [self._pairs(results, variant) for variant in self.variants]
+        pairs_of_variants = [self._pairs(results, variant) for variant in self.variants]
         return Section(
             title=self.title,
             about=self.about,
-            figures=[row for each in zip(self.variants, found, strict=True) for row in self._rows(*each)],
-            listings=[self._listing(found)],
+            figures=[
+                row
+                for variant, against in zip(self.variants, pairs_of_variants, strict=True)
+                for row in self._rows(variant, against)
+            ],
+            listings=[self._listing(pairs_of_variants)],
             notes=self.notes,
-            plots=self._plots(found),
+            plots=self._plots(pairs_of_variants),
         )
 
-    def _pairs(self, results: Results, variant: Variant) -> dict[str, list[Pair]]:
+    def _pairs(self, results: Results, variant: Variant) -> dict[str, list[RunPair]]:
         return {
-            name: pairs(results, variant.scene, variant.ours, baseline, self.seeds)
+            name: pairs(results, variant.setup, variant.ours, baseline, self.seeds)
             for name, baseline in self.baselines.items()
         }
 
-    def _rows(self, variant: Variant, against: Mapping[str, Sequence[Pair]]) -> list[Figure]:
+    def _rows(self, variant: Variant, against: Mapping[str, Sequence[RunPair]]) -> list[Figure]:
         if not self.rows:
             return []
         paper = variant.paper
         return [
-            Figure(f"{self.name}.{variant.label}.{what}_vs_{name}", over_seeds(against[name], figure), published)
-            for what, name, figure, published in (
+            Figure(f"{self.name}.{variant.label}.{quantity}_vs_{name}", over_seeds(against[name], figure), published)
+            for quantity, name, figure, published in (
                 ("mean_job_time", "fair", _job_time, paper.job_time_vs_fair),
                 ("mean_job_time", "drf", _job_time, paper.job_time_vs_drf),
                 ("makespan", "fair", _makespan, paper.makespan_vs_fair),
@@ -89,7 +94,7 @@ class Sweep:
             if name in against
         ]
 
-    def _listing(self, found: Sequence[Mapping[str, Sequence[Pair]]]) -> Listing:
+    def _listing(self, pairs_of_variants: Sequence[Mapping[str, Sequence[RunPair]]]) -> Listing:
         names = list(self.baselines)
         heads = (
             self.axis or self.name,
@@ -106,20 +111,25 @@ class Sweep:
                 *(_percent(over_seeds(against[name], _slowed).mean) for name in names),
                 ", ".join(_percent(over_seeds(against[names[0]], by).mean) for by in (_slowed_mean, _slowed_worst)),
             )
-            for variant, against in zip(self.variants, found, strict=True)
+            for variant, against in zip(self.variants, pairs_of_variants, strict=True)
         ]
         return Listing(heads, lines)
 
-    def _plots(self, found: Sequence[Mapping[str, Sequence[Pair]]]) -> list[Plot]:
-        spots = Spots(self.name, self.axis or self.name, [it.label for it in self.variants], self._places())
+    def _plots(self, pairs_of_variants: Sequence[Mapping[str, Sequence[RunPair]]]) -> list[Plot]:
+        spots = Spots(self.name, self.axis or self.name, [variant.label for variant in self.variants], self._places())
         gains = {
-            title: {name: [over_seeds(against[name], figure) for against in found] for name in self.baselines}
+            title: {
+                name: [over_seeds(against[name], figure) for against in pairs_of_variants] for name in self.baselines
+            }
             for title, figure in (("mean job time", _job_time), ("makespan", _makespan))
         }
         drawn = [Plot(self.title, "Improvement over each baseline; bars: the range over seeds.", _gains(spots, gains))]
         if self.slowed_plot:
             slower = {
-                title: {name: [over_seeds(against[name], figure) for against in found] for name in self.baselines}
+                title: {
+                    name: [over_seeds(against[name], figure) for against in pairs_of_variants]
+                    for name in self.baselines
+                }
                 for title, figure in (
                     ("slowed jobs", _slowed),
                     ("by, mean", _slowed_mean),
@@ -133,45 +143,45 @@ class Sweep:
         return drawn
 
     def _places(self) -> list[float]:
-        """Return where the variants are on the axis: where they say, else one after the other."""
-        return [float(number) if it.x is None else it.x for number, it in enumerate(self.variants)]
+        """Return the places of the variants on the axis: their own `x`, else one after the other."""
+        return [float(place) if variant.x is None else variant.x for place, variant in enumerate(self.variants)]
 
 
 def _gains(spots: Spots, gains: Mapping[str, Mapping[str, Sequence[Seeds]]]) -> Callable[[], str]:
     def draw() -> str:
-        from lab.experiments.tetris import figures
+        from lab.experiments import curves
 
-        return figures.panels("gains", spots, gains, "improvement, %")
+        return curves.panels("gains", spots, gains, "improvement, %")
 
     return draw
 
 
 def _slowed_jobs(spots: Spots, slower: Mapping[str, Mapping[str, Sequence[Seeds]]]) -> Callable[[], str]:
     def draw() -> str:
-        from lab.experiments.tetris import figures
+        from lab.experiments import curves
 
-        return figures.panels("slowed", spots, slower, "%")
+        return curves.panels("slowed", spots, slower, "%")
 
     return draw
 
 
-def _job_time(pair: Pair) -> float:
+def _job_time(pair: RunPair) -> float:
     return pair.mean_job_time
 
 
-def _makespan(pair: Pair) -> float:
+def _makespan(pair: RunPair) -> float:
     return pair.makespan
 
 
-def _slowed(pair: Pair) -> float:
+def _slowed(pair: RunPair) -> float:
     return pair.slowed.percent
 
 
-def _slowed_mean(pair: Pair) -> float:
+def _slowed_mean(pair: RunPair) -> float:
     return pair.slowed.mean
 
 
-def _slowed_worst(pair: Pair) -> float:
+def _slowed_worst(pair: RunPair) -> float:
     return pair.slowed.worst
 
 

@@ -1,1 +1,5 @@
-"""The clock of a replay, the machines and tasks on it, and what is measured on the way."""
+"""The engine of a replay: the clock, the backlog, the running tasks on their machines, and what is measured.
+
+Belongs here: everything that happens in simulated time whoever schedules. Never here: a choice between tasks or
+machines (`schedulers`, or the planner), or where a workload is from (`workloads`). `world.py` puts the parts together.
+"""

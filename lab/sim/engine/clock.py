@@ -1,9 +1,8 @@
-"""The clock: what arrives and ends, what a scheduler then starts, and how fast it all goes.
+"""The clock: it goes from event to event, lets a scheduler plan, and carries the plan out.
 
-Time goes in steps. A step takes in what has arrived and ended, opens the stages that waited for it, lets the scheduler
-plan if something changed or the time has come for which it asked, starts what it decided, and shares the machines anew.
-With heartbeats a step is at a multiple of the period: what ends in between ends at its exact time, but is known at the
-next heartbeat only. Steps at which nothing would happen are left out.
+Time goes in steps (`_Simulation.step`). The events are: a job arrives, a term of a task is done, or the time has come
+at which the scheduler wants to plan again. With heartbeats a step is at a multiple of the period: a task that ends in
+between ends at its exact time, but the scheduler sees that at the next heartbeat. Steps without an event are left out.
 """
 
 import time
@@ -23,18 +22,18 @@ from lab.sim.engine.world import World, machine_names
 from lab.sim.workloads.workload import Machines, Workload
 
 Progress = Callable[[int, int], None]
-"""Told how many tasks have ended, of how many."""
+"""Shows how many tasks have ended, of how many."""
 
-_TELLINGS = 200
+_PROGRESS_CALLS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """How to simulate.
 
-    `heartbeat_seconds`: as often as Hadoop's machines report; 0 means that every event is a step of its own. `loss`:
-    the goodput that contention wastes (contention.factors). Points of time series are at least `sample_seconds` apart,
-    and there are at most `points`.
+    `heartbeat_seconds`: the time between steps, like the reports of Hadoop's machines; 0: every event is a step of its
+    own. `loss`: the goodput that contention wastes (contention.factors). Points of time series are at least
+    `sample_seconds` apart, and there are at most `points`.
     """
 
     heartbeat_seconds: float = 3.0
@@ -55,47 +54,47 @@ def run(
     scheduler: Scheduler,
     *,
     seed: int,
-    settings: Settings | None = None,
+    settings: SimulationSettings | None = None,
     policy: str = "",
     progress: Progress | None = None,
     follow: Callable[[World], None] | None = None,
 ) -> Outcome:
-    """Return what comes of a workload when this scheduler decides; `policy` is its name there, else its class's.
+    """Return the outcome of a workload with this scheduler.
 
-    `follow` is handed the world at the beginning, for who has to see more of it than a snapshot says.
-
-    Raises DovetailError, naming the class, for a stage that fits no machine, a decision that cannot be carried out, and
-    where nothing can happen any more but tasks wait.
+    `policy` is the scheduler's name in the outcome (default: the name of its class). `follow` gets the world at the
+    beginning, for a scheduler that needs more than a snapshot. Raises DovetailError, naming the class, for a stage that
+    fits no machine, for a decision that cannot be carried out, and if tasks wait but no event is left.
     """
     began = time.perf_counter()
-    simulation = _Simulation(workload, machines, scheduler, seed, settings or Settings())
+    simulation = _Simulation(workload, machines, scheduler, seed, settings or SimulationSettings())
     if follow is not None:
         follow(simulation.world)
-    tell = _seldom(progress, workload.tasks) if progress else None
+    show = _seldom(progress, workload.tasks) if progress else None
     while simulation.step():
-        if tell:
-            tell(simulation.world.journal.tasks_ended)
+        if show:
+            show(simulation.world.journal.tasks_ended)
     wall_seconds = time.perf_counter() - began
     return simulation.world.outcome(policy or type(scheduler).__name__, simulation.speed(wall_seconds))
 
 
 def _seldom(progress: Progress, total: int) -> Callable[[int], None]:
-    told = -1
+    """Return a function that shows progress, at most `_PROGRESS_CALLS` times however often it is called."""
+    last = -1
 
-    def tell(done: int) -> None:
-        nonlocal told
-        if done * _TELLINGS // max(total, 1) > told:
-            told = done * _TELLINGS // max(total, 1)
+    def show(done: int) -> None:
+        nonlocal last
+        if done * _PROGRESS_CALLS // max(total, 1) > last:
+            last = done * _PROGRESS_CALLS // max(total, 1)
             progress(done, total)
 
-    return tell
+    return show
 
 
 class _Simulation:
-    """A run on its way."""
+    """A run: the world, the scheduler, and when the scheduler wants to plan again."""
 
     def __init__(
-        self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: Settings
+        self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: SimulationSettings
     ) -> None:
         self._heartbeat = settings.heartbeat_seconds
         first = min((job.arrives_at for job in workload.jobs), default=0.0)
@@ -114,19 +113,24 @@ class _Simulation:
         self._again_at = np.inf
 
     def step(self) -> bool:
-        """Go to the next moment at which something happens; return whether there was one."""
+        """Go to the next event and handle it; return False if none is left."""
+        # 1. Find the next event: an arrival, the end of a term of a task, or the time of the next plan.
         world = self.world
         event = min(world.backlog.next_arrival, world.tasks.next_at, self._again_at)
         if not event < np.inf:
             self._check_done()
             return False
+        # 2. Let time pass until the step that sees the event; tasks end at their exact times on the way.
         now = max(self._due(event), world.now)
         ends = world.pass_to(now)
+        # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived.
         if ends is not None:
             world.backlog.end(ends, now)
         arrived = world.backlog.arrive(now)
+        # 4. Plan if anything has changed, or if the time has come; start what was decided.
         if arrived or ends is not None or self._again_at <= now + DONE_SECONDS:
             self._plan(now)
+        # 5. Set the rates of all running tasks until the next event.
         world.share()
         return True
 
@@ -136,12 +140,12 @@ class _Simulation:
         return Speed(2 * journal.tasks_ended, journal.tasks_started, self._plans, wall_seconds, self._plan_seconds)
 
     def _due(self, event: float) -> float:
-        """Return the time of the step that takes in an event."""
+        """Return the time of the step that sees an event: the event itself, or the next heartbeat."""
         period = self._heartbeat
         return float(np.ceil((event - DONE_SECONDS) / period) * period) if period > 0 else event
 
     def _plan(self, now: float) -> None:
-        """Let the scheduler plan, if anything waits, and start what it decided."""
+        """Let the scheduler plan if a task waits, and start what it decided."""
         backlog = self.world.backlog
         self._again_at = np.inf
         if not backlog.count.any():
@@ -168,7 +172,7 @@ class _Simulation:
         )
 
     def _check_done(self) -> None:
-        """Raise if nothing can happen any more but something is left."""
+        """Raise DovetailError if tasks run or wait though no event is left."""
         backlog, table = self.world.backlog, self.world.table
         if self.world.running:
             raise DovetailError(

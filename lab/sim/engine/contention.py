@@ -1,7 +1,7 @@
 """How fast tasks run on machines that they share. Pure: arrays go in.
 
 A task has up to three terms, each with work of its own: computing, writing, and reading its input (Tetris, equation 5).
-What is over-allocated is shared in proportion to demand: everybody who wants it gets the same part of what they want.
+An over-allocated resource is shared in proportion to demand: every task gets the same part of its demand.
 Memory is never shared. Symbols: N machines, P tasks, C classes that read from many machines, R the six dimensions.
 """
 
@@ -30,7 +30,7 @@ TERM_COLUMNS.setflags(write=False)
 
 
 def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask = SHARED) -> Floats:
-    """Return which part of its demand a task gets there, per dimension, in [0, 1]; both arrays [..., R].
+    """Return which part of its demand every task gets, in [0, 1] by dimension; both arrays [..., R].
 
     1 where demand fits, where a dimension is not `shared`, and where nothing is demanded. `loss` is the goodput that
     contention wastes (incast, seeks: Tetris 2.1): an over-allocated disk or network then counts as
@@ -45,31 +45,35 @@ def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask
 
 
 def spread_part(rates: Floats, row: Rows, machine: Rows, part: Floats) -> Floats:
-    """Return how fast tasks can read which take something from many machines each [P], but for their own network-in.
+    """Return the rate [P] at which the sources of tasks let them read, for tasks that read from many machines each.
 
-    That is the least part [N, R] of disk-read at any source and of network-out at any source but their own `machine`
-    [P]. A task takes what is in its `row` [P] of `rates` [., N] from each machine.
+    A task reads its `row` [P] of `rates` [., N] from the machines. The slowest source counts: the least `part` [N, R]
+    of disk-read at any source, and of network-out at any source but the task's own `machine` [P]. The task's own
+    network-in is not counted here.
     """
+    # 1. The slowest disk and the slowest link of each distinct row.
     used = np.flatnonzero(np.bincount(row))
     place_of = np.empty(len(rates), dtype=np.intp)
     place_of[used] = np.arange(len(used))
     place = place_of[row]
     _, disk = _least(rates, used, part[:, _READ])
     worst, out = _least(rates, used, part[:, _OUT])
-    leaves = np.minimum(disk, out)[place]
+    rate = np.minimum(disk, out)[place]
+    # 2. A task whose slowest link is that of its own machine does not use it; the slowest of the others counts.
     own = np.flatnonzero((worst[place] == machine) & (out < 1.0)[place])
     if len(own):
-        others = rates[row[own]]
-        others[np.arange(len(own)), machine[own]] = 0.0
-        elsewhere = _least(others, np.arange(len(own)), part[:, _OUT])[1]
-        leaves[own] = np.minimum(disk[place[own]], elsewhere)
-    return leaves
+        remote_rates = rates[row[own]]
+        remote_rates[np.arange(len(own)), machine[own]] = 0.0
+        elsewhere = _least(remote_rates, np.arange(len(own)), part[:, _OUT])[1]
+        rate[own] = np.minimum(disk[place[own]], elsewhere)
+    return rate
 
 
 def _least(rates: Floats, row: Rows, part: Floats) -> tuple[Rows, Floats]:
-    """Return the machine at which each row of `rates` gets least, and what it gets there; 1 where it gets all anywhere.
+    """Return the source of each row of `rates` with the least `part`, and that part; 1 where every source gives all.
 
-    From the worst machine on: as a rule one of the first few is among the sources.
+    The search begins at the machine with the least part and goes on in chunks: as a rule one of the first is a source.
+    At each turn, no row in `missing` reads from a machine that was searched before.
     """
     worst, least = np.zeros(len(row), dtype=np.intp), np.ones(len(row))
     scarce = np.flatnonzero(part < 1.0)
@@ -78,9 +82,9 @@ def _least(rates: Floats, row: Rows, part: Floats) -> tuple[Rows, Floats]:
     while len(scarce) and len(missing):
         reads = rates[row[missing, None], scarce[:chunk]] > 0
         first = scarce[reads.argmax(axis=1)]
-        found = reads.any(axis=1)
-        worst[missing[found]], least[missing[found]] = first[found], part[first[found]]
-        missing, scarce, chunk = missing[~found], scarce[chunk:], 4 * chunk
+        has_source = reads.any(axis=1)
+        worst[missing[has_source]], least[missing[has_source]] = first[has_source], part[first[has_source]]
+        missing, scarce, chunk = missing[~has_source], scarce[chunk:], 4 * chunk
     return worst, least
 
 
@@ -89,10 +93,10 @@ def term_rates(
 ) -> Floats:
     """Return how fast each term of each task progresses [3, P], 1 being its peak.
 
-    `part` [N + 1, R] as of `factors`, with a last row of ones; `machine` [P]; `source` [P] the machine whose disk is
-    read, N for none or many; `demand` [R, P] what the task takes of its own machine: it is network-in that says
-    whether it reads over the network, and network-out that it sends over its own, too. `spread`: some of the tasks
-    and the part that their many sources leave them. A term that a task lacks gets some rate or other.
+    `part` [N + 1, R] is that of `factors`, with a last row of ones. `machine` [P] is the task's own; `source` [P] the
+    machine whose disk is read, N for none or many. `demand` [R, P] is what the task takes of its own machine: with
+    network-in it reads over the network, with network-out it also sends. `spread`: the tasks that read from many
+    machines, and the rates of their sources. The rate of a term that a task lacks has no meaning.
     """
     rates = np.ones((len(TERMS), len(machine)))
     scarce = np.asarray((part < 1.0).any(axis=0))

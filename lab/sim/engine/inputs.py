@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from extender.arrays import Counts, Rows
 from extender.cluster.waiting import Blocks, Spread
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, Machines
 
 _HDFS_COPIES = 3
@@ -25,13 +25,14 @@ def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -
     copies = np.empty((blocks, min(machines.copies, count)), dtype=np.intp)
     for column in range(copies.shape[1]):
         drawn = random.integers(0, count - column, blocks)
-        for taken in np.sort(copies[:, :column], axis=1).T:  # the drawn-th of those that are not taken
-            drawn += drawn >= taken
+        # The number drawn counts the machines without a copy; skip those that have one, in ascending order.
+        for holder in np.sort(copies[:, :column], axis=1).T:
+            drawn += drawn >= holder
         copies[:, column] = drawn
     return copies
 
 
-def copies_of(table: Table, machines: Machines, random: np.random.Generator) -> Rows:
+def copies_of(table: StageTable, machines: Machines, random: np.random.Generator) -> Rows:
     """Return where each task's block is [T, K], -1 for tasks that read none."""
     copies = np.full((len(table.durations), min(machines.copies, len(machines.capacity))), -1, dtype=np.intp)
     reads = np.zeros(len(table.durations), dtype=np.bool_)
@@ -39,64 +40,64 @@ def copies_of(table: Table, machines: Machines, random: np.random.Generator) -> 
         reads[table.first_task[stage] : table.first_task[stage] + table.tasks[stage]] = True
     copies[reads] = place_blocks(random, int(reads.sum()), machines)
     if table.copies:
-        copies = _with_given(copies, table)
+        copies = _with_declared(copies, table)
     return copies
 
 
 def _on_two_racks(random: np.random.Generator, blocks: int, racks: Rows) -> Rows:
     """Return three machines for each block [blocks, 3]: one anywhere, two of one other rack (one, if that has one)."""
     copies = np.full((blocks, _HDFS_COPIES), -1, dtype=np.intp)
-    everyone = np.arange(len(racks))
+    machines = np.arange(len(racks))
     for block, first in enumerate(random.integers(0, len(racks), blocks).tolist()):
-        others = everyone[racks != racks[first]]
-        second = int(others[random.integers(len(others))])
-        beside = everyone[(racks == racks[second]) & (everyone != second)]
+        other_racks = machines[racks != racks[first]]
+        second = int(other_racks[random.integers(len(other_racks))])
+        same_rack = machines[(racks == racks[second]) & (machines != second)]
         copies[block, :2] = first, second
-        if len(beside):
-            copies[block, 2] = beside[random.integers(len(beside))]
+        if len(same_rack):
+            copies[block, 2] = same_rack[random.integers(len(same_rack))]
     return copies
 
 
-def _with_given(drawn: Rows, table: Table) -> Rows:
-    """Return the copies [T, K] with those of stages that say where theirs are, as wide as the widest."""
-    width = max(drawn.shape[1], *(given.shape[1] for given in table.copies.values()))
+def _with_declared(drawn: Rows, table: StageTable) -> Rows:
+    """Return the copies [T, K], replaced for the stages that declare theirs; K is that of the widest."""
+    width = max(drawn.shape[1], *(declared.shape[1] for declared in table.copies.values()))
     copies = np.full((len(drawn), width), -1, dtype=np.intp)
     copies[:, : drawn.shape[1]] = drawn
-    for stage, given in table.copies.items():
+    for stage, declared in table.copies.items():
         first = int(table.first_task[stage])
-        copies[first : first + len(given)] = -1
-        copies[first : first + len(given), : given.shape[1]] = given
+        copies[first : first + len(declared)] = -1
+        copies[first : first + len(declared), : declared.shape[1]] = declared
     return copies
 
 
 def shuffle(ran: Counts, reading: float) -> Spread:
-    """Return what a task reads from each machine, in proportion to how many of its parents' tasks ran there `ran` [N].
+    """Return what a task reads from each machine, in proportion to `ran` [N], the parents' tasks that ran there.
 
-    Rates are whole bytes per second and add up to `reading` exactly (whole as well), so that a shuffle at the speed of
-    the network still fits; a machine whose part comes to nothing is left out.
+    Rates are whole bytes per second, and their sum is exactly `reading` (a whole number too): a shuffle at the speed of
+    the network still fits. A machine with a rate of 0 is left out.
     """
-    upto = np.cumsum(ran)
-    rates = np.diff(upto * int(reading) // upto[-1], prepend=0)
+    cumulative = np.cumsum(ran)
+    rates = np.diff(cumulative * int(reading) // cumulative[-1], prepend=0)
     nodes = np.flatnonzero(rates)
     return Spread(nodes, rates[nodes].astype(np.float64))
 
 
 class Pool:
-    """Rows over machines [., N] that stages take while they need one: whole numbers, zero when taken."""
+    """Rows over machines [., N] that stages borrow. Values are whole numbers; a row is zero when it is taken."""
 
     def __init__(self, machines: int, kind: type[np.generic]) -> None:
         self.values: NDArray[Any] = np.zeros((8, machines), dtype=kind)
         self._free = list(range(8))
 
     def take(self) -> int:
-        """Return a row that nobody uses."""
+        """Return a free row."""
         if not self._free:
             self._free = list(range(len(self.values), 2 * len(self.values)))
             self.values = np.vstack((self.values, np.zeros_like(self.values)))
         return self._free.pop()
 
     def give_back(self, row: int) -> None:
-        """Forget what a row held."""
+        """Set a row to zero, for the next that takes it."""
         self.values[row] = 0
         self._free.append(row)
 

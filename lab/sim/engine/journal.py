@@ -1,18 +1,18 @@
-"""When every task and job started and ended, and what comes of it in an outcome."""
+"""When and where every task and job started and ended; an outcome is made from it."""
 
 import numpy as np
 
 from extender.arrays import Floats
 from lab.sim.engine.outcome import JobRun, TaskRuns
 from lab.sim.engine.running import Ends, Starts
-from lab.sim.workloads.stages import SOURCES, Table
+from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS
 
 
 class Journal:
-    """The course of a run over the tasks [T] and jobs [J] of a table; `nodes` is how many machines there are."""
+    """The record of a run over the tasks [T] and jobs [J] of a table; `nodes` is the number of machines."""
 
-    def __init__(self, table: Table, nodes: int) -> None:
+    def __init__(self, table: StageTable, nodes: int) -> None:
         tasks, jobs = len(table.durations), len(table.job_names)
         self._table, self._nodes = table, nodes
         self._started, self._ended = np.full(tasks, np.nan), np.full(tasks, np.nan)
@@ -58,7 +58,7 @@ class Journal:
         return TaskRuns(stage, table.durations, self._started, self._ended, self._node, self._source)
 
     def job_runs(self, unfairness: Floats) -> list[JobRun]:
-        """Return how all jobs fared, in the order of the workload; `unfairness` [J] is added to it."""
+        """Return the times of all jobs, with their `unfairness` [J], in the order of the workload."""
         table, tasks = self._table, self._table.job_tasks
         return [
             JobRun(

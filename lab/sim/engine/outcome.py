@@ -1,4 +1,4 @@
-"""What a run came to: when every job and task started and ended, and what was measured on the way."""
+"""The outcome of a run: when every job and task started and ended, and what was measured."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from lab.sim.engine.measures import HIGH_LOADS, Fullness, Series
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One job: `seconds` is its job time, `unfairness` as of measures.Recorder.unfairness."""
+    """One job: `seconds` is its job time, `unfairness` as of measures.SeriesRecorder.unfairness."""
 
     name: str
     queue: str
@@ -33,8 +33,8 @@ class JobRun:
 class TaskRuns:
     """All tasks in the order of the workload [T]: their stage, counted through it, when they ran and where.
 
-    `seconds` is what each would take at its peaks. `source`: the node that it read its block from; its own node where
-    it read there alone, -1 where it read from many.
+    `seconds` is what each would take at its peaks. `source` is the node that it read from: its own node where it read
+    there alone, -1 where it read from many.
     """
 
     stage: Rows
@@ -47,7 +47,7 @@ class TaskRuns:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast the run itself was: events are starts and ends, `plan_seconds` those of them inside plan()."""
+    """The speed of the run itself: events are starts and ends of tasks; `plan_seconds` is the time inside plan()."""
 
     events: int
     decisions: int
@@ -70,9 +70,9 @@ class Speed:
 class Outcome:
     """A run of a workload by a policy on machines.
 
-    `makespan` from the first arrival to the last end; `jobs` in the order of the workload, `job_rows` [K] which of them
-    a row of `series.job_row` is; `locality` the part of the tasks with a block that read it on their own node (NaN
-    where none has); `queue_names` the columns of `series.queues`; `least_seconds` a makespan that none can beat.
+    `makespan` is from the first arrival to the last end. `jobs` are in the order of the workload, and so are the rows
+    in `series.job_row`. `locality` is the part of the tasks with a block that read it on their own node (NaN: no task
+    has one). `queue_names` are the columns of `series.queues`. `least_seconds`: no scheduler has a shorter makespan.
     """
 
     workload: str
@@ -105,7 +105,7 @@ class Outcome:
         return float(self.tasks.seconds.mean())
 
     def to_dict(self, *, timing: bool = True) -> dict[str, Any]:
-        """Return it as JSON takes it, but for single tasks and the shares of single jobs over time.
+        """Return the outcome for JSON, without single tasks and without the shares of jobs over time.
 
         Without `timing` the same seed gives the same bytes.
         """

@@ -1,7 +1,15 @@
 """The tasks that run: what they were promised, what they use, how fast they progress and when they end.
 
-All in arrays over the running tasks [P], dense, in no order that means anything. While nothing is over-allocated a
-task's end is known when it starts and nothing is computed again.
+Everything is in dense arrays over the running tasks [P]; their order has no meaning. A task has three terms (computing,
+writing, reading; see contention.py), and ends when its last term is done. The life of a task:
+
+1. `start` gives it a place in the arrays, allocates what it takes on every node, and sets each term's end as if
+   nothing were over-allocated.
+2. `share` recomputes the rates of all terms where a machine is over-allocated, now or at the last step. A term whose
+   rate changes gets a new end. While nothing is over-allocated there is nothing to compute.
+3. `end_due` looks at the tasks of which a term is done. A task that goes on stops using what that term took; its
+   allocation stays.
+4. `end_due` takes away the tasks whose last term is done, and fills their places with the last tasks of the arrays.
 """
 
 from dataclasses import dataclass
@@ -19,30 +27,34 @@ DONE_SECONDS = 1e-6
 _R, _T = len(DIMENSIONS), len(TERMS)
 _CPU, _MEMORY, _READ, _WRITE, _IN, _OUT = range(_R)
 _COLUMNS = np.arange(_R)[:, None]
-_LEFT, _RATES, _ENDS, _SEEN = (slice(first, first + _T) for first in range(0, 4 * _T, _T))
+# Rows of the floats: for each term the seconds left at its peak, its rate, its end, and when it was last settled.
+_LEFT, _RATES, _ENDS, _SETTLED = (slice(first, first + _T) for first in range(0, 4 * _T, _T))
+# Then for each task its end, the next end of one of its terms, its expected end, its remote bytes per second, its
+# demand on its own node, and its expected duration.
 _END, _NEXT, _EXPECTED, _ELSEWHERE = range(4 * _T, 4 * _T + 4)
-_HELD = slice(_ELSEWHERE + 1, _ELSEWHERE + 1 + _R)
-_SECONDS = _HELD.stop
-_STAGE, _TASK, _NODE, _SOURCE, _SPREAD = range(5)
+_DEMAND = slice(_ELSEWHERE + 1, _ELSEWHERE + 1 + _R)
+_SECONDS = _DEMAND.stop
+_STAGE, _TASK, _NODE, _SOURCE, _RATES_ROW = range(5)
+# Flags: which terms are done, and whether a term was done before the task.
 _DONE, _EARLY = slice(0, _T), _T
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Starts:
     """Tasks that start now [A]: their stage, which task, on which node, and from where they read.
 
-    `held` [R, A] is what they take of their node and `elsewhere` [A] the bytes per second that they read from others.
-    `source` is the one node that they read from, else their own where they read there alone, N where there are many;
-    `spread` their row of the shuffles' rates, else -1. `seconds` is their duration at their peaks, `expected` that
-    which the scheduler expects.
+    `node_demand` [R, A] is what they take of their own node, `elsewhere` [A] the bytes per second that they read from
+    other nodes. `source` is the node that they read from: their own where they read there alone, N where they read from
+    many. `rates_row` is the row of a shuffle in the rates, else -1. `seconds` is their duration at their peaks,
+    `expected` the duration that the scheduler expects.
     """
 
     stage: Rows
     task: Rows
     node: Rows
     source: Rows
-    spread: Rows
-    held: Floats
+    rates_row: Rows
+    node_demand: Floats
     elsewhere: Floats
     seconds: Floats
     expected: Floats
@@ -50,12 +62,12 @@ class Starts:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Tasks that have ended [E], when exactly, and what their jobs held of all nodes for them [R, E]."""
+    """Tasks that have ended [E], when exactly, and what their jobs were allocated for them on all nodes [R, E]."""
 
     stage: Rows
     task: Rows
     at: Floats
-    held: Floats
+    job_demand: Floats
 
 
 class RunningTasks:
@@ -74,196 +86,220 @@ class RunningTasks:
 
     @property
     def demand(self) -> Floats:
-        """What tasks want of each machine now [N, R]: their promises, but for what they no longer use."""
+        """What tasks want of each machine now [N, R]: their allocation without what they no longer use."""
         return self.allocated - self._released if self._uneven else self.allocated
 
     @property
     def tasks(self) -> Rows:
-        """The running tasks, in no order that means anything."""
+        """The running tasks; their order has no meaning."""
         return self._rows[_TASK, : self.count].copy()
 
     @property
     def next_at(self) -> float:
-        """When the next task ends, or the next term of one, if nothing else happens; infinite if none does."""
+        """When the next term of a task is done if nothing else happens; infinite if none ever is."""
         return float(self._floats[_NEXT, : self.count].min(initial=np.inf))
 
     def for_reservations(self) -> Running:
-        """Return where tasks run, until when they are expected to, and what they hold: views, valid for this step."""
-        now = slice(0, self.count)
-        floats = self._floats
-        views = (self._rows[_NODE, now], floats[_EXPECTED, now], floats[_HELD, now].T, floats[_SECONDS, now])
+        """Return where tasks run, when they are expected to end, and what they take: views, valid for this step."""
+        running = slice(0, self.count)
+        rows, floats = self._rows, self._floats
+        views = (
+            rows[_NODE, running],
+            floats[_EXPECTED, running],
+            floats[_DEMAND, running].T,
+            floats[_SECONDS, running],
+        )
         for view in views:
             view.setflags(write=False)
         return Running(*views)
 
     def use(self) -> Floats:
         """Return what the tasks really use of the whole cluster [R], each term at its rate."""
-        now = slice(0, self.count)
+        running = slice(0, self.count)
         if not (self._slowed or self._uneven):
             return np.asarray(self.allocated.sum(axis=0))
-        speed = np.where(self._flags[_DONE, now], 0.0, self._floats[_RATES, now])
-        used: Floats = ((speed @ self._floats[_HELD, now].T) * TERM_COLUMNS).sum(axis=0)
-        used[[_READ, _OUT]] += float(speed[2] @ self._floats[_ELSEWHERE, now])
+        speed = np.where(self._flags[_DONE, running], 0.0, self._floats[_RATES, running])
+        used: Floats = ((speed @ self._floats[_DEMAND, running].T) * TERM_COLUMNS).sum(axis=0)
+        used[[_READ, _OUT]] += float(speed[2] @ self._floats[_ELSEWHERE, running])
         used[_MEMORY] = self.allocated[:, _MEMORY].sum()
         return used
 
     def start(self, starts: Starts, now: float) -> Floats:
-        """Run these tasks from now on; return what their jobs hold of all nodes by that [R, A]."""
-        amount, held = len(starts.stage), starts.held
+        """Run these tasks from now on; return what that allocates to their jobs on all nodes [R, A]."""
+        # 1. Places at the end of the arrays.
+        amount, demand = len(starts.stage), starts.node_demand
         self._make_room(self.count + amount)
         new = slice(self.count, self.count + amount)
         self.count += amount
         floats, rows, flags = self._floats[:, new], self._rows[:, new], self._flags[:, new]
+        # 2. Where they run and read, and their ends if every term goes at its peak.
         rows[_STAGE], rows[_TASK], rows[_NODE] = starts.stage, starts.task, starts.node
-        rows[_SOURCE], rows[_SPREAD] = starts.source, starts.spread
-        floats[_LEFT], floats[_RATES], floats[_SEEN] = starts.seconds, 1.0, now
+        rows[_SOURCE], rows[_RATES_ROW] = starts.source, starts.rates_row
+        floats[_LEFT], floats[_RATES], floats[_SETTLED] = starts.seconds, 1.0, now
         floats[_ENDS] = floats[_END] = floats[_NEXT] = now + starts.seconds
         floats[_EXPECTED], floats[_SECONDS] = now + starts.expected, starts.expected
-        floats[_ELSEWHERE], floats[_HELD] = starts.elsewhere, held
+        floats[_ELSEWHERE], floats[_DEMAND] = starts.elsewhere, demand
+        # 3. A term that a task lacks is done from the beginning.
         flags[_EARLY] = False
-        np.equal(held[_CPU], 0.0, out=flags[0])  # a term that a task lacks is done from the beginning
-        np.equal(held[_WRITE], 0.0, out=flags[1])
-        np.equal(held[_READ] + starts.elsewhere, 0.0, out=flags[2])
-        self._promise(self.allocated, rows, held, starts.elsewhere, 1)
-        return _of_job(held, starts.elsewhere)
+        np.equal(demand[_CPU], 0.0, out=flags[0])
+        np.equal(demand[_WRITE], 0.0, out=flags[1])
+        np.equal(demand[_READ] + starts.elsewhere, 0.0, out=flags[2])
+        # 4. Allocate what they take.
+        self._add(self.allocated, rows, demand, starts.elsewhere, 1)
+        return _on_all_nodes(demand, starts.elsewhere)
 
     def end_due(self, now: float) -> Ends | None:
-        """Take away the tasks that have ended by now, and free what those no longer use which go on."""
+        """Take away the tasks that have ended by now, and free what the others no longer use."""
+        # 1. Tasks of which a term is done by now.
         soon = now + DONE_SECONDS
-        found = _where(self._floats[_NEXT, : self.count] <= soon)
-        if self._uneven and len(found):
-            found = self._release(found, soon)
-        if not len(found):
+        due = _where(self._floats[_NEXT, : self.count] <= soon)
+        # 2. Of those, the tasks that go on with another term free what the done term took.
+        if self._uneven and len(due):
+            due = self._release(due, soon)
+        if not len(due):
             return None
-        rows, floats = self._rows.take(found, axis=1), self._floats.take(found, axis=1)
-        held, elsewhere = floats[_HELD], floats[_ELSEWHERE]
-        self._promise(self.allocated, rows, held, elsewhere, -1)
-        self._close(found)
-        return Ends(rows[_STAGE], rows[_TASK], np.minimum(floats[_END], now), _of_job(held, elsewhere))
+        # 3. The others have ended: take off their allocation and close the gaps that they leave.
+        rows, floats = self._rows.take(due, axis=1), self._floats.take(due, axis=1)
+        demand, elsewhere = floats[_DEMAND], floats[_ELSEWHERE]
+        self._add(self.allocated, rows, demand, elsewhere, -1)
+        self._close(due)
+        return Ends(rows[_STAGE], rows[_TASK], np.minimum(floats[_END], now), _on_all_nodes(demand, elsewhere))
 
     def share(self, now: float) -> None:
-        """Give every task its rates from now on, in proportion where machines are over-allocated."""
+        """Set the rate of every task from now on, in proportion where machines are over-allocated."""
+        # 1. The part of its demand that every task gets on each machine; 1 everywhere: nothing to compute.
         part = self._part
         part[:-1] = factors(self.demand, self.capacity, loss=self._loss, shared=SHARED)
         scarce = bool((part < 1.0).any())
         if not (scarce or self._slowed):
             return
-        present = slice(0, self.count)
-        floats, rows, done = self._floats[:, present], self._rows[:, present], self._flags[_DONE, present]
-        rates = term_rates(part, rows[_NODE], rows[_SOURCE], floats[_HELD], self._spread(part))
+        # 2. The rate of each term; terms that are not done and change their rate get a new end.
+        running = slice(0, self.count)
+        floats, rows, done = self._floats[:, running], self._rows[:, running], self._flags[_DONE, running]
+        rates = term_rates(part, rows[_NODE], rows[_SOURCE], floats[_DEMAND], self._shuffle_parts(part))
         changed = (rates != floats[_RATES]) & ~done
         for term in range(_T):
             self._settle(term, _where(changed[term]), rates[term], now)
+        # 3. The end of each task is that of its last term; the next event is the end of its next term.
         end, next_at = floats[_END], floats[_NEXT]
         np.max(floats[_ENDS], axis=0, out=end)
         np.min(np.where(done, end, floats[_ENDS]), axis=0, out=next_at)
+        # 4. Whether any term is slower than its peak, and whether any term ends before its task.
         self._slowed = scarce or bool(((floats[_RATES] < 1.0) & ~done).any())
-        self._uneven = bool((next_at < end).any() or self._flags[_EARLY, present].any())
+        self._uneven = bool((next_at < end).any() or self._flags[_EARLY, running].any())
 
     def _make_room(self, count: int) -> None:
         """Make room for this many tasks in all."""
         if count <= self._floats.shape[1]:
             return
-        now = slice(0, self.count)
+        running = slice(0, self.count)
         floats, rows, flags = _room(2 * count)
-        floats[:, now], rows[:, now], flags[:, now] = self._floats[:, now], self._rows[:, now], self._flags[:, now]
+        floats[:, running], rows[:, running] = self._floats[:, running], self._rows[:, running]
+        flags[:, running] = self._flags[:, running]
         self._floats, self._rows, self._flags = floats, rows, flags
 
-    def _spread(self, part: Floats) -> tuple[Rows, Floats] | None:
-        """Return which tasks shuffle, and the part of their rates that their sources leave them."""
-        rows = self._rows[_SPREAD, : self.count]
+    def _shuffle_parts(self, part: Floats) -> tuple[Rows, Floats] | None:
+        """Return which tasks shuffle, and the part of its reading that its sources give each."""
+        rows = self._rows[_RATES_ROW, : self.count]
         tasks = _where(rows >= 0)
         if not len(tasks):
             return None
         return tasks, spread_part(self.rates, rows[tasks], self._rows[_NODE, tasks], part[:-1])
 
     def _settle(self, term: int, tasks: Rows, rates: Floats, now: float) -> None:
-        """Take off what these tasks have done of a term by now; from now on it goes at `rates` [P]."""
+        """Take off the work that these tasks have done on a term by now; from now on the term goes at `rates` [P]."""
         if not len(tasks):
             return
-        left, rate, ends, seen = (self._floats[rows][term] for rows in (_LEFT, _RATES, _ENDS, _SEEN))
-        to_do = np.maximum(left[tasks] - rate[tasks] * (now - seen[tasks]), 0.0)
-        new = rates[tasks]
-        left[tasks], rate[tasks], seen[tasks] = to_do, new, now
-        ends[tasks] = now + np.divide(to_do, new, out=np.full(len(tasks), np.inf), where=new > 0)
+        work, rate, ends, settled = (self._floats[rows][term] for rows in (_LEFT, _RATES, _ENDS, _SETTLED))
+        remaining = np.maximum(work[tasks] - rate[tasks] * (now - settled[tasks]), 0.0)
+        new_rate = rates[tasks]
+        work[tasks], rate[tasks], settled[tasks] = remaining, new_rate, now
+        ends[tasks] = now + np.divide(remaining, new_rate, out=np.full(len(tasks), np.inf), where=new_rate > 0)
 
     def _release(self, due: Rows, soon: float) -> Rows:
-        """Free what tasks used for terms that are done, while the tasks go on; return those that do not."""
+        """Free what tasks that go on took for terms that are done; return the tasks that have ended."""
         floats, flags = self._floats, self._flags
         over = floats[_END, due] <= soon
         going: Rows = due[~over]
         ended: Rows = due[over]
+        # 1. What an ended task released earlier is no longer part of any allocation.
         early = ended[flags[_EARLY, ended]]
         if len(early):
-            self._unuse(early, flags[_DONE, early], -1)
+            self._count_released(early, flags[_DONE, early], -1)
+        # 2. What a task that goes on took for a term that is done now, is released; its next event is another term.
         if len(going):
             newly = (floats[_ENDS, going] <= soon) & ~flags[_DONE, going]
-            self._unuse(going, newly, 1)
+            self._count_released(going, newly, 1)
             flags[_DONE, going] |= newly
             flags[_EARLY, going] = True
             ends = np.where(flags[_DONE, going], floats[_END, going], floats[_ENDS, going])
             floats[_NEXT, going] = ends.min(axis=0)
         return ended
 
-    def _unuse(self, tasks: Rows, terms: Mask, sign: int) -> None:
-        """Count what these terms [3, tasks] of running tasks took as released, or, with `sign` -1, no longer so."""
+    def _count_released(self, tasks: Rows, terms: Mask, sign: int) -> None:
+        """Add what these terms [3, tasks] took to what is released, or subtract it with `sign` -1."""
         rows, floats = self._rows.take(tasks, axis=1), self._floats.take(tasks, axis=1)
-        rows[_SPREAD, ~terms[2]] = -1
-        held = floats[_HELD] * (TERM_COLUMNS.T @ terms)
-        self._promise(self._released, rows, held, floats[_ELSEWHERE] * terms[2], sign)
+        rows[_RATES_ROW, ~terms[2]] = -1
+        demand = floats[_DEMAND] * (TERM_COLUMNS.T @ terms)
+        self._add(self._released, rows, demand, floats[_ELSEWHERE] * terms[2], sign)
 
-    def _promise(self, total: Floats, rows: Rows, held: Floats, elsewhere: Floats, sign: int) -> None:
-        """Add to `total` [N, R] what tasks take of every node, or take it off: of their own, and where they read."""
+    def _add(self, total: Floats, rows: Rows, demand: Floats, elsewhere: Floats, sign: int) -> None:
+        """Add what tasks take of every node to `total` [N, R], or subtract it with `sign` -1."""
+        # 1. Of their own nodes.
         node = rows[_NODE]
         change = np.add.at if sign > 0 else np.subtract.at
-        change(total.reshape(-1), (node * _R + _COLUMNS).ravel(), held.ravel())
+        change(total.reshape(-1), (node * _R + _COLUMNS).ravel(), demand.ravel())
         if not elsewhere.any():
             return
+        # 2. Of the one node that they read from; the row after the last node is for tasks that read from many.
         sent = _summed(rows[_SOURCE], elsewhere, len(total) + 1)[:-1]
-        many = _where(rows[_SPREAD] >= 0)
-        if len(many):
-            readers = np.bincount(rows[_SPREAD, many])
+        # 3. Of the many nodes that shuffles read from, without the part that each task reads on its own node.
+        shuffling = _where(rows[_RATES_ROW] >= 0)
+        if len(shuffling):
+            readers = np.bincount(rows[_RATES_ROW, shuffling])
             used = _where(readers)
             sent = sent + readers[used].astype(np.float64) @ self.rates[used]
-            sent -= _summed(node[many], held[_READ, many], len(total))
+            sent -= _summed(node[shuffling], demand[_READ, shuffling], len(total))
         total[:, _READ] += sign * sent
         total[:, _OUT] += sign * sent
 
     def _close(self, ended: Rows) -> None:
-        """Fill the gaps that ended tasks leave with the last of those that go on."""
-        left = self.count - len(ended)
-        first = int(np.searchsorted(ended, left))
+        """Fill the gaps that ended tasks leave with the last of the tasks that go on; `ended` is ascending."""
+        # 1. This many go on. Gaps are the ended places below that number.
+        count = self.count - len(ended)
+        first = int(np.searchsorted(ended, count))
         gaps = ended[:first]
         if len(gaps):
+            # 2. At or above that number, the places that did not end move into the gaps: there are as many.
             stays = np.ones(len(ended), dtype=np.bool_)
-            stays[ended[first:] - left] = False
-            last = _where(stays) + left
+            stays[ended[first:] - count] = False
+            last = _where(stays) + count
             self._floats[:, gaps] = self._floats.take(last, axis=1)
             self._rows[:, gaps] = self._rows.take(last, axis=1)
             self._flags[:, gaps] = self._flags.take(last, axis=1)
-        self.count = left
+        self.count = count
 
 
 def _where(mask: Mask | Rows) -> Rows:
-    """Return the rows at which a mask is true; numpy's own function takes several times as long for a short one."""
+    """Return the rows at which a mask is true; np.flatnonzero takes several times as long for a short one."""
     rows: Rows = mask.nonzero()[0]
     return rows
 
 
 def _summed(rows: Rows, amounts: Floats, count: int) -> Floats:
-    """Return the sum of the amounts of each of so many rows."""
+    """Return the sum of the amounts by row [count]."""
     return np.asarray(np.bincount(rows, weights=amounts, minlength=count), dtype=np.float64)
 
 
 def _room(count: int) -> tuple[Floats, Rows, Mask]:
     """Return floats, rows and flags for this many tasks."""
-    floats, rows = np.zeros((_SECONDS + 1, count)), np.zeros((_SPREAD + 1, count), dtype=np.intp)
+    floats, rows = np.zeros((_SECONDS + 1, count)), np.zeros((_RATES_ROW + 1, count), dtype=np.intp)
     return floats, rows, np.zeros((_EARLY + 1, count), dtype=np.bool_)
 
 
-def _of_job(held: Floats, elsewhere: Floats) -> Floats:
-    """Return what tasks hold of all nodes together [R, A]."""
-    whole = held.copy()
+def _on_all_nodes(demand: Floats, elsewhere: Floats) -> Floats:
+    """Return what tasks take of all nodes together [R, A]."""
+    whole = demand.copy()
     whole[_READ] += elsewhere
     whole[_OUT] += elsewhere
     return whole

@@ -1,7 +1,12 @@
-"""A cluster at work: what there is to do on it, what runs, how fast it goes, and what became of it all.
+"""A simulated cluster: the backlog, the running tasks, how fast they go, and the record of the run.
 
-Whose clock it is, and who decides what starts where, is the caller's: the simulator's engine, or pods of a real cluster
-whose machines are simulated.
+The caller owns the clock and decides what starts where. It is the simulator's engine (clock.py), or a real cluster
+whose machines are simulated (experiments/cluster/pod_run.py). The order of the calls at one moment:
+
+1. `pass_to` lets time pass until now and takes away the tasks whose work is done.
+2. `backlog.end` opens the stages that waited for them; `backlog.arrive` takes in the jobs that have arrived.
+3. `start` starts what was decided.
+4. `share` sets the rates of all running tasks until the next moment.
 """
 
 from dataclasses import replace
@@ -12,9 +17,9 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from extender.planner import Assignments
-from lab.sim.engine.backlog import Backlog
+from lab.sim.engine.backlog import StageBacklog
 from lab.sim.engine.journal import Journal
-from lab.sim.engine.measures import Recorder
+from lab.sim.engine.measures import SeriesRecorder
 from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import Ends, RunningTasks, Starts
 from lab.sim.workloads.stages import table_of
@@ -24,13 +29,13 @@ _MEMORY = DIMENSIONS.index("memory")
 
 
 def machine_names(count: int) -> tuple[str, ...]:
-    """Return what so many machines are called, in the order of their names."""
+    """Return the names of `count` machines, in the order of the names."""
     width = max(4, len(str(count - 1)))
     return tuple(f"m{row:0{width}d}" for row in range(count))
 
 
 class World:
-    """The jobs of a workload and the machines, from `begin` on. It is also the Moment that is measured.
+    """The jobs of a workload and the machines, from the time `begin` on. It implements `measures.Moment`.
 
     Blocks are placed by `seed`. `loss`: the goodput that contention wastes (contention.factors). Points of time series
     are at least `sample_seconds` apart, and there are at most `points`.
@@ -49,12 +54,12 @@ class World:
     ) -> None:
         self.table = table_of(workload, machines)
         capacity = np.array(machines.capacity, dtype=np.float64)
-        self.backlog = Backlog(self.table, machines, np.random.default_rng(seed))
+        self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed))
         self.tasks = RunningTasks(capacity, loss=loss)
         self.journal = Journal(self.table, len(capacity))
         self.now = begin
-        self._of = workload.name, machines.name, seed
-        self._recorder = Recorder(
+        self._title = workload.name, machines.name, seed
+        self._recorder = SeriesRecorder(
             capacity=capacity,
             queue=self.table.job_queue,
             queues=len(self.table.queue_names),
@@ -79,12 +84,12 @@ class World:
         return self.tasks.allocated
 
     @property
-    def held(self) -> Floats:
-        """What each job's tasks were promised, wherever [J, R]."""
-        return self.backlog.held
+    def job_allocated(self) -> Floats:
+        """What each job's tasks were promised, on any machine [J, R]."""
+        return self.backlog.job_allocated
 
     @property
-    def active(self) -> Rows:
+    def active_jobs(self) -> Rows:
         """The jobs that have arrived and not ended."""
         return self.backlog.active_jobs
 
@@ -94,37 +99,42 @@ class World:
         return self.backlog.count
 
     @property
-    def wanted(self) -> Floats:
+    def task_demand(self) -> Floats:
         """What a task of each class would take of its machine [C, R]."""
-        return self.backlog.wanted
+        return self.backlog.task_demand
 
     def used(self) -> Floats:
         """Return what tasks really use of the cluster [R]."""
         return self.tasks.use()
 
     def pass_to(self, now: float) -> Ends | None:
-        """Let time pass, in which nothing starts; return the tasks whose work is done by now.
+        """Let time pass, in which nothing starts; return the tasks whose work is done by now, None if there are none.
 
-        Their machines are free. What waits for them (`backlog.end`) learns of it from the caller, now or later.
+        Their machines are free. The caller reports them to the backlog (`backlog.end`), now or later.
         """
+        # 1. Measure the time in which nothing changed.
         self._recorder.between(self.now, now, self)
         self.now = now
+        # 2. End tasks, and write down when.
         ends = self.tasks.end_due(now)
         if ends is not None:
             self.journal.end(ends)
         return ends
 
     def start(self, assignments: Assignments) -> Starts:
-        """Start what was decided. Raises DovetailError for what cannot be started."""
+        """Start the assigned tasks. Raises DovetailError for what cannot be started."""
+        # 1. Take them off the backlog.
         starts = self.backlog.start(assignments, self.now)
-        self.tasks.rates = self.backlog.rates.values
-        self.backlog.hold(starts, self.tasks.start(starts, self.now))
+        # 2. Run them on their machines, and count what that allocates to their jobs.
+        self.tasks.rates = self.backlog.inputs.rates.values
+        self.backlog.allocate(starts, self.tasks.start(starts, self.now))
         self._check_memory(starts)
+        # 3. Write down when and where.
         self.journal.start(starts, self.now)
         return starts
 
     def share(self) -> None:
-        """Give every task its rates from now on."""
+        """Set the rate of every task from now on."""
         self.tasks.share(self.now)
 
     def _check_memory(self, starts: Starts) -> None:
@@ -138,11 +148,11 @@ class World:
             )
 
     def outcome(self, policy: str, speed: Speed) -> Outcome:
-        """Return what came of it all, once every task has ended; `policy` is who decided, `speed` how fast that was."""
+        """Return the outcome once every task has ended. `policy` names the scheduler, `speed` is that of the run."""
         journal, series = self.journal, self._recorder.series()
-        name, machines, seed = self._of
+        workload, machines, seed = self._title
         return Outcome(
-            workload=name,
+            workload=workload,
             policy=policy,
             machines=machines,
             seed=seed,

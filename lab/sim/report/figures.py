@@ -79,7 +79,7 @@ def draw_use(axes: Axes, series: Series, title: str, *, legend: bool = True) -> 
 
 
 def thinned(values: NDArray[np.generic]) -> Floats:
-    """Return [P] as at most so many means of neighbours as can be told apart."""
+    """Return [P] values as means of neighbours, so that at most 400 points are left."""
     step = max(1, -(-len(values) // _POINTS))
     starts = np.arange(0, len(values), step)
     sums = np.add.reduceat(values.astype(np.float64), starts) if len(values) else np.zeros(0)

@@ -9,7 +9,7 @@ from lab.sim.report import figures, tables
 
 
 def write(path: Path, about: str, runs: Sequence[Outcome]) -> None:
-    """Write what the runs came to, with plots."""
+    """Write the outcomes of the runs, with plots."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(about, runs), encoding="utf-8")
 
@@ -21,7 +21,7 @@ def page(about: str, runs: Sequence[Outcome]) -> str:
         (
             parts.heading("One workload, by " + ", ".join(run.policy for run in runs)),
             parts.paragraph(about),
-            parts.table(("", *(run.policy for run in runs)), [(it.name, *it.cells) for it in tables.lines(runs)]),
+            parts.table(("", *(run.policy for run in runs)), [(line.name, *line.cells) for line in tables.lines(runs)]),
             *(parts.paragraph(text, note=True) for text in tables.NOTES),
             *(parts.figure(title, svg, note) for title, (svg, note) in figures.plots(runs).items()),
         ),

@@ -26,18 +26,18 @@ NOTES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FigureLine:
     """One figure of every run: its name with the unit, and what is shown for each run."""
 
     name: str
     cells: Sequence[str]
 
 
-def lines(runs: Sequence[Outcome]) -> list[Line]:
-    """Return all figures of these runs; whatever compares does so with the first run."""
+def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
+    """Return all figures of these runs; comparisons are with the first run."""
     first = runs[0]
-    of_all = [Line(name, [show(run) for run in runs]) for name, show in _FIGURES]
-    against = [Line(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
+    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _FIGURES]
+    against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
     return of_all + (against if len(runs) > 1 else [])
 
 
@@ -46,12 +46,12 @@ def table(runs: Sequence[Outcome]) -> "Table":
     from rich import box
     from rich.table import Table
 
-    made = Table("", *(run.policy for run in runs), box=box.SIMPLE_HEAD)
-    for column in made.columns[1:]:
+    text_table = Table("", *(run.policy for run in runs), box=box.SIMPLE_HEAD)
+    for column in text_table.columns[1:]:
         column.justify = "right"
     for line in lines(runs):
-        made.add_row(line.name, *line.cells)
-    return made
+        text_table.add_row(line.name, *line.cells)
+    return text_table
 
 
 def as_json(runs: Sequence[Outcome]) -> dict[str, Any]:
@@ -117,9 +117,11 @@ def _unfair(run: Outcome) -> str:
 
 
 def _slowed(first: Outcome, run: Outcome) -> str:
-    found = slowed(first.job_seconds, run.job_seconds)
+    slower = slowed(first.job_seconds, run.job_seconds)
     return (
-        f"{found.percent:.1f}" if not found.percent else f"{found.percent:.1f}, +{found.mean:.0f}, +{found.worst:.0f}"
+        f"{slower.percent:.1f}"
+        if not slower.percent
+        else f"{slower.percent:.1f}, +{slower.mean:.0f}, +{slower.worst:.0f}"
     )
 
 

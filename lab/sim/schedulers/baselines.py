@@ -1,16 +1,16 @@
-"""What the schedulers that we compare with share: whose turn it is, and which machine gets the task.
+"""The parts that the baselines share: which job goes next, and which machine gets its task.
 
 Hadoop's schedulers wait for machines to report and hand each that has room one task: the neediest job's. Here all
 reports of one heartbeat are handled together, in an order drawn anew each time:
 
-- the job whose turn it is takes its next task; a job of which nothing fits anywhere steps aside;
-- the task goes to the next machine in heartbeat order that it fits, one task per machine and round as Hadoop does, so
+- the job with the least share places its next task; a job of which no task fits anywhere is skipped;
+- the task goes to the next machine in heartbeat order that it fits, one task per machine and round as in Hadoop, so
   that no machine is filled with one job;
-- a task that reads a block first looks for a machine that holds it: delay scheduling, where a job lets machines pass
-  that do not have its data. All reports are at hand at once here, so waiting costs it no time.
+- a task that reads a block prefers a machine that holds it. That is delay scheduling without the waiting, because all
+  reports of the heartbeat are at hand.
 
-Nothing is left idle for a large task that does not fit yet. YARN would reserve a machine for it; on the suite
-the makespan and the mean job time are within 1 % of what they are if room is held for the neediest job.
+No room is kept idle for a large task that does not fit yet. YARN reserves a machine for it; on the suite that changes
+the makespan and the mean job time by less than 1 %.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
-from lab.sim.engine.promises import Promises
+from lab.sim.schedulers.promises import Promises
 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """What a baseline counts, in K dimensions of its own; whatever else there is, it ignores.
+    """What a baseline counts, in K dimensions of its own; it ignores all others.
 
     `need` [C, K] of one task; `free` [N, K]; `used` [J, K] by each job's running tasks; `total` [K] of the cluster.
     """
@@ -39,32 +39,32 @@ class Accounts:
     total: Floats
 
 
-class Arrivals:
-    """The order in which names were first seen. The only thing that a baseline keeps from plan to plan."""
+class ArrivalOrder:
+    """The order in which names first appeared: the only state that a baseline keeps from plan to plan."""
 
     def __init__(self) -> None:
         self._names: Sequence[str] = ()
         self._order = np.empty(0, dtype=np.int64)
         self._first: dict[str, int] = {}
-        self._seen = 0
+        self._count = 0
 
-    def order(self, names: Sequence[str]) -> Counts:
-        """Return each name's place in the order of arrival [K]; those that arrived together go by row."""
+    def ranks(self, names: Sequence[str]) -> Counts:
+        """Return each name's rank in the order of arrival [K]; names that arrive together go by row."""
         if names is not self._names:
             fresh = (name for name in names if name not in self._first)
-            known = self._first | {name: place for place, name in enumerate(fresh, self._seen)}
-            self._seen += len(known) - len(self._first)
-            self._first = {name: known[name] for name in names}
+            first = self._first | {name: place for place, name in enumerate(fresh, self._count)}
+            self._count += len(first) - len(self._first)
+            self._first = {name: first[name] for name in names}
             self._names, self._order = names, np.array(list(self._first.values()), dtype=np.int64)
         return self._order
 
 
-class Line:
-    """Classes as they arrived; of those to come, the ones that need as much as one that fits nowhere are left out."""
+class ClassLine:
+    """Classes in the order of arrival. Iteration leaves out each class that needs as much as one that fits nowhere."""
 
-    def __init__(self, classes: Rows, order: Counts, need: Floats) -> None:
-        """Take the classes (rows), their places in the `order` [C] of arrival, and what each needs [C, K]."""
-        self._classes = classes[np.argsort(order[classes])].tolist()
+    def __init__(self, classes: Rows, ranks: Counts, need: Floats) -> None:
+        """Take the classes (rows), the `ranks` [C] by arrival, and what a task of each class needs [C, K]."""
+        self._classes = classes[np.argsort(ranks[classes])].tolist()
         self._need = need.T.copy()
         self._open = np.ones(len(need), dtype=np.bool_)
 
@@ -72,37 +72,37 @@ class Line:
         return (task_class for task_class in self._classes if self._open[task_class])
 
     def give_up(self, task_class: int) -> None:
-        """Note that the class fits nowhere any more."""
+        """Leave out a class that fits nowhere any more, and all that need as much."""
         self._open &= _needs_less(self._need, task_class)
 
 
-class Turns:
-    """Whose turn it is: the queue that has the least of the cluster by its weight, then a job of that queue.
+class ShareOrder:
+    """The order of jobs by share: first the queue with the least share by its weight, then the job with the least.
 
-    A queue's or job's share is that of its dominant dimension. With `fifo` [J] the jobs of a queue go by that instead.
+    A share is that of the dominant dimension. With `fifo` [J] the jobs of a queue go by that rank instead.
     """
 
     def __init__(self, accounts: Accounts, jobs: Jobs, waiting: Rows, *, fifo: Counts | None = None) -> None:
         """Take the jobs (rows) that have something to place."""
-        there = accounts.total > 0
-        self._total = accounts.total[there].tolist()
-        self._kept = np.flatnonzero(there).tolist()
+        offered = accounts.total > 0
+        self._total = accounts.total[offered].tolist()
+        self._dimensions = np.flatnonzero(offered).tolist()
         self._queue, self._fifo = jobs.queue.tolist(), fifo
         self._weight, self._queue_weight = jobs.weight.tolist(), jobs.queue_weight.tolist()
-        used, of_queue = accounts.used[:, there], np.zeros((len(jobs.queue_weight), len(self._total)))
-        np.add.at(of_queue, jobs.queue, used)
-        self._used, self._queue_used = used.tolist(), of_queue.tolist()
-        rank = (used / accounts.total[there]).max(axis=1, initial=0.0) / jobs.weight if fifo is None else fifo
+        used, queue_used = accounts.used[:, offered], np.zeros((len(jobs.queue_weight), len(self._total)))
+        np.add.at(queue_used, jobs.queue, used)
+        self._used, self._queue_used = used.tolist(), queue_used.tolist()
+        rank = (used / accounts.total[offered]).max(axis=1, initial=0.0) / jobs.weight if fifo is None else fifo
         self._rank = np.full(len(jobs.queue), np.inf)
         self._rank[waiting] = rank[waiting]
         self._queue_rank = np.full(len(jobs.queue_weight), np.inf)
         queues = np.unique(jobs.queue[waiting])
-        shares = (of_queue / accounts.total[there]).max(axis=1, initial=0.0) / jobs.queue_weight
+        shares = (queue_used / accounts.total[offered]).max(axis=1, initial=0.0) / jobs.queue_weight
         self._queue_rank[queues] = shares[queues]
         self._jobs_of = {queue: np.flatnonzero(jobs.queue == queue) for queue in queues.tolist()}
 
     def next(self) -> int:
-        """Return the job whose turn it is; -1 where none is left."""
+        """Return the job that goes next; -1 if none is left."""
         while True:
             queue = int(self._queue_rank.argmin())
             if self._queue_rank[queue] == np.inf:
@@ -118,7 +118,7 @@ class Turns:
         queue = self._queue[job]
         share, queue_share = 0.0, 0.0
         used, queue_used = self._used[job], self._queue_used[queue]
-        for place, (dimension, total) in enumerate(zip(self._kept, self._total, strict=True)):
+        for place, (dimension, total) in enumerate(zip(self._dimensions, self._total, strict=True)):
             used[place] += need[dimension]
             queue_used[place] += need[dimension]
             share, queue_share = max(share, used[place] / total), max(queue_share, queue_used[place] / total)
@@ -137,8 +137,8 @@ class Turns:
         self._rank[jobs] = rank
 
 
-class Reports:
-    """The machines with room, in the order in which they report during this heartbeat."""
+class HeartbeatOrder:
+    """The machines with room, in the order in which they report in this heartbeat."""
 
     def __init__(self, free: Floats, rows: Rows, draw: np.random.Generator) -> None:
         """Take what is free [N, K] and the nodes (rows) that take part."""
@@ -167,13 +167,13 @@ class Reports:
         return int(self._nodes[place])
 
 
-class Classes:
+class UnplacedClasses:
     """The classes that may yet place a task."""
 
     def __init__(self, accounts: Accounts, waiting: Waiting, rows: Rows) -> None:
         """Take the classes (rows) to begin with."""
         self._need, self._job = accounts.need.T.copy(), waiting.job
-        self._left = waiting.count.tolist()
+        self._unplaced = waiting.count.tolist()
         self._open = np.zeros(len(waiting.count), dtype=np.bool_)
         self._open[rows] = True
         self._of_job: dict[int, list[int]] = {}
@@ -189,8 +189,8 @@ class Classes:
 
     def place(self, task_class: int) -> bool:
         """Count a task as placed; return whether its job is out of classes by that."""
-        self._left[task_class] -= 1
-        if self._left[task_class]:
+        self._unplaced[task_class] -= 1
+        if self._unplaced[task_class]:
             return False
         self._open[task_class] = False
         return not any(self._open[other] for other in self._of_job[int(self._job[task_class])])
@@ -209,27 +209,33 @@ def offer(
     *,
     fifo: Counts | None = None,
 ) -> Assignments:
-    """Return what goes where: job after job as it is their turn, each to the next machine that suits."""
-    chosen = Chosen()
+    """Return the assignments of one heartbeat."""
+    # 1. The classes that fit somewhere, and the machines where something fits.
+    assigned = AssignmentList()
     rows, nodes = candidates(accounts, waiting.count)
     if not len(rows):
-        return chosen.assignments()
-    classes, turns = Classes(accounts, waiting, rows), Turns(accounts, waiting.jobs, waiting.job[rows], fifo=fifo)
-    reports, promises = Reports(accounts.free, nodes, draw), Promises(snapshot, waiting)
+        return assigned.assignments()
+    classes = UnplacedClasses(accounts, waiting, rows)
+    order = ShareOrder(accounts, waiting.jobs, waiting.job[rows], fifo=fifo)
+    machines, promises = HeartbeatOrder(accounts.free, nodes, draw), Promises(snapshot, waiting)
     need = accounts.need.tolist()
-    while (job := turns.next()) >= 0:
+    # 2. One task at a time, until no job is left that has a class which may fit.
+    while (job := order.next()) >= 0:
+        # a. The first class of the job with the least share; a class that fits nowhere is given up.
         task_class = classes.first_of(job)
-        places = reports.fitting(need[task_class])
+        places = machines.fitting(need[task_class])
         if not len(places):
-            turns.keep(classes.give_up(task_class))
+            order.keep(classes.give_up(task_class))
             continue
-        near = promises.nearest(task_class, reports.at(places))
-        node = reports.give(int(places[max(near, 0)]), need[task_class])
-        chosen.add(task_class, node, *promises.take(task_class, node))
-        turns.give(job, need[task_class])
+        # b. The next machine that holds a block of the class, else the next to report.
+        near = promises.nearest(task_class, machines.at(places))
+        node = machines.give(int(places[max(near, 0)]), need[task_class])
+        assigned.add(task_class, node, *promises.take(task_class, node))
+        # c. The share of the job grows; a job without waiting tasks leaves the order.
+        order.give(job, need[task_class])
         if classes.place(task_class):
-            turns.close(job)
-    return chosen.assignments()
+            order.close(job)
+    return assigned.assignments()
 
 
 def candidates(accounts: Accounts, count: Counts) -> tuple[Rows, Rows]:
@@ -247,9 +253,9 @@ def candidates(accounts: Accounts, count: Counts) -> tuple[Rows, Rows]:
 
 
 def _needs_less(need: Floats, task_class: int) -> NDArray[np.bool_]:
-    """Return which classes need less of something than this one [C], by `need` [K, C].
+    """Return which classes need less than this one in some dimension [C], by `need` [K, C].
 
-    Where it does not fit, only they may.
+    Only they may fit where this class does not fit.
     """
     less = need[0] < need[0, task_class]
     for amounts in need[1:]:
@@ -258,20 +264,20 @@ def _needs_less(need: Floats, task_class: int) -> NDArray[np.bool_]:
 
 
 def drawing(seed: int, now: float) -> np.random.Generator:
-    """Return the chance of this moment: the same for the same seed and time, so that a plan depends on nothing else."""
+    """Return a random generator that depends on nothing but the seed and the time, and so does a plan."""
     return np.random.default_rng((seed, int(np.float64(now).view(np.uint64))))
 
 
-class Chosen:
-    """Assignments as they are made."""
+class AssignmentList:
+    """A growing list of assignments."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, int, int]] = []
 
     def add(self, task_class: int, node: int, task: int, source: int) -> None:
-        """Add one."""
+        """Add an assignment."""
         self._rows.append((task_class, node, task, source))
 
     def assignments(self) -> Assignments:
-        """Return them all."""
+        """Return all of them as arrays."""
         return Assignments(*np.array(self._rows, dtype=np.intp).reshape(-1, 4).T)

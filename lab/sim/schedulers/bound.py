@@ -1,4 +1,4 @@
-"""What bounds the gains from packing, simply (Tetris, 2.2.3), and what Tetris is worth if it sees less (5.3.1)."""
+"""The simple upper bound of the gains from packing (Tetris, 2.2.3), and Tetris with CPU and memory only (5.3.1)."""
 
 from dataclasses import dataclass, replace
 
@@ -12,11 +12,11 @@ from extender.planner import Plan, Scheduler
 from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.workloads.workload import Machines
 
-_SEEN = np.isin(np.arange(len(DIMENSIONS)), COLUMNS)
+_VISIBLE = np.isin(np.arange(len(DIMENSIONS)), COLUMNS)
 
 
 def aggregate(machines: Machines) -> Machines:
-    """Return one large bin that offers what all the machines do: nothing is ever stranded on one of many."""
+    """Return one large machine with the capacity of all: no room is stranded on one of many."""
     return Machines(
         name=f"{machines.name}, as one",
         capacity=machines.capacity.sum(axis=0, keepdims=True),
@@ -27,35 +27,35 @@ def aggregate(machines: Machines) -> Machines:
 
 @dataclass(frozen=True, slots=True)
 class CpuAndMemory:
-    """A scheduler that sees CPU and memory alone, so that it over-allocates disks and networks.
+    """A scheduler that sees only CPU and memory, so that it over-allocates disks and networks.
 
-    It still knows where blocks are, as every scheduler does, and how much work a job has left.
+    It still knows where blocks are, as every scheduler does, and the remaining work of each job.
     """
 
     inner: Scheduler
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        return self.inner.plan(replace(snapshot, allocated=_hidden(snapshot.allocated)), without_rates(waiting), now)
+        return self.inner.plan(replace(snapshot, allocated=_visible(snapshot.allocated)), without_rates(waiting), now)
 
 
 def without_rates(waiting: Waiting) -> Waiting:
-    """Return what waits as if it took CPU and memory alone: nothing is read, from anywhere."""
+    """Return what waits as if tasks took only CPU and memory and read nothing."""
     running = waiting.running
     return replace(
         waiting,
-        demand=_hidden(waiting.demand),
+        demand=_visible(waiting.demand),
         reading=np.zeros_like(waiting.reading),
-        inputs=[_unread(inputs) for inputs in waiting.inputs],
-        jobs=replace(waiting.jobs, allocated=_hidden(waiting.jobs.allocated)),
-        running=None if running is None else replace(running, demand=_hidden(running.demand)),
+        inputs=[_without_shuffle(inputs) for inputs in waiting.inputs],
+        jobs=replace(waiting.jobs, allocated=_visible(waiting.jobs.allocated)),
+        running=None if running is None else replace(running, demand=_visible(running.demand)),
     )
 
 
-def _hidden(amounts: Floats) -> Floats:
-    """Return amounts [., R] with nothing but CPU and memory."""
-    return amounts * _SEEN
+def _visible(amounts: Floats) -> Floats:
+    """Return amounts [., R] of CPU and memory; 0 of everything else."""
+    return amounts * _VISIBLE
 
 
-def _unread(inputs: Inputs) -> Inputs:
+def _without_shuffle(inputs: Inputs) -> Inputs:
     return None if isinstance(inputs, Spread) else inputs

@@ -1,8 +1,8 @@
 """Dominant resource fairness on CPU and memory, as YARN has it (Ghodsi et al., NSDI 2011; Tetris, 5.1).
 
 The job with the lowest dominant share by its weight goes next; with more than one queue, a job of the queue with the
-lowest. A task goes where both its CPU and its memory fit. Disk and network are not looked at. YARN would also round a
-request up to its smallest container; here a task takes what it asks for, so less is wasted.
+lowest share. A task goes where both its CPU and its memory fit. Disk and network are ignored. YARN also rounds a
+request up to its smallest container; here a task takes its exact request, so less is wasted.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Drf:
 
 
 def cpu_and_memory(snapshot: Snapshot, waiting: Waiting) -> Accounts:
-    """Return the books of a scheduler that counts CPU and memory as they are asked for."""
+    """Return the accounts of a scheduler that counts CPU and memory, as requested."""
     capacity = snapshot.layout.capacity[:, COLUMNS]
     return Accounts(
         need=waiting.demand[:, COLUMNS],

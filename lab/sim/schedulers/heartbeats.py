@@ -1,7 +1,7 @@
-"""Machines that report one after the other, as Hadoop's do: a scheduler sees the free room of those that report now.
+"""Machines that report one after the other, as Hadoop's do: a scheduler sees free room only where a report is due.
 
-A scheduler that is told of every machine whenever something happens finds places near the input that one which is
-offered a machine at a time does not: that is what a comparison with Hadoop has to leave out.
+A scheduler that sees all machines at every event finds nodes near the input that Hadoop's, which is offered one machine
+at a time, does not find. A comparison with Hadoop must leave that advantage out.
 """
 
 from dataclasses import replace
@@ -21,11 +21,11 @@ _SAME = 1e-6
 
 
 class Heartbeats:
-    """Lets `inner` plan when a machine reports, every `seconds` seconds; who reports when is drawn by `seed`.
+    """Lets `inner` plan when a machine reports, every `seconds` seconds; the order of reports is drawn by `seed`.
 
-    There are as many moments in that time as machines, but at most a hundred. Only CPU and memory of the others are
-    hidden: what reads from them still may. Who is passed over at room that stays empty waits until the next report of
-    any machine, with room or without (Delay Scheduling, algorithm 3), and not until this machine reports again.
+    There are as many moments in that time as machines, but at most a hundred. Of the machines that do not report, only
+    CPU and memory are hidden: tasks may still read from them. A job that was passed over while room stays empty waits
+    until the next report of any machine, with or without room (Delay Scheduling, algorithm 3).
     """
 
     def __init__(self, inner: Scheduler, *, seconds: float, seed: int) -> None:
@@ -35,21 +35,24 @@ class Heartbeats:
         self._passed_over = False
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now on the machines that report now, and when the next does whose report counts."""
+        """Return what to start on the machines that report now, and the time of the next report that matters."""
+        # 1. Which report is due: every machine has a phase, and time goes in ticks.
         self._phase = self._phases(len(snapshot.layout.names))
         phases = int(self._phase.max(initial=0)) + 1
         step = self._seconds / phases
         tick = int(np.floor(now / step + _SAME))
-        plan, left, allocated = _NOTHING, waiting, snapshot.allocated
+        plan, remaining, allocated = _NOTHING, waiting, snapshot.allocated
+        # 2. Plan on the machines that report at this tick, once.
         if tick > self._last and now - tick * step <= _SAME * step * phases:
             self._last = tick
             reports = self._phase == tick % phases
             plan = self._inner.plan(replace(snapshot, allocated=_full_but(reports, snapshot)), waiting, now)
-            left, allocated = _after(plan, waiting, allocated)
+            remaining, allocated = _after(plan, waiting, allocated)
             self._passed_over = plan.again_at < np.inf
+        # 3. Come back at the next tick if a job was passed over, else when a machine with room reports.
         if self._passed_over:
             return replace(plan, again_at=(tick + 1) * step)
-        rooms = self._phase[_with_room(replace(snapshot, allocated=allocated), left)]
+        rooms = self._phase[_with_room(replace(snapshot, allocated=allocated), remaining)]
         again = tick + 1 + ((rooms - tick - 1) % phases).min(initial=phases) if len(rooms) else np.inf
         return replace(plan, again_at=float(again * step))
 
@@ -67,8 +70,8 @@ _NOTHING = Plan(Assignments(_NONE, _NONE, _NONE, _NONE))
 def _full_but(reports: Mask, snapshot: Snapshot) -> NDArray[np.float64]:
     """Return what is allocated as if all but these nodes had no CPU and memory left [N, R]."""
     allocated = snapshot.allocated.copy()
-    others = np.ix_((~reports).nonzero()[0], _SLOTS)
-    allocated[others] = snapshot.layout.capacity[others]
+    hidden = np.ix_((~reports).nonzero()[0], _SLOTS)
+    allocated[hidden] = snapshot.layout.capacity[hidden]
     return allocated
 
 
@@ -79,8 +82,8 @@ def _after(plan: Plan, waiting: Waiting, allocated: NDArray[np.float64]) -> tupl
         return waiting, allocated
     allocated = allocated.copy()
     np.add.at(allocated, chosen.node, waiting.demand[chosen.task_class])
-    taken = np.bincount(chosen.task_class, minlength=len(waiting.count))
-    return replace(waiting, count=waiting.count - taken), allocated
+    started = np.bincount(chosen.task_class, minlength=len(waiting.count))
+    return replace(waiting, count=waiting.count - started), allocated
 
 
 def _with_room(snapshot: Snapshot, waiting: Waiting) -> Mask:

@@ -1,8 +1,8 @@
 """kube-scheduler: its default profile, and with Dovetail as its extender, as the chart configures it.
 
-Pods go one after the other in the order of their arrival; one that fits nowhere steps aside, and holds up nobody. Ties
-are broken at random, here by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that say the same
-of every node in the simulator (taints, affinities, spreading, images) are left out.
+Pods go one after the other in the order of arrival. A pod that fits nowhere is skipped. Ties are broken at random, here
+by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that give every node of the simulator the
+same score (taints, affinities, spreading, images) are left out.
 
 All nodes that fit are scored. A stock kube-scheduler looks at a sample of them from 100 nodes on, so this one decides
 at least as well; the chart ships `percentageOfNodesToScore: 100`.
@@ -20,10 +20,10 @@ from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
-from lab.sim.engine.promises import Promises
-from lab.sim.schedulers.baselines import Accounts, Arrivals, Chosen, Line, candidates, drawing
+from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, AssignmentList, ClassLine, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS, cpu_and_memory
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
+from lab.sim.schedulers.promises import Promises
 
 _DISK_READ, _NETWORK_IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
 _NEVER = -1
@@ -31,7 +31,7 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each score counts; these are Kubernetes' (apis/config/v1/default_plugins.go)."""
+    """The weight of each score; the defaults are Kubernetes' (apis/config/v1/default_plugins.go)."""
 
     fit: int = 1
     balanced: int = 1
@@ -50,20 +50,20 @@ class KubeDefault:
 
     seed: int = 0
     weights: Weights = DEFAULT
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
         accounts = cpu_and_memory(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
-        cluster = _Cluster(snapshot, waiting, rows, drawing(self.seed, now))
-        line = Line(classes, self._arrivals.order(waiting.names), accounts.need)
+        cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
+        line = ClassLine(classes, self._arrivals.ranks(waiting.names), accounts.need)
         for task_class in line:
             if not self._place(cluster, task_class, int(waiting.count[task_class])):
                 line.give_up(task_class)
         return Plan(cluster.chosen.assignments())
 
-    def _place(self, cluster: "_Cluster", task_class: int, count: int) -> bool:
+    def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> bool:
         """Place a class's pods; return False once none fits any more. Each changes the score of one node only."""
         scores = cluster.scores(task_class, self.weights)
         for _ in range(count):
@@ -77,12 +77,12 @@ class KubeDefault:
 
 @dataclass(slots=True)
 class WithExtender:
-    """kube-scheduler with Dovetail: the very functions behind the verbs decide which nodes pass and how they rank."""
+    """kube-scheduler with Dovetail: the functions behind the verbs filter and rank the nodes."""
 
     seed: int = 0
     placement: Placement = field(default_factory=Placement)
     weights: Weights = SHIPPED
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
     _ranker: Ranker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,23 +92,23 @@ class WithExtender:
         """Return what to start now."""
         demand, nodes = demanded(waiting), np.arange(len(snapshot.layout.names))
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
-        cluster = _Cluster(snapshot, waiting, nodes, drawing(self.seed, now))
-        seen = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
-        line = Line(classes, self._arrivals.order(waiting.names), demand)
+        cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
+        current = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
+        line = ClassLine(classes, self._arrivals.ranks(waiting.names), demand)
         for task_class in line:
             pod = pod_of(waiting.names[task_class], demand[task_class])
-            if not self._place(cluster, seen, task_class, pod, int(waiting.count[task_class])):
+            if not self._place(cluster, current, task_class, pod, int(waiting.count[task_class])):
                 line.give_up(task_class)
         return Plan(cluster.chosen.assignments())
 
-    def _place(self, cluster: "_Cluster", seen: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
+    def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
         """Place a class's pods; return False once none fits any more."""
         for _ in range(count):
             scores = cluster.scores(task_class, self.weights)
-            rows = self.filter(seen, pod, np.flatnonzero(scores != _NEVER))
+            rows = self.filter(snapshot, pod, np.flatnonzero(scores != _NEVER))
             if not len(rows):
                 return False
-            total = scores[rows] + self.weights.extender * _LEVEL * self.prioritize(seen, pod, rows)
+            total = scores[rows] + self.weights.extender * _LEVEL * self.prioritize(snapshot, pod, rows)
             cluster.place(task_class, int(rows[cluster.best(total)]))
         return True
 
@@ -122,13 +122,13 @@ class WithExtender:
 
 
 _LEVEL = MAX_NODE_SCORE // BEST
-"""What one of an extender's points is worth (MaxNodeScore / MaxExtenderPriority)."""
+"""The weight of one point of an extender (MaxNodeScore / MaxExtenderPriority)."""
 
 
 def demanded(waiting: Waiting) -> Floats:
-    """Return what a pod of each class declares that it takes where it runs [C, R].
+    """Return the demand that a pod of each class declares [C, R].
 
-    Its demand, and what it reads: as disk read, for a shuffle as network in. The verbs do not know where inputs are.
+    What it reads is part of it: as disk-read, for a shuffle as network-in. The verbs do not know where inputs are.
     """
     demand = waiting.demand.copy()
     shuffles = np.array([isinstance(inputs, Spread) for inputs in waiting.inputs], dtype=np.bool_)
@@ -143,7 +143,7 @@ def pod_of(name: str, demand: Floats) -> Pod:
     return Pod(uid=name, namespace="simulated", name=name, demand=amounts)
 
 
-class _Cluster:
+class _NodesInPlan:
     """The nodes (rows) that may take a pod, as kube-scheduler sees them, with what this plan has placed."""
 
     def __init__(self, snapshot: Snapshot, waiting: Waiting, rows: Rows, draw: np.random.Generator) -> None:
@@ -152,7 +152,7 @@ class _Cluster:
         self._nodes = Nodes(offered.astype(np.int64), allocated.astype(np.int64))
         self._need = waiting.demand[:, COLUMNS].astype(np.int64)
         self._rows, self._draw = rows.tolist(), draw
-        self.promises, self.chosen = Promises(snapshot, waiting), Chosen()
+        self.promises, self.chosen = Promises(snapshot, waiting), AssignmentList()
 
     def scores(self, task_class: int, weights: Weights, places: slice = slice(None)) -> Integers:
         """Return the total of kube-scheduler's own scores for these nodes [K], -1 where the pod does not fit."""
@@ -178,6 +178,6 @@ class _Cluster:
 
 
 def _all_dimensions(snapshot: Snapshot, demand: Floats) -> Accounts:
-    """Return books in every dimension, to leave out classes that fit nowhere; what is not demanded refuses nobody."""
+    """Return the accounts in every dimension, for leaving out classes that fit nowhere."""
     free = np.maximum(snapshot.layout.capacity - snapshot.allocated, 0.0)
     return Accounts(need=demand, free=free, used=demand[:0], total=free.sum(axis=0))

@@ -1,8 +1,8 @@
-"""What kube-scheduler thinks of nodes for a pod, by CPU and memory: its filter and its two scores, to the last integer.
+"""kube-scheduler's filter and its two scores by CPU and memory, with the same integers.
 
 From Kubernetes 1.36, pkg/scheduler/framework/plugins/noderesources: fit.go, least_allocated.go, balanced_allocation.go.
-All amounts are whole numbers, as there: millicores and bytes. A pod that asks for none of something asks for zero of it
-here; Kubernetes would score a request that is left out, rather than zero, as 100 millicores or 200 MiB.
+All amounts are whole numbers, as there: millicores and bytes. A pod without a request for a resource requests zero of
+it here; Kubernetes scores a missing request as 100 millicores or 200 MiB.
 """
 
 import numpy as np
@@ -21,31 +21,31 @@ _WITHOUT_AND_WITH = np.array([0, 1], dtype=np.int64)[np.newaxis, :, np.newaxis]
 class Nodes:
     """The nodes [N] as kube-scheduler counts them, in CPU and memory, with the pods placed meanwhile.
 
-    `need` [2] is what a pod requests; `places` are the nodes asked about.
+    `need` [2] is what a pod requests; `places` selects the nodes to score.
     """
 
     def __init__(self, capacity: Integers, allocated: Integers) -> None:
-        """Take what they offer and what is requested of them [N, 2]; an offer of zero says that there is none."""
+        """Take the capacity and the requests [N, 2]; a capacity of zero means that the node has none of it."""
         self._capacity, self._allocated = capacity.T.copy(), allocated.T.copy()
         self._divisor = np.maximum(self._capacity, 1)
-        there = self._capacity > 0
-        self._dimensions = np.maximum(there.sum(axis=0), 1)
-        self._both = np.asarray(there[0] & there[1], dtype=np.float64)
+        has_any = self._capacity > 0
+        self._dimensions = np.maximum(has_any.sum(axis=0), 1)
+        self._both = np.asarray(has_any[0] & has_any[1], dtype=np.float64)
 
     def take(self, need: Integers, place: int) -> None:
         """Place one pod."""
         self._allocated[:, place] += need
 
     def fits(self, need: Integers, places: slice = _ALL) -> Mask:
-        """Return where a pod fits [K] (NodeResourcesFit): what it does not request refuses nobody."""
+        """Return where a pod fits [K] (NodeResourcesFit): a resource that it does not request never refuses it."""
         free = self._capacity[:, places] - self._allocated[:, places]
         enough = (free >= need[:, np.newaxis]) | (need == 0)[:, np.newaxis]
         return np.asarray(enough[0] & enough[1])
 
     def least_allocated(self, need: Integers, places: slice = _ALL) -> Integers:
         """Return 0..100 for each node [K]: the free part of CPU and of memory with the pod there, and their mean."""
-        left = np.maximum(self._capacity[:, places] - self._allocated[:, places] - need[:, np.newaxis], 0)
-        parts = left * MAX_NODE_SCORE // self._divisor[:, places]
+        free = np.maximum(self._capacity[:, places] - self._allocated[:, places] - need[:, np.newaxis], 0)
+        parts = free * MAX_NODE_SCORE // self._divisor[:, places]
         return np.asarray((parts[0] + parts[1]) // self._dimensions[places])
 
     def balanced_allocation(self, need: Integers, places: slice = _ALL) -> Integers:

@@ -12,7 +12,7 @@ from lab.sim.schedulers.bound import CpuAndMemory, aggregate
 from lab.sim.schedulers.drf import Drf
 from lab.sim.schedulers.first_fit import FirstFit
 from lab.sim.schedulers.kube import KubeDefault, WithExtender
-from lab.sim.schedulers.slots import Capacity, SlotFair
+from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
 from lab.sim.workloads.workload import Machines
 
 
@@ -22,8 +22,8 @@ def as_they_are(machines: Machines) -> Machines:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A scheduler to choose: what it is, how to make one from a seed, and which machines it is given."""
+class PolicyChoice:
+    """A scheduler by name: what it is, how to make one from a seed, and which machines it schedules."""
 
     about: str
     make: Callable[[int], Scheduler]
@@ -37,42 +37,48 @@ def tetris(**tuning: object) -> Callable[[int], Scheduler]:
 
 _OWN = "dot"
 
-POLICIES: Mapping[str, Choice] = MappingProxyType(
+POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
     {
-        "tetris": Choice("Dovetail's planner: packing, shortest remaining time, fairness, barriers", tetris()),
-        "paper": Choice("the planner without what Tetris does not have: critical jobs first", tetris(tail=inf)),
-        "srtf": Choice("the paper's by shortest remaining time only", tetris(packing=False, tail=inf)),
-        "packing": Choice("the paper's by packing only (eps = 0)", tetris(srtf=0.0, tail=inf)),
-        "cpu-memory": Choice("the planner if it saw CPU and memory only", lambda seed: CpuAndMemory(tetris()(seed))),
+        "tetris": PolicyChoice("Dovetail's planner: packing, shortest remaining time, fairness, barriers", tetris()),
+        "paper": PolicyChoice("the planner without what Tetris does not have: critical jobs first", tetris(tail=inf)),
+        "srtf": PolicyChoice("the paper's by shortest remaining time only", tetris(packing=False, tail=inf)),
+        "packing": PolicyChoice("the paper's by packing only (eps = 0)", tetris(srtf=0.0, tail=inf)),
+        "cpu-memory": PolicyChoice(
+            "the planner if it saw CPU and memory only", lambda seed: CpuAndMemory(tetris()(seed))
+        ),
     }
     | {
-        f"tetris-{rule}": Choice(f"the planner with {rule} for the alignment (table 8)", tetris(rule=rule))
+        f"tetris-{rule}": PolicyChoice(f"the planner with {rule} for the alignment (table 8)", tetris(rule=rule))
         for rule in TASK_RULES
         if rule != _OWN
     }
     | {
-        "tetris-pair": Choice("the planner taking the best task and machine of all each time", tetris(matching="pair")),
-        "tetris-machine": Choice("the planner filling one machine after the other", tetris(matching="machine")),
-        "tetris-deficit": Choice(
+        "tetris-pair": PolicyChoice(
+            "the planner taking the best task and machine of all each time", tetris(matching="pair")
+        ),
+        "tetris-machine": PolicyChoice("the planner filling one machine after the other", tetris(matching="machine")),
+        "tetris-deficit": PolicyChoice(
             "the planner with Graphene's deficit counters for fairness", tetris(sharing="deficit")
         ),
-        "tetris-slots": Choice("the planner with shares by memory slots", tetris(sharing="slots")),
-        "upper-bound": Choice("the planner on one machine as large as all (2.2.3)", tetris(), aggregate),
-        "slot-fair": Choice("Hadoop's Fair Scheduler: 2 GB slots, the job with the fewest goes next", SlotFair),
-        "capacity": Choice("YARN's Capacity Scheduler: 2 GB containers by memory, jobs as they arrived", Capacity),
-        "drf": Choice("dominant resource fairness on CPU and memory, as in YARN", Drf),
-        "first-fit": Choice(
+        "tetris-slots": PolicyChoice("the planner with shares by memory slots", tetris(sharing="slots")),
+        "upper-bound": PolicyChoice("the planner on one machine as large as all (2.2.3)", tetris(), aggregate),
+        "slot-fair": PolicyChoice("Hadoop's Fair Scheduler: 2 GB slots, the job with the fewest goes next", SlotFair),
+        "capacity": PolicyChoice(
+            "YARN's Capacity Scheduler: 2 GB containers by memory, jobs as they arrived", CapacityScheduler
+        ),
+        "drf": PolicyChoice("dominant resource fairness on CPU and memory, as in YARN", Drf),
+        "first-fit": PolicyChoice(
             "each task as it arrives to the first machine with CPU and memory for it", lambda _: FirstFit()
         ),
-        "kube-default": Choice("kube-scheduler's default profile", KubeDefault),
-        "extender": Choice("kube-scheduler with Dovetail's verbs, as the chart ships it", WithExtender),
+        "kube-default": PolicyChoice("kube-scheduler's default profile", KubeDefault),
+        "extender": PolicyChoice("kube-scheduler with Dovetail's verbs, as the chart ships it", WithExtender),
     }
 )
 """The schedulers by the name that `--policy` takes."""
 
 
-def choice(name: str) -> Choice:
-    """Return what is known under this name. Raises DovetailError, naming what is accepted."""
+def choice(name: str) -> PolicyChoice:
+    """Return the policy of this name. Raises DovetailError, naming what is accepted."""
     if name not in POLICIES:
         raise DovetailError(f"{name!r} is not a policy; accepted: {', '.join(POLICIES)}")
     return POLICIES[name]

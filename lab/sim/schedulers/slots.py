@@ -1,7 +1,7 @@
 """Hadoop's schedulers that count memory only: the Fair Scheduler with its slots, and YARN's Capacity Scheduler.
 
-Both see a machine as so many pieces of 2 GB ("a slot size of 2GB similar to the Facebook cluster", Tetris, 5.1). A task
-takes as many whole pieces as its memory needs. Hadoop 1 would give it one slot however large it is, and so promise
+Both see a machine as a number of pieces of 2 GB ("a slot size of 2GB similar to the Facebook cluster", Tetris, 5.1). A
+task takes as many whole pieces as its memory needs. Hadoop 1 would give it one slot however large it is, and so promise
 more memory than there is; the simulator's machines never do that. CPU, disk and network are not looked at.
 """
 
@@ -14,7 +14,7 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DIMENSIONS, MEMORY
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
-from lab.sim.schedulers.baselines import Accounts, Arrivals, drawing, offer
+from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, drawing, offer
 
 SLOT_BYTES = 2.0 * 2**30
 
@@ -38,7 +38,7 @@ class SlotFair:
 
 
 @dataclass(slots=True)
-class Capacity:
+class CapacityScheduler:
     """YARN's Capacity Scheduler (Hadoop 2.4) with its default resource calculator, which counts memory.
 
     The queue that uses least of its capacity goes next, and in it the job that arrived first. Containers are whole
@@ -47,24 +47,24 @@ class Capacity:
 
     seed: int = 0
     slot_bytes: float = SLOT_BYTES
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
         accounts = slots(snapshot, waiting, self.slot_bytes)
-        order = self._arrivals.order(waiting.jobs.names)
-        return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now), fifo=order))
+        ranks = self._arrivals.ranks(waiting.jobs.names)
+        return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now), fifo=ranks))
 
 
 def slots(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Accounts:
-    """Return the books of a scheduler that counts slots [., 1]."""
-    there = np.floor(snapshot.layout.capacity[:, _MEMORY] / slot_bytes)
+    """Return the accounts of a scheduler that counts slots [., 1]."""
+    slot_count = np.floor(snapshot.layout.capacity[:, _MEMORY] / slot_bytes)
     need = _pieces(waiting.demand[:, _MEMORY], slot_bytes)
     return Accounts(
         need=need[:, np.newaxis],
-        free=(there - _taken(snapshot, waiting, slot_bytes))[:, np.newaxis],
-        used=_held(waiting, need, slot_bytes)[:, np.newaxis],
-        total=there.sum(keepdims=True),
+        free=(slot_count - _taken_slots(snapshot, waiting, slot_bytes))[:, np.newaxis],
+        used=_job_slots(waiting, need, slot_bytes)[:, np.newaxis],
+        total=slot_count.sum(keepdims=True),
     )
 
 
@@ -73,26 +73,26 @@ def _pieces(memory: Floats, slot_bytes: float) -> Floats:
     return np.asarray(np.maximum(1.0, np.ceil(memory / slot_bytes)))
 
 
-def _taken(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Floats:
+def _taken_slots(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Floats:
     """Return the slots taken on each node [N] by its running tasks; by its memory alone where these are not known."""
     running = waiting.running
     if running is None:
         return np.asarray(np.ceil(snapshot.allocated[:, _MEMORY] / slot_bytes))
-    taken = np.bincount(
+    slots_taken = np.bincount(
         running.node, weights=_pieces(running.demand[:, _MEMORY], slot_bytes), minlength=len(snapshot.layout.names)
     )
-    return taken.astype(np.float64)
+    return slots_taken.astype(np.float64)
 
 
-def _held(waiting: Waiting, need: Floats, slot_bytes: float) -> Floats:
+def _job_slots(waiting: Waiting, need: Floats, slot_bytes: float) -> Floats:
     """Return the slots that each job has [J].
 
-    Only its memory is known: tasks that run count as being of the size of its first class that waits. With a barrier
-    between the stages, they are.
+    Only the job's memory is known. Its running tasks count as tasks of its first waiting class; with a barrier between
+    stages they are.
     """
     memory = waiting.jobs.allocated[:, _MEMORY]
-    held = memory / slot_bytes
-    sized = np.flatnonzero((waiting.demand[:, _MEMORY] > 0) & (waiting.count > 0))[::-1]  # the first writes last
+    job_slots = memory / slot_bytes
+    sized = np.flatnonzero((waiting.demand[:, _MEMORY] > 0) & (waiting.count > 0))[::-1]  # the first class wins
     job = waiting.job[sized]
-    held[job] = np.rint(memory[job] * need[sized] / waiting.demand[sized, _MEMORY])
-    return held
+    job_slots[job] = np.rint(memory[job] * need[sized] / waiting.demand[sized, _MEMORY])
+    return job_slots

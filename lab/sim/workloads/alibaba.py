@@ -46,8 +46,8 @@ _COLUMNS_2018: Mapping[str, Callable[[str], object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A stage of a trace: where it stands, what it asks for (cores, part of a machine's memory), after which."""
+class StageLine:
+    """A stage in a trace: `where` is its file and line; it requests cores and a part of a machine's memory."""
 
     where: str
     job: str
@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    """What jobs are made with."""
+    """The random draws and parameters that jobs are made with."""
 
     rng: np.random.Generator
     chosen: Alibaba
@@ -84,11 +84,11 @@ def alibaba2017(
     """
     chosen = (parameters or Parameters()).alibaba
     replay = _Replay(np.random.default_rng(seed), chosen, chosen.memory_2017)
-    taken = _taken(replay, _lines_2017(path), jobs)
+    jobs_taken = _jobs_of(replay, _lines_2017(path), jobs)
     return Workload(
         name="alibaba2017",
-        jobs=arrange(taken, arrivals=arrivals, load=load or chosen.load_2017),
-        about=f"{len(taken)} batch jobs of Alibaba 2017, seed {seed}, arrivals: {arrivals}",
+        jobs=arrange(jobs_taken, arrivals=arrivals, load=load or chosen.load_2017),
+        about=f"{len(jobs_taken)} batch jobs of Alibaba 2017, seed {seed}, arrivals: {arrivals}",
     )
 
 
@@ -107,73 +107,78 @@ def alibaba2018(
     """
     chosen = (parameters or Parameters()).alibaba
     replay = _Replay(np.random.default_rng(seed), chosen, chosen.memory_2018)
-    taken = _taken(replay, _lines_2018(path), jobs)
+    jobs_taken = _jobs_of(replay, _lines_2018(path), jobs)
     return Workload(
         name="alibaba2018",
-        jobs=arrange(taken, arrivals=arrivals, load=load or chosen.load_2018),
-        about=f"{len(taken)} DAGs of Alibaba 2018, seed {seed}, arrivals: {arrivals}",
+        jobs=arrange(jobs_taken, arrivals=arrivals, load=load or chosen.load_2018),
+        about=f"{len(jobs_taken)} DAGs of Alibaba 2018, seed {seed}, arrivals: {arrivals}",
     )
 
 
-def _lines_2017(path: Path) -> Iterator[Line]:
+def _lines_2017(path: Path) -> Iterator[StageLine]:
     for where, (job, stage, submitted, seconds, cores, memory, instances) in lines(path, _COLUMNS_2017):
-        yield Line(where, job, stage, submitted, instances, seconds, cores, memory)
+        yield StageLine(where, job, stage, submitted, instances, seconds, cores, memory)
 
 
-def _lines_2018(path: Path) -> Iterator[Line]:
+def _lines_2018(path: Path) -> Iterator[StageLine]:
     for where, (job, stage, parents, instances, submitted, seconds, cpu, memory) in lines(path, _COLUMNS_2018):
         before = tuple(str(parent) for parent in parents)
-        yield Line(where, job, str(stage), submitted, instances, seconds, cpu / _PERCENT, memory / _PERCENT, before)
+        yield StageLine(
+            where, job, str(stage), submitted, instances, seconds, cpu / _PERCENT, memory / _PERCENT, before
+        )
 
 
-def _taken(replay: _Replay, found: Iterator[Line], jobs: int | None) -> list[Job]:
+def _jobs_of(replay: _Replay, stage_lines: Iterator[StageLine], jobs: int | None) -> list[Job]:
     """Return the jobs of a window, each with its stages in an order in which parents come first."""
-    stages: dict[str, list[Line]] = {}
-    for line in found:
+    stages: dict[str, list[StageLine]] = {}
+    for line in stage_lines:
         stages.setdefault(line.job, []).append(line)
     ordered = {job: _parents_first(rows) for job, rows in stages.items()}
     by_arrival = sorted(ordered, key=lambda job: min(line.submitted for line in ordered[job]))
     return [_job(replay, ordered[job]) for job in by_arrival[window(replay.rng, len(by_arrival), jobs)]]
 
 
-def _parents_first(rows: Sequence[Line]) -> list[Line]:
+def _parents_first(rows: Sequence[StageLine]) -> list[StageLine]:
     """Return a job's stages so that parents come before children. Raises TraceError where that cannot be."""
-    left: dict[str, Line] = {}
+    # 1. Every stage stands once, and its parents exist.
+    by_stage: dict[str, StageLine] = {}
     for line in rows:
-        if line.stage in left:
+        if line.stage in by_stage:
             raise TraceError(f"{line.where}, column 'stage': job {line.job} has stage {line.stage} already")
-        left[line.stage] = line
+        by_stage[line.stage] = line
     for line in rows:
         for parent in line.parents:
-            if parent not in left:
+            if parent not in by_stage:
                 raise TraceError(
                     f"{line.where}, column 'parents': stage {line.stage} of job {line.job} waits for stage {parent}, "
                     f"which that job does not have"
                 )
-    ordered: list[Line] = []
-    while left:
-        ready = [line for line in left.values() if not any(parent in left for parent in line.parents)]
+    # 2. At each turn, the parents of the stages in `ordered` are in `ordered` too.
+    ordered: list[StageLine] = []
+    unordered = dict(by_stage)
+    while unordered:
+        ready = [line for line in unordered.values() if not any(parent in unordered for parent in line.parents)]
         if not ready:
-            first = next(iter(left.values()))
+            first = next(iter(unordered.values()))
             raise TraceError(
                 f"{first.where}, column 'parents': stage {first.stage} of job {first.job} is in or behind a cycle of "
-                f"stages that wait for each other: {', '.join(left)}"
+                f"stages that wait for each other: {', '.join(unordered)}"
             )
         ordered += ready
-        left = {name: line for name, line in left.items() if line not in ready}
+        unordered = {name: line for name, line in unordered.items() if line not in ready}
     return ordered
 
 
-def _job(replay: _Replay, rows: Sequence[Line]) -> Job:
-    place = {line.stage: index for index, line in enumerate(rows)}
+def _job(replay: _Replay, rows: Sequence[StageLine]) -> Job:
+    places = {line.stage: place for place, line in enumerate(rows)}
     return Job(
         name=rows[0].job,
         arrives_at=min(line.submitted for line in rows),
-        stages=tuple(_stage(replay, line, tuple(sorted(place[parent] for parent in line.parents))) for line in rows),
+        stages=tuple(_stage(replay, line, tuple(sorted(places[parent] for parent in line.parents))) for line in rows),
     )
 
 
-def _stage(replay: _Replay, line: Line, parents: tuple[int, ...]) -> Stage:
+def _stage(replay: _Replay, line: StageLine, parents: tuple[int, ...]) -> Stage:
     rng, chosen = replay.rng, replay.chosen
     disk = VARIATIONS[2]
     reading, writing = skewed(

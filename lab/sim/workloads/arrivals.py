@@ -17,14 +17,14 @@ _CPU = DIMENSIONS.index(CPU)
 _MILLIS = 1000.0
 
 
-def window(rng: np.random.Generator, there: int, jobs: int | None) -> slice:
-    """Return which of so many jobs to take: all, or as many as asked for in one piece that begins anywhere.
+def window(rng: np.random.Generator, available: int, jobs: int | None) -> slice:
+    """Return which of the `available` jobs to take: all, or `jobs` of them in one piece that begins anywhere.
 
-    One piece rather than a sample, so that the bursts and the mix of an hour stay together.
+    One piece rather than a sample keeps the bursts and the mix of an hour together.
     """
-    if jobs is None or jobs >= there:
-        return slice(0, there)
-    begin = int(rng.integers(there - jobs + 1))
+    if jobs is None or jobs >= available:
+        return slice(0, available)
+    begin = int(rng.integers(available - jobs + 1))
     return slice(begin, begin + jobs)
 
 

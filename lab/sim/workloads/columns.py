@@ -1,4 +1,4 @@
-"""Readers of tables in text: CSV and TSV files in, columns out; what is wrong is named by file, line and column."""
+"""Readers of CSV and TSV files: named columns out; an error names the file, the line and the column."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from extender.errors import TraceError
 
 Columns = Mapping[str, Callable[[str], Any]]
-"""The columns that are wanted, and what turns a field into a value (`text`, `whole`, `number`, ...)."""
+"""The columns to read, and the function that turns a field into a value (`text`, `whole`, `number`, ...)."""
 
 COMMA, TAB = ",", "\t"
 
@@ -31,11 +31,11 @@ def lines(path: Path, columns: Columns, *, delimiter: str = COMMA) -> Iterator[t
             if header is None:
                 raise TraceError(f"{path} is empty; a header line with {', '.join(columns)} is needed")
             places = [_place(path, header, column) for column in columns]
-            found = 0
-            for found, fields in enumerate(rows, start=1):  # noqa: B007 - tells whether there was any
+            line_count = 0
+            for line_count, fields in enumerate(rows, start=1):  # noqa: B007 - says whether there was any
                 where = f"{path}, line {rows.line_num}"
                 yield where, _convert(where, header, fields, places, columns)
-            if not found:
+            if not line_count:
                 raise TraceError(f"{path} has a header but no lines; is it cut off?")
     except FileNotFoundError:
         raise TraceError(f"{path} does not exist; say where the traces are with --traces") from None

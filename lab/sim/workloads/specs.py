@@ -53,11 +53,13 @@ def workload(spec: str, seed: int, traces: Path, parameters: Parameters | None =
         trace, _, rest = rest.partition(",")
         if not trace or "=" in trace:
             raise SpecError(f"workload {spec!r}: swim needs the name of a trace first, as in swim:fb2009_0,jobs=500")
-        return _replay(swim, traces / _SWIM / f"{trace}.tsv", _Wanted(spec, rest, seed, chosen.facebook.jobs, chosen))
+        return _replay(
+            swim, traces / _SWIM / f"{trace}.tsv", _TraceSpec(spec, rest, seed, chosen.facebook.jobs, chosen)
+        )
     if name == "alibaba2017":
-        return _replay(alibaba2017, traces / JOBS_2017, _Wanted(spec, rest, seed, chosen.alibaba.jobs, chosen))
+        return _replay(alibaba2017, traces / JOBS_2017, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
     if name == "alibaba2018":
-        return _replay(alibaba2018, traces / JOBS_2018, _Wanted(spec, rest, seed, chosen.alibaba.jobs, chosen))
+        return _replay(alibaba2018, traces / JOBS_2018, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
     raise SpecError(f"workload {spec!r}: {name!r} is unknown; accepted: {', '.join(WORKLOADS)}")
 
 
@@ -72,7 +74,7 @@ def machines(spec: str, parameters: Parameters | None = None) -> Machines:
     match = _OWN.fullmatch(shape)
     if match is None:
         raise SpecError(f"machines {spec!r}: {shape!r} is unknown; accepted: {', '.join(MACHINES)}")
-    rates = _options(spec, rest, {"disk": _rate, "net": _rate}, what="machines")
+    rates = _options(spec, rest, {"disk": _rate, "net": _rate}, kind="machines")
     missing = [rate for rate in ("disk", "net") if rate not in rates]
     if missing:
         raise SpecError(f"machines {spec!r}: {missing[0]} is missing; needed: disk=RATE,net=RATE, as in disk=800M")
@@ -108,8 +110,8 @@ def _equal(spec: str, count: int, profile: _Profile) -> Machines:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is wanted of a trace: the whole spec, its options as written, and how many jobs if it does not say."""
+class _TraceSpec:
+    """The spec of a trace: as written, its options as written, and the number of jobs if it does not say."""
 
     spec: str
     rest: str
@@ -118,28 +120,28 @@ class _Wanted:
     parameters: Parameters
 
 
-def _replay(reader: Callable[..., Workload], path: Path, wanted: _Wanted) -> Workload:
+def _replay(reader: Callable[..., Workload], path: Path, trace: _TraceSpec) -> Workload:
     accepted = {"jobs": _count_or_all, "arrivals": _arrivals, "load": _load}
-    options = {"jobs": wanted.jobs} | _options(wanted.spec, wanted.rest, accepted)
-    return reader(path, wanted.seed, parameters=wanted.parameters, **options)
+    options = {"jobs": trace.jobs} | _options(trace.spec, trace.rest, accepted)
+    return reader(path, trace.seed, parameters=trace.parameters, **options)
 
 
 def _options(
-    spec: str, rest: str, accepted: Mapping[str, Callable[[str], Any]], *, what: str = "workload"
+    spec: str, rest: str, accepted: Mapping[str, Callable[[str], Any]], *, kind: str = "workload"
 ) -> dict[str, Any]:
     """Return the options `name=value,name=value`, converted. Raises SpecError."""
     options: dict[str, Any] = {}
     for part in rest.split(",") if rest else ():
         name, equals, value = part.partition("=")
         if name not in accepted or not equals:
-            known = ", ".join(f"{known}=..." for known in accepted)
-            raise SpecError(f"{what} {spec!r}: {part!r} is unknown; accepted: {known}")
+            options_accepted = ", ".join(f"{option}=..." for option in accepted)
+            raise SpecError(f"{kind} {spec!r}: {part!r} is unknown; accepted: {options_accepted}")
         if name in options:
-            raise SpecError(f"{what} {spec!r}: {name} is given twice")
+            raise SpecError(f"{kind} {spec!r}: {name} is given twice")
         try:
             options[name] = accepted[name](value)
         except ValueError as error:
-            raise SpecError(f"{what} {spec!r}: {name}={value}: {error}") from None
+            raise SpecError(f"{kind} {spec!r}: {name}={value}: {error}") from None
     return options
 
 

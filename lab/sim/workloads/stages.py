@@ -1,7 +1,7 @@
 """A workload as arrays: jobs [J] and stages [S] in the order in which a scheduler sees them, tasks [T] as given.
 
 Jobs are in the order of (queue, name), stages in that of (job, place in the job), so that ties are the same ties in
-whatever order a trace names them. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
+every order of a trace. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,14 @@ _FOLLOWS = [_READ, _IN, _OUT]
 
 
 @dataclass(frozen=True)
-class Table:
+class StageTable:
     """All jobs and stages.
 
     `demand` [S, R] and `reading` [S] as the scheduler sees them: in one bin, reading is part of the demand. `source`
-    [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects, `work` [S] the work of one task
-    (policy.remaining), `busy` [S, R] the seconds for which one keeps
-    each resource busy. `children` and `parents` are rows of stages. `job_place` [J] and `stage_place` [S] are where a
-    job or stage is in the workload; `copies` [tasks, K] of those stages that say where their blocks are;
-    `at_once` how many jobs there are at most at a time.
+    [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects. `work` [S] is the work of one task
+    (policy.remaining), `busy` [S, R] the seconds for which it keeps each resource busy. `children` and `parents` are
+    rows of stages. `job_place` [J] and `stage_place` [S] are places in the workload. `copies` has the blocks
+    [tasks, K] of the stages that declare them. At most `at_once` jobs are there at a time.
     """
 
     job_names: Sequence[str]
@@ -65,7 +64,7 @@ class Table:
 
     @cached_property
     def path(self) -> Floats:
-        """How long each stage and the longest chain of those after it take at least, as expected [S] seconds."""
+        """The least seconds of each stage with the longest chain of stages after it [S], by expected durations."""
         path = self.expected.copy()
         for stage in range(len(path) - 1, -1, -1):  # children come after their parents
             path[stage] += path[self.children[stage]].max(initial=0.0)
@@ -73,14 +72,14 @@ class Table:
 
     @property
     def shuffling_children(self) -> Counts:
-        """How many stages shuffle what each stage made [S]."""
+        """How many stages shuffle the output of each stage [S]."""
         readers = np.zeros(len(self.tasks), dtype=np.int64)
         for stage in np.flatnonzero(self.source == SOURCES.index(SHUFFLE)).tolist():
             readers[self.parents[stage]] += 1
         return readers
 
     def least_seconds(self, total: Floats) -> float:
-        """Return how long it takes at least: until the last arrival, or as the scarcest of `total` [R] allows."""
+        """Return a lower bound of the makespan: the time of arrivals, or the work on the scarcest of `total` [R]."""
         if not len(self.arrives_at):
             return 0.0
         seconds = np.bincount(self.stage_of_task, weights=self.durations, minlength=len(self.tasks))
@@ -95,8 +94,9 @@ class Table:
         return np.bincount(self.job, weights=self.tasks, minlength=len(self.job_names)).astype(np.int64)
 
 
-def table_of(workload: Workload, machines: Machines) -> Table:
+def table_of(workload: Workload, machines: Machines) -> StageTable:
     """Return the workload's table. Raises DovetailError for what could never run on these machines, by name."""
+    # 1. Refuse what cannot be replayed.
     if workload.at_once is not None and workload.at_once < 1:
         raise DovetailError(f"at_once: {workload.at_once}; accepted: 1 or more")
     if machines.copies < 1:
@@ -109,17 +109,19 @@ def table_of(workload: Workload, machines: Machines) -> Table:
     stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
     for row, place, stage in stages:
         _check(jobs[row], place, stage, machines.capacity)
+    # 2. Rows: jobs by queue and name, stages by job, tasks as in the workload.
     before = _before(workload)
     first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
     queues = sorted({job.queue for job in jobs})
+    # 3. What stages demand and read, and the work of a task.
     tasks = np.array([stage.tasks for _, _, stage in stages], dtype=np.int64)
     demand, reading, source = _inputs([stage for _, _, stage in stages], aggregate=machines.aggregate)
     expected = np.array([stage.duration for _, _, stage in stages])
     parents = [np.array(sorted(set(stage.parents)), dtype=np.intp) + first_stage[row] for row, _, stage in stages]
     as_read = demand.copy()
     as_read[:, _READ] += reading
-    given = [stage.durations for job in workload.jobs for stage in job.stages]
-    return Table(
+    durations = [stage.durations for job in workload.jobs for stage in job.stages]
+    return StageTable(
         job_names=[job.name for job in jobs],
         job_queue=np.array([queues.index(job.queue) for job in jobs], dtype=np.intp),
         job_stages=np.array([len(job.stages) for job in jobs], dtype=np.int64),
@@ -140,7 +142,7 @@ def table_of(workload: Workload, machines: Machines) -> Table:
         parents=parents,
         children=_children(parents),
         stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
-        durations=np.concatenate(given) if given else np.empty(0),
+        durations=np.concatenate(durations) if durations else np.empty(0),
         copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
         at_once=np.inf if workload.at_once is None else workload.at_once,
     )
@@ -152,12 +154,12 @@ def _key(job: Job) -> tuple[str, str]:
 
 def _check_names(jobs: Sequence[Job]) -> None:
     """Raise if two jobs, or two stages of one, have one name: schedulers keep notes under these names."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for job in jobs:
         for name in (job.name, *(f"{job.name}/{stage.name}" for stage in job.stages)):
-            if name in seen:
+            if name in names:
                 raise DovetailError(f"two are named {name!r}; names of jobs, and of the stages of one, must differ")
-            seen.add(name)
+            names.add(name)
         if not job.stages:
             raise DovetailError(f"job {job.name!r} has no stages")
 
@@ -205,19 +207,19 @@ def _inputs(stages: Sequence[Stage], *, aggregate: bool) -> tuple[Floats, Floats
 
 def _before(workload: Workload) -> list[list[tuple[int, int]]]:
     """Return, for each job and stage as given, how many stages and how many tasks are before it."""
-    counted, stages, tasks = [], 0, 0
+    counts, stages, tasks = [], 0, 0
     for job in workload.jobs:
-        of_job = []
+        job_counts = []
         for stage in job.stages:
-            of_job.append((stages, tasks))
+            job_counts.append((stages, tasks))
             stages, tasks = stages + 1, tasks + stage.tasks
-        counted.append(of_job)
-    return counted
+        counts.append(job_counts)
+    return counts
 
 
 def _children(parents: Sequence[Rows]) -> list[Rows]:
     children: list[list[int]] = [[] for _ in parents]
-    for child, of_child in enumerate(parents):
-        for parent in of_child.tolist():
+    for child, parent_rows in enumerate(parents):
+        for parent in parent_rows.tolist():
             children[parent].append(child)
-    return [np.array(of_parent, dtype=np.intp) for of_parent in children]
+    return [np.array(child_rows, dtype=np.intp) for child_rows in children]

@@ -29,7 +29,7 @@ LARGE, MEDIUM, SMALL = "large", "medium", "small"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """One of the four: its size, and the bytes that a task writes per byte that it reads."""
 
     name: str
@@ -38,15 +38,15 @@ class Kind:
 
 
 KINDS = (
-    Kind("large-highly-selective", LARGE, 0.2),
-    Kind("medium-inflating", MEDIUM, 2.0),
-    Kind("medium-selective", MEDIUM, 0.5),
-    Kind("small-selective", SMALL, 0.5),
+    JobKind("large-highly-selective", LARGE, 0.2),
+    JobKind("medium-inflating", MEDIUM, 2.0),
+    JobKind("medium-selective", MEDIUM, 0.5),
+    JobKind("small-selective", SMALL, 0.5),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TaskShape:
     """What a task of a stage takes at its peak: millicores, bytes, bytes read per second, bytes written per second."""
 
     cpu: float
@@ -87,15 +87,15 @@ def _job(rng: np.random.Generator, chosen: SuiteParameters, number: int, arrives
         name=f"{number:03}-{kind.name}",
         arrives_at=arrives_at,
         stages=(
-            _stage(rng, chosen, Plan("map", maps, split, kind.ratio, BLOCKS)),
-            _stage(rng, chosen, Plan("reduce", reduces, part, kind.ratio, SHUFFLE, parents=(0,))),
+            _stage(rng, chosen, _StageWork("map", maps, split, kind.ratio, BLOCKS)),
+            _stage(rng, chosen, _StageWork("reduce", reduces, part, kind.ratio, SHUFFLE, parents=(0,))),
         ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a stage has to do: `tasks`, each of which reads `read` bytes and writes `ratio` times that."""
+class _StageWork:
+    """The work of a stage: `tasks`, each of which reads `read` bytes and writes `ratio` times that."""
 
     name: str
     tasks: int
@@ -105,7 +105,7 @@ class Plan:
     parents: tuple[int, ...] = ()
 
 
-def _stage(rng: np.random.Generator, chosen: SuiteParameters, plan: Plan) -> Stage:
+def _stage(rng: np.random.Generator, chosen: SuiteParameters, plan: _StageWork) -> Stage:
     shape = _shape(rng, chosen, plan.ratio)
     duration = plan.read / shape.reading
     return Stage(
@@ -119,12 +119,12 @@ def _stage(rng: np.random.Generator, chosen: SuiteParameters, plan: Plan) -> Sta
     )
 
 
-def _shape(rng: np.random.Generator, chosen: SuiteParameters, ratio: float) -> Shape:
+def _shape(rng: np.random.Generator, chosen: SuiteParameters, ratio: float) -> TaskShape:
     """Draw the stage's classes, and its amounts in them. `*_io` is reading and writing together."""
     memory = HIGH_MEMORY if rng.random() < 0.5 else LOW_MEMORY
     cpu, io = (chosen.high_cpu, chosen.high_cpu_io) if rng.random() < 0.5 else (chosen.low_cpu, chosen.low_cpu_io)
     rate = uniform(rng, io)
-    return Shape(
+    return TaskShape(
         cpu=round(uniform(rng, cpu)),
         memory=round(memory * uniform(rng, chosen.memory_used)),
         reading=round(rate / (1 + ratio)),

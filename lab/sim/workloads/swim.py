@@ -2,8 +2,8 @@
 
 SWIM publishes when each Hadoop job of a day came and how many bytes its maps read, its shuffle moved and its reduces
 wrote, of a cluster of 600 machines (2009) and of 3,000 (2010). There is a map per HDFS block of the input, and a reduce
-per so many bytes of the shuffle; more of either where each would write more than that (some jobs write gigabytes out of
-kilobytes). A job without shuffle has maps only, which write its output.
+per `task_bytes` of the shuffle; there are more of either where each would write more than `task_bytes` (some jobs write
+gigabytes out of kilobytes). A job without shuffle has only maps, which write its output.
 
 What tasks need is drawn per stage: as skewed as Tetris 2.2.2 found, going together as its table 2 has it.
 A task takes as long as its bytes need at the drawn rates, so rate x duration gives the bytes back.
@@ -54,8 +54,8 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A job of the trace: when it came, in seconds, and its bytes."""
+class JobLine:
+    """A job of the trace: its arrival in seconds, and its bytes."""
 
     job: str
     submitted: int
@@ -94,31 +94,31 @@ def swim(
     chosen = (parameters or Parameters()).facebook
     rng = np.random.default_rng(seed)
     lines = [line for line in _lines(path) if line.tasks(chosen.task_bytes) <= chosen.largest]
-    taken = lines[window(rng, len(lines), jobs)]
+    lines_taken = lines[window(rng, len(lines), jobs)]
     return Workload(
         name=f"swim:{path.stem}",
-        jobs=arrange([_job(rng, chosen, line) for line in taken], arrivals=arrivals, load=load or chosen.load),
-        about=f"Facebook-like: {len(taken)} jobs of SWIM's {path.stem}, seed {seed}, arrivals: {arrivals}",
+        jobs=arrange([_job(rng, chosen, line) for line in lines_taken], arrivals=arrivals, load=load or chosen.load),
+        about=f"Facebook-like: {len(lines_taken)} jobs of SWIM's {path.stem}, seed {seed}, arrivals: {arrivals}",
     )
 
 
-def _lines(path: Path) -> list[Line]:
-    return sorted((Line(*values) for values in read(path, _COLUMNS, delimiter=TAB)), key=lambda line: line.submitted)
+def _lines(path: Path) -> list[JobLine]:
+    return sorted((JobLine(*values) for values in read(path, _COLUMNS, delimiter=TAB)), key=lambda line: line.submitted)
 
 
-def _job(rng: np.random.Generator, chosen: Facebook, line: Line) -> Job:
+def _job(rng: np.random.Generator, chosen: Facebook, line: JobLine) -> Job:
     maps, reduces = line.maps(chosen.task_bytes), line.reduces(chosen.task_bytes)
     map_writes = line.shuffled if reduces else line.written
-    stages = [_stage(rng, chosen, _Work("map", maps, line.read / maps, map_writes / maps, BLOCKS))]
+    stages = [_stage(rng, chosen, _StageWork("map", maps, line.read / maps, map_writes / maps, BLOCKS))]
     if reduces:
-        work = _Work("reduce", reduces, line.shuffled / reduces, line.written / reduces, SHUFFLE, parents=(0,))
+        work = _StageWork("reduce", reduces, line.shuffled / reduces, line.written / reduces, SHUFFLE, parents=(0,))
         stages.append(_stage(rng, chosen, work))
     return Job(name=line.job, arrives_at=float(line.submitted), stages=tuple(stages))
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """What each of so many tasks of a stage reads and writes, in bytes."""
+class _StageWork:
+    """The work of a stage: its number of tasks, and the bytes that each reads and writes."""
 
     name: str
     tasks: int
@@ -128,7 +128,7 @@ class _Work:
     parents: tuple[int, ...] = ()
 
 
-def _stage(rng: np.random.Generator, chosen: Facebook, work: _Work) -> Stage:
+def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stage:
     """Draw what its tasks need, and let them take as long as their bytes need at the drawn rates."""
     medians = (chosen.cpu, chosen.memory, chosen.disk, chosen.network)
     drawn = skewed(correlated(rng, CORRELATION), medians, VARIATIONS, least=LEAST, most=MOST)

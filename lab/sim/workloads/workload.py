@@ -75,7 +75,7 @@ class Machines:
 
     `copies`: on how many machines each block is. With `aggregate` the cluster is one bin (Tetris, 2.2.3): what is read
     from blocks is local, a shuffle takes disk read, network out and network in of that one bin. `racks` [N] is the rack
-    of each (None: nobody knows).
+    of each (None: not known).
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Yahoo's Hadoop jobs with the hosts of every block (Rumen traces): real places, real arrivals, real durations.
 
 Only maps are replayed: reduces run in slots of their own, and read from everywhere. A map takes as long as its last
-attempt did, wherever it runs here, so that what is compared is where maps run and not how fast. Maps whose places are
-not known run as well, and fill slots.
+attempt did, wherever it runs here: the comparison is about where maps run, not how fast. Maps without a known place
+run as well, and fill slots.
 """
 
 from collections import defaultdict
@@ -47,12 +47,12 @@ class Map:
 
 
 def yahoo(traces: Path, name: str, *, slots: int) -> tuple[Workload, Machines]:
-    """Return the jobs of the trace of this name, and its hosts with so many map slots each. Raises TraceError."""
+    """Return the jobs of the trace of this name, and its hosts with `slots` map slots each. Raises TraceError."""
     racks = dict(read(traces / FOLDER / f"{name}_hosts.csv", {"host": text, "rack": text}))
     hosts = {host: row for row, host in enumerate(sorted(racks))}
     by_job: dict[str, list[Map]] = defaultdict(list)
-    for it in maps(traces, name):
-        by_job[it.job].append(it)
+    for task in maps(traces, name):
+        by_job[task.job].append(task)
     submitted = dict(read(traces / FOLDER / f"{name}_jobs.csv", {"job": text, "submit_s": number}))
     jobs = [
         Job(name=job, arrives_at=submitted[job], stages=tuple(_stages(by_job[job], hosts)))
@@ -65,15 +65,15 @@ def yahoo(traces: Path, name: str, *, slots: int) -> tuple[Workload, Machines]:
 def maps(traces: Path, name: str) -> list[Map]:
     """Return the maps of the trace whose last attempt has its times. Raises TraceError."""
     path = traces / FOLDER / f"{name}_tasks.csv"
-    found = []
+    tasks = []
     for job, kind, begin, end, host, rack, preferred in read(path, _TASKS):
         if kind != _MAP or begin is None or end is None:
             continue
         if not end > begin:
             raise TraceError(f"{path}: a map of {job} ends at {end}, and begins at {begin}")
         places = [tuple(place.rsplit("/", 1)) for place in preferred.split(";") if place]
-        found.append(Map(job, end - begin, tuple(where[-1] for where in places), _level(host, rack, places)))
-    return found
+        tasks.append(Map(job, end - begin, tuple(where[-1] for where in places), _level(host, rack, places)))
+    return tasks
 
 
 def _level(host: str, rack: str, places: "list[tuple[str, ...]]") -> int | None:
@@ -84,25 +84,25 @@ def _level(host: str, rack: str, places: "list[tuple[str, ...]]") -> int | None:
     return 1 if rack in {place[0] for place in places} else 2
 
 
-def _stages(of_job: list[Map], hosts: dict[str, int]) -> list[Stage]:
+def _stages(tasks: list[Map], hosts: dict[str, int]) -> list[Stage]:
     """Return a stage of the maps whose places are known, and one of the others, where there are any."""
-    known, unknown = [it for it in of_job if it.hosts], [it for it in of_job if not it.hosts]
+    placed, unplaced = [task for task in tasks if task.hosts], [task for task in tasks if not task.hosts]
     stages = []
-    if known:
-        copies = np.full((len(known), max(len(it.hosts) for it in known)), -1, dtype=np.intp)
-        for row, it in enumerate(known):
-            places = sorted({hosts[host] for host in it.hosts})
+    if placed:
+        copies = np.full((len(placed), max(len(task.hosts) for task in placed)), -1, dtype=np.intp)
+        for row, task in enumerate(placed):
+            places = sorted({hosts[host] for host in task.hosts})
             copies[row, : len(places)] = places
-        stages.append(_stage("map", known, copies))
-    if unknown:
-        stages.append(_stage("map-anywhere", unknown, None))
+        stages.append(_stage("map", placed, copies))
+    if unplaced:
+        stages.append(_stage("map-anywhere", unplaced, None))
     return stages
 
 
-def _stage(name: str, of_stage: list[Map], copies: Rows | None) -> Stage:
+def _stage(name: str, tasks: list[Map], copies: Rows | None) -> Stage:
     demand = np.zeros(len(DIMENSIONS))
     demand[DIMENSIONS.index(CPU)], demand[DIMENSIONS.index(MEMORY)] = _CORE, _SLOT_BYTES
-    seconds = np.array([it.seconds for it in of_stage])
+    seconds = np.array([task.seconds for task in tasks])
     return Stage(
         name=name,
         demand=demand,

@@ -7,7 +7,7 @@ on machine 0, the second's on machine 1. Maps read 40 a second, and take 10 and 
 import numpy as np
 
 from extender.cluster.model import HOLD_GATE, Pod
-from lab.experiments.cluster.course import Course
+from lab.experiments.cluster.pod_run import PodRun
 from lab.experiments.cluster.pods import Pods, node_names
 from lab.sim.engine.world import World
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
@@ -46,14 +46,20 @@ def world(jobs=MAP_AND_REDUCE):
     return World(jobs, MACHINES, seed=1, begin=0.0, loss=0.0, sample_seconds=1.0, points=100)
 
 
-def course(jobs=MAP_AND_REDUCE):
-    """Return a course, and the list of the batches of pods that it asks for."""
-    there, made = world(jobs), []
+def begun_run(jobs=MAP_AND_REDUCE):
+    """Return a run on pods that has begun, and the list of the batches of pods that it creates."""
+    small_world, batches = world(jobs), []
     nodes = node_names(MACHINES)
-    pods = Pods(there.table, there.backlog.copies, nodes)
-    found = Course(there, pods, nodes, MACHINES.racks, lambda rows: made.append([pods.names[row] for row in rows]))
-    found.begin(ZERO)
-    return found, made
+    pods = Pods(small_world.table, small_world.backlog.copies, nodes)
+    pod_run = PodRun(
+        small_world,
+        pods,
+        nodes,
+        MACHINES.racks,
+        lambda rows: batches.append([pods.names[row] for row in rows]),
+    )
+    pod_run.begin(ZERO)
+    return pod_run, batches
 
 
 def pod(name, *, node=None, runs=False, ended=False, held=False, uid="", failed=False):

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.planner import Planner, Policy
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 
 AFTER = 30.0
@@ -24,7 +24,7 @@ def start_of_the_large_one(seconds_of_small, gap, starved_after):
         Machines("two", np.tile(CAPACITY, (2, 1)), copies=1),
         Planner(Policy(starved_after=starved_after)),
         seed=0,
-        settings=Settings(heartbeat_seconds=1.0),
+        settings=SimulationSettings(heartbeat_seconds=1.0),
     )
     return next(job.started - job.arrived for job in outcome.jobs if job.name == "large")
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from extender.planner import Planner, Policy
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.schedulers.drf import Drf
 from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 
 T = 100.0
-EVENT_DRIVEN = Settings(heartbeat_seconds=0.0)
+EVENT_DRIVEN = SimulationSettings(heartbeat_seconds=0.0)
 PAPER = {"tail": np.inf, "starved_after": np.inf}
 """Without what Tetris does not have."""
 GIB, GBPS = 2.0**30, 1e9 / 8

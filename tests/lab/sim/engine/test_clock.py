@@ -11,12 +11,12 @@ import pytest
 from extender.cluster.waiting import Blocks, Spread
 from extender.errors import DovetailError
 from extender.planner import Assignments, Plan
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 CAPACITY = np.array([4000.0, 64, 100, 100, 100, 100])
 CPU, MEMORY, READ, WRITE, IN, OUT = range(6)
-EVENTS = Settings(heartbeat_seconds=0.0)
+EVENTS = SimulationSettings(heartbeat_seconds=0.0)
 
 
 def machines(count=1, **others):
@@ -99,7 +99,7 @@ def test_a_stage_begins_when_all_its_parents_have_ended():
 
 def test_with_a_heartbeat_ends_are_exact_but_known_later():
     given = workload(Job("a", 0.4, [stage("first", [1.2]), stage("second", [1.0], parents=(0,))]))
-    outcome = replay(given, settings=Settings(heartbeat_seconds=1.0))
+    outcome = replay(given, settings=SimulationSettings(heartbeat_seconds=1.0))
     # seen at 1, ends at 2.2, known at 3
     assert outcome.tasks.started.tolist() == [1, 3]
     assert outcome.tasks.ended.tolist() == [2.2, 4.0]
@@ -111,7 +111,7 @@ def test_rates_change_at_heartbeats_only():
     exact = replay(workload(*writers))
     # both at a half: the first ends at 3, the second has done 1.5 by then and ends at 4
     assert exact.tasks.ended.tolist() == [3.0, 4.0]
-    slow = replay(workload(*writers), settings=Settings(heartbeat_seconds=2.0))
+    slow = replay(workload(*writers), settings=SimulationSettings(heartbeat_seconds=2.0))
     # the second goes on at a half until 4: it has done 2 by then
     assert slow.tasks.ended.tolist() == [3.0, 4.5]
 
@@ -119,7 +119,7 @@ def test_rates_change_at_heartbeats_only():
 def test_an_idle_gap_is_skipped():
     scheduler = Greedy()
     jobs = Job("a", 0.0, [stage("only", [1.0])]), Job("b", 1e6, [stage("only", [1.0])])
-    outcome = replay(workload(*jobs), scheduler=scheduler, settings=Settings(heartbeat_seconds=1.0))
+    outcome = replay(workload(*jobs), scheduler=scheduler, settings=SimulationSettings(heartbeat_seconds=1.0))
     assert [now for now, *_ in scheduler.told] == [0.0, 1e6]
     assert outcome.makespan == 1e6 + 1
     assert outcome.series.at[-1] >= 1e5
@@ -320,7 +320,7 @@ def test_a_task_that_makes_no_progress_is_an_error_not_an_endless_run():
 
 def test_settings_are_checked():
     with pytest.raises(DovetailError, match="heartbeat_seconds: 0 or more"):
-        Settings(heartbeat_seconds=-1.0)
+        SimulationSettings(heartbeat_seconds=-1.0)
 
 
 # ---- what holds in every run ----
@@ -350,7 +350,7 @@ def random_workload(seed, jobs=12):
 @pytest.mark.parametrize("seed", range(6))
 def test_every_task_starts_and_ends_once_after_its_parents_and_gives_back_what_it_was_promised(seed, heartbeat):
     given, scheduler = random_workload(seed), Greedy((MEMORY,))
-    outcome = replay(given, 4, scheduler=scheduler, settings=Settings(heartbeat_seconds=heartbeat), seed=seed)
+    outcome = replay(given, 4, scheduler=scheduler, settings=SimulationSettings(heartbeat_seconds=heartbeat), seed=seed)
     tasks = outcome.tasks
     assert len(tasks.stage) == given.tasks
     assert np.isfinite(tasks.started).all()
@@ -459,7 +459,9 @@ def slowly(given, outcome, told, capacity, loss):
 @pytest.mark.parametrize("seed", range(8))
 def test_a_slow_task_by_task_account_comes_to_the_same_ends(seed, loss):
     given, scheduler = random_workload(seed), Greedy((MEMORY,))
-    outcome = replay(given, 3, scheduler=scheduler, settings=Settings(heartbeat_seconds=0.0, loss=loss), copies=2)
+    outcome = replay(
+        given, 3, scheduler=scheduler, settings=SimulationSettings(heartbeat_seconds=0.0, loss=loss), copies=2
+    )
     assert outcome.task_seconds > 1.2 * outcome.ideal_task_seconds  # there was contention
     expected = slowly(given, outcome, scheduler.told, np.tile(CAPACITY, (3, 1)), loss)
     assert outcome.tasks.ended == pytest.approx(expected, abs=1e-4)

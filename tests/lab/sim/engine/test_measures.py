@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from lab.sim.engine.measures import Recorder, waste
+from lab.sim.engine.measures import SeriesRecorder, waste
 
 CAPACITY = np.array([[100.0] * 6, [100.0] * 6])
 TOTAL = CAPACITY.sum(axis=0)
@@ -22,10 +22,10 @@ class State:
     running: int = 0
     demand: np.ndarray = field(default_factory=lambda: np.zeros((2, 6)))
     allocated: np.ndarray = field(default_factory=lambda: np.zeros((2, 6)))
-    held: np.ndarray = field(default_factory=lambda: np.zeros((2, 6)))
-    active: np.ndarray = field(default_factory=lambda: np.array([0, 1]))
+    job_allocated: np.ndarray = field(default_factory=lambda: np.zeros((2, 6)))
+    active_jobs: np.ndarray = field(default_factory=lambda: np.array([0, 1]))
     waiting: np.ndarray = field(default_factory=lambda: np.array([0]))
-    wanted: np.ndarray = field(default_factory=lambda: row(60)[None])
+    task_demand: np.ndarray = field(default_factory=lambda: row(60)[None])
     use: np.ndarray = field(default_factory=lambda: np.zeros(6))
 
     def used(self):
@@ -33,19 +33,19 @@ class State:
 
 
 def recorder(every=1.0, points=100):
-    return Recorder(CAPACITY, queue=np.array([0, 1]), queues=2, every=every, points=points)
+    return SeriesRecorder(CAPACITY, queue=np.array([0, 1]), queues=2, every=every, points=points)
 
 
 def test_what_is_free_in_pieces_is_wasted_on_tasks_that_are_larger_than_a_piece():
     free = np.array([row(50, 100), row(50, 100)])
-    wanted = np.array([row(60), row(25)])
+    task_demand = np.array([row(60), row(25)])
     # one 60 would fit into 100 at once, none into 50 + 50
-    assert waste(free, wanted, np.array([5, 0]), TOTAL).fragmentation == 1.0
-    assert waste(free, wanted, np.array([5, 0]), TOTAL).stranded == pytest.approx(60 / 200)
+    assert waste(free, task_demand, np.array([5, 0]), TOTAL).fragmentation == 1.0
+    assert waste(free, task_demand, np.array([5, 0]), TOTAL).stranded == pytest.approx(60 / 200)
     # four of 25 fit either way
-    assert waste(free, wanted, np.array([0, 9]), TOTAL).fragmentation == 0.0
+    assert waste(free, task_demand, np.array([0, 9]), TOTAL).fragmentation == 0.0
     # both: 1 x 60 and 4 x 25 at once, 0 x 60 and 4 x 25 in pieces: 60 of 160 is lost
-    assert waste(free, wanted, np.array([5, 9]), TOTAL).fragmentation == pytest.approx(60 / 160)
+    assert waste(free, task_demand, np.array([5, 9]), TOTAL).fragmentation == pytest.approx(60 / 160)
 
 
 def test_no_more_tasks_count_than_wait():
@@ -105,7 +105,7 @@ def test_the_time_that_machines_are_highly_loaded():
 
 def test_shares_of_queues_and_jobs_are_dominant_shares():
     look = recorder()
-    look.between(0.0, 1.0, State(held=np.array([row(50, 20), row(10, 40)])))
+    look.between(0.0, 1.0, State(job_allocated=np.array([row(50, 20), row(10, 40)])))
     series = look.series()
     assert series.queues.tolist() == [[0.25, 0.2]]
     assert (series.job_point.tolist(), series.job_row.tolist()) == ([0, 0], [0, 1])
@@ -114,9 +114,9 @@ def test_shares_of_queues_and_jobs_are_dominant_shares():
 
 def test_unfairness_is_what_a_job_has_beyond_its_part_over_its_life():
     look = recorder()
-    held = np.array([row(50), row(100)])
-    look.between(0.0, 4.0, State(held=held))  # f = 1/2: a = 1/4 is half too little, a = 1/2 just right
-    look.between(4.0, 6.0, State(held=held, active=np.array([0])))  # alone: f = 1, a = 1/4
+    allocated = np.array([row(50), row(100)])
+    look.between(0.0, 4.0, State(job_allocated=allocated))  # f = 1/2: a = 1/4 is half too little, a = 1/2 just right
+    look.between(4.0, 6.0, State(job_allocated=allocated, active_jobs=np.array([0])))  # alone: f = 1, a = 1/4
     assert look.unfairness().tolist() == [pytest.approx((4 * -0.5 + 2 * -0.75) / 6), 0.0]
 
 

@@ -19,14 +19,14 @@ def machines(count, *, loss=0.0):
 def task(node, *, cpu=0.0, memory=1.0, write=0.0, reading=0.0, source=None, number=0, seconds=10.0):
     """Return a task that reads from one node, by default its own."""
     local = source is None or source == node
-    held = np.array([[cpu, memory, reading if local else 0, write, 0 if local else reading, 0]]).T
+    node_demand = np.array([[cpu, memory, reading if local else 0, write, 0 if local else reading, 0]]).T
     return Starts(
         stage=np.array([0]),
         task=np.array([number]),
         node=np.array([node]),
         source=np.array([node if local else source]),
-        spread=np.array([-1]),
-        held=held,
+        rates_row=np.array([-1]),
+        node_demand=node_demand,
         elsewhere=np.array([0.0 if local else reading]),
         seconds=np.array([seconds]),
         expected=np.array([seconds]),
@@ -41,8 +41,8 @@ def shuffling(node, rates, row, *, number=0, seconds=10.0):
         task=np.array([number]),
         node=np.array([node]),
         source=np.array([rates.shape[1]]),
-        spread=np.array([row]),
-        held=np.array([[0, 1, local, 0, whole - local, 0]]).T,
+        rates_row=np.array([row]),
+        node_demand=np.array([[0, 1, local, 0, whole - local, 0]]).T,
         elsewhere=np.array([whole - local]),
         seconds=np.array([seconds]),
         expected=np.array([seconds]),
@@ -50,8 +50,8 @@ def shuffling(node, rates, row, *, number=0, seconds=10.0):
 
 
 def start(tasks, now, *starts):
-    for one in starts:
-        tasks.start(one, now)
+    for batch in starts:
+        tasks.start(batch, now)
     tasks.share(now)
 
 
@@ -133,9 +133,9 @@ def test_a_task_with_memory_only_takes_its_time_by_the_clock():
 def test_a_shuffle_takes_disk_and_network_of_every_source_and_its_own_network_for_what_is_remote():
     tasks = machines(3)
     tasks.rates = np.array([[30.0, 20, 0], [0, 0, 100]])
-    held = tasks.start(shuffling(0, tasks.rates, 0), 0.0)
+    job_demand = tasks.start(shuffling(0, tasks.rates, 0), 0.0)
     assert tasks.allocated[:, MEMORY:].tolist() == [[1, 30, 0, 20, 0], [0, 20, 0, 0, 20], [0, 0, 0, 0, 0]]
-    assert held[:, 0].tolist() == [0, 1, 50, 0, 20, 20]
+    assert job_demand[:, 0].tolist() == [0, 1, 50, 0, 20, 20]
     tasks.start(shuffling(0, tasks.rates, 1, number=1), 0.0)
     assert tasks.allocated[0].tolist() == [0, 2, 30, 0, 120, 0]
     assert tasks.allocated[2].tolist() == [0, 0, 100, 0, 0, 100]
@@ -152,7 +152,7 @@ def test_use_never_passes_capacity_however_much_is_wanted():
     assert tasks.use() == pytest.approx([1000, 3, 100, 100, 100, 100])
 
 
-def test_what_runs_is_told_for_reservations():
+def test_reservations_see_where_tasks_run_and_when_they_are_expected_to_end():
     tasks = machines(2)
     start(tasks, 0.0, task(1, reading=50, source=0, seconds=7), task(0, cpu=10, seconds=5))
     running = tasks.for_reservations()

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cluster.waiting import Spread
-from lab.sim.schedulers.baselines import Arrivals, candidates, drawing
+from lab.sim.schedulers.baselines import ArrivalOrder, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS, Drf, cpu_and_memory
 from lab.sim.schedulers.first_fit import FirstFit
 from lab.sim.schedulers.kube import KubeDefault, WithExtender, demanded
-from lab.sim.schedulers.slots import Capacity, SlotFair
+from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
 from tests.lab.sim.small import GIB, MB, Class, Tenants, blocks, cluster, machine, row, started, waiting, where
 
 BASELINES = {
     "slot-fair": SlotFair,
-    "capacity": Capacity,
+    "capacity": CapacityScheduler,
     "drf": Drf,
     "first-fit": FirstFit,
     "kube-default": KubeDefault,
@@ -207,11 +207,11 @@ def test_candidates_are_the_classes_and_nodes_that_may_still_meet():
 
 
 def test_arrivals_keep_the_order_in_which_names_came_and_forget_those_that_went():
-    arrivals = Arrivals()
-    assert arrivals.order(["b", "c"]).tolist() == [0, 1]
-    assert arrivals.order(["a", "b", "c"]).tolist() == [2, 0, 1]
-    assert arrivals.order(["c"]).tolist() == [1]
-    assert arrivals.order(["b", "c"]).tolist() == [3, 1]
+    arrivals = ArrivalOrder()
+    assert arrivals.ranks(["b", "c"]).tolist() == [0, 1]
+    assert arrivals.ranks(["a", "b", "c"]).tolist() == [2, 0, 1]
+    assert arrivals.ranks(["c"]).tolist() == [1]
+    assert arrivals.ranks(["b", "c"]).tolist() == [3, 1]
 
 
 def test_the_order_in_which_machines_report_is_drawn_anew_each_time():

@@ -3,11 +3,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.planner import Assignments, Plan, Planner, Policy
-from lab.sim.engine.any_source import AnySource
-from lab.sim.engine.clock import Settings, run
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.inputs import place_blocks
 from lab.sim.schedulers.heartbeats import Heartbeats
-from lab.sim.schedulers.in_order import InOrder
+from lab.sim.schedulers.random_source import RandomSource
+from lab.sim.schedulers.single_queue import SingleQueue
 from lab.sim.workloads.workload import BLOCKS, Job, Machines, Stage, Workload
 from tests.lab.sim.small import MB, Class, blocks, cluster, machine, row, started, waiting, where
 
@@ -80,7 +80,7 @@ def test_a_report_that_ends_a_wait_is_asked_for_though_something_happens_before_
 
 
 def test_in_one_line_the_first_job_goes_first_and_a_later_one_takes_what_it_cannot_use():
-    ordered = InOrder(Planner(Policy()))
+    ordered = SingleQueue(Planner(Policy()))
     waits = waiting(Class(1, row(cpu=2), job=0), Class(2, row(cpu=1), job=1))
     assert started(ordered.plan(cluster(machine(2, 1)), waits, 0.0), 2) == [1, 0]
     assert started(ordered.plan(cluster(machine(1, 1)), waits, 1.0), 2) == [0, 1]
@@ -92,7 +92,7 @@ def test_who_reads_from_elsewhere_reads_from_a_copy_in_its_rack():
     full = [machine(1, 1)[:2].tolist() + [0] * 4] * 4
     full[2] = [0.0] * 6
     snapshot = cluster(*[machine(1, 1)] * 4, allocated=full)
-    plan = AnySource(Planner(Policy()), seed=3).plan(snapshot, near, 0.0)
+    plan = RandomSource(Planner(Policy()), seed=3).plan(snapshot, near, 0.0)
     assert where(plan, 0) == [2]
     assert plan.assignments.source.tolist() == [3]
 
@@ -108,7 +108,7 @@ def room_on(count, *nodes):
 def test_who_reads_from_elsewhere_reads_the_first_block_that_waits():
     # nothing is near m3; m0 is the first machine with a block, but of the last one
     waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [1, 2], [0, 1])))
-    plan = AnySource(Planner(Policy()), seed=3).plan(room_on(4, 3), waits, 0.0)
+    plan = RandomSource(Planner(Policy()), seed=3).plan(room_on(4, 3), waits, 0.0)
     assert plan.assignments.task.tolist() == [0]
     assert plan.assignments.source[0] in (1, 2)
 
@@ -116,7 +116,7 @@ def test_who_reads_from_elsewhere_reads_the_first_block_that_waits():
 def test_who_reads_from_elsewhere_leaves_what_starts_beside_its_block():
     # m3 has the first block itself: what starts on m2 reads the second
     waits = waiting(Class(3, row(cpu=1), inputs=blocks(4, [3, 1], [1, -1], [0, -1])))
-    chosen = AnySource(Planner(Policy()), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
+    chosen = RandomSource(Planner(Policy()), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
     found = {node: (task, source) for node, task, source in zip(chosen.node, chosen.task, chosen.source, strict=True)}
     assert found == {3: (0, 3), 2: (1, 1)}
 
@@ -125,7 +125,9 @@ def test_who_starts_on_the_rack_of_a_block_reads_one_of_that_rack():
     # the first block is on no machine of m3's rack; who may not go beyond the rack reads the second from m2
     waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [0, 1], [1, 2])))
     waits = replace(waits, topology=np.array([[0, 0, 1, 1]]))
-    chosen = AnySource(Planner(Policy(locality_waits=(0.0, 9.0))), seed=3).plan(room_on(4, 3), waits, 0.0).assignments
+    chosen = (
+        RandomSource(Planner(Policy(locality_waits=(0.0, 9.0))), seed=3).plan(room_on(4, 3), waits, 0.0).assignments
+    )
     assert (chosen.task.tolist(), chosen.source.tolist()) == ([1], [2])
 
 
@@ -144,7 +146,7 @@ def test_no_block_is_read_twice_where_two_racks_want_the_same_one():
     waits = waiting(Class(2, row(cpu=1), inputs=blocks(4, [0, 1], [0, -1])))
     waits = replace(waits, topology=np.array([[0, 1, 0, 1]]))
     planned = Assignments(*(np.array(column) for column in ([0, 0], [2, 3], [1, 0], [0, 1])))
-    chosen = AnySource(Fixed(planned), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
+    chosen = RandomSource(Fixed(planned), seed=3).plan(room_on(4, 2, 3), waits, 0.0).assignments
     assert chosen.task.tolist() == [0, 1]
     assert chosen.source.tolist() == [0, 0]
 
@@ -172,7 +174,7 @@ def test_the_engine_plans_again_when_a_wait_ends_though_nothing_happens():
         machines,
         Planner(Policy(locality_waits=(7.0,))),
         seed=1,
-        settings=Settings(heartbeat_seconds=0.0),
+        settings=SimulationSettings(heartbeat_seconds=0.0),
     )
     assert outcome.tasks.started.tolist() == [0.0, 12.0]
     assert outcome.tasks.node.tolist() == [0, 1]
@@ -183,7 +185,11 @@ def test_no_more_jobs_than_wanted_are_there_at_once():
     jobs = [scan(f"job{number}", [[0, 1]]) for number in range(4)]
     machines = Machines("two", np.array([machine(2, 1)] * 2))
     outcome = run(
-        Workload("two", jobs, at_once=2), machines, Planner(Policy()), seed=1, settings=Settings(heartbeat_seconds=0.0)
+        Workload("two", jobs, at_once=2),
+        machines,
+        Planner(Policy()),
+        seed=1,
+        settings=SimulationSettings(heartbeat_seconds=0.0),
     )
     assert outcome.tasks.started.tolist() == [0.0, 0.0, 10.0, 10.0]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.waiting import Running
-from lab.sim.schedulers.slots import Capacity, SlotFair
+from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
 from tests.lab.sim.small import GIB, Class, Tenants, cluster, machine, row, started, waiting, where
 
 
@@ -18,7 +18,7 @@ def running(*tasks):
     return Running(node, np.zeros(len(tasks)), np.array([task(memory) for _, memory in tasks]))
 
 
-@pytest.mark.parametrize("scheduler", [SlotFair, Capacity])
+@pytest.mark.parametrize("scheduler", [SlotFair, CapacityScheduler])
 @pytest.mark.parametrize(
     ("memory", "fit"), [(0, 4), (0.5, 4), (2, 4), (2.001, 2), (4, 2), (4.001, 1), (8, 1), (8.001, 0)]
 )
@@ -33,7 +33,7 @@ def test_the_size_of_a_slot_is_a_setting():
     assert started(plan, 1) == [3]
 
 
-@pytest.mark.parametrize("scheduler", [SlotFair, Capacity])
+@pytest.mark.parametrize("scheduler", [SlotFair, CapacityScheduler])
 def test_cpu_disks_and_networks_are_not_looked_at(scheduler):
     greedy = row(cpu=10, memory=2, disk_write=900, network_out=900)
     plan = scheduler().plan(cluster(machine(1, 8, rates=1)), waiting(Class(4, greedy)), 0.0)
@@ -78,7 +78,7 @@ def test_a_job_of_twice_the_weight_gets_twice_the_slots():
     assert started(SlotFair().plan(cluster(machine(64, 24)), waits, 0.0), 2) == [8, 4]
 
 
-@pytest.mark.parametrize("scheduler", [SlotFair, Capacity])
+@pytest.mark.parametrize("scheduler", [SlotFair, CapacityScheduler])
 def test_a_running_task_keeps_its_whole_slots(scheduler):
     # 4 slots; three tasks of 1 GB run and take three, though 3 GB are two slots' worth.
     waits = waiting(Class(9, task(1)), running=running((0, 1), (0, 1), (0, 1)))
@@ -93,15 +93,15 @@ def test_where_running_tasks_are_not_known_allocated_memory_counts_in_whole_slot
 
 def test_capacity_serves_jobs_in_the_order_in_which_they_came_whatever_their_rows():
     # 4 slots. Job b is seen first, while nothing is free; job a, which comes later, has the row before it.
-    scheduler, three = Capacity(), Class(3, task(2))
+    scheduler, three = CapacityScheduler(), Class(3, task(2))
     scheduler.plan(cluster(machine(64, 8), allocated=[task(8)]), waiting(three, tenants=Tenants(names=["b"])), 0.0)
     both = waiting(three, Class(3, task(2), job=1), tenants=Tenants(names=["a", "b"]))
     assert started(scheduler.plan(cluster(machine(64, 8)), both, 1.0), 2) == [1, 3]
-    assert started(Capacity().plan(cluster(machine(64, 8)), both, 1.0), 2) == [3, 1]
+    assert started(CapacityScheduler().plan(cluster(machine(64, 8)), both, 1.0), 2) == [3, 1]
 
 
 def test_capacity_gives_a_later_job_what_the_first_cannot_use():
-    plan = Capacity().plan(cluster(machine(64, 8)), waiting(Class(9, task(6)), Class(9, task(2), job=1)), 0.0)
+    plan = CapacityScheduler().plan(cluster(machine(64, 8)), waiting(Class(9, task(6)), Class(9, task(2), job=1)), 0.0)
     assert started(plan, 2) == [1, 1]  # 3 slots and 1
 
 
@@ -110,7 +110,7 @@ def test_capacity_shares_between_queues_by_what_they_use_of_theirs():
     waits = waiting(
         *(Class(9, task(2), job=j) for j in range(3)), tenants=Tenants(queue=[0, 0, 1], queue_weight=[3, 1])
     )
-    assert started(Capacity().plan(cluster(machine(64, 16)), waits, 0.0), 3) == [6, 0, 2]
+    assert started(CapacityScheduler().plan(cluster(machine(64, 16)), waits, 0.0), 3) == [6, 0, 2]
 
 
 def test_machines_get_one_task_each_in_turn():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from extender.cluster.waiting import Spread
-from lab.sim.engine.promises import Promises
+from lab.sim.schedulers.promises import Promises
 from tests.lab.sim.small import MB, Class, blocks, cluster, machine, row, waiting
 
 TASK = row(cpu=1, memory=1)

@@ -1,4 +1,4 @@
-"""What an experiment came to, on a terminal."""
+"""The sections of an experiment as tables on a terminal."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from lab.experiments.tetris.sections import Figure, Listing, Section
+from lab.experiments.sections import Figure, Listing, Section
 
 HEADS = ("id", "paper", "ours", "from", "to")
 
@@ -43,9 +43,9 @@ def _one(value: float, unit: str) -> str:
 
 
 def _table(listing: Listing) -> Table:
-    made = Table(*listing.heads, box=box.SIMPLE_HEAD)
-    for column in made.columns[1:]:
+    table = Table(*listing.heads, box=box.SIMPLE_HEAD)
+    for column in table.columns[1:]:
         column.justify = "right"
     for line in listing.lines:
-        made.add_row(*line)
-    return made
+        table.add_row(*line)
+    return table

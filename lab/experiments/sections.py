@@ -1,20 +1,18 @@
-"""A part of an experiment: the runs that it needs, and what it makes of them."""
+"""The sections of an experiment: figures beside the paper's, tables of text, plots; and the parts that were skipped."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from lab.experiments.tetris.gains import Results, Seeds
+from lab.experiments.seeds import Seeds
 from lab.report.rows import Row
-from lab.sim.runs import Run
 
 _DIGITS = {"%": 1, "s": 3, "": 0}
-"""How many decimals are shown of what is in this unit; 2 of any other."""
+"""The number of decimals by unit; 2 for any other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A figure: its title, a note on how to read it, and what draws it as an SVG element (when it is asked for)."""
+    """A figure: its title, a note on how to read it, and a function that draws it as an SVG element."""
 
     title: str
     note: str
@@ -52,7 +50,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Spots:
-    """Where the points of a figure are: its name, its axis, and the label and place of each point."""
+    """The points of a figure on its axis: the label and the place of each."""
 
     name: str
     axis: str
@@ -70,7 +68,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a part came to. The figures in `more` are in the listings already: only programs get to see them as rows."""
+    """The result of a part. The figures in `more` are in the listings already; only programs see them as rows."""
 
     title: str
     about: str
@@ -81,15 +79,10 @@ class Section:
     more: Sequence[Figure] = field(default=())
 
 
-class Part(Protocol):
-    """A part of an experiment."""
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A part that could not be run: the reason, and the traceback if it is a bug."""
 
-    @property
-    def name(self) -> str:
-        """What `--only` takes."""
-
-    def runs(self) -> Sequence[Run]:
-        """Return what has to be run; parts may share runs."""
-
-    def section(self, results: Results) -> Section:
-        """Return what the runs came to."""
+    part: str
+    reason: str
+    trace: str = ""

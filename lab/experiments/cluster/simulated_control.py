@@ -1,7 +1,7 @@
-"""Dovetail in the simulator as it is on a cluster: the same pods, seen and released through the room `control`.
+"""Dovetail in the simulator as on a cluster: the same pods, planned through the backlog and the input of `control`.
 
-What it knows is what the pods say and where they were put: where a map's copies are, but not which one it reads from
-afar, and of a reduce how much comes over the network, but not from where.
+It knows only what the pods declare and where they run: where the copies of a map's block are, but not which one a
+remote map reads; how much a reduce reads over the network, but not from where.
 """
 
 import json
@@ -23,7 +23,7 @@ from extender.control.backlog.backlog import TaskClass
 from extender.control.plan_input.builder import pods_of
 from extender.planner import Assignments, Plan, Planner
 from extender.settings import Settings
-from lab.experiments.cluster.course import source_of
+from lab.experiments.cluster.pod_run import source_of
 from lab.experiments.cluster.pods import DOVETAIL, Pods, node_manifests, node_names
 from lab.sim.engine.world import World
 from lab.sim.workloads.workload import Machines
@@ -32,16 +32,16 @@ _NEVER = float("inf")
 _DEFAULT_SCHEDULER = "default-scheduler"
 
 
-class AsTold:
-    """A scheduler of the simulator (`planner.Scheduler`); `begin` hands it the world that it is to follow."""
+class SimulatedControl:
+    """A scheduler of the simulator (`planner.Scheduler`); `begin` gives it the world that it follows."""
 
     def __init__(self, settings: Settings, machines: Machines) -> None:
         self._machines = machines
         self._planner = Planner(policy_of(settings))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
         self._backlog = backlog_of(settings)
-        self._rounds = input_builder_of(settings, self._backlog)
-        self._made: set[int] = set()
+        self._input_builder = input_builder_of(settings, self._backlog)
+        self._created: set[int] = set()
         self._running: dict[int, Pod] = {}
         self._started: dict[int, int] = {}
         self._world: World | None = None
@@ -50,24 +50,28 @@ class AsTold:
         """Take the world whose tasks are to be pods."""
         self._world = world
         self._pods = Pods(world.table, world.backlog.copies, node_names(self._machines))
-        nodes = [node_from(_decoded(it, NodeObject), ()) for it in node_manifests(self._machines)]
+        nodes = [node_from(_decoded(manifest, NodeObject), ()) for manifest in node_manifests(self._machines)]
         self._apply(NodesListed(nodes), 0.0)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:  # noqa: ARG002 - it has its own
         """Return what to start now."""
-        world = self._there()
+        # 1. Bring the pods up to date with the world: ended tasks, and stages that have opened.
+        world = self._begun_world()
         self._end(world, now)
-        self._make(world, now)
-        seen = self._ledger.snapshot(now)
-        made = self._rounds.build(seen.layout, now)
-        plan = self._planner.plan(seen, made.waiting, now)
-        going = zip(pods_of(made, plan), plan.assignments.node.tolist(), strict=True)
+        self._create(world, now)
+        # 2. Plan as the release loop does.
+        ledger_snapshot = self._ledger.snapshot(now)
+        plan_input = self._input_builder.build(ledger_snapshot.layout, now)
+        plan = self._planner.plan(ledger_snapshot, plan_input.waiting, now)
+        # 3. Release and bind the planned pods; their tasks start in the world.
+        planned = zip(pods_of(plan_input, plan), plan.assignments.node.tolist(), strict=True)
         started = [
-            self._start(world, self._taken(made.classes[row], pod, now), node, now) for (row, pod), node in going
+            self._start(world, self._release(plan_input.classes[row], pod, now), node, now)
+            for (row, pod), node in planned
         ]
         return Plan(Assignments(*np.array(started, dtype=np.intp).reshape(-1, 4).T), again_at=plan.again_at)
 
-    def _there(self) -> World:
+    def _begun_world(self) -> World:
         if self._world is None:
             raise RuntimeError("begin comes first")
         return self._world
@@ -76,11 +80,11 @@ class AsTold:
         self._backlog.apply(event, now)
         self._ledger.apply(event)
 
-    def _make(self, world: World, now: float) -> None:
-        """Make the pods of stages that have opened."""
+    def _create(self, world: World, now: float) -> None:
+        """Create the pods of stages that have opened."""
         for stage in world.backlog.classes.tolist():
-            if stage not in self._made:
-                self._made.add(stage)
+            if stage not in self._created:
+                self._created.add(stage)
                 for row in self._pods.of_stage(stage):
                     manifest = self._pods.manifest(row, DOVETAIL)
                     manifest["metadata"]["uid"] = self._pods.names[row]  # both as the API server fills them in
@@ -93,11 +97,11 @@ class AsTold:
             pod = self._running.pop(task)
             self._apply(PodSeen(replace(pod, finished=True, resource_version=pod.resource_version + 1)), now)
 
-    def _taken(self, of: TaskClass, named: Pod | None, now: float) -> Pod:
-        """Return the pod that goes, as the release loop takes it."""
-        pod = self._backlog.take(of, now, _NEVER, named.uid if named is not None else None)
+    def _release(self, task_class: TaskClass, named: Pod | None, now: float) -> Pod:
+        """Take the named pod, or the next of the class, off the backlog as the release loop does; return it."""
+        pod = self._backlog.take(task_class, now, _NEVER, named.uid if named is not None else None)
         if pod is None:
-            raise RuntimeError(f"{of.name}: the plan starts a pod that does not wait")
+            raise RuntimeError(f"{task_class.name}: the plan starts a pod that does not wait")
         return pod
 
     def _start(self, world: World, pod: Pod, node: int, now: float) -> Sequence[int]:

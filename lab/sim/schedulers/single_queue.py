@@ -1,4 +1,4 @@
-"""One FIFO queue for all jobs, as they arrived: what a planner does under Hadoop's first scheduler's order."""
+"""Hadoop's first order: one FIFO queue for all jobs, around any planner."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,31 +7,31 @@ import numpy as np
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Plan, Scheduler
-from lab.sim.schedulers.baselines import Arrivals
+from lab.sim.schedulers.baselines import ArrivalOrder
 
 
 @dataclass(slots=True)
-class InOrder:
-    """Lets `inner` plan as if all jobs were one queue, the first to arrive in front."""
+class SingleQueue:
+    """Lets `inner` plan as if all jobs were in one queue, in the order of arrival."""
 
     inner: Scheduler
-    _arrivals: Arrivals = field(default_factory=Arrivals, init=False)
+    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
         jobs = waiting.jobs
-        place = self._arrivals.order(jobs.names)
-        line = replace(
+        rank = self._arrivals.ranks(jobs.names)
+        single_queue = replace(
             waiting,
             job=np.zeros(len(waiting.job), dtype=np.intp),
-            behind=place[waiting.job],
+            behind=rank[waiting.job],
             waits_as=[jobs.names[job] for job in waiting.job.tolist()],
-            jobs=_line(jobs),
+            jobs=_as_one_job(jobs),
         )
-        return self.inner.plan(snapshot, line, now)
+        return self.inner.plan(snapshot, single_queue, now)
 
 
-def _line(jobs: Jobs) -> Jobs:
+def _as_one_job(jobs: Jobs) -> Jobs:
     """Return all jobs as one."""
     return Jobs(
         names=["line"],

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lab.experiments.tetris.sections import Section
-from lab.experiments.tetris.tables import HEADS, cells
+from lab.experiments.sections import Section
+from lab.experiments.tables import HEADS, cells
 from lab.report import page as parts
 
 
 def write(path: Path, title: str, about: str, sections: Sequence[Section], skipped: Sequence[str]) -> None:
-    """Write what the parts came to, with their figures, and what could not be done."""
+    """Write the sections with their figures, and the parts that were skipped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     body = [parts.heading(title), parts.paragraph(about), *(parts.paragraph(text) for text in skipped)]
     for section in sections:

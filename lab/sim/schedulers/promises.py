@@ -1,7 +1,7 @@
-"""What is promised while a plan is made: which task of a class goes to a machine, where it reads, what that takes.
+"""What a baseline has promised while it makes a plan: which task goes to a machine, where it reads, what that takes.
 
 A task whose block is on the machine goes first ("schedulers try to place map tasks on local slots", Tetris, 5.1). Any
-other reads from the holder of a copy that has the most room, which is kinder than Hadoop: that takes one at random.
+other reads from the holder of a copy that has the most room. That is kinder than Hadoop, which takes a random one.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ _READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """What is left of a class's blocks: which tasks wait [T], and how many of them have a copy on each node [N]."""
+class _UnplannedBlocks:
+    """The tasks of a class that the plan has not taken: `waiting` [T], and how many have a copy on each node [N]."""
 
     copies: Rows
     waiting: NDArray[np.bool_]
@@ -27,9 +27,9 @@ class _Left:
 
 
 class Promises:
-    """What is left of each class's blocks, and what every node has promised, as a plan goes on.
+    """The unplanned blocks of each class, and what every node has promised, while a plan is made.
 
-    `allocated` [N, R] counts what the simulator's machines would: where tasks run, and at every source they read from.
+    `allocated` [N, R] counts as the simulator's machines do: where tasks run, and at every source that they read from.
     """
 
     def __init__(self, snapshot: Snapshot, waiting: Waiting) -> None:
@@ -37,16 +37,16 @@ class Promises:
         self._capacity = snapshot.layout.capacity
         self._waiting = waiting
         self._reading = waiting.reading.tolist()
-        self._left: dict[int, _Left] = {}
+        self._unplanned: dict[int, _UnplannedBlocks] = {}
 
     def nearest(self, task_class: int, nodes: Rows) -> int:
-        """Return the first of these nodes [K], by its place, that holds a block which the class waits for; else -1."""
+        """Return the place of the first of these nodes [K] that holds a waiting task's block; -1 if none does."""
         blocks = self._waiting.inputs[task_class]
         if not isinstance(blocks, Blocks):
             return -1
-        found = self._left_of(task_class, blocks).local[nodes] > 0
-        place = int(found.argmax())
-        return place if found[place] else -1
+        has_block = self._blocks_left(task_class, blocks).local[nodes] > 0
+        place = int(has_block.argmax())
+        return place if has_block[place] else -1
 
     def take(self, task_class: int, node: int) -> tuple[int, int]:
         """Return the task that goes to this node and the node that it reads from: -1, -1 for a class without blocks."""
@@ -61,25 +61,26 @@ class Promises:
         return task, source if task >= 0 else -1
 
     def _block(self, task_class: int, blocks: Blocks, node: int) -> tuple[int, int]:
-        left = self._left_of(task_class, blocks)
-        here = blocks.at(node)
-        here = here[left.waiting[here]]
-        task = int(here[0]) if len(here) else int(left.waiting.argmax())
-        holders = sorted(holder for holder in left.copies[task].tolist() if holder >= 0)
-        left.waiting[task] = False
-        left.local[holders] -= 1
-        return task, node if len(here) else max(holders, key=self._room)
+        unplanned = self._blocks_left(task_class, blocks)
+        local_tasks = blocks.at(node)
+        local_tasks = local_tasks[unplanned.waiting[local_tasks]]
+        task = int(local_tasks[0]) if len(local_tasks) else int(unplanned.waiting.argmax())
+        holders = sorted(holder for holder in unplanned.copies[task].tolist() if holder >= 0)
+        unplanned.waiting[task] = False
+        unplanned.local[holders] -= 1
+        return task, node if len(local_tasks) else max(holders, key=self._room)
 
     def _room(self, holder: int) -> float:
-        """Return what can still be read from a node by another."""
+        """Return the bytes per second that other nodes can still read from this one."""
         capacity, allocated = self._capacity[holder], self.allocated[holder]
         return float(min(capacity[_READ] - allocated[_READ], capacity[_OUT] - allocated[_OUT]))
 
-    def _left_of(self, task_class: int, blocks: Blocks) -> _Left:
-        left = self._left.get(task_class)
-        if left is None:
-            left = self._left[task_class] = _Left(blocks.copies, blocks.waiting.copy(), blocks.local.copy())
-        return left
+    def _blocks_left(self, task_class: int, blocks: Blocks) -> _UnplannedBlocks:
+        unplanned = self._unplanned.get(task_class)
+        if unplanned is None:
+            unplanned = _UnplannedBlocks(blocks.copies, blocks.waiting.copy(), blocks.local.copy())
+            self._unplanned[task_class] = unplanned
+        return unplanned
 
     def _read(self, rate: float, node: int, source: int) -> None:
         self.allocated[source, _READ] += rate
