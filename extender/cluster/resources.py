@@ -15,10 +15,18 @@ Amounts = Mapping[str, float]
 """Dimension -> amount in its unit. A dimension that is absent is not asked for, or not declared."""
 
 CPU, MEMORY = "cpu", "memory"
-DISK_READ, NETWORK_IN, NETWORK_OUT = "disk-read", "network-in", "network-out"
-IO_DIMENSIONS = (DISK_READ, "disk-write", NETWORK_IN, NETWORK_OUT)
+DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT = "disk-read", "disk-write", "network-in", "network-out"
+IO_DIMENSIONS = (DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT)
+"""What users declare by annotation: rates in bytes per second. A node that does not declare one does not limit it."""
+
 DIMENSIONS = (CPU, MEMORY, *IO_DIMENSIONS)
-"""Tetris, table 4: millicores, bytes, and four rates in bytes per second. What else nodes offer comes after these."""
+"""Tetris, table 4: millicores, bytes, and the rates. A new dimension goes here (docs/developing). What else nodes
+offer comes after these on the axis of a layout."""
+
+CPU_INDEX, MEMORY_INDEX = DIMENSIONS.index(CPU), DIMENSIONS.index(MEMORY)
+DISK_READ_INDEX, DISK_WRITE_INDEX = DIMENSIONS.index(DISK_READ), DIMENSIONS.index(DISK_WRITE)
+NETWORK_IN_INDEX, NETWORK_OUT_INDEX = DIMENSIONS.index(NETWORK_IN), DIMENSIONS.index(NETWORK_OUT)
+"""Where the dimensions are that code asks for by name; the same on every axis."""
 
 PODS, EPHEMERAL, HUGEPAGES = "pods", "ephemeral-storage", "hugepages-"
 """How many pods a node takes, its scratch space in bytes, and what the names of its huge pages (bytes) begin with."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner.fairness.turn import Fairness
 from extender.planner.fitting import Fitting, within, within_disk
@@ -13,7 +14,7 @@ from extender.planner.locality.delay import Locality
 from extender.planner.locality.nearness import level_between
 from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried
-from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
+from extender.planner.prepared import Prepared
 from extender.planner.scores import Scores
 from extender.planner.taken import Taken
 from extender.planner.tuning import DEFICIT, Policy
@@ -58,7 +59,7 @@ class Board:
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
-        self._links_demanded = NETWORK_OUT in classes.asked
+        self._links_demanded = NETWORK_OUT_INDEX in classes.asked
         nobody, nowhere = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.bool_)
         self._fitting = Fitting(nobody, nobody, nowhere, nowhere)
         self._used: set[int] = set()
@@ -162,14 +163,16 @@ class Board:
         fits = self.allowed(rows, nodes)
         for resource in classes.asked:
             fits &= free[resource] >= demand[resource]
-        disk = free[DISK_READ] - sources.kept[nodes] if sources.keeping else free[DISK_READ]
-        near = fits & (disk >= classes.here_needs[:, DISK_READ][rows, np.newaxis])
+        disk = free[DISK_READ_INDEX] - sources.kept[nodes] if sources.keeping else free[DISK_READ_INDEX]
+        near = fits & (disk >= classes.here_needs[:, DISK_READ_INDEX][rows, np.newaxis])
         near &= sources.local[rows[:, np.newaxis], nodes] > 0
         far = np.zeros_like(near)
         others = (~classes.own[rows]).nonzero()[0]
         if len(others):
             of = rows[others]
-            can_read = sources.able(of, nodes) & (free[NETWORK_IN] >= classes.away_needs[:, NETWORK_IN][of, np.newaxis])
+            can_read = sources.able(of, nodes) & (
+                free[NETWORK_IN_INDEX] >= classes.away_needs[:, NETWORK_IN_INDEX][of, np.newaxis]
+            )
             far[others] = can_read & fits[others]
         return near, far
 
@@ -240,7 +243,7 @@ class Board:
         """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
         limit = self.free[:, node].copy()
         if self.sources.keeping:
-            limit[DISK_READ] -= self.sources.kept[node]
+            limit[DISK_READ_INDEX] -= self.sources.kept[node]
         return limit
 
     def _reads_there(self, task_class: int, node: int) -> bool:
@@ -271,7 +274,7 @@ class Board:
         free = self.free[:, node]
         free -= (self.classes.here if near else self.classes.away)[task_class]
         if source < 0 and not near:  # a shuffle: its links were taken with its sources
-            free[NETWORK_IN] += self.classes.reading[task_class]
+            free[NETWORK_IN_INDEX] += self.classes.reading[task_class]
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.planner.prepared import DISK_READ
+from extender.cluster.resources import DISK_READ_INDEX
 
 
 class Fitting:
@@ -52,4 +52,4 @@ def within(needs: Floats, rows: Rows, limit: Floats) -> Mask:
 
 def within_disk(needs: Floats, rows: Rows, limit: Floats) -> Mask:
     """Return the same where only the disk read is in doubt."""
-    return np.asarray(needs[:, DISK_READ][rows] <= limit.item(DISK_READ))
+    return np.asarray(needs[:, DISK_READ_INDEX][rows] <= limit.item(DISK_READ_INDEX))

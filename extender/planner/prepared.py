@@ -7,10 +7,8 @@ import numpy as np
 
 from extender.arrays import Floats, Mask
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
-
-DISK_READ, NETWORK_IN, NETWORK_OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +65,8 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
     per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=packed)
     demand, reading = waiting.demand, waiting.reading
     here, away = demand.copy(), demand.copy()
-    here[:, DISK_READ] += reading
-    away[:, NETWORK_IN] += reading
+    here[:, DISK_READ_INDEX] += reading
+    away[:, NETWORK_IN_INDEX] += reading
     blocks = np.array([isinstance(inputs, Blocks) for inputs in waiting.inputs], dtype=np.bool_)
     shuffles = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if isinstance(inputs, Spread)]
     spread = np.zeros(len(blocks), dtype=np.bool_)

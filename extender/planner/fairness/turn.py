@@ -10,14 +10,14 @@ from collections.abc import Callable
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import MEMORY_INDEX
 from extender.cluster.waiting import Jobs
 from extender.planner.fairness.queue_order import QueueOrder
 from extender.planner.tuning import DEFICIT, SLOTS, Policy
 from extender.planner.visit import Visit
 from extender.policy import shares
 
-_MEMORY = DIMENSIONS.index("memory")
+_MEMORY = MEMORY_INDEX
 
 
 class Fairness:

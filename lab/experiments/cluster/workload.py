@@ -22,7 +22,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.queues import Queue
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX
 from extender.policy.locality import rate_of_room, skips_for, wait_for
 from lab.sim.engine.inputs import place_blocks
 from lab.sim.workloads.draws import durations, uniform
@@ -36,7 +36,7 @@ TARGET = 0.95
 
 _SPREAD = 0.25
 _RACKS_OF_A_BLOCK = 2
-_READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
+_READ, _IN = DISK_READ_INDEX, NETWORK_IN_INDEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _stage(
     """Return a stage: of maps, whose blocks are on a cluster, or of reduces, which come after the stage before."""
     demand = np.zeros(len(DIMENSIONS))
     amounts = (round(uniform(random, bounds)) for bounds in (kind.cpu, kind.memory, kind.writing))
-    demand[:2], demand[DIMENSIONS.index("disk-write")] = (next(amounts), next(amounts)), next(amounts)
+    demand[:2], demand[DISK_WRITE_INDEX] = (next(amounts), next(amounts)), next(amounts)
     seconds = round(uniform(random, size.seconds), 1)
     return Stage(
         name=name,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Inputs, Jobs, Running, Waiting
 from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
@@ -21,7 +21,7 @@ from lab.sim.workloads.stages import SOURCES, Table
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
 _BLOCKS, _SHUFFLE = SOURCES.index(BLOCKS), SOURCES.index(SHUFFLE)
-_READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
+_READ, _IN = DISK_READ_INDEX, NETWORK_IN_INDEX
 _NOT_OPEN = -1
 
 Number = TypeVar("Number", np.bool_, np.intp)
