@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, needs
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
@@ -84,9 +84,9 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         whole=np.where(spread[:, np.newaxis], away, here),
         here=here,
         away=away,
-        here_needs=_needs(here),
-        away_needs=_needs(away),
-        demand_needs=np.ascontiguousarray(_needs(demand).T),
+        here_needs=needs(here),
+        away_needs=needs(away),
+        demand_needs=np.ascontiguousarray(needs(demand).T),
         asked=np.flatnonzero((demand > 0).any(axis=0)).tolist(),
         reading=reading.tolist(),
         own=~(blocks | spread),
@@ -94,7 +94,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         spread=spread,
         block_rows=np.flatnonzero(blocks).tolist(),
         rates=rates,
-        rate_needs=_needs(rates),
+        rate_needs=needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
 
@@ -103,7 +103,3 @@ def _alike(inputs: Sequence[Inputs], before: Sequence[Inputs]) -> bool:
     """Whether what is prepared is the same for these inputs: which blocks they are does not matter."""
     pairs = zip(inputs, before, strict=True)
     return all(now is then or (isinstance(now, Blocks) and isinstance(then, Blocks)) for now, then in pairs)
-
-
-def _needs(amounts: Floats) -> Floats:
-    return np.where(amounts > 0, amounts, -np.inf)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows, fits
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
+from extender.policy.shares import parts
 
 FORGOTTEN_SECONDS = 60.0
 """A queue that nothing was given away before for so long is not passed over any more."""
@@ -38,7 +39,7 @@ def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> P
     of different parents it is their parents' shares that count.
     """
     total = snapshot.layout.total
-    takes = waiting.demand / np.where((total > 0) & np.isfinite(total), total, np.inf)
+    takes = parts(waiting.demand, total)
     queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, total)
     free = _free(snapshot)
     given: list[tuple[int, int, Mask]] = []
@@ -53,8 +54,8 @@ def seen_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> P
     rows = within[:, -1] & _alone(waiting) & (waiting.count > started)
     passed = np.zeros(len(queue), dtype=np.bool_)
     for row, node, full in given:
-        parts = levels.part_from(int(queue[row]))[queue]
-        first = rows & (parts >= 0) & full[parts] & within[np.arange(len(queue)), parts]
+        level = levels.part_from(int(queue[row]))[queue]
+        first = rows & (level >= 0) & full[level] & within[np.arange(len(queue)), level]
         passed |= first & _could(waiting, row, node, free[node] + waiting.demand[row])
     names = waiting.jobs.queue_names
     return PassedOverNow({names[it] for it in queue[passed].tolist()}, {names[it] for it in queue[rows].tolist()})
@@ -71,7 +72,7 @@ class _Levels:
         self._chains = np.array([path + [path[-1]] * (deepest - len(path)) for path in paths], dtype=np.intp)
         self._paths = paths
         held = np.zeros((len(paths), len(total)))
-        np.add.at(held, jobs.queue, jobs.allocated / np.where((total > 0) & np.isfinite(total), total, np.inf))
+        np.add.at(held, jobs.queue, parts(jobs.allocated, total))
         self._held = np.zeros((len(parent), len(total)))
         self._fair = np.zeros(len(parent))
         for queue, (path, fair) in enumerate(zip(paths, jobs.queue_weight.tolist(), strict=True)):
@@ -120,7 +121,7 @@ def _alone(waiting: Waiting) -> Mask:
 
 def _could(waiting: Waiting, taker: int, node: int, room: Floats) -> Mask:
     """Return which classes could have used this room of a node that another one took [C]."""
-    could = ((waiting.demand <= room) | (waiting.demand <= 0)).all(axis=1)
+    could = fits(room, waiting.demand)
     if waiting.barred is not None:
         could &= ~waiting.barred[:, node]
     if waiting.priority is not None:

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows, fits, needs_fit, times_fits
 from extender.cluster.waiting import Running
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs, goes_whole
 from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Lapse, Reservation
+from extender.policy.shares import dominant_shares, parts
 
 _NODES_TRIED = 16
 _CLASSES_TRIED = 16
@@ -141,8 +142,7 @@ class Reservations:
         """Return the part of the cluster that has room, and is reserved, by the resource of which it is most."""
         board = self._board
         idle = np.clip(np.minimum(board.reserved, board.free + board.reserved), 0.0, None).sum(axis=1)
-        total = board.classes.total
-        return float(np.divide(idle, total, out=np.zeros_like(idle), where=total > 0).max(initial=0.0))
+        return float(dominant_shares(idle, board.classes.total))
 
     # -- who may claim
 
@@ -282,8 +282,7 @@ class Reservations:
 
     def _reserved_parts(self) -> Floats:
         """Return what is reserved by now, as parts of the cluster [R]."""
-        total, amounts = self._board.classes.total, self._board.reserved.sum(axis=1)
-        return np.asarray(np.divide(amounts, total, out=np.zeros_like(total), where=total > 0))
+        return parts(self._board.reserved.sum(axis=1), self._board.classes.total)
 
     def _keep(self, reservation: Reservation, sign: float) -> None:
         """Take the room that is reserved from what others see as free, or give it back."""
@@ -328,8 +327,7 @@ class Reservations:
         for row, tasks in zip(claimant.rows, claimant.tasks, strict=True):
             demand, left = board.classes.whole[row], tasks
             _, able = _on_empty_nodes(board, row)
-            asked = demand > 0
-            times = np.floor((room[:, asked] / demand[asked]).min(axis=1, initial=tasks) + _ROUNDING)
+            times = np.minimum(times_fits(room, demand), tasks)
             for node in np.argsort(np.where(able & (times > 0), last, np.inf), kind="stable").tolist():
                 count = min(left, int(times[node])) if able[node] else 0
                 if left <= 0 or count <= 0:
@@ -373,8 +371,8 @@ def _demand_on(board: Board, row: int, node: int) -> Floats:
 def _on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
     """Return on which nodes a task would read if all were empty, and on which it could start at all [N]."""
     waiting, classes = board.waiting, board.classes
-    near = (board.sources.local[row] > 0) & (classes.here_needs[row][:, np.newaxis] <= classes.capacity).all(axis=0)
-    far = (classes.away_needs[row][:, np.newaxis] <= classes.capacity).all(axis=0)
+    near = (board.sources.local[row] > 0) & needs_fit(classes.capacity.T, classes.here_needs[row])
+    far = needs_fit(classes.capacity.T, classes.away_needs[row])
     if classes.own[row]:
         far[:] = False
     else:
@@ -396,8 +394,8 @@ def _free_at(present: Floats, demand: Floats, running: Running) -> Floats:
     freed = np.cumsum(running.demand[order], axis=0)
     first = np.searchsorted(node, node, side="left")
     before = np.vstack((np.zeros(demand.shape[1]), freed))[first]
-    enough = (present[node] + freed - before >= demand[node]) | (demand[node] <= 0)
+    enough = fits(present[node] + freed - before, demand[node])
     free_at = np.full(len(present), np.inf)
-    then = np.flatnonzero(enough.all(axis=1))
+    then = np.flatnonzero(enough)
     np.minimum.at(free_at, node[then], ends[then])
     return free_at

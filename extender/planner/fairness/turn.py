@@ -34,9 +34,8 @@ class Fairness:
         self.queue: Rows = jobs.queue[job]
         if policy.sharing == SLOTS:
             total = np.where(np.arange(len(total)) == _MEMORY, total, 0.0)
-        per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        self.takes: Floats = takes * per_unit
-        self._used = jobs.allocated * per_unit
+        self.takes: Floats = shares.parts(takes, total)
+        self._used = shares.parts(jobs.allocated, total)
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
         active = (self._wanting > 0) | jobs.allocated.any(axis=1)
         self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
@@ -47,7 +46,7 @@ class Fairness:
         np.add.at(of_classes, self.queue, self.takes * left[:, np.newaxis])
         self.queues = QueueOrder(jobs, of_jobs, of_classes)
         self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
-        self.owed = shares.owed(self._used.max(axis=1, initial=0.0), self._fair)
+        self.owed = shares.owed(shares.dominant(self._used), self._fair)
         self.deficit = np.zeros(len(jobs.names))
         self.due: Floats = np.full(len(job), np.inf)
         self.by_due: Mask = np.zeros(queues, dtype=np.bool_)
@@ -133,14 +132,14 @@ class Fairness:
         used = self._used[job]
         used += takes
         fair = self._fair.item(job)
-        owed = (fair - max(used.tolist())) / fair if fair > 0 else -np.inf
+        owed = (fair - shares.dominant_of_one(used)) / fair if fair > 0 else -np.inf
         self.owed[job] = owed
         self.queues.count(queue, takes)
         if self._some_due:
             self.by_due[queue] = self.due[task_class] < np.inf
             self.due[task_class] = np.inf
         if policy.sharing == DEFICIT:
-            self.deficit = shares.serve(self.deficit, self._fair, job, float(takes.max()))
+            self.deficit = shares.serve(self.deficit, self._fair, job, shares.dominant_of_one(takes))
             self._settle_all()
         elif owed < self._least[queue] or self._wanting[job] <= 0:
             self._settle(queue)
