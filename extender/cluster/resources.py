@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 from extender.cluster.pods.limits import LONGEST_NUMBER
 from extender.errors import BadQuantity
@@ -16,12 +17,15 @@ Amounts = Mapping[str, float]
 
 CPU, MEMORY = "cpu", "memory"
 DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT = "disk-read", "disk-write", "network-in", "network-out"
-IO_DIMENSIONS = (DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT)
-"""What users declare by annotation: rates in bytes per second. A node that does not declare one does not limit it."""
+IO_UNITS = MappingProxyType({DISK_READ: "B/s", DISK_WRITE: "B/s", NETWORK_IN: "B/s", NETWORK_OUT: "B/s"})
+"""The rates that users declare by annotation, and their units. A node that does not declare one does not limit it.
 
+A new dimension is one entry here: docs/developing/add-a-resource-dimension.md.
+"""
+
+IO_DIMENSIONS = tuple(IO_UNITS)
 DIMENSIONS = (CPU, MEMORY, *IO_DIMENSIONS)
-"""Tetris, table 4: millicores, bytes, and the rates. A new dimension goes here (docs/developing). What else nodes
-offer comes after these on the axis of a layout."""
+"""Tetris, table 4: millicores, bytes, and the rates. What else nodes offer comes after these on every axis."""
 
 CPU_INDEX, MEMORY_INDEX = DIMENSIONS.index(CPU), DIMENSIONS.index(MEMORY)
 DISK_READ_INDEX, DISK_WRITE_INDEX = DIMENSIONS.index(DISK_READ), DIMENSIONS.index(DISK_WRITE)

@@ -66,7 +66,7 @@ def _plan(
     most: int | None = None,
 ) -> Plan:
     # 1. What there is, who is due, and what was reserved.
-    board = Board(policy, snapshot, waiting, carried, classes, now)
+    board = Board(policy, snapshot, waiting, carried, classes, now=now)
     board.most = most
     gangs, jobs = Gangs(waiting), waiting.jobs
     times = due_times(policy, waiting, board.fairness, carried, now)

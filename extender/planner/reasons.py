@@ -36,7 +36,7 @@ def _with_reserved(why: WaitReason, nodes: Sequence[str]) -> WaitReason:
 def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     """Return the reason that would last longest: what can never be first, what another plan may change last."""
     nodes = np.arange(board.free.shape[1])
-    allowed = board.allowed(np.array([index]), nodes)[0]
+    allowed = board.room.allowed(np.array([index]), nodes)[0]
     if not len(nodes):
         return WaitReason("no-nodes", "there are no nodes")
     if not allowed.any():

@@ -34,7 +34,8 @@ def dominant(parts: Floats) -> Floats:
 
 def dominant_of_one(parts: Floats) -> float:
     """Return the same for one group [R], quickly: a plan asks at every start."""
-    return max(0.0, *parts.tolist())
+    largest: float = max(0.0, *parts.tolist())
+    return largest
 
 
 def fair_shares(queue: Rows, weight: Floats, queue_weight: Floats, active: Mask) -> Floats:

@@ -189,11 +189,11 @@ class FilterOrder:
 
     def _by_class(self, made: PlanInput, plan: Plan | None) -> dict[TaskClass, list[PlanSlot]]:
         nodes: dict[TaskClass, list[PlanSlot]] = {}
-        if plan is not None and plan.terms is not None:
-            terms = (plan.assignments.node.tolist(), plan.terms.level.tolist(), plan.terms.passed_over.tolist())
-            for (row, pod), node, level, passed in zip(pods_of(made, plan), *terms, strict=True):
+        if plan is not None:
+            nodes_chosen = plan.assignments.node.tolist()
+            for (row, pod), node, terms in zip(pods_of(made, plan), nodes_chosen, plan.terms, strict=True):
                 uid = pod.uid if pod is not None else None
-                place = PlanSlot(node, uid, level if made.chooses(row) else -1, passed)
+                place = PlanSlot(node, uid, terms.level if made.chooses(row) else -1, terms.passed_over)
                 nodes.setdefault(made.classes[row], []).append(place)
         return nodes
 

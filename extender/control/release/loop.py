@@ -301,11 +301,9 @@ class Releaser:
 
     def _to_node(self, pod: Pod, made: PlanInput, plan: Plan, place: int, snapshot: Snapshot) -> Release:
         row, node = int(plan.assignments.task_class[place]), int(plan.assignments.node[place])
-        terms, name = plan.terms, snapshot.layout.names[node]
-        if terms is None:
-            return Release(pod, name, NOMINATED)
-        level = self.input_builder.places.level_name(int(terms.level[place])) if made.chooses(row) else ""
-        return Release(pod, name, NOMINATED, float(terms.score[place]), level, float(terms.passed_over[place]))
+        terms, name = plan.terms[place], snapshot.layout.names[node]
+        level = self.input_builder.places.level_name(terms.level) if made.chooses(row) else ""
+        return Release(pod, name, NOMINATED, terms.score, level, terms.passed_over)
 
     def _without_node(self, of: TaskClass, how: str, now: float) -> Sequence[Release]:
         pod = self.backlog.take(of, now, now + self.pace.assume_seconds)

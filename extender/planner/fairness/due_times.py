@@ -13,8 +13,8 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
+from extender.planner.candidates import at_the_head
 from extender.planner.fairness.turn import Fairness
-from extender.planner.fifo import at_the_head
 from extender.planner.plan import Carried, DueTime
 from extender.planner.tuning import Policy
 from extender.policy.shares import dominant

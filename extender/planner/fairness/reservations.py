@@ -196,7 +196,7 @@ class Reservations:
         return claimant.gang < 0 and self._any_fits(np.array(claimant.rows))
 
     def _any_fits(self, rows: Rows) -> bool:
-        near, far = self._board.fits(rows, np.arange(self._board.free.shape[1]))
+        near, far = self._board.room.fits(rows, np.arange(self._board.free.shape[1]))
         return bool((near | far).any())
 
     def _is_entitled(self, claimant: _Claimant) -> bool:
@@ -343,11 +343,11 @@ class Reservations:
 def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bool:
     """Place one task where it fits: on a preferred node, else on one with its block or the most room."""
     nodes = np.arange(board.free.shape[1])
-    near, far = board.fits(np.array([row]), nodes)
+    near, far = board.room.fits(np.array([row]), nodes)
     if board.locality is not None and due:
         near, far = board.locality.keep_near(np.array([row]), nodes, near, far)
     places = nodes[(near | far)[0]]
-    room = board.room(places)
+    room = board.room.free_parts(places)
     if not board.classes.own[row]:
         room = room + board.sources.local[row, places]
     order = places[np.argsort(-room, kind="stable")].tolist()

@@ -11,13 +11,11 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.resources import MEMORY_INDEX
-from extender.cluster.waiting import Jobs
+from extender.cluster.waiting import Waiting
+from extender.planner.candidates import NodeCandidates
 from extender.planner.fairness.queue_order import QueueOrder
 from extender.planner.tuning import DEFICIT, SLOTS, Policy
-from extender.planner.visit import Visit
 from extender.policy import shares
-
-_MEMORY = MEMORY_INDEX
 
 
 class Fairness:
@@ -28,12 +26,13 @@ class Fairness:
     of the queue was of a class that was due.
     """
 
-    def __init__(self, policy: Policy, jobs: Jobs, total: Floats, job: Rows, left: Counts, takes: Floats) -> None:
-        """Take what there is in all [R], each class's `job` [C], tasks `left` [C] and what one takes [C, R]."""
+    def __init__(self, policy: Policy, waiting: Waiting, total: Floats, takes: Floats) -> None:
+        """Take who waits, what there is in all [R], and what one task of each class takes of that [C, R]."""
+        jobs, job, left = waiting.jobs, waiting.job, waiting.count
         self._policy, self._job, self._job_of = policy, job, job.tolist()
         self.queue: Rows = jobs.queue[job]
         if policy.sharing == SLOTS:
-            total = np.where(np.arange(len(total)) == _MEMORY, total, 0.0)
+            total = np.where(np.arange(len(total)) == MEMORY_INDEX, total, 0.0)
         self.takes: Floats = shares.parts(takes, total)
         self._used = shares.parts(jobs.allocated, total)
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
@@ -98,20 +97,23 @@ class Fairness:
         """Whether the class has waited past its due time."""
         return self._some_due and bool(self.due[task_class] < np.inf)
 
-    def first(self, visit: Visit, pool: Mask) -> Mask:
-        """Return those of the `pool` [k] of a visit whose turn it is; nobody only where the pool is empty."""
-        group = pool
+    def first(self, candidates: NodeCandidates, pool: Mask) -> Mask:
+        """Return those of the `pool` [k] of a node's candidates whose turn it is; nobody only where it is empty."""
+        rows, group = candidates.rows, pool
+        # 1. The queue that is first of those that are in the pool.
         if self.several:
-            keys = self.queues.keys[self.queue[visit.rows]]
+            keys = self.queues.keys[self.queue[rows]]
             group = pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf))
+        # 2. In it the class that has been due for longest, unless the queue's last start was of one that was due.
         if self._some_due:
-            due = np.where(group & ~self.by_due[self.queue[visit.rows]], self.due[visit.rows], np.inf)
+            due = np.where(group & ~self.by_due[self.queue[rows]], self.due[rows], np.inf)
             earliest = due.min(initial=np.inf)
             if earliest < np.inf:
                 return np.asarray(due == earliest)
-        if visit.turned != self.changes:
-            visit.turn, visit.turned = self.in_line[visit.rows], self.changes
-        turn = group & visit.turn
+        # 3. Else the jobs that the fairness knob lets go first; all jobs where none of these has a candidate.
+        if candidates.in_line_at != self.changes:
+            candidates.in_line, candidates.in_line_at = self.in_line[rows], self.changes
+        turn = group & candidates.in_line
         return turn if np.count_nonzero(turn) else group
 
     def next_in_line(self, rows: Rows, group: Mask) -> Mask:

@@ -24,7 +24,7 @@ _TASKS_AT_ONCE = 256
 
 def states(board: Board, locality: Locality, index: int, demand: Floats) -> States:
     """Return why a task of a class that demands this does not start on each node [N], 0 where it never could."""
-    usable = board.allowed(np.array([index]), np.arange(board.free.shape[1]))[0]
+    usable = board.room.allowed(np.array([index]), np.arange(board.free.shape[1]))[0]
     usable = usable & fits(board.snapshot.layout.capacity, demand)
     found = np.where(locality.nearness.crowded(index), CROWDED, OTHERWISE)
     found[~fits(board.free.T, demand)] = RESERVED
