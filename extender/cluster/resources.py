@@ -110,6 +110,11 @@ def io_amounts(quantities: Mapping[str, object]) -> dict[str, float]:
     return amounts
 
 
+def row_of(amounts: Amounts, *, otherwise: float = 0.0) -> list[float]:
+    """Return amounts in the order of `DIMENSIONS` [R]: `otherwise` of those that are not there."""
+    return [amounts.get(name, otherwise) for name in DIMENSIONS]
+
+
 def add(left: Amounts, right: Amounts) -> dict[str, float]:
     """Return the sum, dimension by dimension."""
     return {name: left.get(name, 0.0) + right.get(name, 0.0) for name in (*left, *(n for n in right if n not in left))}

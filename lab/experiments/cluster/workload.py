@@ -22,7 +22,19 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.queues import Queue
-from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX
+from extender.cluster.resources import (
+    CPU,
+    DIMENSIONS,
+    DISK_READ,
+    DISK_READ_INDEX,
+    DISK_WRITE,
+    DISK_WRITE_INDEX,
+    MEMORY,
+    NETWORK_IN,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT,
+    row_of,
+)
 from extender.policy.locality import rate_of_room, skips_for, wait_for
 from lab.sim.engine.inputs import place_blocks
 from lab.sim.workloads.draws import durations, uniform
@@ -85,7 +97,8 @@ def machines(size: Size) -> Machines:
     """Return the machines, rack by rack."""
     disks, link = 4 * 50 * MB, 125 * MB
     count = size.racks * size.nodes_per_rack
-    row = np.array([4000.0, 15 * GB, disks, disks, link, link])
+    rates = {DISK_READ: disks, DISK_WRITE: disks, NETWORK_IN: link, NETWORK_OUT: link}
+    row = np.array(row_of({CPU: 4000.0, MEMORY: 15.0 * GB, **rates}, otherwise=np.inf))
     return Machines(
         name=f"{count} nodes in {size.racks} racks",
         capacity=np.tile(row, (count, 1)),

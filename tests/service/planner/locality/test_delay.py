@@ -364,7 +364,7 @@ def test_waits_that_are_over_leave_nobody_out_who_could_start_without_waits(scen
 @given(waiting_scenes())
 def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_been(scene):
     snapshot, waiting, policy = scene
-    board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout), 1000.0)
+    board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout), now=1000.0)
     assume(board.locality is not None)  # else nobody chooses where to start
     undo, everyone = board.checkpoint(), np.ones(len(waiting.count), bool)
 
