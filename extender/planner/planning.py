@@ -81,7 +81,7 @@ def _plan(
         if len(order) > 1:
             board.admit(level)
             board.sources.keep_for(np.where(planned, board.left, 0))
-        # 3. First those for whom room was reserved, then who is due: one class of the queue whose turn it is, and gangs.
+        # 3. First go those for whom room was reserved, then who is due: a class of the queue whose turn it is, gangs.
         reservations.honour(level)
         reservations.start_due(level)
         out = start_due_gangs(board, gangs, level)

@@ -1,7 +1,7 @@
 """Pods in flight that the watch has not shown: how long they may count, and when nobody believes in them any more.
 
-Whoever asks for a verdict may name a pod that does not exist. So such a pod counts for a moment, and once. After one that
-was never shown, none counts for a while.
+Whoever asks for a verdict may name a pod that does not exist. So such a pod counts for a moment, and once. After one
+that was never shown, none counts for a while.
 """
 
 UNSEEN_SECONDS = 1.0
