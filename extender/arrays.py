@@ -11,3 +11,33 @@ Rows = NDArray[np.intp]
 """Places in other arrays; -1 for none."""
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+def fits(room: Floats, demand: Floats) -> Mask:
+    """Return where there is room for a demand [...]; both arrays are [..., R].
+
+    The comparison is exact. A resource that is not demanded never refuses, even where it is over-allocated.
+    """
+    return needs_fit(room, needs(demand))
+
+
+def short_of(room: Floats, demand: Floats) -> Mask:
+    """Return of which resources there is too little for a demand [..., R]: where none is short, the demand `fits`."""
+    return np.asarray(room < needs(demand))
+
+
+def needs(demand: Floats) -> Floats:
+    """Return a demand prepared for many comparisons: minus infinity where nothing is demanded, so that this fits."""
+    return np.where(demand > 0, demand, -np.inf)
+
+
+def needs_fit(room: Floats, needs: Floats) -> Mask:
+    """Return where a demand that `needs` has prepared fits [...]; both arrays are [..., R]."""
+    return np.asarray((needs <= room).all(axis=-1))
+
+
+def times_fits(room: Floats, demand: Floats) -> Floats:
+    """Return how many times a demand [R] fits into the room [..., R], as whole numbers; infinite if it is nothing."""
+    demanded = demand > 0
+    times = np.floor(room[..., demanded] / demand[demanded])
+    return np.asarray(times.min(axis=-1, initial=np.inf))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Rows, short_of
 from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
@@ -81,7 +81,7 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     free = layout.capacity - _load(snapshot, pod)
     if in_flight and snapshot.flights:
         free -= snapshot.in_flight
-    over = free < np.where(demand > 0, demand, -np.inf)
+    over = short_of(free, demand)
     missing = next(iter(layout.unadvertised(pod.demand)), "")
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1), missing)
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 from extender.cluster.pods.limits import LONGEST_NUMBER
 from extender.errors import BadQuantity
@@ -15,10 +16,21 @@ Amounts = Mapping[str, float]
 """Dimension -> amount in its unit. A dimension that is absent is not asked for, or not declared."""
 
 CPU, MEMORY = "cpu", "memory"
-DISK_READ, NETWORK_IN, NETWORK_OUT = "disk-read", "network-in", "network-out"
-IO_DIMENSIONS = (DISK_READ, "disk-write", NETWORK_IN, NETWORK_OUT)
+DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT = "disk-read", "disk-write", "network-in", "network-out"
+IO_UNITS = MappingProxyType({DISK_READ: "B/s", DISK_WRITE: "B/s", NETWORK_IN: "B/s", NETWORK_OUT: "B/s"})
+"""The rates that users declare by annotation, and their units. A node that does not declare one does not limit it.
+
+A new dimension is one entry here: docs/developing/add-a-resource-dimension.md.
+"""
+
+IO_DIMENSIONS = tuple(IO_UNITS)
 DIMENSIONS = (CPU, MEMORY, *IO_DIMENSIONS)
-"""Tetris, table 4: millicores, bytes, and four rates in bytes per second. What else nodes offer comes after these."""
+"""Tetris, table 4: millicores, bytes, and the rates. What else nodes offer comes after these on every axis."""
+
+CPU_INDEX, MEMORY_INDEX = DIMENSIONS.index(CPU), DIMENSIONS.index(MEMORY)
+DISK_READ_INDEX, DISK_WRITE_INDEX = DIMENSIONS.index(DISK_READ), DIMENSIONS.index(DISK_WRITE)
+NETWORK_IN_INDEX, NETWORK_OUT_INDEX = DIMENSIONS.index(NETWORK_IN), DIMENSIONS.index(NETWORK_OUT)
+"""Where the dimensions are that code asks for by name; the same on every axis."""
 
 PODS, EPHEMERAL, HUGEPAGES = "pods", "ephemeral-storage", "hugepages-"
 """How many pods a node takes, its scratch space in bytes, and what the names of its huge pages (bytes) begin with."""
@@ -96,6 +108,11 @@ def io_amounts(quantities: Mapping[str, object]) -> dict[str, float]:
         except BadQuantity as error:
             raise BadQuantity(f"{name}: {error}") from None
     return amounts
+
+
+def row_of(amounts: Amounts, *, otherwise: float = 0.0) -> list[float]:
+    """Return amounts in the order of `DIMENSIONS` [R]: `otherwise` of those that are not there."""
+    return [amounts.get(name, otherwise) for name in DIMENSIONS]
 
 
 def add(left: Amounts, right: Amounts) -> dict[str, float]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from extender.arrays import fits
 from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import UNADVERTISED
 from extender.cluster.model import Node
@@ -100,7 +101,7 @@ def _share(case: Case) -> list[str]:
 
 def _room_now(case: Case) -> list[str]:
     """Return on how many nodes there is room until the pods before it are placed."""
-    nodes = int((case.allowed & (case.short <= 0).all(axis=1)).sum())
+    nodes = int((case.allowed & fits(case.free, case.demand)).sum())
     return [f"now {nodes:,} {'node has' if nodes == 1 else 'nodes have'} room for it, which goes to them"]
 
 

@@ -1,9 +1,9 @@
 """Amounts of resources in words: 1.2 cores, 3.5 GiB, 120 MB/s."""
 
-from extender.cluster.resources import CPU, EPHEMERAL, HUGEPAGES, IO_DIMENSIONS, MEMORY, Amounts
+from extender.cluster.resources import CPU, EPHEMERAL, HUGEPAGES, IO_UNITS, MEMORY, Amounts
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_DECIMAL = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s")
+_DECIMAL = ("", "k", "M", "G", "T", "P")
 
 
 def amount(name: str, value: float) -> str:
@@ -13,8 +13,8 @@ def amount(name: str, value: float) -> str:
         return f"{_short(cores)} {'core' if cores == 1 else 'cores'}"
     if name in (MEMORY, EPHEMERAL) or name.startswith(HUGEPAGES):
         return _scaled(value, 1024.0, _BINARY)
-    if name in IO_DIMENSIONS:
-        return _scaled(value, 1000.0, _DECIMAL)
+    if name in IO_UNITS:
+        return _scaled(value, 1000.0, tuple(f"{prefix}{IO_UNITS[name]}" for prefix in _DECIMAL))
     return _short(value)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask
+from extender.arrays import Counts, Floats, Mask, fits
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.explain.planned_order import PlannedOrder
@@ -35,7 +35,7 @@ class Case:
     @property
     def large_enough(self) -> Mask:
         """Which nodes would hold it if they were empty [N]."""
-        return np.asarray(((self.order.snapshot.layout.capacity >= self.demand) | (self.demand <= 0)).all(axis=1))
+        return fits(self.order.snapshot.layout.capacity, self.demand)
 
     @property
     def levels(self) -> Counts | None:

@@ -3,7 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.locality.between import farthest, pass_over, start, wait_now
+from extender.planner.locality.locality_waits import farthest, pass_over, start, wait_now
 from extender.planner.plan import (
     HELD_KINDS,
     Assignments,
@@ -12,17 +12,19 @@ from extender.planner.plan import (
     LocalityWait,
     Near,
     Plan,
+    Rating,
     Scheduler,
-    Terms,
     WaitLeft,
     WaitReason,
 )
 from extender.planner.planning import Planner, plan_once
-from extender.planner.terms import Rating, alignments, owed_to_jobs, ratings
+from extender.planner.ratings import alignments, owed_to_jobs, ratings
+from extender.planner.terms import SCORE_TERMS, ScoreTerm, Terms
 from extender.planner.tuning import Policy
 
 __all__ = [
     "HELD_KINDS",
+    "SCORE_TERMS",
     "Assignments",
     "Carried",
     "HeldKind",
@@ -33,6 +35,7 @@ __all__ = [
     "Policy",
     "Rating",
     "Scheduler",
+    "ScoreTerm",
     "Terms",
     "WaitLeft",
     "WaitReason",

@@ -1,23 +1,32 @@
-"""Free resources and waiting classes while a plan is made: what fits where, what it scores, what taking it changes."""
+"""What is free and who waits while a plan is made: what fits where, what it scores, what each start changes.
 
-from collections.abc import Iterator
+A matching (`policy.matching`) turns it step by step:
+
+1. `nodes` finds the candidates: which classes fit on which nodes. It yields the nodes, the emptiest first.
+2. `best` looks at one node closely, scores its candidates, and picks the one whose turn it is.
+3. `take` starts a task of that class: free resources, sources, shares and waits follow it.
+
+`checkpoint` lets a gang be tried: what it returns takes everything back.
+"""
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask
 from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.resources import NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
+from extender.planner.candidates import Candidates, NodeCandidates
 from extender.planner.fairness.turn import Fairness
-from extender.planner.fitting import Fitting, within, within_disk
 from extender.planner.locality.delay import Locality
 from extender.planner.locality.nearness import level_between
 from extender.planner.locality.sources import Sources
-from extender.planner.plan import Carried
-from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
-from extender.planner.scores import Scores
-from extender.planner.taken import Taken
+from extender.planner.plan import Carried, Rating, Taken
+from extender.planner.prepared import Prepared
+from extender.planner.room import Room, within, within_disk
+from extender.planner.terms import Scores
 from extender.planner.tuning import DEFICIT, Policy
-from extender.planner.visit import Visit
 from extender.policy.locality import remote_factor
 
 _NOBODY = (-1, -np.inf)
@@ -25,7 +34,12 @@ _UNLIMITED = -(2**31)
 
 
 class Board:
-    """One plan on its way; a `matching.Table`. Its own arrays, nobody else's: resources [R, N], classes [C, N]."""
+    """One plan on its way; a `matching.Table`. It owns its arrays: resources [R, N], classes [C] or [C, N].
+
+    `free` is what nodes have, without what is `reserved`; `left` how many tasks of each class wait; `alive` which
+    classes may still go. While `patient` nobody starts farther from its input than it could; `spared` are the classes
+    for which that made a difference. `most` is how many tasks the plan was asked for, None for all.
+    """
 
     def __init__(
         self,
@@ -34,12 +48,14 @@ class Board:
         waiting: Waiting,
         carried: Carried,
         classes: Prepared,
+        *,
         now: float = 0.0,
     ) -> None:
         """Take what `prepared` made of this snapshot's layout and what waits."""
         self.policy, self.snapshot, self.waiting, self.classes = policy, snapshot, waiting, classes
         self.carried, self.taken = carried, Taken()
         self.most: int | None = None
+        # 1. What is free for a pod of any priority, and what waits.
         self.free = classes.capacity - (snapshot.allocated + snapshot.in_flight).T
         nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=_UNLIMITED, uid="")
         if nominated is not None:
@@ -47,23 +63,26 @@ class Board:
         self.reserved: Floats = np.zeros(self.free.shape)
         self.left = waiting.count.tolist()
         self.alive = waiting.count > 0
+        # 2. Who reads where, and who waits for a start near its input; None where nobody chooses.
         self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
-            self.locality = Locality(policy, waiting, classes, carried, now, self.sources.local)
-        self.fairness = Fairness(policy, waiting.jobs, classes.total, waiting.job, waiting.count, classes.whole)
+            self.locality = Locality(policy, waiting, classes, carried, now=now, local=self.sources.local)
+        self.room = Room(classes, self.sources, self.free, waiting.barred)
+        # 3. Whose turn it is, and what everybody scores.
+        self.fairness = Fairness(policy, waiting, classes.total, classes.whole)
         if policy.sharing == DEFICIT:
             self.fairness.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
         self.scores = Scores(policy, waiting, classes, self.free)
+        # 4. What belongs to one matching.
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
-        self._links_demanded = NETWORK_OUT in classes.asked
-        nobody, nowhere = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.bool_)
-        self._fitting = Fitting(nobody, nobody, nowhere, nowhere)
-        self._used: set[int] = set()
-        self._visit: Visit | None = None
-        self._latest = (0.0, 0.0)
+        self._links_demanded = NETWORK_OUT_INDEX in classes.asked
+        no_rows, no_fits = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.bool_)
+        self._candidates = Candidates(no_rows, no_rows, no_fits, no_fits)
+        self._started_on: set[int] = set()
+        self._latest: NodeCandidates | None = None
 
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
@@ -71,20 +90,40 @@ class Board:
         self.patient = True
         self.fairness.among(np.where(self.alive, self.left, 0))
 
-    # What matching asks for
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is taken and reserved from now on; `admit` is to be called anew then.
+
+        It may be called again and again.
+        """
+        free, left, reserved = self.free.copy(), self.left.copy(), self.reserved.copy()
+        undo_parts = [
+            part.checkpoint() for part in (self.sources, self.fairness, self.taken, self.locality) if part is not None
+        ]
+
+        def undo() -> None:
+            self.free[:], self.left[:], self.reserved[:] = free, left, reserved
+            for undo_part in undo_parts:
+                undo_part()
+
+        return undo
+
+    # What a matching asks for
 
     def nodes(self) -> Iterator[int]:
         """Yield the nodes where something fits, those with the most room first.
 
-        While patient, nobody reads from elsewhere what could start beside its block, or farther from it than it could;
-        afterwards it is only about them.
+        While patient, nobody reads from elsewhere what could start beside its block, or farther from it than it could.
+        Afterwards it is only about the classes that this kept back.
         """
-        self._visit = None
+        self._latest = None
+        # 1. The classes that may go, and the nodes that have room for the least that any of them demands.
         rows = (self.alive if self.patient else self.spared & self.alive).nonzero()[0]
-        nodes = self.with_room(rows)
+        nodes = self.room.with_room(rows)
         if not len(nodes):
             return
-        near, far = self.fits(rows, nodes)
+        # 2. Where each fits, reading there or from elsewhere.
+        near, far = self.room.fits(rows, nodes)
+        # 3. While patient: only as near to its input as it can start anywhere now.
         if self.patient and self.locality is not None:
             farther = self.locality.farther(rows, nodes, near, far)
             self.spared[rows] = farther.any(axis=1)
@@ -92,9 +131,10 @@ class Board:
         elif self.patient:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
-        self._fitting = Fitting(rows, nodes, near, far)
-        self._used.clear()
-        yield from self._fitting.in_order(self.room(nodes))
+        # 4. One node after the other, as long as it has a candidate left.
+        self._candidates = Candidates(rows, nodes, near, far)
+        self._started_on.clear()
+        yield from self._candidates.in_order(self.room.free_parts(nodes))
 
     def offer_all(self) -> None:
         """Let `nodes` yield also those farther from somebody's input than others where it fits."""
@@ -102,196 +142,144 @@ class Board:
         self.spared[:] = True
 
     def best(self, node: int) -> tuple[int, float]:
-        """Return the class that scores highest on the node, and its score."""
-        visit = self._visit
-        if visit is None or visit.node != node:
-            visit = self._visit = self._look(node)
-        score = self._pick(visit)
-        return (int(visit.rows[visit.picked]), score) if visit.picked >= 0 else _NOBODY
+        """Return the class that scores highest on the node of those whose turn it is, and its score."""
+        candidates = self._latest
+        if candidates is None or candidates.node != node:
+            candidates = self._latest = self._look(node)
+        score = self._pick(candidates)
+        return (int(candidates.rows[candidates.picked]), score) if candidates.picked >= 0 else _NOBODY
 
-    def rate(self, task_class: int, node: int) -> tuple[float, float, float] | None:
-        """Return what a class scores on one of the `nodes` now, its alignment, and the remote penalty's factor in that.
-
-        None where it does not fit.
-        """
-        visit = self._look(node)
-        places = (visit.rows == task_class).nonzero()[0].tolist()
+    def rate(self, task_class: int, node: int) -> Rating | None:
+        """Return how one of the `nodes` rates for a class now; None where it does not fit."""
+        candidates = self._look(node)
+        places = (candidates.rows == task_class).nonzero()[0].tolist()
         if not places:
             return None
-        scores, aligned = self.scores.of(visit)
-        score = scores[places[0]] - self.scores.before.item(task_class)
-        return (
-            float(score),
-            float(aligned[places[0]]),
-            float(visit.factor[places[0]]) if visit.factor is not None else 1.0,
-        )
+        scores, aligned = self.scores.of(candidates)
+        score = float(scores[places[0]] - self.scores.before.item(task_class))
+        alignment = float(aligned[places[0]])
+        factor = 1.0 if candidates.factor is None else float(candidates.factor[places[0]])
+        return Rating(node, score, alignment, factor, alignment - score)
 
     def take(self, task_class: int, node: int) -> bool:
-        """Place one task of the class on the node."""
-        visit = self._visit
-        if visit is None or visit.node != node or visit.picked < 0 or visit.rows[visit.picked] != task_class:
-            self._visit = None
-            return self._place(task_class, node, near=self._reads_there(task_class, node), alone=False)
+        """Start one task of the class on the node; False if its sources have no room for it after all."""
+        candidates = self._latest
+        picked = -1 if candidates is None or candidates.node != node else candidates.picked
+        if candidates is None or picked < 0 or candidates.rows[picked] != task_class:
+            self._latest = None  # nobody asked for the best on this node: what it scores is not known
+            return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=True)
         if self.locality is not None:
-            self.locality.pass_over(visit)
-        taken = self._place(task_class, node, near=bool(visit.near[visit.picked]), alone=False)
-        if taken:
-            visit.follow(self._limit(node))
-        if (
-            not taken
-            or not self.left[task_class]
-            or (visit.near[visit.picked] and not self.sources.local[task_class, node])
-        ):
-            visit.leave_out()
-        return taken
+            self.locality.pass_over(candidates)
+        near = bool(candidates.near[picked])
+        started = self._place(task_class, node, near=near, compared=True)
+        if started:
+            candidates.follow(self.room.limit(node))
+        no_block_left = near and not self.sources.local[task_class, node]
+        if not started or not self.left[task_class] or no_block_left:
+            candidates.leave_out()
+        return started
 
     def start(self, task_class: int, node: int) -> bool:
-        """Place one task of a class, where it fits, without comparing it with others."""
-        self._visit = None
-        return self._place(task_class, node, near=self._reads_there(task_class, node), alone=True)
-
-    def room(self, nodes: Rows) -> Floats:
-        """Return how much these nodes have free, their dimensions added up as parts of their capacity."""
-        per_unit = self.classes.per_unit[:, nodes]
-        return np.asarray((np.where(per_unit > 0, self.free[:, nodes], 0.0) * per_unit).sum(axis=0))
-
-    def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
-        """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
-        free, sources, classes = self.free.take(nodes, axis=1), self.sources, self.classes
-        demand = classes.demand_needs.take(rows, axis=1)[:, :, np.newaxis]
-        fits = self.allowed(rows, nodes)
-        for resource in classes.asked:
-            fits &= free[resource] >= demand[resource]
-        disk = free[DISK_READ] - sources.kept[nodes] if sources.keeping else free[DISK_READ]
-        near = fits & (disk >= classes.here_needs[:, DISK_READ][rows, np.newaxis])
-        near &= sources.local[rows[:, np.newaxis], nodes] > 0
-        far = np.zeros_like(near)
-        others = (~classes.own[rows]).nonzero()[0]
-        if len(others):
-            of = rows[others]
-            can_read = sources.able(of, nodes) & (free[NETWORK_IN] >= classes.away_needs[:, NETWORK_IN][of, np.newaxis])
-            far[others] = can_read & fits[others]
-        return near, far
-
-    def allowed(self, rows: Rows, nodes: Rows) -> Mask:
-        """Return on which of these nodes these classes may go at all [rows, nodes]."""
-        barred = self.waiting.barred
-        return np.ones((len(rows), len(nodes)), dtype=np.bool_) if barred is None else ~barred[np.ix_(rows, nodes)]
-
-    def with_room(self, rows: Rows) -> Rows:
-        """Return the nodes that have at least what the least of these classes demands of each resource."""
-        if not len(rows):
-            return rows
-        has, least = (
-            np.ones(self.free.shape[1], dtype=np.bool_),
-            self.classes.demand_needs.take(rows, axis=1).min(axis=1).tolist(),
-        )
-        for resource in self.classes.asked:
-            has &= self.free[resource] >= least[resource]
-        return np.asarray(has.nonzero()[0])
+        """Start one task of a class, where it fits, without comparing it with others."""
+        self._latest = None
+        return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=False)
 
     # One node
 
-    def _look(self, node: int) -> Visit:
-        """Return the classes that fit on the node now.
-
-        What others took since `nodes` looked at all of them can only be of its disk and link, or its last blocks,
-        unless something was placed there.
-        """
-        classes, limit = self.classes, self._limit(node)
-        able = within if node in self._used or self._links_demanded else within_disk
-        rows, near, far = self._fitting.at(node)
-        near &= able(classes.here_needs, rows, limit)
+    def _look(self, node: int) -> NodeCandidates:
+        """Return the candidates of the node as it is now."""
+        # 1. Of the classes that fitted when the matching began, those that still do. Where nothing started since,
+        #    others can only have taken of its disk (and link), or its last blocks.
+        classes, limit = self.classes, self.room.limit(node)
+        still_fits = within if node in self._started_on or self._links_demanded else within_disk
+        rows, near, far = self._candidates.at(node)
+        near &= still_fits(classes.here_needs, rows, limit)
         near &= self.sources.local[:, node][rows] > 0
         factor = None
         if np.count_nonzero(near) < len(rows):
-            fits = near | (far & able(classes.away_needs, rows, limit))
+            fits = near | (far & still_fits(classes.away_needs, rows, limit))
             rows, near = rows[fits], near[fits]
+        # 2. What each takes of the node: who reads there takes of its disk, the others of its link.
         needs = classes.here_needs.take(rows, axis=0)
         if np.count_nonzero(near) < len(rows):
             needs = np.where(near[:, np.newaxis], needs, classes.away_needs.take(rows, axis=0))
             factor = self._factors.take(near)
-        visit = Visit(node, rows, near, needs, classes.per_unit[:, node], factor)
-        if self.locality is not None and (remote := self.locality.look(visit)).any():
-            visit.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
+        candidates = NodeCandidates(node, rows, near, needs, classes.per_unit[:, node], factor)
+        # 3. How far from their input they would start, and where they stand in line.
+        if self.locality is not None and (remote := self.locality.look(candidates)).any():
+            candidates.factor = remote_factor(remote, penalty=self.policy.remote_penalty)
         if self.waiting.behind is not None:
-            visit.line_up(self.waiting.job[rows], self.waiting.behind[rows])
-        return visit
+            candidates.line_up(self.waiting.job[rows], self.waiting.behind[rows])
+        return candidates
 
-    def _pick(self, visit: Visit) -> float:
-        """Settle which class goes next, and return its score: the highest of those whose turn it is."""
-        visit.picked = -1
-        if not visit.any:
+    def _pick(self, candidates: NodeCandidates) -> float:
+        """Pick who goes next, the one with the highest score of those whose turn it is; return that score."""
+        candidates.picked = -1
+        if not candidates.any:
             return -np.inf
-        scores, aligned = self.scores.of(visit)
+        scores, aligned = self.scores.of(candidates)
         if self.locality is None:
-            able = self.fairness.first(visit, visit.heads(visit.fits)).nonzero()[0]
-            picked = int(able[scores[able].argmax()])
+            able = self.fairness.first(candidates, candidates.heads(candidates.fits)).nonzero()[0]
+            candidates.picked = int(able[scores[able].argmax()])
         else:
-            picked = self.locality.pick(visit, scores, self.fairness)
-        visit.picked = picked
-        if picked < 0:
+            candidates.picked = self.locality.pick(candidates, scores, self.fairness)
+        if candidates.picked < 0:
             return -np.inf
-        score = scores.item(picked)
-        self._latest = score - self.scores.before.item(visit.rows[picked]), aligned.item(picked)
-        return float(score)
-
-    def _limit(self, node: int) -> Floats:
-        """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
-        limit = self.free[:, node].copy()
-        if self.sources.keeping:
-            limit[DISK_READ] -= self.sources.kept[node]
-        return limit
-
-    def _reads_there(self, task_class: int, node: int) -> bool:
-        """Whether a task of the class would read there."""
-        if self.classes.own[task_class]:
-            return True
-        return bool(self.sources.local[task_class, node]) and bool(
-            (self.classes.here_needs[task_class] <= self._limit(node)).all()
-        )
+        candidates.score, candidates.alignment = scores.item(candidates.picked), aligned.item(candidates.picked)
+        return candidates.score
 
     # Accounts
 
-    def _place(self, task_class: int, node: int, *, near: bool, alone: bool) -> bool:
-        """Take a task's demand of the node, and of its sources; False, and its class is out, if they have no room."""
+    def _place(self, task_class: int, node: int, *, near: bool, compared: bool) -> bool:
+        """Take what a task needs of the node, and of its sources; False, and its class is out, if they have no room."""
+        # 1. Its sources, from the nearest nodes that its job may read from.
         locality = self.locality
         within = locality.within(task_class, node) if locality is not None and not near else ()
-        found = self.sources.take(task_class, node, near=near, within=within)
-        if found is None:
-            if locality is not None:
-                locality.found_no_source(task_class)
-            if self.sources.nobody_can(task_class):
-                self.sources.dead.add(task_class)
-                self._out(task_class)
-            elif not alone:
-                self._fitting.leave_out_on(node, task_class)
+        taken = self.sources.take(task_class, node, near=near, within=within)
+        if taken is None:
+            self._without_source(task_class, node, compared=compared)
             return False
-        task, source = found
+        task, source = taken
+        # 2. The node.
         free = self.free[:, node]
         free -= (self.classes.here if near else self.classes.away)[task_class]
         if source < 0 and not near:  # a shuffle: its links were taken with its sources
-            free[NETWORK_IN] += self.classes.reading[task_class]
+            free[NETWORK_IN_INDEX] += self.classes.reading[task_class]
+        self._started_on.add(node)
         self.left[task_class] -= 1
         if not self.left[task_class]:
             self._out(task_class)
+        # 3. How near to its input it starts, and for how long its job was passed over for that.
         passed_over = 0.0
         if locality is not None:
             passed_over = locality.passed_over(task_class)
             level = locality.start(task_class, node, source, near=near)
         else:
             level = 0 if near or source < 0 else level_between(self.waiting.topology, node, source)
-        factor = self._factors.item(0) if level > 0 or not near else 1.0
-        score, alignment = (0.0, 0.0) if alone else self._latest
-        work, last = self.scores.work.item(task_class), self.scores.last.item(task_class)
-        owed, due = self.fairness.owed_to(task_class), self.fairness.is_due(task_class)
-        terms = (score, alignment, factor, work, owed, last, due, level, passed_over)
+        # 4. Why it starts, and then what its job and queue have by it.
+        terms = self.scores.terms(
+            task_class,
+            self.fairness,
+            compared=self._latest if compared else None,
+            remote=self._factors.item(0) if level > 0 or not near else 1.0,
+            level=level,
+            passed_over=passed_over,
+        )
         self.taken.add((task_class, node, task, source), terms)
-        self._used.add(node)
         self.fairness.count(task_class)
         return True
+
+    def _without_source(self, task_class: int, node: int, *, compared: bool) -> None:
+        """Leave a class out whose input nobody can serve: on this node, or for good where that holds for all nodes."""
+        if self.locality is not None:
+            self.locality.found_no_source(task_class)
+        if self.sources.nobody_can(task_class):
+            self.sources.dead.add(task_class)
+            self._out(task_class)
+        elif compared:
+            self._candidates.leave_out_on(node, task_class)
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""
         self.alive[task_class] = False
-        self._fitting.leave_out(task_class)
+        self._candidates.leave_out(task_class)

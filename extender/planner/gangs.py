@@ -8,13 +8,11 @@ import itertools
 
 import numpy as np
 
-from extender.arrays import Counts, Mask, Rows
+from extender.arrays import Counts, Mask, Rows, times_fits
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
-from extender.planner.checkpoint import checkpoint
 from extender.planner.filling import AtMost, match
 
-_ROUNDING = 1e-6
 _NOBODY: Rows = np.empty(0, dtype=np.intp)
 _NOBODY.setflags(write=False)
 
@@ -99,7 +97,7 @@ def _match_together(board: Board, gangs: Gangs, classes: Mask) -> list[int]:
         board.admit(classes)
         match(board, board)
         return []
-    undo = checkpoint(board)
+    undo = board.checkpoint()
     out: list[int] = []
     for tried in itertools.count():
         board.admit(classes & ~gangs.members(np.array(out)))
@@ -118,14 +116,12 @@ def _match_together(board: Board, gangs: Gangs, classes: Mask) -> list[int]:
 def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:
     """Whether so many tasks of the gang wait and would fit if each of its classes had the open nodes to itself."""
     classes = gangs.members(np.array([gang])).nonzero()[0]
-    fits = 0.0
+    tasks = 0.0
     for index in classes.tolist():
-        asks = board.waiting.demand[index] > 0
-        nodes = board.with_room(np.array([index]))
-        nodes = nodes[board.allowed(np.array([index]), nodes)[0]]
-        times = board.free[asks][:, nodes] / board.waiting.demand[index, asks][:, np.newaxis]
-        fits += min(board.left[index], np.floor(times.min(axis=0, initial=np.inf) + _ROUNDING).sum())
-    return fits >= float(gangs.least[gang])
+        nodes = board.room.with_room(np.array([index]))
+        nodes = nodes[board.room.allowed(np.array([index]), nodes)[0]]
+        tasks += min(board.left[index], times_fits(board.free[:, nodes].T, board.waiting.demand[index]).sum())
+    return tasks >= float(gangs.least[gang])
 
 
 def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
@@ -142,7 +138,7 @@ def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
 
 def goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:
     """Start the least of one gang, by itself; False, and nothing is taken, if it does not fit."""
-    undo, most = checkpoint(board), board.most
+    undo, most = board.checkpoint(), board.most
     only, board.most = np.array([gang]), None
     board.admit(gangs.members(only))
     match(board, AtMost(board, int(gangs.missing(board, only)[0])))

@@ -1,13 +1,16 @@
 """What a plan says, and what one plan hands to the next."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
-from extender.arrays import Floats, Mask, Rows
+import numpy as np
+
+from extender.arrays import Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
+from extender.planner.terms import Terms
 
 HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved"]
 HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
@@ -36,25 +39,17 @@ class Assignments:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What made each assignment the best there and then [A].
+class Rating:
+    """How a node rates for a class: score = alignment (already times `remote`) - `work`.
 
-    `score` = `alignment` (already times `remote`, the penalty's factor) - eps x `work` (the job's remaining work).
-    `owed` is how far its job was below its fair share (1: had nothing); `barrier` says that it went first as one of the
-    last tasks of its stage, `starved` that its class was due: it had waited past its due time.
-    `level` is how far from its input it starts: 0 on a node that has it, or where it is all the same; `passed_over` for
-    how many seconds its job had been passed over for that.
+    `work` is all that the score terms take off together: eps x the job's remaining work, as long as it is the only one.
     """
 
-    score: Floats
-    alignment: Floats
-    remote: Floats
-    work: Floats
-    owed: Floats
-    barrier: Mask
-    starved: Mask
-    level: Rows
-    passed_over: Floats
+    node: int
+    score: float
+    alignment: float
+    remote: float
+    work: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,18 +161,55 @@ class WaitReason:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do now. `held` says why tasks of a class still wait, by its row; only where it was asked for.
+    """What to do now; `terms` has one for each assignment (`terms.Terms`), none of a scheduler that knows no terms.
+
+    `held` says why tasks of a class still wait, by its row; only where it was asked for.
 
     `again_at`: when to plan again even if nothing has happened, as somebody's wait for locality ends; infinite: never.
     `kept_idle` is the part of the cluster, by the resource of which it is most, that has room and is reserved.
     """
 
     assignments: Assignments
-    terms: Terms | None = None
+    terms: Sequence[Terms] = ()
     held: Mapping[int, WaitReason] = field(default_factory=dict)
     carried: Carried = field(default_factory=Carried)
     again_at: float = math.inf
     kept_idle: float = 0.0
+
+
+class Taken:
+    """The assignments of a plan on its way, in the order in which they are taken, and the terms of each."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[int, int, int, int]] = []
+        self._terms: list[Terms] = []
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._pairs)
+
+    def add(self, pair: tuple[int, int, int, int], terms: Terms) -> None:
+        """Add (task class, node, task, source) and why."""
+        self._pairs.append(pair)
+        self._terms.append(terms)
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return what takes back all that is added from now on."""
+        so_far = len(self._pairs)
+
+        def undo() -> None:
+            del self._pairs[so_far:], self._terms[so_far:]
+
+        return undo
+
+    def assignments(self) -> Assignments:
+        """Return what was taken."""
+        pairs = np.array(self._pairs, dtype=np.intp).reshape(-1, 4)
+        return Assignments(pairs[:, 0], pairs[:, 1], pairs[:, 2], pairs[:, 3])
+
+    def terms(self) -> Sequence[Terms]:
+        """Return why, one for each."""
+        return tuple(self._terms)
 
 
 class Scheduler(Protocol):

@@ -65,34 +65,37 @@ def _plan(
     explain: bool,
     most: int | None = None,
 ) -> Plan:
-    # 1. What there is, who is due, and what was reserved.
-    board = Board(policy, snapshot, waiting, carried, classes, now)
+    # 1. Set up the board: what is free, who waits, whose turn it is, who is due, and what was reserved.
+    board = Board(policy, snapshot, waiting, carried, classes, now=now)
     board.most = most
     gangs, jobs = Gangs(waiting), waiting.jobs
     times = due_times(policy, waiting, board.fairness, carried, now)
     board.fairness.set_due(times.due, np.array([name in carried.by_due for name in jobs.queue_names], dtype=np.bool_))
     reservations = Reservations(board, gangs, now)
-    # 2. One priority after the other, the highest first.
+    # 2. Plan one priority after the other, the highest first.
+    #    For shuffles of this level and of those above it a part of each disk is kept.
     order = levels(waiting)
-    higher = np.zeros(len(waiting.count), dtype=np.bool_)
+    planned = np.zeros(len(waiting.count), dtype=np.bool_)
     for level in order:
-        higher |= level
+        planned |= level
         if len(order) > 1:
             board.admit(level)
-            board.sources.keep_for(np.where(higher, board.left, 0))
-        # 3. Those for whom room was reserved, one that is due, then whose turn it is until nothing fits.
+            board.sources.keep_for(np.where(planned, board.left, 0))
+        # 3. First go those for whom room was reserved, then who is due: a class of the queue whose turn it is, gangs.
         reservations.honour(level)
         reservations.start_due(level)
         out = start_due_gangs(board, gangs, level)
+        # 4. Reserve room for who is due and fits nowhere, before others take it.
         board.admit(level)
         reservations.reserve_for_due(level)
+        # 5. Match the rest, node by node, until nothing fits.
         if len(gangs.rows(level)):
             fill_by_gangs(board, gangs, level, out)
         else:
             match(board, board)
-        # 4. Room is reserved for queues below their part of which nothing fits yet.
+        # 6. Reserve room for queues below their part of which nothing fits yet.
         reservations.reserve_for_queues(level)
-    # 5. What the next plan goes on with.
+    # 7. Say what the next plan goes on with, and when it should be made at the latest.
     deficits = dict(zip(jobs.names, board.fairness.deficit.tolist(), strict=True))
     if board.locality is not None:
         waits, again_at = board.locality.outcome(now, np.array(board.left) > 0)

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, needs
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
-
-DISK_READ, NETWORK_IN, NETWORK_OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +65,8 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
     per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=packed)
     demand, reading = waiting.demand, waiting.reading
     here, away = demand.copy(), demand.copy()
-    here[:, DISK_READ] += reading
-    away[:, NETWORK_IN] += reading
+    here[:, DISK_READ_INDEX] += reading
+    away[:, NETWORK_IN_INDEX] += reading
     blocks = np.array([isinstance(inputs, Blocks) for inputs in waiting.inputs], dtype=np.bool_)
     shuffles = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if isinstance(inputs, Spread)]
     spread = np.zeros(len(blocks), dtype=np.bool_)
@@ -86,9 +84,9 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         whole=np.where(spread[:, np.newaxis], away, here),
         here=here,
         away=away,
-        here_needs=_needs(here),
-        away_needs=_needs(away),
-        demand_needs=np.ascontiguousarray(_needs(demand).T),
+        here_needs=needs(here),
+        away_needs=needs(away),
+        demand_needs=np.ascontiguousarray(needs(demand).T),
         asked=np.flatnonzero((demand > 0).any(axis=0)).tolist(),
         reading=reading.tolist(),
         own=~(blocks | spread),
@@ -96,7 +94,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         spread=spread,
         block_rows=np.flatnonzero(blocks).tolist(),
         rates=rates,
-        rate_needs=_needs(rates),
+        rate_needs=needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
 
@@ -105,7 +103,3 @@ def _alike(inputs: Sequence[Inputs], before: Sequence[Inputs]) -> bool:
     """Whether what is prepared is the same for these inputs: which blocks they are does not matter."""
     pairs = zip(inputs, before, strict=True)
     return all(now is then or (isinstance(now, Blocks) and isinstance(then, Blocks)) for now, then in pairs)
-
-
-def _needs(amounts: Floats) -> Floats:
-    return np.where(amounts > 0, amounts, -np.inf)

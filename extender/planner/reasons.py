@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, short_of
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
 from extender.planner.locality.delay import Locality
@@ -36,14 +36,14 @@ def _with_reserved(why: WaitReason, nodes: Sequence[str]) -> WaitReason:
 def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     """Return the reason that would last longest: what can never be first, what another plan may change last."""
     nodes = np.arange(board.free.shape[1])
-    allowed = board.allowed(np.array([index]), nodes)[0]
+    allowed = board.room.allowed(np.array([index]), nodes)[0]
     if not len(nodes):
         return WaitReason("no-nodes", "there are no nodes")
     if not allowed.any():
         return WaitReason("barred", f"no node allows it: {_BARRED}")
     own = bool(board.classes.own[index])
     demand = board.classes.here[index] if own else board.waiting.demand[index]
-    short = _short(board.snapshot.layout.capacity, demand)
+    short = short_of(board.snapshot.layout.capacity, demand)
     if short[allowed].any(axis=1).all():
         return WaitReason("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
     gang = int(gangs.of[index])
@@ -52,19 +52,14 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     if board.locality is not None and board.locality.waits.passed_over(index):
         return _locality(board, board.locality, index, demand)
     free = board.free.T
-    short = _short(free + board.reserved.T, demand)
+    short = short_of(free + board.reserved.T, demand)
     if short[allowed].any(axis=1).all():
         return WaitReason("no-room", _no_room(board, short, allowed))
     if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
         return WaitReason("input", "the nodes that hold its input have no disk read or network out to spare")
-    if _short(free, demand)[allowed].any(axis=1).all():
+    if short_of(free, demand)[allowed].any(axis=1).all():
         return WaitReason("reserved", "the room that it would fit into is reserved for others")
     return WaitReason("input", "reading its input needs more disk read or network in than nodes with room have free")
-
-
-def _short(amounts: Floats, demand: Floats) -> Mask:
-    """Return of what nodes have too little for the demand [N, R]."""
-    return np.asarray((amounts < demand) & (demand > 0))
 
 
 def _most(board: Board, short: Mask) -> str:

@@ -19,8 +19,23 @@ def dominant_shares(allocated: Floats, total: Floats) -> Floats:
 
     `allocated` [..., J, R], `total` [R]. A dimension that the cluster has none of or does not limit takes no part.
     """
-    counts = (total > 0) & np.isfinite(total)
-    return np.asarray((allocated[..., counts] / total[counts]).max(axis=-1, initial=0.0))
+    return dominant(parts(allocated, total))
+
+
+def parts(amounts: Floats, total: Floats) -> Floats:
+    """Return amounts as parts of the cluster [..., R]: 0 of a dimension that it has none of or does not limit."""
+    return np.asarray(amounts / np.where((total > 0) & np.isfinite(total), total, np.inf))
+
+
+def dominant(parts: Floats) -> Floats:
+    """Return the largest of what are parts of the cluster already [..., R], 0 at least."""
+    return np.asarray(parts.max(axis=-1, initial=0.0))
+
+
+def dominant_of_one(parts: Floats) -> float:
+    """Return the same for one group [R], quickly: a plan asks at every start."""
+    largest: float = max(0.0, *parts.tolist())
+    return largest
 
 
 def fair_shares(queue: Rows, weight: Floats, queue_weight: Floats, active: Mask) -> Floats:

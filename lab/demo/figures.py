@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.resources import DIMENSIONS, MEMORY
+from extender.cluster.resources import DIMENSIONS, MEMORY_INDEX
 from lab.demo.machines import parts, rates
 from lab.demo.room import Times
 from lab.demo.shares import shares
@@ -82,7 +82,7 @@ def course(workload: Workload, times: Times) -> Course:
     total = workload.capacity.sum(axis=0)
     used = speed @ workload.demand
     held = present.astype(np.float64) @ workload.demand
-    memory = DIMENSIONS.index(MEMORY)
+    memory = MEMORY_INDEX
     used[:, memory] = held[:, memory]
     return Course(
         at=at,

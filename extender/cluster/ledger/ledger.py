@@ -10,25 +10,17 @@ that the watch has shown; and where it was never shown, no such pod flies for a 
 """
 
 import threading
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
-
 from extender.arrays import Floats
-from extender.cluster.ledger.flights import Candidates, Flight, Flights, at_point, by_rows, charge, same_pod
+from extender.cluster.ledger.allocated import Allocated
+from extender.cluster.ledger.flights import Candidates, Flight, Flights, at_point, by_rows, same_pod
 from extender.cluster.ledger.node_holders import NodeHolders
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
+from extender.cluster.ledger.unseen import Unseen
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.pods.reckoning import Reckoning
-
-UNSEEN_SECONDS = 1.0
-"""How long a pod that the watch has not shown is in flight: the watch is hardly ever that far behind."""
-
-DISTRUST_SECONDS = 10.0
-"""For how long no such pod is in flight after one that the watch never showed."""
-
-_MOST_UNSEEN = 10_000
 
 
 class Ledger:
@@ -44,12 +36,11 @@ class Ledger:
         self._nominated: dict[str, Pod] = {}
         self._layout: Layout = layout_of({})
         self._flights = Flights(self._layout)
-        self._allocated = np.zeros((0, len(self._layout.axis)))
+        self._allocated = Allocated(self._pods, self._held, self._layout)
         self._layout_is_old = False
         self._version = 0
         self._assumed = 0
-        self._unseen: dict[str, float] = {}
-        self._distrusts_until = float("-inf")
+        self._unseen = Unseen(in_flight_seconds)
         self._heard = 0
         self._closed = False
         self._copies: dict[str, Floats] = {}
@@ -110,7 +101,7 @@ class Ledger:
                 assumed=self._assumed,
                 heard=self._heard,
                 layout=self._layout,
-                allocated=self._copy("allocated", self._allocated),
+                allocated=self._copy("allocated", self._allocated.amounts),
                 in_flight=self._copy("in_flight", self._flights.total),
                 nominations=self._nominations,
                 flights=len(self._flights),
@@ -166,7 +157,7 @@ class Ledger:
             unseen = [flight for flight in self._flights if flight.pod.uid not in self._pods]
             if uid not in self._pods or not unseen:
                 return False
-            self._distrusts_until = max(flight.since for flight in unseen) + DISTRUST_SECONDS
+            self._unseen.never_shown(max(flight.since for flight in unseen))
             for flight in unseen:
                 self._land(flight.pod.uid)
             return True
@@ -191,12 +182,7 @@ class Ledger:
         with self._changed:
             if self._layout_is_old:
                 self._lay_out()
-            held = np.zeros(self._layout.capacity.shape)
-            for node, uids in self._held.by_node():
-                for pod in (self._pods[uid] for uid in uids):
-                    if pod.priority < priority:
-                        charge(held, self._layout, pod, node, 1.0)
-            return held
+            return self._allocated.below(priority)
 
     def preempting(self) -> int:
         """Return how many pods in flight preempt."""
@@ -263,32 +249,11 @@ class Ledger:
 
     def _lay_out(self) -> None:
         """Rebuild rows and columns; what nodes that stay have allocated is carried over, not counted again."""
-        old, new = self._layout, layout_of(self._nodes)
-        same_axis = old.axis == new.axis
-        readers = self._readers_of(old.rows.keys() ^ new.rows.keys()) if same_axis else self._held.readers
-        for uid in readers:
-            self._charge(self._pods[uid], -1.0)
-        self._layout, self._layout_is_old = new, False
-        shape = new.capacity.shape
-        allocated, self._allocated = self._allocated, np.zeros(shape)
+        self._layout, self._layout_is_old = layout_of(self._nodes), False
+        before, after = self._allocated.lay_out(self._layout)
+        self._flights.lay_out(self._layout, before, after)
         self._copies.clear()
         self._nominations = None
-        stayed = [name for name in new.names if name in old.rows]
-        before = np.array([old.rows[name] for name in stayed], dtype=np.intp)
-        after = np.array([new.rows[name] for name in stayed], dtype=np.intp)
-        if same_axis:
-            self._allocated[after] = allocated[before]
-        for name in set(new.names).difference(stayed if same_axis else ()):
-            for uid in set(self._held.on(name)) - self._held.readers:
-                self._charge(self._pods[uid], 1.0)
-        for uid in readers:
-            self._charge(self._pods[uid], 1.0)
-        self._flights.lay_out(new, before, after)
-
-    def _readers_of(self, nodes: Set[str]) -> Collection[str]:
-        """Return the pods that run on one of these nodes or may read from one: what they take depends on them."""
-        of = ((uid, self._pods[uid]) for uid in self._held.readers) if nodes else ()
-        return [uid for uid, pod in of if pod.holds in nodes or any(name in nodes for name, _ in pod.inputs)]
 
     # -- pods
 
@@ -312,7 +277,7 @@ class Ledger:
             self._land(pod.uid)
             until = flight.since + self._in_flight_seconds
             self._flights.take_off(replace(flight, pod=at_point(pod, flight.pod), until=until))
-        self._unseen.pop(pod.uid, None)
+        self._unseen.shown(pod.uid)
 
     def _lose_pod(self, uid: str) -> None:
         self._release(self._pods.pop(uid, None))
@@ -332,7 +297,7 @@ class Ledger:
             self._held.remove(pod, pod.holds)
 
     def _charge(self, pod: Pod, sign: float) -> None:
-        charge(self._allocated, self._layout, pod, pod.holds or "", sign)
+        self._allocated.charge(pod, sign)
         self._change("allocated")
 
     def _nominate(self, pod: Pod) -> None:
@@ -367,19 +332,12 @@ class Ledger:
 
     def _may_fly_until(self, uid: str, now: float) -> float:
         """Return until when a pod may be in flight; one that the watch has not shown may once."""
-        if uid in self._pods:
-            return now + self._in_flight_seconds
-        if now < self._distrusts_until:
-            return now
-        first = self._unseen.setdefault(uid, now)
-        if len(self._unseen) > _MOST_UNSEEN:
-            del self._unseen[next(iter(self._unseen))]
-        return first + min(UNSEEN_SECONDS, self._in_flight_seconds)
+        return now + self._in_flight_seconds if uid in self._pods else self._unseen.may_fly_until(uid, now)
 
     def _expire(self, now: float) -> None:
         for uid in self._flights.late(now):
             if uid not in self._pods:
-                self._distrusts_until = now + DISTRUST_SECONDS
+                self._unseen.never_shown(now)
             self._land(uid)
 
     # -- snapshots

@@ -223,11 +223,11 @@ class FilterOrder:
     def _by_class(self, plan_input: PlanInput, plan: Plan | None) -> dict[TaskClass, list[PlanSlot]]:
         """Return all slots of a plan, in its order, by class."""
         by_class: dict[TaskClass, list[PlanSlot]] = {}
-        if plan is not None and plan.terms is not None:
-            terms = (plan.assignments.node.tolist(), plan.terms.level.tolist(), plan.terms.passed_over.tolist())
-            for (row, pod), node, level, passed_over in zip(pods_of(plan_input, plan), *terms, strict=True):
+        if plan is not None:
+            nodes = plan.assignments.node.tolist()
+            for (row, pod), node, terms in zip(pods_of(plan_input, plan), nodes, plan.terms, strict=True):
                 uid = pod.uid if pod is not None else None
-                slot = PlanSlot(node, uid, level if plan_input.chooses(row) else -1, passed_over)
+                slot = PlanSlot(node, uid, terms.level if plan_input.chooses(row) else -1, terms.passed_over)
                 by_class.setdefault(plan_input.classes[row], []).append(slot)
         return by_class
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.arrays import Mask
+from extender.arrays import Mask, fits
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.snapshot import Layout
@@ -47,5 +47,4 @@ class AllowedNodes:
     def usable(self, pod: Pod, layout: Layout) -> Mask:
         """Return on which nodes a pod may run that are large enough for it when they are empty [N]."""
         demand = layout.vector(pod.demand)
-        large = ((layout.capacity >= demand) | (demand <= 0)).all(axis=1)
-        return np.asarray(self.allowed(pod, layout) & large)
+        return np.asarray(self.allowed(pod, layout) & fits(layout.capacity, demand))

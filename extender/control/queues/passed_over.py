@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows, fits
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
@@ -55,8 +55,8 @@ def passed_over_in(waiting: Waiting, assignments: Assignments, snapshot: Snapsho
     # 3. Of those, find the ones that could have used the room of a start that was noted.
     passed = np.zeros(len(queue), dtype=np.bool_)
     for row, node, full in given:
-        parts = levels.part_from(int(queue[row]))[queue]
-        first = below & (parts >= 0) & full[parts] & within[np.arange(len(queue)), parts]
+        level = levels.part_from(int(queue[row]))[queue]
+        first = below & (level >= 0) & full[level] & within[np.arange(len(queue)), level]
         passed |= first & _could(waiting, row, node, free[node] + waiting.demand[row])
     names = waiting.jobs.queue_names
     return PassedOverNow({names[row] for row in queue[passed].tolist()}, {names[row] for row in queue[below].tolist()})
@@ -124,7 +124,7 @@ def _alone(waiting: Waiting) -> Mask:
 
 def _could(waiting: Waiting, taker: int, node: int, room: Floats) -> Mask:
     """Return which classes could have used this room of a node [R] that the class `taker` got [C]."""
-    could = ((waiting.demand <= room) | (waiting.demand <= 0)).all(axis=1)
+    could = fits(room, waiting.demand)
     if waiting.barred is not None:
         could &= ~waiting.barred[:, node]
     if waiting.priority is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows, fits
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import lent, reading, sources
@@ -67,8 +67,3 @@ def need_of(pod: Pod, layout: Layout, nodes: AllowedNodes) -> Need:
         reads=layout.vector({DISK_READ: rate, NETWORK_OUT: rate}),
         usable=nodes.usable(pod, layout)[rows],
     )
-
-
-def fits(free: Floats, demand: Floats) -> Mask:
-    """Return where there is room in every dimension that is demanded; `free` [..., R]."""
-    return np.asarray(((free >= demand) | (demand <= 0)).all(axis=-1))

@@ -121,13 +121,11 @@ class PlannedReleases:
 
     def _release(self, pod: Pod, planned: Planned, place: int) -> Release:
         """Return the release of a pod to the node of one place in the plan's assignments."""
-        assignments, terms = planned.plan.assignments, planned.plan.terms
+        assignments, terms = planned.plan.assignments, planned.plan.terms[place]
         row, node = int(assignments.task_class[place]), planned.snapshot.layout.names[int(assignments.node[place])]
-        if terms is None:
-            return Release(pod, node, NOMINATED)
-        level = int(terms.level[place]) if planned.plan_input.chooses(row) else None
-        level_name = "" if level is None else self._cluster.input_builder.preferred_nodes.level_name(level)
-        return Release(pod, node, NOMINATED, float(terms.score[place]), level_name, float(terms.passed_over[place]))
+        preferred_nodes = self._cluster.input_builder.preferred_nodes
+        level_name = preferred_nodes.level_name(terms.level) if planned.plan_input.chooses(row) else ""
+        return Release(pod, node, NOMINATED, terms.score, level_name, terms.passed_over)
 
 
 def _may_go(pod: Pod, trials_left: dict[Shape, int]) -> bool:

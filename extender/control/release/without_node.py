@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, fits
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
@@ -105,8 +105,7 @@ class _Room:
         if free is None:
             return False
         demand = demand_on(layout, pod)
-        fits = ((free >= demand) | (demand <= 0)).all(axis=1)
-        return bool((fits & self._input_builder.allowed(pod, layout)).any())
+        return bool((fits(free, demand) & self._input_builder.allowed(pod, layout)).any())
 
     def _free_for(self, priority: int) -> Floats | None:
         """Return what is free for pods of a priority [N, R]; None where the nodes have changed meanwhile."""

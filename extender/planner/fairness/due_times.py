@@ -13,10 +13,11 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
+from extender.planner.candidates import at_the_head
 from extender.planner.fairness.turn import Fairness
-from extender.planner.fifo import at_the_head
 from extender.planner.plan import Carried, DueTime
 from extender.planner.tuning import Policy
+from extender.policy.shares import dominant
 
 _PATIENCE = 2.0
 """Half of a queue's starts are for those that are due: at that rate they need twice the time."""
@@ -72,8 +73,8 @@ def _queue_seconds(waiting: Waiting, fairness: Fairness) -> Floats:
     jobs, each = waiting.jobs, fairness.takes * (waiting.count * waiting.duration)[:, np.newaxis]
     of_jobs = np.zeros((len(jobs.names), each.shape[1]))
     np.add.at(of_jobs, waiting.job, each)
-    all_resources, dominant = of_jobs.sum(axis=1), of_jobs.max(axis=1, initial=0.0)
-    ratio = np.divide(dominant, all_resources, out=np.ones(len(jobs.names)), where=all_resources > 0)
-    work = np.bincount(jobs.queue, weights=np.maximum(jobs.work * ratio, dominant), minlength=len(jobs.queue_weight))
+    all_resources, most_used = of_jobs.sum(axis=1), dominant(of_jobs)
+    ratio = np.divide(most_used, all_resources, out=np.ones(len(jobs.names)), where=all_resources > 0)
+    work = np.bincount(jobs.queue, weights=np.maximum(jobs.work * ratio, most_used), minlength=len(jobs.queue_weight))
     seconds = _PATIENCE * work / np.maximum(fairness.queues.part, _LEAST_PART)
     return np.asarray(np.minimum(seconds, _LONGEST_SECONDS))

@@ -10,6 +10,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.waiting import Jobs, QueueGroups
+from extender.policy.shares import dominant, dominant_of_one
 from extender.policy.turn import ROUNDING, leaf_ranks, parts_as_wanted, sibling_keys
 
 
@@ -28,7 +29,7 @@ class QueueOrder:
         self._used[leaf] = used
         self._saved = np.zeros_like(self._used)
         wants = np.zeros(len(groups.weight))
-        wants[leaf] = (used + wanted).max(axis=1, initial=0.0)
+        wants[leaf] = dominant(used + wanted)
         self.part: Floats = parts_as_wanted(groups.weight, groups.minimum, groups.parent, wants)[leaf]
         self._leaves, self._above = leaf.tolist(), groups.parent.tolist()
         self._nested = bool((groups.parent >= 0).any())
@@ -48,16 +49,16 @@ class QueueOrder:
 
     def share(self, queue: int) -> float:
         """Return the dominant share of what the queue has."""
-        return float(self._used[self._leaves[queue]].max(initial=0.0))
+        return dominant_of_one(self._used[self._leaves[queue]])
 
     def within_part(self, queue: int, takes: Floats) -> bool:
         """Say whether the queue would be within its part with so much [R] more."""
-        return bool((self._used[self._leaves[queue]] + takes).max(initial=0.0) <= self.part.item(queue) + ROUNDING)
+        return dominant_of_one(self._used[self._leaves[queue]] + takes) <= self.part.item(queue) + ROUNDING
 
     def may_pass(self, queue: int, takes: Floats) -> bool:
         """Say whether the queue has no more than its part, and so much [R] alone would be no more: one task beyond."""
         part = self.part.item(queue) + ROUNDING
-        return bool(self.share(queue) <= part and takes.max(initial=0.0) <= part)
+        return self.share(queue) <= part and dominant_of_one(takes) <= part
 
     def count(self, queue: int, takes: Floats) -> None:
         """Count what a start of the queue takes [R]."""
@@ -76,14 +77,14 @@ class QueueOrder:
             self._settle()
         elif self.several:
             share, row = self._used[group], slice(group, group + 1)
-            has, saves = share.max(), (share + self._saved[group]).max()
+            has, saves = dominant_of_one(share), dominant_of_one(share + self._saved[group])
             groups = self._groups
             key = sibling_keys(np.array([has]), np.array([saves]), groups.weight[row], groups.minimum[row])
             self.keys[queue] = key[0]
 
     def _settle(self) -> None:
         groups = self._groups
-        share, held = self._used.max(axis=1, initial=0.0), (self._used + self._saved).max(axis=1, initial=0.0)
+        share, held = dominant(self._used), dominant(self._used + self._saved)
         keys = sibling_keys(share, held, groups.weight, groups.minimum)
         self.keys: Floats = leaf_ranks(keys, groups.parent, groups.leaf)
 

@@ -12,37 +12,22 @@ the next one for that class is put off for longer each time.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.waiting import Running
 from extender.planner.board import Board
+from extender.planner.fairness.soonest_room import Claimant, on_empty_nodes, soonest_room
 from extender.planner.gangs import Gangs, goes_whole
-from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Lapse, Reservation
+from extender.policy.shares import dominant_shares, parts
 
 _NODES_TRIED = 16
 _CLASSES_TRIED = 16
 _QUEUES_TRIED = 16
 _LONGEST_STEP_SECONDS = 300.0
 _LEAST_LAPSE_SECONDS, _LONGEST_LAPSE_SECONDS = 60.0, 3600.0
-_WITHOUT_ENDS_SECONDS = 600.0
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class _Claimant:
-    """A class, or a gang's classes, as rows; how many `tasks` of each must start together."""
-
-    rows: tuple[int, ...]
-    tasks: tuple[int, ...]
-    gang: int = -1
-
-    @property
-    def row(self) -> int:
-        return self.rows[0]
 
 
 class Reservations:
@@ -92,7 +77,7 @@ class Reservations:
         """
         fairness, board = self._board.fairness, self._board
         for row in (level & (board.waiting.since == -np.inf) & board.alive & (self._gangs.of < 0)).nonzero()[0]:
-            self._starts(_Claimant((int(row),), (1,)), ())
+            self._starts(Claimant((int(row),), (1,)), ())
         due = (level & (fairness.due < np.inf) & board.alive & (self._gangs.of < 0)).nonzero()[0]
         if not len(due):
             return
@@ -100,7 +85,7 @@ class Reservations:
         first = alive[fairness.queues.keys[alive].argmin()]
         mine = due[(fairness.queue[due] == first) & ~fairness.by_due[fairness.queue[due]]]
         for row in mine[np.argsort(fairness.due[mine], kind="stable")][:_CLASSES_TRIED].tolist():
-            if self._starts(_Claimant((row,), (1,)), ()):
+            if self._starts(Claimant((row,), (1,)), ()):
                 return
 
     def reserve_for_due(self, level: Mask) -> None:
@@ -111,7 +96,7 @@ class Reservations:
             rows = (due & (fairness.queue == queue)).nonzero()[0]
             rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
             claimants = (self._claimant_of(row) for row in rows.tolist())
-            claimant = next((it for it in claimants if self._may_claim(it) and not self._fits_now(it)), None)
+            claimant = next((one for one in claimants if self._may_claim(one) and not self._fits_now(one)), None)
             if claimant is not None:
                 self._claim(claimant)
 
@@ -128,8 +113,8 @@ class Reservations:
         for queue in self._queues(waits):
             rows = (waits & (fairness.queue == queue)).nonzero()[0]
             rows = rows[np.argsort(board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED]
-            claimants = [_Claimant((row,), (1,)) for row in rows.tolist()]
-            entitled = [it for it in claimants if self._may_claim(it) and self._is_entitled(it)]
+            claimants = [Claimant((row,), (1,)) for row in rows.tolist()]
+            entitled = [claimant for claimant in claimants if self._may_claim(claimant) and self._is_entitled(claimant)]
             if entitled and not self._any_fits(rows):
                 self._claim(entitled[0])
 
@@ -141,8 +126,7 @@ class Reservations:
         """Return the part of the cluster that has room, and is reserved, by the resource of which it is most."""
         board = self._board
         idle = np.clip(np.minimum(board.reserved, board.free + board.reserved), 0.0, None).sum(axis=1)
-        total = board.classes.total
-        return float(np.divide(idle, total, out=np.zeros_like(idle), where=total > 0).max(initial=0.0))
+        return float(dominant_shares(idle, board.classes.total))
 
     # -- who may claim
 
@@ -165,19 +149,19 @@ class Reservations:
         rows = self._board.snapshot.layout.rows
         there = all(name in self._row and node in rows for name, node, _ in reservation.room)
         return there and all(
-            bool(_on_empty_nodes(self._board, self._row[name])[1][rows[node]]) for name, node, _ in reservation.room
+            bool(on_empty_nodes(self._board, self._row[name])[1][rows[node]]) for name, node, _ in reservation.room
         )
 
-    def _claimant_of(self, row: int) -> _Claimant:
+    def _claimant_of(self, row: int) -> Claimant:
         gang = int(self._gangs.of[row])
         if gang < 0:
-            return _Claimant((row,), (1,))
+            return Claimant((row,), (1,))
         rows = (self._gangs.of == gang).nonzero()[0].tolist()
         missing, tasks = int(self._gangs.least[gang]), []
         for member in rows:
             tasks.append(min(missing, self._board.left[member]))
             missing -= tasks[-1]
-        return _Claimant(tuple(rows), tuple(tasks), gang)
+        return Claimant(tuple(rows), tuple(tasks), gang)
 
     def _queues(self, classes: Mask) -> list[int]:
         """Return the queues of these classes [C] without a reservation, the next one first; not all of very many."""
@@ -187,19 +171,19 @@ class Reservations:
         order = queues[np.argsort(fairness.queues.keys[queues], kind="stable")].tolist()
         return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
 
-    def _may_claim(self, claimant: _Claimant) -> bool:
+    def _may_claim(self, claimant: Claimant) -> bool:
         lapse = self.lapsed.get(self._name(claimant))
         return lapse is None or self._now >= lapse.again_at
 
-    def _fits_now(self, claimant: _Claimant) -> bool:
+    def _fits_now(self, claimant: Claimant) -> bool:
         """Whether there is room: then the claimant waits for something else, and nothing need be kept."""
         return claimant.gang < 0 and self._any_fits(np.array(claimant.rows))
 
     def _any_fits(self, rows: Rows) -> bool:
-        near, far = self._board.fits(rows, np.arange(self._board.free.shape[1]))
+        near, far = self._board.room.fits(rows, np.arange(self._board.free.shape[1]))
         return bool((near | far).any())
 
-    def _is_entitled(self, claimant: _Claimant) -> bool:
+    def _is_entitled(self, claimant: Claimant) -> bool:
         fairness = self._board.fairness
         queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
         if not fairness.is_due(claimant.row):
@@ -210,11 +194,11 @@ class Reservations:
         seconds = float(self._board.waiting.duration[list(claimant.rows)].max())
         return self.owed.get(self._name(claimant), 0.0) >= excess * seconds > 0
 
-    def _takes(self, claimant: _Claimant) -> Floats:
+    def _takes(self, claimant: Claimant) -> Floats:
         tasks = np.array(claimant.tasks)[:, np.newaxis]
         return np.asarray((self._board.fairness.takes[list(claimant.rows)] * tasks).sum(axis=0))
 
-    def _name(self, claimant: _Claimant) -> str:
+    def _name(self, claimant: Claimant) -> str:
         return self._board.waiting.names[claimant.row]
 
     def _row_of(self, name: str) -> int:
@@ -244,7 +228,7 @@ class Reservations:
 
     # -- starting and keeping
 
-    def _starts(self, claimant: _Claimant, preferred: Sequence[int]) -> bool:
+    def _starts(self, claimant: Claimant, preferred: Sequence[int]) -> bool:
         """Start the claimant, on the `preferred` nodes where it can; say whether that was done."""
         board, fairness = self._board, self._board.fairness
         queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
@@ -262,7 +246,7 @@ class Reservations:
             self.lapsed.pop(name, None)
         return started
 
-    def _claim(self, claimant: _Claimant) -> None:
+    def _claim(self, claimant: Claimant) -> None:
         board, name = self._board, self._name(claimant)
         if not self._is_entitled(claimant):
             if board.fairness.is_due(claimant.row):
@@ -271,7 +255,7 @@ class Reservations:
         kept = float((self._reserved_parts() + self._takes(claimant)).max())
         if self.reserved and kept > board.policy.reservable + _ROUNDING:
             return
-        room, ends_at = self._soonest(claimant)
+        room, ends_at = soonest_room(board, claimant, self._now)
         if not room:
             return
         seconds = max(2 * (ends_at - self._now), board.policy.starved_after, _LEAST_LAPSE_SECONDS)
@@ -282,8 +266,7 @@ class Reservations:
 
     def _reserved_parts(self) -> Floats:
         """Return what is reserved by now, as parts of the cluster [R]."""
-        total, amounts = self._board.classes.total, self._board.reserved.sum(axis=1)
-        return np.asarray(np.divide(amounts, total, out=np.zeros_like(total), where=total > 0))
+        return parts(self._board.reserved.sum(axis=1), self._board.classes.total)
 
     def _keep(self, reservation: Reservation, sign: float) -> None:
         """Take the room that is reserved from what others see as free, or give it back."""
@@ -295,61 +278,15 @@ class Reservations:
                 board.free[:, node] -= amounts
                 board.reserved[:, node] += amounts
 
-    # -- where
-
-    def _soonest(self, claimant: _Claimant) -> tuple[list[tuple[int, int, int]], float]:
-        """Return where there will be room soonest, as (class, node, tasks), and when; nowhere: nothing."""
-        if claimant.gang < 0:
-            return self._soonest_node(claimant.row)
-        return self._soonest_nodes(claimant)
-
-    def _soonest_node(self, row: int) -> tuple[list[tuple[int, int, int]], float]:
-        board, running = self._board, self._board.waiting.running
-        near, able = _on_empty_nodes(board, row)
-        if running is None:  # nobody knows what runs: the first node that is large enough
-            return ([(row, int(able.argmax()), 1)], self._now + _WITHOUT_ENDS_SECONDS) if able.any() else ([], np.inf)
-        demand = np.where(near[:, np.newaxis], board.classes.here[row], board.classes.away[row])
-        free_at = np.where(able, _free_at(board.free.T, demand, running), np.inf)
-        node = int(free_at.argmin()) if len(free_at) else -1
-        return ([(row, node, 1)], float(free_at[node])) if node >= 0 and free_at[node] < np.inf else ([], np.inf)
-
-    def _soonest_nodes(self, claimant: _Claimant) -> tuple[list[tuple[int, int, int]], float]:
-        """Return the same for a gang: the nodes where what runs ends first, until all of it has room."""
-        board, running = self._board, self._board.waiting.running
-        room = board.free.T.copy()
-        last = np.full(len(room), self._now)
-        if running is not None:
-            ends = running.ends_at < np.inf
-            np.add.at(room, running.node[ends], running.demand[ends])
-            np.maximum.at(last, running.node[ends], running.ends_at[ends])
-        else:
-            room = board.classes.capacity.T - board.reserved.T
-        found: list[tuple[int, int, int]] = []
-        for row, tasks in zip(claimant.rows, claimant.tasks, strict=True):
-            demand, left = board.classes.whole[row], tasks
-            _, able = _on_empty_nodes(board, row)
-            asked = demand > 0
-            times = np.floor((room[:, asked] / demand[asked]).min(axis=1, initial=tasks) + _ROUNDING)
-            for node in np.argsort(np.where(able & (times > 0), last, np.inf), kind="stable").tolist():
-                count = min(left, int(times[node])) if able[node] else 0
-                if left <= 0 or count <= 0:
-                    break
-                found.append((row, node, count))
-                room[node] -= count * demand
-                left -= count
-            if left > 0:
-                return [], np.inf
-        return found, float(max(last[node] for _, node, _ in found)) if found else np.inf
-
 
 def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bool:
     """Place one task where it fits: on a preferred node, else on one with its block or the most room."""
     nodes = np.arange(board.free.shape[1])
-    near, far = board.fits(np.array([row]), nodes)
+    near, far = board.room.fits(np.array([row]), nodes)
     if board.locality is not None and due:
         near, far = board.locality.keep_near(np.array([row]), nodes, near, far)
     places = nodes[(near | far)[0]]
-    room = board.room(places)
+    room = board.room.free_parts(places)
     if not board.classes.own[row]:
         room = room + board.sources.local[row, places]
     order = places[np.argsort(-room, kind="stable")].tolist()
@@ -368,36 +305,3 @@ def _demand_on(board: Board, row: int, node: int) -> Floats:
     near = board.classes.own[row] or bool(board.sources.local[row, node])
     amounts = board.classes.here[row] if near else board.classes.away[row]
     return np.asarray(amounts)
-
-
-def _on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
-    """Return on which nodes a task would read if all were empty, and on which it could start at all [N]."""
-    waiting, classes = board.waiting, board.classes
-    near = (board.sources.local[row] > 0) & (classes.here_needs[row][:, np.newaxis] <= classes.capacity).all(axis=0)
-    far = (classes.away_needs[row][:, np.newaxis] <= classes.capacity).all(axis=0)
-    if classes.own[row]:
-        far[:] = False
-    else:
-        empty = Sources(classes, waiting.inputs, waiting.count, classes.capacity.copy(), headroom=0.0)
-        far &= empty.able(np.array([row]), np.arange(len(far)))[0]
-    able = near | far
-    if waiting.barred is not None:
-        able &= ~waiting.barred[row]
-    return near, able
-
-
-def _free_at(present: Floats, demand: Floats, running: Running) -> Floats:
-    """Return when each node [N] will have room for its `demand` [N, R] by the ends of what runs; infinite: never.
-
-    `present` [N, R] is what it has free, which is not enough yet.
-    """
-    order = np.lexsort((running.ends_at, running.node))
-    node, ends = running.node[order], running.ends_at[order]
-    freed = np.cumsum(running.demand[order], axis=0)
-    first = np.searchsorted(node, node, side="left")
-    before = np.vstack((np.zeros(demand.shape[1]), freed))[first]
-    enough = (present[node] + freed - before >= demand[node]) | (demand[node] <= 0)
-    free_at = np.full(len(present), np.inf)
-    then = np.flatnonzero(enough.all(axis=1))
-    np.minimum.at(free_at, node[then], ends[then])
-    return free_at

@@ -10,14 +10,12 @@ from collections.abc import Callable
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.resources import DIMENSIONS
-from extender.cluster.waiting import Jobs
+from extender.cluster.resources import MEMORY_INDEX
+from extender.cluster.waiting import Waiting
+from extender.planner.candidates import NodeCandidates
 from extender.planner.fairness.queue_order import QueueOrder
 from extender.planner.tuning import DEFICIT, SLOTS, Policy
-from extender.planner.visit import Visit
 from extender.policy import shares
-
-_MEMORY = DIMENSIONS.index("memory")
 
 
 class Fairness:
@@ -28,15 +26,15 @@ class Fairness:
     of the queue was of a class that was due.
     """
 
-    def __init__(self, policy: Policy, jobs: Jobs, total: Floats, job: Rows, left: Counts, takes: Floats) -> None:
-        """Take what there is in all [R], each class's `job` [C], tasks `left` [C] and what one takes [C, R]."""
+    def __init__(self, policy: Policy, waiting: Waiting, total: Floats, takes: Floats) -> None:
+        """Take who waits, what there is in all [R], and what one task of each class takes of that [C, R]."""
+        jobs, job, left = waiting.jobs, waiting.job, waiting.count
         self._policy, self._job, self._job_of = policy, job, job.tolist()
         self.queue: Rows = jobs.queue[job]
         if policy.sharing == SLOTS:
-            total = np.where(np.arange(len(total)) == _MEMORY, total, 0.0)
-        per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        self.takes: Floats = takes * per_unit
-        self._used = jobs.allocated * per_unit
+            total = np.where(np.arange(len(total)) == MEMORY_INDEX, total, 0.0)
+        self.takes: Floats = shares.parts(takes, total)
+        self._used = shares.parts(jobs.allocated, total)
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
         active = (self._wanting > 0) | jobs.allocated.any(axis=1)
         self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
@@ -47,7 +45,7 @@ class Fairness:
         np.add.at(of_classes, self.queue, self.takes * left[:, np.newaxis])
         self.queues = QueueOrder(jobs, of_jobs, of_classes)
         self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
-        self.owed = shares.owed(self._used.max(axis=1, initial=0.0), self._fair)
+        self.owed = shares.owed(shares.dominant(self._used), self._fair)
         self.deficit = np.zeros(len(jobs.names))
         self.due: Floats = np.full(len(job), np.inf)
         self.by_due: Mask = np.zeros(queues, dtype=np.bool_)
@@ -99,20 +97,23 @@ class Fairness:
         """Whether the class has waited past its due time."""
         return self._some_due and bool(self.due[task_class] < np.inf)
 
-    def first(self, visit: Visit, pool: Mask) -> Mask:
-        """Return those of the `pool` [k] of a visit whose turn it is; nobody only where the pool is empty."""
-        group = pool
+    def first(self, candidates: NodeCandidates, pool: Mask) -> Mask:
+        """Return those of the `pool` [k] of a node's candidates whose turn it is; nobody only where it is empty."""
+        rows, group = candidates.rows, pool
+        # 1. The queue that is first of those that are in the pool.
         if self.several:
-            keys = self.queues.keys[self.queue[visit.rows]]
+            keys = self.queues.keys[self.queue[rows]]
             group = pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf))
+        # 2. In it the class that has been due for longest, unless the queue's last start was of one that was due.
         if self._some_due:
-            due = np.where(group & ~self.by_due[self.queue[visit.rows]], self.due[visit.rows], np.inf)
+            due = np.where(group & ~self.by_due[self.queue[rows]], self.due[rows], np.inf)
             earliest = due.min(initial=np.inf)
             if earliest < np.inf:
                 return np.asarray(due == earliest)
-        if visit.turned != self.changes:
-            visit.turn, visit.turned = self.in_line[visit.rows], self.changes
-        turn = group & visit.turn
+        # 3. Else the jobs that the fairness knob lets go first; all jobs where none of these has a candidate.
+        if candidates.in_line_at != self.changes:
+            candidates.in_line, candidates.in_line_at = self.in_line[rows], self.changes
+        turn = group & candidates.in_line
         return turn if np.count_nonzero(turn) else group
 
     def next_in_line(self, rows: Rows, group: Mask) -> Mask:
@@ -133,14 +134,14 @@ class Fairness:
         used = self._used[job]
         used += takes
         fair = self._fair.item(job)
-        owed = (fair - max(used.tolist())) / fair if fair > 0 else -np.inf
+        owed = (fair - shares.dominant_of_one(used)) / fair if fair > 0 else -np.inf
         self.owed[job] = owed
         self.queues.count(queue, takes)
         if self._some_due:
             self.by_due[queue] = self.due[task_class] < np.inf
             self.due[task_class] = np.inf
         if policy.sharing == DEFICIT:
-            self.deficit = shares.serve(self.deficit, self._fair, job, float(takes.max()))
+            self.deficit = shares.serve(self.deficit, self._fair, job, shares.dominant_of_one(takes))
             self._settle_all()
         elif owed < self._least[queue] or self._wanting[job] <= 0:
             self._settle(queue)

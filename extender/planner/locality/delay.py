@@ -6,13 +6,13 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Waiting
+from extender.planner.candidates import NodeCandidates
 from extender.planner.fairness.turn import Fairness
 from extender.planner.locality.locality_waits import Waits
 from extender.planner.locality.nearness import Nearness
 from extender.planner.plan import Carried, LocalityWait
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
-from extender.planner.visit import Visit
 
 _NOWHERE = 2**31
 
@@ -21,7 +21,7 @@ class Locality:
     """How near classes [C] would start on nodes [N], and for how long their jobs have waited."""
 
     def __init__(
-        self, policy: Policy, waiting: Waiting, classes: Prepared, carried: Carried, now: float, local: Counts
+        self, policy: Policy, waiting: Waiting, classes: Prepared, carried: Carried, *, now: float, local: Counts
     ) -> None:
         """Take how many of each class's tasks can read on each node, `local` [C, N], as it changes."""
         self.nearness = Nearness(waiting, classes, local, long_task=policy.long_task)
@@ -44,35 +44,36 @@ class Locality:
         levels = np.where(near | far, self.nearness.levels(rows, nodes, near), _NOWHERE)
         return np.asarray((levels < _NOWHERE) & (levels > levels.min(axis=1, keepdims=True)))
 
-    def look(self, visit: Visit) -> Mask:
-        """Take note of how far from their input classes would start in a visit; returns who would not be next to it."""
-        visit.levels = self.nearness.levels(visit.rows, np.array([visit.node]), visit.near[:, np.newaxis])[:, 0]
-        return np.asarray(~visit.near | (visit.levels > 0))
+    def look(self, candidates: NodeCandidates) -> Mask:
+        """Take note of how far from their input classes would start on a node; return who would not be next to it."""
+        near, node = candidates.near, np.array([candidates.node])
+        levels = candidates.levels = self.nearness.levels(candidates.rows, node, near[:, np.newaxis])[:, 0]
+        return np.asarray(~near | (levels > 0))
 
-    def pick(self, visit: Visit, scores: Floats, fairness: Fairness) -> int:
-        """Return the place in the visit of who goes next, -1 for nobody; who waits for a nearer node is passed over.
+    def pick(self, candidates: NodeCandidates, scores: Floats, fairness: Fairness) -> int:
+        """Return the place of the candidate that goes next, -1 for nobody; who waits for a nearer node is passed over.
 
         If all whose turn it is wait, it is the turn of the first of the others (algorithm 3).
         """
-        able, pool = visit.open_to(self.waits.may), visit.fits
+        able, pool = candidates.open_to(self.waits.may), candidates.fits
         passed = np.zeros(len(pool), dtype=np.bool_)
         while np.count_nonzero(pool):
-            turn = fairness.first(visit, pool)
+            turn = fairness.first(candidates, pool)
             if np.count_nonzero(passed):
-                turn = fairness.next_in_line(visit.rows, turn)
-            going = visit.heads(turn & able)
+                turn = fairness.next_in_line(candidates.rows, turn)
+            going = candidates.heads(turn & able)
             if np.count_nonzero(going):
-                visit.picked = int(np.where(going, scores, -np.inf).argmax())
-                visit.passed = passed | visit.ahead(turn & ~able, going, scores)
-                return visit.picked
+                candidates.picked = int(np.where(going, scores, -np.inf).argmax())
+                candidates.passed = passed | candidates.ahead(turn & ~able, going, scores)
+                return candidates.picked
             passed, pool = passed | turn, pool & ~turn
-        self.waits.skip(visit.rows[passed], stays=True)
+        self.waits.skip(candidates.rows[passed], stays=True)
         return -1
 
-    def pass_over(self, visit: Visit) -> None:
-        """Take note of who was passed over for the one that was picked in a visit."""
-        if visit.passed is not None:
-            self.waits.skip(visit.rows[visit.passed], stays=False)
+    def pass_over(self, candidates: NodeCandidates) -> None:
+        """Take note of who was passed over for the one that was picked in a candidates."""
+        if candidates.passed is not None:
+            self.waits.skip(candidates.rows[candidates.passed], stays=False)
 
     def keep_near(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> tuple[Mask, Mask]:
         """Return where classes that are due fit [rows, nodes] and may start; who fits, but may not yet, is passed over.

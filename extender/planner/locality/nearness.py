@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from extender.arrays import Counts, Mask, Rows
+from extender.arrays import Counts, Mask, Rows, needs_fit
 from extender.cluster.waiting import Waiting
 from extender.planner.prepared import Prepared
 
@@ -110,10 +110,10 @@ class Nearness:
     def existing(self, levels: int) -> Mask:
         """Return at which of the first levels each class has a node that would have room if all were empty [C, K]."""
         rows, nodes = self.chooses.nonzero()[0], np.arange(self._classes.capacity.shape[1])
-        fits = (self._classes.demand_needs[:, rows, np.newaxis] <= self._classes.capacity[:, np.newaxis, :]).all(axis=0)
+        able = needs_fit(self._classes.capacity.T, self._classes.demand_needs[:, rows].T[:, np.newaxis])
         if self._barred is not None:
-            fits &= ~self._barred[rows]
-        at = np.where(fits, self.levels(rows, nodes, self._local[rows] > 0), _NOWHERE)
+            able &= ~self._barred[rows]
+        at = np.where(able, self.levels(rows, nodes, self._local[rows] > 0), _NOWHERE)
         existing = np.zeros((len(self.chooses), levels), dtype=np.bool_)
         for level in range(levels):
             existing[rows, level] = (at == level).any(axis=1)

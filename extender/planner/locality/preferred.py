@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, fits
 from extender.cluster.waiting import Blocks
 from extender.planner.board import Board
 from extender.planner.locality.delay import Locality
@@ -24,11 +24,11 @@ _TASKS_AT_ONCE = 256
 
 def states(board: Board, locality: Locality, index: int, demand: Floats) -> States:
     """Return why a task of a class that demands this does not start on each node [N], 0 where it never could."""
-    usable = board.allowed(np.array([index]), np.arange(board.free.shape[1]))[0]
-    usable = usable & _enough(board.snapshot.layout.capacity, demand)
+    usable = board.room.allowed(np.array([index]), np.arange(board.free.shape[1]))[0]
+    usable = usable & fits(board.snapshot.layout.capacity, demand)
     found = np.where(locality.nearness.crowded(index), CROWDED, OTHERWISE)
-    found[~_enough(board.free.T, demand)] = RESERVED
-    found[~_enough((board.free + board.reserved).T, demand)] = FULL
+    found[~fits(board.free.T, demand)] = RESERVED
+    found[~fits((board.free + board.reserved).T, demand)] = FULL
     return np.where(usable, found, 0).astype(np.uint8)
 
 
@@ -47,11 +47,6 @@ def described(board: Board, locality: Locality, index: int, level: int, of_nodes
         near = nearness.nodes_near(inputs.copies[tasks], level)
         found.update(zip(tasks.tolist(), _worded(near, of_nodes), strict=True))
     return found
-
-
-def _enough(amounts: Floats, demand: Floats) -> Mask:
-    """Return which nodes have at least the demand [N]."""
-    return np.asarray(((amounts >= demand) | (demand <= 0)).all(axis=1))
 
 
 def _worded(near: Mask, of_nodes: States) -> list[str]:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Blocks, Inputs
-from extender.planner.prepared import DISK_READ, NETWORK_IN, NETWORK_OUT, Prepared
+from extender.planner.prepared import Prepared
 
 _ANY_NUMBER = 2**40
 
@@ -39,7 +40,7 @@ class Sources:
         classes = self._classes
         self._kept = np.zeros((2, self._free.shape[1]))
         if len(classes.rates):
-            rates = classes.capacity[[DISK_READ, NETWORK_OUT]]
+            rates = classes.capacity[[DISK_READ_INDEX, NETWORK_OUT_INDEX]]
             wanted = left[classes.spread] @ classes.rates
             self._kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
         self.kept = self._kept[0]
@@ -67,8 +68,8 @@ class Sources:
         """
         free, kept = self._free, self._kept
         if not self.keeping:
-            return np.asarray(np.maximum(np.minimum(free[DISK_READ], free[NETWORK_OUT]), 0.0))
-        lent = np.minimum(free[DISK_READ] - kept[0], free[NETWORK_OUT] - kept[1])
+            return np.asarray(np.maximum(np.minimum(free[DISK_READ_INDEX], free[NETWORK_OUT_INDEX]), 0.0))
+        lent = np.minimum(free[DISK_READ_INDEX] - kept[0], free[NETWORK_OUT_INDEX] - kept[1])
         return np.asarray(np.maximum(lent, 0.0))
 
     def able(self, rows: Rows, nodes: Rows) -> Mask:
@@ -83,14 +84,14 @@ class Sources:
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
             needs = classes.rate_needs[np.take(classes.rates_row, rows[shuffles])]
-            can_read = (self._free[DISK_READ] >= needs).all(axis=1)
-            blocked = self._free[NETWORK_OUT] < needs
+            can_read = (self._free[DISK_READ_INDEX] >= needs).all(axis=1)
+            blocked = self._free[NETWORK_OUT_INDEX] < needs
             # What runs on a source needs nothing of its link: it may be the one that is full.
             able[shuffles] = (blocked.sum(axis=1)[:, np.newaxis] == blocked[:, nodes]) & can_read[:, np.newaxis]
-            if DISK_READ in classes.asked:  # its own part and what it demands besides are of one disk
+            if DISK_READ_INDEX in classes.asked:  # its own part and what it demands besides are of one disk
                 own = classes.rates[np.take(classes.rates_row, rows[shuffles])][:, nodes]
-                demanded = classes.away[rows[shuffles], DISK_READ]
-                able[shuffles] &= self._free[DISK_READ, nodes] >= own + demanded[:, np.newaxis]
+                demanded = classes.away[rows[shuffles], DISK_READ_INDEX]
+                able[shuffles] &= self._free[DISK_READ_INDEX, nodes] >= own + demanded[:, np.newaxis]
         return able
 
     def nobody_can(self, task_class: int) -> bool:
@@ -102,7 +103,9 @@ class Sources:
         if not classes.spread[task_class]:
             return False
         needs = classes.rate_needs[classes.rates_row[task_class]]
-        return bool(np.count_nonzero(free[DISK_READ] < needs) or np.count_nonzero(free[NETWORK_OUT] < needs) > 1)
+        return bool(
+            np.count_nonzero(free[DISK_READ_INDEX] < needs) or np.count_nonzero(free[NETWORK_OUT_INDEX] < needs) > 1
+        )
 
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
@@ -140,10 +143,10 @@ class Sources:
                     room = among
                     break
             source = int(room.argmax())
-            if room[source] < rate or max(free[NETWORK_IN, node], 0.0) < rate:
+            if room[source] < rate or max(free[NETWORK_IN_INDEX, node], 0.0) < rate:
                 return None
-            free[DISK_READ, source] -= rate
-            free[NETWORK_OUT, source] -= rate
+            free[DISK_READ_INDEX, source] -= rate
+            free[NETWORK_OUT_INDEX, source] -= rate
         tasks = inputs.at(source)
         task = int(tasks[able[tasks].argmax()])
         waits[task] = False
@@ -155,11 +158,15 @@ class Sources:
     def _take_spread(self, task_class: int, node: int) -> bool:
         """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
         classes, row = self._classes, self._classes.rates_row[task_class]
-        disk, link, received = self._free[DISK_READ], self._free[NETWORK_OUT], self._free[NETWORK_IN]
+        disk, link, received = (
+            self._free[DISK_READ_INDEX],
+            self._free[NETWORK_OUT_INDEX],
+            self._free[NETWORK_IN_INDEX],
+        )
         rates, needs = classes.rates[row], classes.rate_needs[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
-        if disk[node] < here + classes.away[task_class, DISK_READ] or received[node] < elsewhere:
+        if disk[node] < here + classes.away[task_class, DISK_READ_INDEX] or received[node] < elsewhere:
             return False
         blocked = link < needs
         blocked[node] = False

@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import CPU_INDEX, DIMENSIONS
 from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 
 CORE = 1000.0
-_CPU = DIMENSIONS.index("cpu")
+_CPU = CPU_INDEX
 _MEAN_SECONDS = 15.0
 
 

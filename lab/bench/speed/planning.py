@@ -10,11 +10,12 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import CPU, DIMENSIONS, DISK_READ, DISK_WRITE, MEMORY, NETWORK_IN, NETWORK_OUT, row_of
 from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Spread, Waiting
 
 _GIB, _MB = 2.0**30, 1e6
-_CAPACITY = np.array([32_000, 96 * _GIB, 800 * _MB, 800 * _MB, 1250 * _MB, 1250 * _MB])
+_RATES = {DISK_READ: 800 * _MB, DISK_WRITE: 800 * _MB, NETWORK_IN: 1250 * _MB, NETWORK_OUT: 1250 * _MB}
+_CAPACITY = np.array(row_of({CPU: 32_000, MEMORY: 96 * _GIB, **_RATES}))
 _COPIES = 3
 _SHUFFLED_FROM = 200
 _STAGES_PER_JOB = 2

@@ -22,7 +22,19 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.queues import Queue
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import (
+    CPU,
+    DIMENSIONS,
+    DISK_READ,
+    DISK_READ_INDEX,
+    DISK_WRITE,
+    DISK_WRITE_INDEX,
+    MEMORY,
+    NETWORK_IN,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT,
+    row_of,
+)
 from extender.policy.locality import rate_of_room, skips_for, wait_for
 from lab.sim.engine.inputs import place_blocks
 from lab.sim.workloads.draws import durations, uniform
@@ -36,7 +48,7 @@ TARGET = 0.95
 
 _SPREAD = 0.25
 _RACKS_OF_A_BLOCK = 2
-_READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
+_READ, _IN = DISK_READ_INDEX, NETWORK_IN_INDEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,8 @@ def machines(size: WorkloadSize) -> Machines:
     """Return the machines, rack by rack."""
     disks, link = 4 * 50 * MB, 125 * MB
     count = size.racks * size.nodes_per_rack
-    row = np.array([4000.0, 15 * GB, disks, disks, link, link])
+    rates = {DISK_READ: disks, DISK_WRITE: disks, NETWORK_IN: link, NETWORK_OUT: link}
+    row = np.array(row_of({CPU: 4000.0, MEMORY: 15.0 * GB, **rates}, otherwise=np.inf))
     return Machines(
         name=f"{count} nodes in {size.racks} racks",
         capacity=np.tile(row, (count, 1)),
@@ -169,7 +182,7 @@ def _stage(
     """Return a stage: of maps, whose blocks are on a cluster, or of reduces, which come after the stage before."""
     demand = np.zeros(len(DIMENSIONS))
     amounts = (round(uniform(random, bounds)) for bounds in (kind.cpu, kind.memory, kind.writing))
-    demand[:2], demand[DIMENSIONS.index("disk-write")] = (next(amounts), next(amounts)), next(amounts)
+    demand[:2], demand[DISK_WRITE_INDEX] = (next(amounts), next(amounts)), next(amounts)
     seconds = round(uniform(random, size.seconds), 1)
     return Stage(
         name=name,

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Rows
-from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
+from extender.cluster.resources import (
+    CPU_INDEX,
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    MEMORY_INDEX,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT_INDEX,
+)
 from lab.sim.engine.inputs import place_blocks
 from lab.sim.workloads.parameters import GIB
 from lab.sim.workloads.workload import BLOCKS, Job, Machines, Stage, Workload
@@ -33,7 +41,7 @@ maps, four fifths of them remote) remote maps take 2.7 times as long at 1/2, 1.8
 
 _SLOT_CORES, _SLOT_BYTES = 1000.0, 2.0 * GIB
 _SPREAD = 0.1
-_READ, _WRITE, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "disk-write", "network-in", "network-out"))
+_READ, _WRITE, _IN, _OUT = DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class SlotCluster:
         """Return the machines: a slot is a core, 2 GiB, and disk for one scan; racks are filled one after the other."""
         reads = float(self.slots * round(_rate()))
         row = np.zeros(len(DIMENSIONS))
-        row[DIMENSIONS.index(CPU)], row[DIMENSIONS.index(MEMORY)] = self.slots * _SLOT_CORES, self.slots * _SLOT_BYTES
+        row[CPU_INDEX], row[MEMORY_INDEX] = self.slots * _SLOT_CORES, self.slots * _SLOT_BYTES
         row[[_READ, _WRITE]] = reads
         row[[_IN, _OUT]] = np.ceil(reads * self.network)
         racks = np.arange(self.nodes) * self.racks // self.nodes if self.racks else None
@@ -101,7 +109,7 @@ class Scans:
 
     def _stage(self, random: np.random.Generator, maps: int, copies: Rows | None) -> Stage:
         demand = np.zeros(len(DIMENSIONS))
-        demand[DIMENSIONS.index(CPU)], demand[DIMENSIONS.index(MEMORY)] = _SLOT_CORES, _SLOT_BYTES
+        demand[CPU_INDEX], demand[MEMORY_INDEX] = _SLOT_CORES, _SLOT_BYTES
         seconds = TASK_SECONDS * self.slower
         return Stage(
             name="map",

@@ -7,7 +7,7 @@ have begun and of which a task waits.
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
@@ -19,7 +19,7 @@ from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import SHUFFLE, Machines
 
 _SHUFFLE = SOURCES.index(SHUFFLE)
-_READ, _IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
+_READ, _IN = DISK_READ_INDEX, NETWORK_IN_INDEX
 
 
 class StageBacklog:

@@ -8,7 +8,16 @@ Memory is never shared. Symbols: N machines, P tasks, C classes that read from m
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
+from extender.cluster.resources import (
+    CPU_INDEX,
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    IO_DIMENSIONS,
+    MEMORY,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT_INDEX,
+)
 
 RATES: Mask = np.array([name in IO_DIMENSIONS for name in DIMENSIONS])
 RATES.setflags(write=False)
@@ -20,9 +29,7 @@ SHARED.setflags(write=False)
 
 _CHUNK = 16
 TERMS = ("computing", "writing", "reading")
-_CPU, _READ, _WRITE, _IN, _OUT = (
-    DIMENSIONS.index(name) for name in (CPU, "disk-read", "disk-write", "network-in", "network-out")
-)
+_CPU, _READ, _WRITE, _IN, _OUT = CPU_INDEX, DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 TERM_COLUMNS = np.zeros((len(TERMS), len(DIMENSIONS)))
 """Which dimensions of its machine each term takes [3, R]: 1 or 0."""
 TERM_COLUMNS[[0, 1, 2, 2, 2], [_CPU, _WRITE, _READ, _IN, _OUT]] = 1.0

@@ -17,7 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import (
+    CPU_INDEX,
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    MEMORY_INDEX,
+    NETWORK_OUT_INDEX,
+)
 from extender.cluster.waiting import Running
 from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates
 
@@ -25,7 +32,13 @@ DONE_SECONDS = 1e-6
 """What ends this soon after a moment ends in that moment: the same end, reached by other roundings."""
 
 _R, _T = len(DIMENSIONS), len(TERMS)
-_CPU, _MEMORY, _READ, _WRITE, _IN, _OUT = range(_R)
+_CPU, _MEMORY, _READ, _WRITE, _OUT = (
+    CPU_INDEX,
+    MEMORY_INDEX,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    NETWORK_OUT_INDEX,
+)
 _COLUMNS = np.arange(_R)[:, None]
 # Rows of the floats: for each term the seconds left at its peak, its rate, its end, and when it was last settled.
 _LEFT, _RATES, _ENDS, _SETTLED = (slice(first, first + _T) for first in range(0, 4 * _T, _T))

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import MEMORY_INDEX
 from extender.errors import DovetailError
 from extender.planner import Assignments
 from lab.sim.engine.backlog import StageBacklog
@@ -25,7 +25,7 @@ from lab.sim.engine.running import Ends, RunningTasks, Starts
 from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import Machines, Workload
 
-_MEMORY = DIMENSIONS.index("memory")
+_MEMORY = MEMORY_INDEX
 
 
 def machine_names(count: int) -> tuple[str, ...]:

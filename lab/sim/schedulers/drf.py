@@ -8,12 +8,12 @@ request up to its smallest container; here a task takes its exact request, so le
 from dataclasses import dataclass
 
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
+from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.schedulers.baselines import Accounts, drawing, offer
 
-COLUMNS = [DIMENSIONS.index(CPU), DIMENSIONS.index(MEMORY)]
+COLUMNS = [CPU_INDEX, MEMORY_INDEX]
 
 
 @dataclass(frozen=True, slots=True)

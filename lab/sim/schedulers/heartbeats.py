@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from extender.arrays import Mask
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
+from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Assignments, Plan, Scheduler
 
-_SLOTS = np.array([DIMENSIONS.index(CPU), DIMENSIONS.index(MEMORY)])
+_SLOTS = np.array([CPU_INDEX, MEMORY_INDEX])
 _PHASES = 100
 _SAME = 1e-6
 

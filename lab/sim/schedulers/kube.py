@@ -15,7 +15,7 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
@@ -25,7 +25,7 @@ from lab.sim.schedulers.drf import COLUMNS, cpu_and_memory
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
 from lab.sim.schedulers.promises import Promises
 
-_DISK_READ, _NETWORK_IN = DIMENSIONS.index("disk-read"), DIMENSIONS.index("network-in")
+_DISK_READ, _NETWORK_IN = DISK_READ_INDEX, NETWORK_IN_INDEX
 _NEVER = -1
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from extender.arrays import Counts, Rows
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Blocks, Spread, Waiting
 
-_READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
+_READ, _IN, _OUT = DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.resources import DIMENSIONS, MEMORY
+from extender.cluster.resources import MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, drawing, offer
 
 SLOT_BYTES = 2.0 * 2**30
 
-_MEMORY = DIMENSIONS.index(MEMORY)
+_MEMORY = MEMORY_INDEX
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX
 from extender.errors import TraceError
 from lab.sim.workloads.arrivals import PACED, arrange, window
 from lab.sim.workloads.columns import count, lines, number, positive, text, whole, wholes
@@ -186,7 +186,7 @@ def _stage(replay: _Replay, line: StageLine, parents: tuple[int, ...]) -> Stage:
     ).tolist()
     demand = np.zeros(len(DIMENSIONS))
     demand[:2] = round(line.cores * _MILLIS), round(line.memory * replay.machine_memory)
-    demand[DIMENSIONS.index("disk-write")] = round(writing)
+    demand[DISK_WRITE_INDEX] = round(writing)
     return Stage(
         name=line.stage,
         demand=demand,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.cluster.resources import CPU, DIMENSIONS
+from extender.cluster.resources import CPU_INDEX
 from extender.errors import DovetailError
 from lab.sim.workloads.workload import Job
 
@@ -13,7 +13,7 @@ PACED, TRACE, START = "paced", "trace", "start"
 ARRIVALS = (PACED, TRACE, START)
 """In the trace's order and rhythm, but so fast that a given load results; at the trace's own times; all at 0."""
 
-_CPU = DIMENSIONS.index(CPU)
+_CPU = CPU_INDEX
 _MILLIS = 1000.0
 
 

@@ -1,5 +1,6 @@
 """What a user writes to name a workload or machines: `suite:jobs=20`, `tetris:40`, `8x32c96g,disk=800M,net=1250M`."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from extender.cluster.resources import parse_quantity
+from extender.cluster.resources import (
+    CPU,
+    DISK_READ,
+    DISK_WRITE,
+    MEMORY,
+    NETWORK_IN,
+    NETWORK_OUT,
+    parse_quantity,
+    row_of,
+)
 from extender.errors import BadQuantity, SpecError
 from lab.sim.workloads.alibaba import JOBS_2017, JOBS_2018, alibaba2017, alibaba2018
 from lab.sim.workloads.arrivals import ARRIVALS
@@ -105,8 +115,9 @@ def _profiles(chosen: Parameters) -> dict[str, _Profile]:
 
 def _equal(spec: str, count: int, profile: _Profile) -> Machines:
     disk, network = profile.disk, profile.network
-    row = np.array([round(profile.cores * 1000), round(profile.memory), disk, disk, network, network], dtype=float)
-    return Machines(name=spec, capacity=np.tile(row, (count, 1)))
+    rates = {DISK_READ: disk, DISK_WRITE: disk, NETWORK_IN: network, NETWORK_OUT: network}
+    row = row_of({CPU: round(profile.cores * 1000), MEMORY: round(profile.memory), **rates}, otherwise=math.inf)
+    return Machines(name=spec, capacity=np.tile(np.array(row, dtype=float), (count, 1)))
 
 
 @dataclass(frozen=True, slots=True)

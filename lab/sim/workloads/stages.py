@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 SOURCES = (LOCAL, BLOCKS, SHUFFLE)
-_READ, _IN, _OUT = (DIMENSIONS.index(name) for name in ("disk-read", "network-in", "network-out"))
+_READ, _IN, _OUT = DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 _FOLLOWS = [_READ, _IN, _OUT]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX
 from lab.sim.workloads.draws import durations, uniform
 from lab.sim.workloads.parameters import GIB, Parameters
 from lab.sim.workloads.parameters import Suite as SuiteParameters
@@ -59,7 +59,7 @@ class TaskShape:
         """Return it as a stage's demand [6], besides reading."""
         row = np.zeros(len(DIMENSIONS))
         row[:2] = self.cpu, self.memory
-        row[DIMENSIONS.index("disk-write")] = self.writing
+        row[DISK_WRITE_INDEX] = self.writing
         return row
 
 

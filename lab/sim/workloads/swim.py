@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX
 from lab.sim.workloads.arrivals import PACED, arrange, window
 from lab.sim.workloads.columns import TAB, read, text, whole
 from lab.sim.workloads.draws import correlated, durations, skewed
@@ -151,5 +151,5 @@ def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stag
 def _demand(cpu: float, memory: float, writing: float) -> Floats:
     row = np.zeros(len(DIMENSIONS))
     row[:2] = round(cpu), round(memory)
-    row[DIMENSIONS.index("disk-write")] = round(writing)
+    row[DISK_WRITE_INDEX] = round(writing)
     return row

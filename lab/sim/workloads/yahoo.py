@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from extender.arrays import Rows
-from extender.cluster.resources import CPU, DIMENSIONS, MEMORY
+from extender.cluster.resources import CPU_INDEX, DIMENSIONS, MEMORY_INDEX
 from extender.errors import TraceError
 from lab.sim.workloads.columns import number, number_or_none, read, text
 from lab.sim.workloads.parameters import GIB
@@ -101,7 +101,7 @@ def _stages(tasks: list[Map], hosts: dict[str, int]) -> list[Stage]:
 
 def _stage(name: str, tasks: list[Map], copies: Rows | None) -> Stage:
     demand = np.zeros(len(DIMENSIONS))
-    demand[DIMENSIONS.index(CPU)], demand[DIMENSIONS.index(MEMORY)] = _CORE, _SLOT_BYTES
+    demand[CPU_INDEX], demand[MEMORY_INDEX] = _CORE, _SLOT_BYTES
     seconds = np.array([task.seconds for task in tasks])
     return Stage(
         name=name,
@@ -117,7 +117,7 @@ def _stage(name: str, tasks: list[Map], copies: Rows | None) -> Stage:
 def _machines(name: str, racks: dict[str, str], slots: int) -> Machines:
     """Return the hosts in the order of their names; disks and links are never short."""
     row = np.full(len(DIMENSIONS), _PLENTY)
-    row[DIMENSIONS.index(CPU)], row[DIMENSIONS.index(MEMORY)] = slots * _CORE, slots * _SLOT_BYTES
+    row[CPU_INDEX], row[MEMORY_INDEX] = slots * _CORE, slots * _SLOT_BYTES
     order = sorted(set(racks.values()))
     rows = np.array([order.index(racks[host]) for host in sorted(racks)], dtype=np.intp)
     return Machines(name=f"{name}: {len(rows)} hosts", capacity=np.tile(row, (len(rows), 1)), racks=rows)

@@ -163,7 +163,7 @@ def filled(board, waiting):
     taken, terms, fairness, sources = board.taken.assignments(), board.taken.terms(), board.fairness, board.sources
     return [
         *(np.array(column) for column in (taken.task_class, taken.node, taken.task, taken.source)),
-        *(np.array(column) for column in (terms.score, terms.owed, terms.starved)),
+        *(np.array(column) for column in zip(*((it.score, it.owed, it.starved) for it in terms), strict=True)),
         *(np.array(amounts) for amounts in (board.free, board.left, board.reserved, sources.local, sources.kept)),
         *(np.array(share) for share in (fairness.owed, fairness.deficit, fairness.in_line, fairness.due)),
         np.array(sorted(sources.dead)),

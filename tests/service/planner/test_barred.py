@@ -54,7 +54,7 @@ def test_no_plan_over_allocates_or_uses_or_reserves_a_barred_node(scene):
     assert (np.bincount(plan.assignments.task_class, minlength=len(waiting.count)) <= waiting.count).all()
     named = [(c, t) for c, t in zip(plan.assignments.task_class, plan.assignments.task, strict=True) if t >= 0]
     assert len(named) == len(set(named))
-    assert len(plan.terms.score) == len(plan.assignments)
+    assert len(plan.terms) == len(plan.assignments)
     if waiting.barred is not None:
         assert not waiting.barred[plan.assignments.task_class, plan.assignments.node].any()
         for name, node, _ in (room for of in plan.carried.reserved.values() for room in of.room):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX
 from lab.experiments.delay.parts import parts
 from lab.experiments.delay.runs import DelayContender, DelayOutcome, DelayRun, perform
 from lab.experiments.delay.scales import FULL, QUICK
@@ -16,7 +16,7 @@ def test_a_machine_has_room_for_as_many_scans_as_it_has_slots():
     machines = cluster.machines()
     stage = Scans((3,)).workload(1, machines).jobs[0].stages[0]
     assert (machines.capacity[0, ALL] // stage.demand[ALL]).tolist() == [4, 4]
-    assert machines.capacity[0, DIMENSIONS.index("disk-read")] == 4 * stage.reading
+    assert machines.capacity[0, DISK_READ_INDEX] == 4 * stage.reading
     assert machines.racks.tolist() == [0] * 4 + [1] * 4
     assert abs(stage.reading * stage.duration - BLOCK_BYTES) < stage.duration
 

@@ -11,7 +11,6 @@ from extender.cluster.waiting import Blocks, Running
 from extender.errors import SettingsError
 from extender.planner import Carried, LocalityWait, Planner, Policy
 from extender.planner.board import Board
-from extender.planner.checkpoint import checkpoint
 from extender.planner.filling import match
 from extender.planner.prepared import prepared
 from tests.service.planner.scenes import cluster, left_in, load_of, once, pairs, real_scenes, reserved_nodes, tasks
@@ -61,7 +60,7 @@ def test_a_job_is_passed_over_for_its_wait_then_takes_what_there_is():
     assert later.again_at == 110.0  # 104 + (10 - 4)
     last = planner.plan(room, waiting, 110.0)
     assert pairs(last) == [(0, 2)]
-    assert last.terms.level.tolist() == [1]
+    assert [terms.level for terms in last.terms] == [1]
     assert waited(last) == LocalityWait(1, 0.0)  # from now on it waits for nothing
 
 
@@ -170,7 +169,7 @@ def test_a_start_on_the_rack_waits_for_the_rack_only():
     carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
     plan = once(nodes(4, {1, 2}), waiting, RACKS, carried=carried)
     assert pairs(plan) == [(0, 1)]
-    assert plan.terms.level.tolist() == [1]
+    assert [terms.level for terms in plan.terms] == [1]
     assert waited(plan) == LocalityWait(1, 0.0, np.inf)
     assert plan.again_at == 5.0
 
@@ -197,7 +196,7 @@ def test_preferred_nodes_go_first_even_without_waits():
     assert pairs(plan) == [(0, 1)]
     plan = once(nodes(3, {0}), waiting, Policy())
     assert pairs(plan) == [(0, 0)]
-    assert plan.terms.remote.tolist() == [0.9]  # the remote penalty is 10 %
+    assert [terms.remote for terms in plan.terms] == [0.9]  # the remote penalty is 10 %
 
 
 def test_a_start_that_is_not_where_a_class_prefers_scores_less_than_one_to_which_it_is_all_the_same():
@@ -209,7 +208,7 @@ def test_a_start_that_is_not_where_a_class_prefers_scores_less_than_one_to_which
     plan = once(nodes(2, {1}), replace(waiting, preferred=np.array([[0, 1], [0, 0]])), policy)
     assert pairs(plan) == [(1, 1)]
     alone = once(nodes(2, {1}), replace(tasks((0, 1, (1.0, 0.5))), preferred=np.array([[0, 1]])), policy)
-    assert alone.terms.alignment.tolist() == pytest.approx([1.35])
+    assert [terms.alignment for terms in alone.terms] == pytest.approx([1.35])
 
 
 def test_nobody_waits_for_a_node_that_cannot_take_it():
@@ -235,7 +234,7 @@ def test_who_waits_for_locality_is_not_starved_before_its_waits_are_over():
     assert first.again_at == 1010.0
     last = planner.plan(nodes(2, {1}), waiting, 1010.0)
     assert pairs(last) == [(0, 1)]
-    assert last.terms.starved.all()
+    assert all(terms.starved for terms in last.terms)
 
 
 def test_who_has_waited_too_long_and_fits_nowhere_has_a_node_reserved_as_ever():
@@ -365,9 +364,9 @@ def test_waits_that_are_over_leave_nobody_out_who_could_start_without_waits(scen
 @given(waiting_scenes())
 def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_been(scene):
     snapshot, waiting, policy = scene
-    board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout), 1000.0)
+    board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout), now=1000.0)
     assume(board.locality is not None)  # else nobody chooses where to start
-    undo, everyone = checkpoint(board), np.ones(len(waiting.count), bool)
+    undo, everyone = board.checkpoint(), np.ones(len(waiting.count), bool)
 
     def filled():
         board.admit(everyone)

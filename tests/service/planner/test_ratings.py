@@ -29,8 +29,8 @@ def test_the_best_rating_is_the_score_that_the_plan_takes_first():
     plan = once(snapshot, waiting)
     row = int(plan.assignments.task_class[0])
     (best,) = ratings(Policy(), snapshot, waiting, Carried(), row)
-    assert best.score == pytest.approx(plan.terms.score[0])
-    assert best.alignment == pytest.approx(plan.terms.alignment[0])
+    assert best.score == pytest.approx(plan.terms[0].score)
+    assert best.alignment == pytest.approx(plan.terms[0].alignment)
 
 
 def test_alignment_is_known_where_nothing_fits_as_well():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from extender.cluster.waiting import Running
 from extender.planner import Policy
-from extender.planner.fifo import at_the_head
+from extender.planner.candidates import at_the_head
 from tests.service.planner.scenes import cluster, once, pairs, real_scenes, reserved_nodes, tasks
 
 

@@ -3,7 +3,6 @@ from hypothesis import given, settings
 
 from extender.planner import Carried
 from extender.planner.board import Board
-from extender.planner.checkpoint import checkpoint
 from extender.planner.prepared import prepared
 from tests.service.planner.scenes import filled, real_scenes
 
@@ -14,7 +13,7 @@ def test_what_was_tried_can_be_taken_back_again_and_again(scene):
     snapshot, waiting, policy = scene
     classes = prepared(waiting, snapshot.layout)
     board = Board(policy, snapshot, waiting, Carried(), classes)
-    undo = checkpoint(board)
+    undo = board.checkpoint()
     first = filled(board, waiting)
     for _ in range(2):
         undo()

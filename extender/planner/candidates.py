@@ -1,0 +1,154 @@
+"""Which classes may start where: on the nodes that a matching goes over, and on the one that it looks at closely.
+
+`Candidates` is made once for each matching. `NodeCandidates` is made of it for each node in turn, when what others took
+meanwhile is known.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from extender.arrays import Counts, Floats, Mask, Rows, needs_fit
+
+
+class Candidates:
+    """Where the classes `rows` [k] fit on `nodes` [n].
+
+    It says what fitted when the matching began. Classes that are out since are left out; what other tasks took of a
+    node since is not taken off: `NodeCandidates` looks again.
+    """
+
+    def __init__(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> None:
+        """Take where they fit reading there (`near`), and reading from elsewhere (`far`): [rows, nodes] each."""
+        self._rows, self._nodes = rows, nodes
+        self._column = {node: column for column, node in enumerate(nodes.tolist())}
+        self._near, self._far = np.ascontiguousarray(near.T), np.ascontiguousarray(far.T)
+        self._fits = self._near | self._far
+        self._count = self._fits.sum(axis=1)
+
+    def in_order(self, room: Floats) -> Iterator[int]:
+        """Yield the nodes that still have a candidate when they come up, those with the most `room` [n] first."""
+        order = np.argsort(-room, kind="stable")
+        for column in order[self._count[order] > 0].tolist():
+            if self._count[column]:
+                yield self._nodes.item(column)
+
+    def at(self, node: int) -> tuple[Rows, Mask, Mask]:
+        """Return the classes that fit on a node, and which of them fit reading there, and from elsewhere."""
+        column = self._column[node]
+        places: Rows = self._fits[column].nonzero()[0]
+        return self._rows[places], self._near[column][places], self._far[column][places]
+
+    def leave_out(self, task_class: int) -> None:
+        """Leave a class out on all nodes."""
+        mine = self._rows == task_class
+        self._count -= self._fits[:, mine].sum(axis=1)
+        self._fits[:, mine] = False
+
+    def leave_out_on(self, node: int, task_class: int) -> None:
+        """Leave a class out on one node."""
+        column = self._column[node]
+        self._count[column] -= 1
+        self._fits[column, self._rows == task_class] = False
+
+
+class NodeCandidates:
+    """The classes `rows` [k] that fitted on one `node` when it was looked at; `fits` [k] follows what starts there.
+
+    `near` [k] says who reads on the node itself. `needs` [k, R] is what a task takes of the node (`arrays.needs`),
+    `takes` [k, R] the same as parts of its capacity. `factor` [k] is the remote penalty's, None where all read there.
+    `points` [k] is what the score adds to the alignment and `score_terms` what that is made of, once they are known.
+    `levels` [k] is how far from their input they would start. `picked` is the place of who goes next, with its `score`
+    and `alignment`; `passed` [k] are those that are passed over for it.
+    In FIFO queues `job` [k] says in which line a class stands, `behind` [k] how many jobs are before it. `in_line` [k]
+    says whose jobs the fairness knob lets go first, as of `Fairness.changes` when that was `in_line_at`.
+    """
+
+    __slots__ = (
+        "alignment",
+        "any",
+        "behind",
+        "factor",
+        "fits",
+        "in_line",
+        "in_line_at",
+        "job",
+        "levels",
+        "near",
+        "needs",
+        "node",
+        "passed",
+        "per_unit",
+        "picked",
+        "points",
+        "rows",
+        "score",
+        "score_terms",
+        "takes",
+    )
+
+    def __init__(
+        self, node: int, rows: Rows, near: Mask, needs: Floats, per_unit: Floats, factor: Floats | None
+    ) -> None:
+        self.node, self.rows, self.near, self.needs, self.per_unit = node, rows, near, needs, per_unit
+        self.takes = np.maximum(needs, 0.0) * per_unit
+        self.fits: Mask = rows >= 0
+        self.any = len(rows) > 0
+        self.factor = factor
+        self.in_line = self.fits
+        self.points: Floats | None = None
+        self.score_terms: tuple[Floats, ...] = ()
+        self.picked = self.in_line_at = -1
+        self.score = self.alignment = 0.0
+        self.job = rows
+        self.behind: Counts | None = None
+        self.levels: Counts | None = None
+        self.passed: Mask | None = None
+
+    def open_to(self, may: Counts) -> Mask:
+        """Return those that fit and may start as far from their input as this node is; `may` [C] is how far."""
+        return self.fits if self.levels is None else self.fits & (self.levels <= may[self.rows])
+
+    def ahead(self, waits: Mask, going: Mask, scores: Floats) -> Mask:
+        """Return which of those that wait [k] for a nearer node would have gone before the one that is picked.
+
+        In its own line these are the ones further to the front. In other lines they are those with a higher score, as
+        far as none of the `going` [k] of their line stands before them.
+        """
+        ahead = waits & (scores > scores[self.picked])
+        if self.behind is not None:
+            foremost = np.full(self.job.max(initial=-1) + 1, np.iinfo(np.int64).max)
+            np.minimum.at(foremost, self.job[going], self.behind[going])
+            same_line = waits & (self.behind < self.behind[self.picked])
+            ahead = np.where(self.job == self.job[self.picked], same_line, ahead & (self.behind <= foremost[self.job]))
+        return np.asarray(ahead)
+
+    def line_up(self, job: Rows, behind: Counts) -> None:
+        """Take where they stand in the lines of FIFO queues [k]."""
+        self.job, self.behind = job, behind
+
+    def heads(self, able: Mask) -> Mask:
+        """Return those of the `able` [k] that have nobody able of their line before them."""
+        return able if self.behind is None else at_the_head(self.job, self.behind, able)
+
+    def follow(self, limit: Floats) -> None:
+        """Keep only those that still fit into `limit` [R]."""
+        self.fits &= needs_fit(limit, self.needs)
+        self.any = bool(np.count_nonzero(self.fits))
+
+    def leave_out(self) -> None:
+        """Leave out the class that was picked."""
+        self.fits[self.picked] = False
+        self.any = bool(np.count_nonzero(self.fits))
+
+
+def at_the_head(job: Rows, behind: Counts, able: Mask) -> Mask:
+    """Return which of the `able` classes [C] have no able one before them in their line: the rows with the same `job`.
+
+    `behind` [C] is how many jobs stand before each in its line. In a FIFO queue a later job gets only what no earlier
+    one could use. So scores do not decide between the jobs of one line, and neither a barrier nor a long chain of
+    stages lets a job pass those before it.
+    """
+    foremost = np.full(job.max(initial=-1) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(foremost, job[able], behind[able])
+    return np.asarray(able & (behind == foremost[job]))

@@ -1,0 +1,81 @@
+"""What nodes have free while a plan is made, and which classes fit there with what they read."""
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows, needs_fit
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
+from extender.planner.locality.sources import Sources
+from extender.planner.prepared import Prepared
+
+
+class Room:
+    """What is `free` [R, N], as it changes, against what classes [C] need; `barred` [C, N] is where they may not go."""
+
+    def __init__(self, classes: Prepared, sources: Sources, free: Floats, barred: Mask | None) -> None:
+        self._classes, self._sources, self._free, self._barred = classes, sources, free, barred
+
+    def free_parts(self, nodes: Rows) -> Floats:
+        """Return how much these nodes have free, their resources added up as parts of their capacity."""
+        per_unit = self._classes.per_unit[:, nodes]
+        return np.asarray((np.where(per_unit > 0, self._free[:, nodes], 0.0) * per_unit).sum(axis=0))
+
+    def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
+        """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
+        free, sources, classes = self._free.take(nodes, axis=1), self._sources, self._classes
+        # 1. Where they may go and their demand fits: `arrays.fits`, one resource after the other as both are large.
+        demand = classes.demand_needs.take(rows, axis=1)[:, :, np.newaxis]
+        fits = self.allowed(rows, nodes)
+        for resource in classes.asked:
+            fits &= free[resource] >= demand[resource]
+        # 2. Reading there: a task's block is there, and the disk can serve it besides the shuffles that wait.
+        disk = free[DISK_READ_INDEX] - sources.kept[nodes] if sources.keeping else free[DISK_READ_INDEX]
+        near = fits & (disk >= classes.here_needs[:, DISK_READ_INDEX][rows, np.newaxis])
+        near &= sources.local[rows[:, np.newaxis], nodes] > 0
+        # 3. Reading from elsewhere: its sources can serve it, and its own link can take it.
+        far = np.zeros_like(near)
+        readers = (~classes.own[rows]).nonzero()[0]
+        if len(readers):
+            reading = rows[readers]
+            link_needs = classes.away_needs[:, NETWORK_IN_INDEX][reading, np.newaxis]
+            far[readers] = sources.able(reading, nodes) & (free[NETWORK_IN_INDEX] >= link_needs) & fits[readers]
+        return near, far
+
+    def allowed(self, rows: Rows, nodes: Rows) -> Mask:
+        """Return on which of these nodes these classes may go at all [rows, nodes]."""
+        if self._barred is None:
+            return np.ones((len(rows), len(nodes)), dtype=np.bool_)
+        return ~self._barred[np.ix_(rows, nodes)]
+
+    def with_room(self, rows: Rows) -> Rows:
+        """Return the nodes that have at least what the least of these classes demands of each resource."""
+        if not len(rows):
+            return rows
+        has_room = np.ones(self._free.shape[1], dtype=np.bool_)
+        least = self._classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
+        for resource in self._classes.asked:
+            has_room &= self._free[resource] >= least[resource]
+        return np.asarray(has_room.nonzero()[0])
+
+    def limit(self, node: int) -> Floats:
+        """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
+        limit = self._free[:, node].copy()
+        if self._sources.keeping:
+            limit[DISK_READ_INDEX] -= self._sources.kept[node]
+        return limit
+
+    def reads_there(self, task_class: int, node: int) -> bool:
+        """Whether a task of the class would read on the node that it runs on."""
+        if self._classes.own[task_class]:
+            return True
+        has_block = bool(self._sources.local[task_class, node])
+        return has_block and bool(needs_fit(self.limit(node), self._classes.here_needs[task_class]))
+
+
+def within(needs: Floats, rows: Rows, limit: Floats) -> Mask:
+    """Return which of these classes need no more of a node than the limit [R]; `needs` [C, R]."""
+    return needs_fit(limit, needs.take(rows, axis=0))
+
+
+def within_disk(needs: Floats, rows: Rows, limit: Floats) -> Mask:
+    """Return the same where only the disk read is in doubt."""
+    return np.asarray(needs[:, DISK_READ_INDEX][rows] <= limit.item(DISK_READ_INDEX))
