@@ -25,18 +25,16 @@ nodes and 1,000 classes (10,000 pods; two noisy cores): there the metrics are up
 _VALUES = {
     "dovetail_request_duration_seconds": "`verb`: filter, prioritize, preempt. `result`: ok, bad_request, not_ready, error. A request that is "
     "refused for its size (413) is not in it",
-    "dovetail_filter_nodes": "",
-    "dovetail_cache_age_seconds": "bookmarks come every minute; infinite before the first list",
+    "dovetail_cache_age_seconds": "bookmarks come every minute. It is infinite before the first list",
     "dovetail_pods": "`state`: holding, waiting_or_finished, in_flight",
-    "dovetail_releases": "",
     "dovetail_placements": "`level`: node, each of `locality.levels`, anywhere. Where `order` is `filter` it is `serve` that counts",
     "dovetail_locality_wait_in_force_seconds": "`level`: node, and each of `locality.levels` that has a wait",
-    "dovetail_unbound_pods": "however long ago they were released",
+    "dovetail_unbound_pods": "they count however long ago they were released",
     "dovetail_held_pods": "`reason`: the kinds of [why a pod waits](../guide/explain.md#why-a-pod-waits), all of them always there",
-    "dovetail_queue_passed_over_seconds": "0 where that is not so",
-    "dovetail_oldest_wait_seconds": "0 where none is held",
-    "dovetail_locality_job_tasks": "from the last look that found such jobs",
-    "dovetail_locality_replicas": "by `dovetail.dev/input`; preferred affinity does not count",
+    "dovetail_queue_passed_over_seconds": "it is 0 where that is not so",
+    "dovetail_oldest_wait_seconds": "it is 0 where none is held",
+    "dovetail_locality_job_tasks": "it is of the last look that found such jobs",
+    "dovetail_locality_replicas": "holders are those of `dovetail.dev/input`; preferred affinity does not count",
 }
 
 
