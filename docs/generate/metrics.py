@@ -1,7 +1,9 @@
-"""The reference of the metrics: names, types, labels and help from the registries, values of labels from here."""
+"""The reference of the metrics: names, types, labels and help from the registries, the rest from metrics.yaml."""
 
+from pathlib import Path
 from typing import Any
 
+import yaml
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.metrics.control import ControlGauges, ControlMetrics
@@ -12,37 +14,28 @@ _HEAD = """# Metrics
 
 Written by `python -m docs.generate` from `extender/adapters/metrics/`: do not edit it here.
 
-`serve` and `control` answer at `/metrics` in Prometheus' text format. `/livez` and `/readyz` are for probes; ready means that the caches
-are synced. [Monitoring](../guide/monitoring.md) says how to scrape them, and has alerts.
+`serve` and `control` answer at `/metrics` in Prometheus' text format. `/livez` and `/readyz` are for probes; ready
+means that the caches are synced. [Monitoring](../guide/monitoring.md) says how to scrape them, and has alerts.
 """
 
-_CONTROL = """Metrics of queues name at most 200 queues: those that settings declare first, then those with most pods. The figures of queues and of
-held pods come from the leader only. They are from a second, whole plan with reasons, made in a thread of its own at most once a second and
-for at most a twentieth of the time. On a full cluster one look took 0.03 to 0.04 s at 1,000 nodes and 100 classes, and 0.8 to 1.4 s at 5,000
-nodes and 1,000 classes (10,000 pods; two noisy cores): there the metrics are up to half a minute old.
+_CONTROL = """Metrics of queues name at most 200 queues: those that settings declare first, then those with most pods.
+The figures of queues and of held pods come from the leader only. They are from a second, whole plan with reasons, made
+in a thread of its own at most once a second and for at most a twentieth of the time. On a full cluster one look took 0.03 to 0.04 s at
+1,000 nodes and 100 classes, and 0.8 to 1.4 s at 5,000 nodes and 1,000 classes (10,000 pods; two noisy cores): there the
+metrics are up to half a minute old.
 """
 
-_VALUES = {
-    "dovetail_request_duration_seconds": "`verb`: filter, prioritize, preempt. `result`: ok, bad_request, not_ready, error. A request that is "
-    "refused for its size (413) is not in it",
-    "dovetail_cache_age_seconds": "bookmarks come every minute. It is infinite before the first list",
-    "dovetail_pods": "`state`: holding, waiting_or_finished, in_flight",
-    "dovetail_placements": "`level`: node, each of `locality.levels`, anywhere. Where `order` is `filter` it is `serve` that counts",
-    "dovetail_locality_wait_in_force_seconds": "`level`: node, and each of `locality.levels` that has a wait",
-    "dovetail_unbound_pods": "they count however long ago they were released",
-    "dovetail_held_pods": "`reason`: the kinds of [why a pod waits](../guide/explain.md#why-a-pod-waits), all of them always there",
-    "dovetail_queue_passed_over_seconds": "it is 0 where that is not so",
-    "dovetail_oldest_wait_seconds": "it is 0 where none is held",
-    "dovetail_locality_job_tasks": "it is of the last look that found such jobs",
-    "dovetail_locality_replicas": "holders are those of `dovetail.dev/input`; preferred affinity does not count",
-}
+_VALUES: dict[str, str] = yaml.safe_load((Path(__file__).parent / "metrics.yaml").read_text())["metrics"]
 
 
 def metrics_page() -> str:
-    """Return the page."""
+    """Return the page. Raises ValueError where metrics.yaml says something of a metric that is not there."""
     serve, control = Metrics("0"), ControlMetrics("0")
     serve.observe(lambda: Gauges(Ledger(in_flight_seconds=1.0).snapshot(0), {}, {}, True))
     control.observe(lambda: ControlGauges(True, True, 0, {}, job_tasks=1.0, replicas=1.0))
+    names = {family.name for registry in (serve.registry, control.registry) for family in registry.collect()}
+    if unused := _VALUES.keys() - names:
+        raise ValueError(f"no such metric: {', '.join(sorted(unused))}")
     return "\n".join(
         [
             _HEAD,
@@ -70,4 +63,4 @@ def _families(registry: CollectorRegistry) -> list[Any]:
 def _labels(registry: CollectorRegistry, family: Any) -> tuple[str, ...]:  # noqa: ANN401 - prometheus_client has no type
     """Return the names of a metric's labels; the client keeps them where only it looks."""
     collector = registry._names_to_collectors.get(family.name)
-    return tuple(getattr(family, "_labelnames", None) or getattr(collector, "_labelnames", ()))
+    return tuple(getattr(family, "_labelnames", ()) or getattr(collector, "_labelnames", ()))

@@ -14,7 +14,11 @@ SECONDS = (
 )
 """What, which seed, stock, Dovetail: docs/results/cluster.md."""
 
-SHARES = (("research", "weight 3", 30, 50, 50), ("analytics", "weight 2", 29, 33, 33), ("reports", "weight 1", 41, 17, 17))
+SHARES = (
+    ("research", "weight 3", 30, 50, 50),
+    ("analytics", "weight 2", 29, 33, 33),
+    ("reports", "weight 1", 41, 17, 17),
+)
 """Queue, weight, percent by the stock scheduler, by Dovetail, and fair: docs/results/demo.md."""
 
 
@@ -41,7 +45,11 @@ def _left() -> Iterable[str]:
         yield _text(x + 36, _BOTTOM + 20, what)
         yield _text(x + 36, _BOTTOM + 37, seed)
     yield from _legend(270)
-    yield from _source(60, "some 2,000 tasks on 100 simulated nodes, a real control plane", "dovetail experiment cluster, seeds 1 and 2")
+    yield from _source(
+        60,
+        "some 2,000 tasks on 100 simulated nodes, a real control plane",
+        "dovetail experiment cluster, seeds 1 and 2",
+    )
 
 
 def _right() -> Iterable[str]:
@@ -51,11 +59,11 @@ def _right() -> Iterable[str]:
         yield _bar(x, stock, 60, _STOCK, f"{stock} %")
         yield _bar(x + 42, dovetail, 60, _DOVETAIL, f"{dovetail} %")
         y = _y(fair, 60)
-        yield f'<line x1="{x - 6}" x2="{x + 84}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_INK}" stroke-width="2" stroke-dasharray="5 4"/>'
+        yield _dashes(x - 6, x + 84, y)
         yield _text(x + 38, _BOTTOM + 20, queue)
         yield _text(x + 38, _BOTTOM + 37, weight)
     yield from _source(560, "mean while pods of every queue waited", "dovetail demo, one run")
-    yield f'<line x1="738" x2="762" y1="62" y2="62" stroke="{_INK}" stroke-width="2" stroke-dasharray="5 4"/>'
+    yield _dashes(738, 762, 62)
     yield '<text x="767" y="66" font-size="12">fair share, by weight</text>'
     yield from _legend(738)
 
@@ -84,6 +92,11 @@ def _text(x: int, y: int, text: str) -> str:
 def _source(x: int, *lines: str) -> Iterable[str]:
     for number, line in enumerate(lines):
         yield f'<text x="{x}" y="{_BOTTOM + 62 + 17 * number}" font-size="12" fill="#666666">{line}</text>'
+
+
+def _dashes(x1: int, x2: int, y: float) -> str:
+    line = f'<line x1="{x1}" x2="{x2}" y1="{y:.1f}" y2="{y:.1f}"'
+    return f'{line} stroke="{_INK}" stroke-width="2" stroke-dasharray="5 4"/>'
 
 
 def _legend(x: int) -> Iterable[str]:

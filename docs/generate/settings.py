@@ -1,9 +1,11 @@
-"""The reference of the settings file: keys, defaults and bounds from the code, one sentence each from here."""
+"""The reference of the settings file: keys, defaults and bounds from the code, one sentence each from settings.yaml."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
+import yaml
 
 from extender.settings import Settings
 
@@ -11,8 +13,9 @@ _HEAD = """# Settings
 
 Written by `python -m docs.generate` from `extender/settings/sections.py`: do not edit it here.
 
-Dovetail reads one YAML file, once, at its start: `dovetail serve --config FILE`, `dovetail control --config FILE`. In the chart,
-`config:` has the same keys. `dovetail validate-config FILE` names every mistake, its value, and what is accepted.
+Dovetail reads one YAML file, once, at its start: `dovetail serve --config FILE`, `dovetail control --config FILE`. In
+the chart, `config:` has the same keys. `dovetail validate-config FILE` names every mistake, its value, and what is
+accepted.
 
 ```yaml
 apiVersion: dovetail.dev/v1alpha1
@@ -22,71 +25,8 @@ queues:
 ```
 """
 
-_TITLES = {
-    "server": "How `serve` listens.",
-    "placement": "How nodes are ranked for a pod, and how a pod counts while its node is not known yet.",
-    "cluster": "What the cluster does not say of itself.",
-    "control": "How `control` releases pods.",
-    "policy": "Whose turn it is inside a queue ([the planner](../concepts/planner.md)).",
-    "locality": "Waiting for a node near the input ([locality](../guide/locality.md)). Off unless set.",
-    "queues": "A list of queues ([queues and shares](../guide/queues.md)). Each entry has these keys:",
-    "reclaim": "Evictions for a queue below its share ([reclaim](../guide/queues.md#reclaim-when-waiting-is-not-enough)).",
-    "log": "Logs of all processes.",
-}
-
-_SENTENCES = {
-    "order": "`gates`: pods wait behind our gate until their turn. `filter`: `filter` refuses pods until their turn",
-    "undeclaredWeight": "the weight of all queues together that no setting declares",
-    "server.address": "where it listens. The chart sets `0.0.0.0`, for the kubelet's probes",
-    "server.port": "the port",
-    "server.threads": "requests answered at a time",
-    "server.maxBodyBytes": "a larger request gets 413. Raise it for `nodeCacheCapable: false`",
-    "server.keepAliveSeconds": "how long an idle connection stays open. kube-scheduler closes its own after 90 s",
-    "server.drainSeconds": "after SIGTERM: how long requests that have begun may take",
-    "placement.rule": "the ranking rule ([placement](../concepts/placement.md))",
-    "placement.shapeStep": "scores closer than this are equal; then the fuller node wins. Set 0 with `dot` and `l2-norm-ratio`",
-    "placement.inFlightSeconds": "how long a pod may count on every node that it may have got ([in flight](../concepts/in-flight.md))",
-    "placement.waitMilliseconds": "how long `filter` waits for the binding of such a pod, where only that stands in the way",
-    "cluster.capacities": "`[{nodeSelector: {label: value}, capacity: {network-in: 1250M}}]`; the first that matches counts",
-    "cluster.staleSeconds": "`/readyz` fails when a watch has been down for so long",
-    "control.schedulers": "whose pods count for their queues. The chart follows its mode",
-    "control.planMilliseconds": "at most one plan in this time",
-    "control.planSeconds": "at least one plan in this time",
-    "control.unboundPods": "how many pods may be released and not yet bound",
-    "control.writers": "threads that write to the API server",
-    "control.assumeSeconds": "how long a write may take to show in the watch",
-    "control.scaleUpAfterSeconds": "when a pod that needs a new node is released, so that an autoscaler sees it; 0: never",
-    "control.heldEventSeconds": "a held pod gets an event after so long",
-    "control.lease.name": "the Lease by which one replica leads",
-    "control.lease.namespace": "its namespace. The chart sets the release's",
-    "control.lease.seconds": "another replica takes over so long after the last renewal that it saw",
-    "control.lease.renewSeconds": "how long a leader is sure of it after a renewal",
-    "control.lease.retrySeconds": "how often a replica that stands by tries",
-    "policy.rule": "the alignment rule of the planner",
-    "policy.srtf": "the weight of remaining work in the score (Tetris 3.3)",
-    "policy.sharing": "how a job's share is measured: dominant resource, memory slots, or deficits (Graphene)",
-    "policy.fairness": "between the jobs of a queue: 0 only packs, near 1 only shares (Tetris 3.4). Between queues, shares decide",
-    "policy.barrier": "tasks go first once this part of their stage has ended (Tetris 3.5)",
-    "policy.starvedAfterSeconds": "after so long a class gets a time by which it is due ([turns](../concepts/turns.md))",
-    "policy.reservable": "at most this part of the cluster is reserved for classes that are due",
-    "locality.levels": "labels of nodes, the smallest groups first",
-    "locality.waitSeconds": "for how long a job is passed over at the node, then at each level; then it goes anywhere",
-    "locality.target": "the part of a job's tasks that are to run near their input: `control` computes the first wait for it; 0: off",
-    "locality.maxWaitSeconds": "no computed wait is longer",
-    "locality.remotePenalty": "the part of its score that a start farther from its input costs (Tetris 3.2)",
-    "locality.longTaskSeconds": "tasks of at least so long are kept apart; 0: they are not",
-    "queues[].name": "as pods name it",
-    "queues[].weight": "its part among its siblings that have pods",
-    "queues[].minimumShare": "the part of the whole cluster that it is sure of while it has pods",
-    "queues[].policy": "`fair`: its jobs share. `fifo`: its jobs go in the order of their arrival",
-    "queues[].parent": "the queue whose share it divides with its siblings",
-    "queues[].namespaces": "who may use it: a list of namespaces, or labels that they must all carry. `null`: all namespaces",
-    "reclaim.fairShareSeconds": "after so long below its fair share a queue gets room by evictions; 0: never",
-    "reclaim.minimumShareSeconds": "the same for its minimum share; 0: never",
-    "reclaim.evictionsPerMinute": "the rate of evictions over the whole cluster",
-    "log.level": "how much is logged",
-    "log.format": "one JSON object a line, or text",
-}
+_TEXTS: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "settings.yaml").read_text())
+_TITLES, _SENTENCES = _TEXTS["sections"], _TEXTS["settings"]
 
 
 def settings_page() -> str:

@@ -62,7 +62,11 @@ def test_a_page_names_files_that_are_there(page):
 
 
 def test_the_page_of_labels_has_every_name_of_ours():
-    sources = [*(ROOT / "extender").rglob("*.py"), *(ROOT / "charts").rglob("*.yaml"), *(ROOT / "charts").rglob("*.tpl")]
+    sources = [
+        *(ROOT / "extender").rglob("*.py"),
+        *(ROOT / "charts").rglob("*.yaml"),
+        *(ROOT / "charts").rglob("*.tpl"),
+    ]
     used = {name for source in sources for name in OUR_NAME.findall(source.read_text())} - {"dovetail.dev/v"}
 
     assert set(OUR_NAME.findall(text_of("reference/annotations-and-labels.md"))) - {"dovetail.dev/v"} == used
@@ -90,7 +94,9 @@ def test_the_first_pod_of_the_guide_is_the_file_that_it_applies():
 
 @pytest.mark.parametrize("page", ["guide/queues.md", "guide/locality.md", "guide/pods.md", "guide/order-by-filter.md"])
 def test_settings_that_the_guide_shows_are_accepted(page):
-    shown = re.findall(r"^```yaml\n((?:queues|locality|cluster|order):.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    shown = re.findall(
+        r"^```yaml\n((?:queues|locality|cluster|order):.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL
+    )
 
     assert shown
     for block in shown:
@@ -106,3 +112,10 @@ def test_commands_for_the_playground_are_one_line_each():
 
     assert blocks
     assert all(line.startswith("$ ") for block in blocks for line in block.splitlines())
+
+
+def test_the_page_of_the_chart_has_every_value_at_the_top():
+    page = text_of("reference/helm-values.md")
+    values = yaml.safe_load((ROOT / "charts" / "dovetail" / "values.yaml").read_text())
+
+    assert [key for key in values if f"`{key}`" not in page and f"`{key}." not in page] == []
