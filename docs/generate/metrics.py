@@ -20,9 +20,9 @@ means that the caches are synced. [Monitoring](../guide/monitoring.md) says how 
 
 _CONTROL = """Metrics of queues name at most 200 queues: those that settings declare first, then those with most pods.
 The figures of queues and of held pods come from the leader only. They are from a second, whole plan with reasons, made
-in a thread of its own at most once a second and for at most a twentieth of the time. On a full cluster one look took 0.03 to 0.04 s at
-1,000 nodes and 100 classes, and 0.8 to 1.4 s at 5,000 nodes and 1,000 classes (10,000 pods; two noisy cores): there the
-metrics are up to half a minute old.
+in a thread of its own at most once a second and for at most a twentieth of the time. On a full cluster one look
+took 0.03 to 0.04 s at 1,000 nodes and 100 classes, and 0.8 to 1.4 s at 5,000 nodes and 1,000 classes (10,000 pods; two
+noisy cores): there the metrics are up to half a minute old.
 """
 
 _VALUES: dict[str, str] = yaml.safe_load((Path(__file__).parent / "metrics.yaml").read_text())["metrics"]
