@@ -41,7 +41,7 @@ test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
 	@$(BIN)/dovetail control-plane build --kubernetes 1.34
 	@$(BIN)/pytest -m integration --kubernetes 1.34
 
-fuzz: setup ## Draw new examples of every property, for MINUTES=5, from SEED=7 or a fresh one; docs/fuzz.md
+fuzz: setup ## Draw new examples of every property, for MINUTES=5, from SEED=7 or a fresh one; docs/developing/fuzz.md
 	@$(BIN)/python -m tests.fuzz --hypothesis --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 bench: control-plane ## Time the verbs, the planner, the simulator and a real cluster; the ranking rules on the traces

@@ -61,6 +61,20 @@ def test_a_page_names_files_that_are_there(page):
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
+def test_pages_that_the_code_names_are_there():
+    rooms = ("extender", "lab", "charts", "manifests", "tests")
+    files = [
+        path for room in rooms for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".yaml", ".tpl", ".txt")
+    ]
+    named = {
+        (str(path.relative_to(ROOT)), page)
+        for path in [*files, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / "Dockerfile"]
+        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text())
+    }
+
+    assert sorted((path, page) for path, page in named if not (ROOT / page).exists()) == []
+
+
 def test_the_page_of_labels_has_every_name_of_ours():
     sources = [
         *(ROOT / "extender").rglob("*.py"),

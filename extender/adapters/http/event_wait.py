@@ -1,4 +1,7 @@
-"""Waiting for news: a pod refused by what the next event would have changed sleeps for minutes (docs/in-flight.md)."""
+"""Waiting for news: a pod refused by what the next event would have changed sleeps for minutes.
+
+Docs: docs/concepts/in-flight.md.
+"""
 
 import time
 from dataclasses import dataclass, field

@@ -1,7 +1,8 @@
 """The verbs: each decodes, asks `verdict`, encodes. Here are filter and prioritize; preempt has its own room.
 
 `filter` and `preempt` put the pod in flight to the nodes that passed (see `cluster.state`); `prioritize` changes
-nothing. With `order: filter`, `filter` also asks whose turn it is, and refuses the others (docs/order-by-filter.md).
+nothing. With `order: filter`, `filter` also asks whose turn it is, and refuses the others
+(docs/guide/order-by-filter.md).
 """
 
 import time
@@ -189,7 +190,8 @@ class Verbs:
         """Return the refusal that preemption can cure: of the node that pods are leaving for this one.
 
         Called unresolvable, it would make kube-scheduler evict others elsewhere meanwhile. No other refusal is curable:
-        kube-scheduler asks us only where it sees room itself, and there it finds no victim (docs/preemption.md).
+        kube-scheduler asks us only where it sees room itself, and there it finds no victim
+        (docs/concepts/preemption.md).
         """
         name = pod.nominated
         if name is None or name not in refused or name not in snapshot.layout.rows:

@@ -1,6 +1,7 @@
 """Which queues wait below their share while room that they could have used goes to queues above theirs.
 
-By the promise of docs/queues.md there is none. Whether it is kept is looked at from outside the planner, plan by plan.
+By the promise of docs/guide/queues.md there is none. Whether it is kept is looked at from outside the planner, plan by
+plan.
 Not looked at are pods of gangs and pods with inputs: whether these could have used some room takes more to say.
 """
 

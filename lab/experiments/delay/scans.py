@@ -1,7 +1,7 @@
 """The clusters and workloads of the Delay Scheduling paper's evaluation: jobs of maps that scan a block each.
 
 What the paper says is used: nodes, slots, racks, job sizes, gaps between jobs, waits. What it does not say is chosen
-here, before anything was compared: docs/experiments.md lists it.
+here, before anything was compared: docs/results/delay.md lists it.
 """
 
 from collections import Counter
