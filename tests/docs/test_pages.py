@@ -54,7 +54,13 @@ def test_every_page_stands_in_the_navigation():
     assert [str(page.relative_to(DOCS)) for page in PAGES if str(page.relative_to(DOCS)) not in NAVIGATION] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, *OUTSIDE], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        page for page in (*PAGES, *OUTSIDE) if not page.name.startswith("add-a-")
+    ],  # these have files that the reader makes
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_a_page_names_files_that_are_there(page):
     named = {path for path in CODE_PATH.findall(page.read_text()) if "*" not in path and "{" not in path}
 
