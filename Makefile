@@ -61,7 +61,7 @@ test-oldest: setup ## The integration tests on the oldest pinned Kubernetes
 	@$(BIN)/dovetail control-plane build --kubernetes 1.34
 	@$(BIN)/pytest -m integration --kubernetes 1.34
 
-fuzz: setup ## Draw new examples of every property, for MINUTES=5, from SEED=7 or a fresh one; docs/fuzz.md
+fuzz: setup ## Draw new examples of every property, for MINUTES=5, from SEED=7 or a fresh one; docs/developing/fuzz.md
 	@$(BIN)/python -m tests.fuzz --hypothesis --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 docs: setup ## Build the documentation's site into out/site; a broken link is an error

@@ -1,8 +1,8 @@
 """What all tests share: the Kubernetes minor of the integration tests, and how examples are drawn.
 
 The same code draws the same examples in each run, and no example is remembered from another. With
-`--hypothesis-profile fuzz --hypothesis-seed N` others are drawn (`make fuzz`, docs/fuzz.md). No clock decides: a busy
-machine is not a wrong result, and drawn examples may take as long as they take.
+`--hypothesis-profile fuzz --hypothesis-seed N` others are drawn (`make fuzz`, docs/developing/fuzz.md). No clock
+decides: a busy machine is not a wrong result, and drawn examples may take as long as they take.
 """
 
 import pytest

@@ -96,7 +96,7 @@ class Lapse:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What one plan hands to the next. Losing it loses no task; docs/turns.md says what it can cost.
+    """What one plan hands to the next. Losing it loses no task; docs/concepts/turns.md says what it can cost.
 
     By class name: when classes are `due`, what is `reserved` for them (for a gang by the name of its first class), what
     their queues are `owed` since they save for them (parts of the cluster times seconds), and which reservations have

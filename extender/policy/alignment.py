@@ -8,7 +8,7 @@ What all rules share:
 - Demand and free are divided by `reference`, the largest node's capacity per dimension, so that
   units do not count and, once divided, a node keeps its shape. Divided by its own capacity, every
   empty node would be (1, 1, ...), and a machine full of GPUs would look like one with a single
-  GPU. On equal machines, as in the paper, the two are the same. docs/placement.md has the figures.
+  GPU. On equal machines, as in the paper, the two are the same. docs/results/placement.md has the figures.
 - All dimensions that the node limits take part, also those the pod does not demand: what is
   left over is what tells a GPU node from a CPU node when a CPU pod asks.
 - A dimension that the node does not limit (capacity `np.inf`) takes no part there. Free below

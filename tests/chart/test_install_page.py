@@ -1,4 +1,4 @@
-"""What docs/install.md tells to copy fits the chart and the service."""
+"""What the pages about installing and running tell to copy fits the chart and the service."""
 
 import re
 
@@ -12,7 +12,8 @@ from extender.adapters.metrics.serve import Metrics
 from extender.cluster.model import HOLD_GATE
 from tests.chart.test_chart import containers, only, with_values
 
-TEXT = (ROOT / "docs" / "install.md").read_text()
+PAGES = ("guide/install", "guide/monitoring", "guide/troubleshooting", "guide/upgrade", "reference/rights")
+TEXT = "\n".join((ROOT / "docs" / f"{page}.md").read_text() for page in PAGES)
 BLOCKS = [yaml.safe_load(it) for it in re.findall(r"^ *```yaml\n(.*?)^ *```$", TEXT, re.MULTILINE | re.DOTALL)]
 ALERTS = {
     "dovetail_ready",
@@ -27,8 +28,8 @@ STATE = ALERTS
 
 
 def block(kind):
-    (found,) = [it for it in BLOCKS if it.get("kind") == kind]
-    return found
+    (only_one,) = [document for document in BLOCKS if document.get("kind") == kind]
+    return only_one
 
 
 def test_the_pod_monitor_selects_the_pods_and_names_their_ports(objects):
@@ -87,7 +88,7 @@ def test_each_right_has_its_line_in_the_tables(helm, name):
     values = with_values("scheduler", config__reclaim__fairShareSeconds=1, config__queues=labelled)
     rules = only(list(yaml.safe_load_all(template(helm, values))), "ClusterRole", name)["rules"]
     shipped = {(resource, verb) for it in rules for resource in it["resources"] for verb in it["verbs"]}
-    section = TEXT.partition("## Rights\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs" / "reference" / "rights.md").read_text().partition("## Rights\n")[2].partition("\n## ")[0]
     (part,) = [it for it in section.split("\n\n**") if f"`{name}`" in it]
     rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in part.splitlines() if line.startswith("|")]
     told = {

@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $some := printf "(%s(:%s){0,6})?" $group $group }}
 {{- $shortened := and (regexMatch (printf "^%s::%s$" $some $some) $address) (le (len (compact (splitList ":" $address))) 7) }}
 {{- if not (or $v4 $whole $shortened) }}
-{{- fail (printf `existing.clusterIP is %q; accepted in mode existing: a free IP address of the cluster's service range, such as 10.96.0.250, and no name, because kube-scheduler cannot resolve names of the cluster. docs/install.md says how to choose one.` $address) }}
+{{- fail (printf `existing.clusterIP is %q; accepted in mode existing: a free IP address of the cluster's service range, such as 10.96.0.250, and no name, because kube-scheduler cannot resolve names of the cluster. docs/guide/install.md says how to choose one.` $address) }}
 {{- end }}
 {{- $address }}
 {{- end }}
@@ -157,7 +157,7 @@ profiles:
 {{- fail "gating.policy.enabled is true and control.enabled is false: nothing would release the pods that the policy gates, and they would wait for ever. Set control.enabled to true, or gating.policy.enabled to false." }}
 {{- end }}
 {{- if not $there }}
-{{- fail (printf "gating.policy.enabled is true, but this cluster (Kubernetes %s) has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, which is there from Kubernetes 1.36. Set it to false, and let pod templates carry the gate themselves (docs/install.md). `helm template` knows no cluster: tell it by --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy." .Capabilities.KubeVersion.Version) }}
+{{- fail (printf "gating.policy.enabled is true, but this cluster (Kubernetes %s) has no MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, which is there from Kubernetes 1.36. Set it to false, and let pod templates carry the gate themselves (docs/guide/install.md). `helm template` knows no cluster: tell it by --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy." .Capabilities.KubeVersion.Version) }}
 {{- end }}
 {{- print "true" }}
 {{- end }}

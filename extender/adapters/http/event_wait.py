@@ -1,4 +1,4 @@
-"""Waiting for an event that may make a refused pod fit: refused, it would sleep for minutes (docs/in-flight.md)."""
+"""Waiting for an event that may make a refused pod fit: such a pod sleeps for minutes (docs/concepts/in-flight.md)."""
 
 import time
 from dataclasses import dataclass, field

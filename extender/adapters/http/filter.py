@@ -1,6 +1,6 @@
 """The verb filter: which of the nodes asked about may take the pod. It puts the pod in flight to those.
 
-With `order: filter`, it also asks whose turn it is, and refuses the others (docs/order-by-filter.md).
+With `order: filter`, it also asks whose turn it is, and refuses the others (docs/guide/order-by-filter.md).
 """
 
 import time
@@ -127,7 +127,7 @@ class Filter:
 
         If it were called unresolvable, kube-scheduler would evict others elsewhere meanwhile. No other refusal is
         curable: kube-scheduler asks us only where it sees room itself, and there it finds no victim
-        (docs/preemption.md).
+        (docs/concepts/preemption.md).
         """
         name = pod.nominated
         if name is None or name not in refused or name not in snapshot.layout.rows:

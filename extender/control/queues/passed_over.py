@@ -1,7 +1,7 @@
 """Which queues wait below their share while room that they could have used goes to queues above theirs.
 
-By the promise of docs/queues.md there are none. Each plan is checked for it here, from outside the planner. Pods of
-gangs and pods with inputs are not checked: it is not simple to say which room these could have used.
+By the promise of docs/guide/queues.md there are none. Each plan is checked for it here, from outside the planner. Pods
+of gangs and pods with inputs are not checked: it is not simple to say which room these could have used.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""When a class is due: the promise to a class, inside its queue's turn (docs/turns.md).
+"""When a class is due: the promise to a class, inside its queue's turn (docs/concepts/turns.md).
 
 A class that has waited for `starved_after` seconds gets a due time: then, and `_PATIENCE` times as long again as its
 queue's part of the cluster needs for all that the queue's jobs still have to do. So nobody is due merely because a

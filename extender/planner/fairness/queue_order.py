@@ -1,4 +1,4 @@
-"""Which queue is offered room next, while a plan is made: the first promise after priority (docs/turns.md).
+"""Which queue is offered room next, while a plan is made: the first promise after priority (docs/concepts/turns.md).
 
 Queues below their minimum come first, then the one that has least by its weight. Each start changes the order, so that
 a queue passes its share by one task at most; what the first cannot use, the next may have.

@@ -1,6 +1,6 @@
 """Whose turn it is while a plan is made: the queue, inside it who has waited too long, then the jobs owed most.
 
-Docs: docs/turns.md. Between queues it is `queue_order`; inside a queue, the fairness knob of Tetris
+Docs: docs/concepts/turns.md. Between queues it is `queue_order`; inside a queue, the fairness knob of Tetris
 (3.4) leaves the choice to the score among the jobs that are furthest below their share. A class past its due time
 (`due_times`) goes before them, in every second start of its queue.
 """

@@ -1,6 +1,6 @@
 """The benchmark of the order: deep and aged backlogs, and room kept idle, each measured from what really ran.
 
-Rows and what they must reach are in docs/bench.md; docs/turns.md has the rule that they check.
+Rows and what they must reach are in docs/results/benchmarks.md; docs/concepts/turns.md has the rule that they check.
 """
 
 from collections.abc import Callable, Sequence

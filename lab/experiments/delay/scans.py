@@ -1,7 +1,7 @@
 """The clusters and workloads of the Delay Scheduling paper's evaluation: jobs of maps that scan a block each.
 
 Nodes, slots, racks, job sizes, gaps between jobs and waits are the paper's. Values that the paper does not publish were
-chosen before anything was compared; docs/experiments.md lists them.
+chosen before anything was compared; docs/results/delay.md lists them.
 """
 
 from collections import Counter

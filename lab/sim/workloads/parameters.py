@@ -1,8 +1,8 @@
 """Everything that the papers and the traces do not publish, each value with its reason and the range we report over.
 
 Chosen only against what is published about the baselines and the clusters, never against what our planner gains. Those
-of the suite that say "fitted" come out of a search that ran the two baselines alone. docs/workloads.md prints this
-table and says how well it meets what is published.
+of the suite that say "fitted" come out of a search that ran the two baselines alone. docs/results/workloads.md
+prints this table and says how well it meets what is published.
 """
 
 from collections.abc import Iterator
@@ -223,7 +223,7 @@ class Entry:
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
-        """Return its name, its value, its range, and its reason, as docs/workloads.md shows them."""
+        """Return its name, its value, its range, and its reason, as docs/results/workloads.md shows them."""
         about = self.about
         ends = "" if about.low is None else f"{_shown(about.low, about.scale)}; {_shown(about.high, about.scale)}"
         return self.name, f"{_shown(self.value, about.scale)} {about.unit}", ends, about.why

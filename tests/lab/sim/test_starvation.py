@@ -33,9 +33,9 @@ def start_of_the_large_one(seconds_of_small, gap, starved_after):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([4.0, 10.0, 20.0]), min_size=150, max_size=150), st.sampled_from([1.5, 2.0, 3.0]))
 def test_a_task_as_large_as_a_machine_starts_within_the_bound_beside_any_stream_that_leaves_capacity(seconds, gap):
-    # The bound of docs/turns.md: starved_after, twice the work of its queue (its own 10 s on half the cluster, and 20 s
-    # on all of it for what runs and waits beside), and the longest task. And two heartbeats, as what ended and who is
-    # due are seen at a heartbeat, and at the next event after the bound.
+    # The bound of docs/concepts/turns.md: starved_after, twice the work of its queue (its own 10 s on half the cluster,
+    # and 20 s on all of it for what runs and waits beside), and the longest task. And two heartbeats, as what ended and
+    # who is due are seen at a heartbeat, and at the next event after the bound.
     waited = start_of_the_large_one(seconds, gap, AFTER)
     assert waited <= AFTER + 2 * (5.0 + 20.0) + 20.0 + gap + 2.0
 
