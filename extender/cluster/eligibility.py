@@ -104,7 +104,7 @@ class Constraints:
         hard = [taint for taint in taints if taint.effect in _HARD]
         if unschedulable:
             hard.append(Taint(UNSCHEDULABLE_TAINT, "", "NoSchedule"))
-        return all(any(it.tolerates(taint) for it in self.tolerations) for taint in hard)
+        return all(any(toleration.tolerates(taint) for toleration in self.tolerations) for taint in hard)
 
     def volumes_allow(self, labels: Mapping[str, str]) -> bool:
         """Say whether all volumes can be used on a node with these labels; like kube-scheduler, by nothing else."""
@@ -121,7 +121,7 @@ def _whole(text: str) -> int | None:
 
 
 def _met(terms: Terms, name: str, labels: Mapping[str, str]) -> bool:
-    return any(term and all(it.met(name, labels) for it in term) for term in terms)
+    return any(term and all(requirement.met(name, labels) for requirement in term) for term in terms)
 
 
 ANYWHERE = Constraints()

@@ -28,51 +28,51 @@ class NodeLabels:
 
     def allow(self, constraints: Constraints) -> Mask:
         """Return on which nodes a pod with these constraints may go [N] (as `Constraints.allow` says of one)."""
-        found = self._known.copy()
+        allowed = self._known.copy()
         for (taints, unschedulable), rows in self._by_taints.items():
-            found[rows] &= constraints.tolerates(taints, unschedulable=unschedulable)
+            allowed[rows] &= constraints.tolerates(taints, unschedulable=unschedulable)
         for key, value in constraints.selector:
-            found &= self._meets(Requirement(key, "In", (value,)))
+            allowed &= self._meets(Requirement(key, "In", (value,)))
         if constraints.terms is not None:
-            found &= self._meets_one(constraints.terms)
-        return found & self.hold(constraints)
+            allowed &= self._meets_one(constraints.terms)
+        return allowed & self.hold(constraints)
 
     def hold(self, constraints: Constraints) -> Mask:
         """Return on which nodes all volumes can be used [N]: by labels alone, as for kube-scheduler."""
-        found = self._known.copy()
+        usable = self._known.copy()
         for terms in constraints.volumes:
-            found &= self._meets_one(terms, by_name=False)
-        return found
+            usable &= self._meets_one(terms, by_name=False)
+        return usable
 
     def weights(self, preferences: Preferences) -> Counts:
         """Return by how much an affinity prefers each node [N]: the weights of the terms that it meets added up."""
-        found = np.zeros(len(self._nodes), dtype=np.int64)
+        weight = np.zeros(len(self._nodes), dtype=np.int64)
         for much, term in preferences:
             if term:
-                found += much * self._meets_all(term)
-        return found
+                weight += much * self._meets_all(term)
+        return weight
 
     def _meets_one(self, terms: Terms, *, by_name: bool = True) -> Mask:
-        found = np.zeros(len(self._nodes), dtype=np.bool_)
+        met = np.zeros(len(self._nodes), dtype=np.bool_)
         for term in terms:
             if term:
-                found |= self._meets_all(term, by_name=by_name)
-        return found
+                met |= self._meets_all(term, by_name=by_name)
+        return met
 
     def _meets_all(self, term: Term, *, by_name: bool = True) -> Mask:
-        found = self._known.copy()
+        met = self._known.copy()
         for requirement in term:
-            found &= self._meets(requirement, by_name=by_name)
-        return found
+            met &= self._meets(requirement, by_name=by_name)
+        return met
 
     def _meets(self, requirement: Requirement, *, by_name: bool = True) -> Mask:
         if requirement.field and not by_name:
             return np.full(len(self._nodes), requirement.met("", {}))
         values = self._values(requirement)
-        found = np.zeros(len(self._nodes), dtype=np.bool_)
+        met = np.zeros(len(self._nodes), dtype=np.bool_)
         for value in _accepted(requirement, values):
-            found[values[value]] = True
-        return found
+            met[values[value]] = True
+        return met
 
     def _values(self, requirement: Requirement) -> Mapping[str | None, Rows]:
         """Return which nodes have which value; None for none."""
@@ -88,11 +88,11 @@ class NodeLabels:
 
     def groups(self, key: str) -> Rows:
         """Return in which group by the value of this label each node is [N], -1 for those without it."""
-        found = np.full(len(self._nodes), -1, dtype=np.intp)
+        group_of = np.full(len(self._nodes), -1, dtype=np.intp)
         values = self._values(Requirement(key, "Exists"))
         for group, value in enumerate(value for value in values if value is not None):
-            found[values[value]] = group
-        return found
+            group_of[values[value]] = group
+        return group_of
 
 
 def _accepted(requirement: Requirement, values: Mapping[str | None, Rows]) -> Collection[str | None]:

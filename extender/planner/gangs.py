@@ -25,10 +25,10 @@ class Gangs:
 
     def __init__(self, waiting: Waiting) -> None:
         none = np.full(len(waiting.count), -1, dtype=np.intp)
-        of = none if waiting.gang is None else waiting.gang
+        gang = none if waiting.gang is None else waiting.gang
         self.least: Counts = np.zeros(0, dtype=np.int64) if waiting.gang_least is None else waiting.gang_least
         many = np.append(self.least, 0) > 1  # the last place is for those without a gang
-        self.of: Rows = np.where(many[of], of, -1)
+        self.of: Rows = np.where(many[gang], gang, -1)
         self._count, self._behind = waiting.count, waiting.behind
 
     def rows(self, classes: Mask) -> Rows:

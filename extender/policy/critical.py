@@ -21,6 +21,6 @@ def small(work: NDArray[np.float64], *, part: float) -> NDArray[np.bool_]:
     """Return the smallest jobs by remaining work [J], as many as together are at most this part of all work."""
     order = np.argsort(work, kind="stable")
     upto = np.cumsum(work[order])
-    found = np.zeros(len(work), dtype=np.bool_)
-    found[order] = upto <= part * upto[-1:]
-    return found
+    smallest = np.zeros(len(work), dtype=np.bool_)
+    smallest[order] = upto <= part * upto[-1:]
+    return smallest

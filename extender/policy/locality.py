@@ -44,8 +44,8 @@ def level_now(level: Counts, waited: Floats, waits: Floats) -> Counts:
 def seconds_to_next(level: Counts, waited: Floats, waits: Floats) -> Floats:
     """Return for how long each job must still be passed over to get farther [J]; infinite at the last level."""
     ends = np.append(_ends(waits), np.full((len(level), 1), np.inf), axis=1)
-    of = np.arange(len(level))
-    return np.asarray(ends[of, level_now(level, waited, waits) + 1] - ends[of, level] - waited)
+    rows = np.arange(len(level))
+    return np.asarray(ends[rows, level_now(level, waited, waits) + 1] - ends[rows, level] - waited)
 
 
 def expected_locality(skips: float, *, tasks: int, nodes: int, replicas: int) -> float:

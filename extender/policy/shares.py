@@ -165,10 +165,10 @@ def _divided(weight: Floats, minimum: Floats, group: Rows, whole: Floats) -> Flo
     weight = _never_all_zero(weight, minimum, group)
     ratio = np.divide(minimum, weight, out=np.full(len(weight), np.inf), where=weight > 0)
     order = np.lexsort((ratio, group))
-    of = group[order]
-    left = whole[of] - _sums(minimum, group)[of] + _running_sums(minimum[order], of)
+    parent = group[order]
+    left = whole[parent] - _sums(minimum, group)[parent] + _running_sums(minimum[order], parent)
     level = np.full(len(whole), np.inf)
-    np.minimum.at(level, of, np.maximum(left, 0.0) / _running_sums(weight[order], of))
+    np.minimum.at(level, parent, np.maximum(left, 0.0) / _running_sums(weight[order], parent))
     return np.asarray(np.maximum(minimum, level[group] * weight))
 
 

@@ -94,7 +94,7 @@ class Ledger:
             if self._layout_is_old:
                 self._lay_out()
             if self._nominations is None:
-                waiting = (it for it in self._nominated.values() if not it.leaving and it.uid not in self._flights)
+                waiting = (pod for pod in self._nominated.values() if not pod.leaving and pod.uid not in self._flights)
                 self._nominations = nominations_of(waiting, self._layout)
             return Snapshot(
                 version=self._version,

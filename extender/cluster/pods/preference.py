@@ -31,10 +31,10 @@ def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> Inpu
         return ()
     require_at_most(LONGEST_INPUT, annotation, name)
     try:
-        found = msgspec.json.decode(annotation, type=dict[str, Any])
-        if len(found) > MOST_NODES:
-            raise BadQuantity(f"{len(found)} nodes; accepted: at most {MOST_NODES}")
-        amounts = {node: _bytes(node, quantity) for node, quantity in found.items()}
+        inputs = msgspec.json.decode(annotation, type=dict[str, Any])
+        if len(inputs) > MOST_NODES:
+            raise BadQuantity(f"{len(inputs)} nodes; accepted: at most {MOST_NODES}")
+        amounts = {node: _bytes(node, quantity) for node, quantity in inputs.items()}
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object of nodes and bytes such as {"node-a": "128Mi", "node-b": "128Mi"}'
         raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None

@@ -114,8 +114,8 @@ def _most_offered(nodes: Collection[Amounts]) -> Amounts:
 
 def _fastest_link(nodes: Collection[Amounts]) -> float:
     """Return how fast a node may be read from at most, of those that say so; where none does, without limit."""
-    told = [[node[name] for node in nodes if name in node] for name in (DISK_READ, NETWORK_OUT)]
-    return min((max(rates) for rates in told if rates), default=_UNLIMITED)
+    declared = [[node[name] for node in nodes if name in node] for name in (DISK_READ, NETWORK_OUT)]
+    return min((max(rates) for rates in declared if rates), default=_UNLIMITED)
 
 
 def _plausible(pod: Pod, most: Amounts, nodes: int) -> Pod:

@@ -152,4 +152,4 @@ class PassedOver:
 
     def seconds(self) -> Mapping[str, float]:
         """Return for how long each queue that is passed over has been so."""
-        return {name: self._latest[name] - first for name, first in list(self._first.items())}
+        return {name: self._latest.get(name, first) - first for name, first in list(self._first.items())}

@@ -39,10 +39,10 @@ class Waits:
         since = max(0.0, now - carried.planned_at) if carried.locality else 0.0
         self._others = waits_without(self.names, waiting, carried, now)
         last = len(self._waits)
-        self.level: Counts = np.array([min(it.level, last) for it in before], dtype=np.int64)
-        self.waited: Floats = np.array([it.seconds + min(since, it.counts) for it in before], dtype=np.float64)
+        self.level: Counts = np.array([min(wait.level, last) for wait in before], dtype=np.int64)
+        self.waited: Floats = np.array([wait.seconds + min(since, wait.counts) for wait in before], dtype=np.float64)
         self.counts: Floats = np.zeros(len(self.names))
-        self._credit: Floats = np.array([_credit(it.counts, since) for it in before], dtype=np.float64)
+        self._credit: Floats = np.array([_credit(wait.counts, since) for wait in before], dtype=np.float64)
         self._at_most = policy.pass_counts
         self._whole = np.full(len(names), -1) if waiting.gang is None else waiting.gang
         self._later: dict[int, int] = {}
@@ -181,5 +181,5 @@ def _credit(counts: float, since: float) -> float:
 def _known(names: Sequence[str]) -> tuple[list[str], Rows]:
     """Return the different names in the order in which they first come, and each one's row."""
     rows: dict[str, int] = {}
-    of = [rows.setdefault(name, len(rows)) for name in names]
-    return list(rows), np.array(of, dtype=np.intp)
+    row_of = [rows.setdefault(name, len(rows)) for name in names]
+    return list(rows), np.array(row_of, dtype=np.intp)

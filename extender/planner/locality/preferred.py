@@ -26,10 +26,10 @@ def states(board: Board, locality: Locality, index: int, demand: Floats) -> Stat
     """Return why a task of a class that demands this does not start on each node [N], 0 where it never could."""
     usable = board.room.allowed(np.array([index]), np.arange(board.free.shape[1]))[0]
     usable = usable & fits(board.snapshot.layout.capacity, demand)
-    found = np.where(locality.nearness.crowded(index), CROWDED, OTHERWISE)
-    found[~fits(board.free.T, demand)] = RESERVED
-    found[~fits((board.free + board.reserved).T, demand)] = FULL
-    return np.where(usable, found, 0).astype(np.uint8)
+    state = np.where(locality.nearness.crowded(index), CROWDED, OTHERWISE)
+    state[~fits(board.free.T, demand)] = RESERVED
+    state[~fits((board.free + board.reserved).T, demand)] = FULL
+    return np.where(usable, state, 0).astype(np.uint8)
 
 
 def described(board: Board, locality: Locality, index: int, level: int, of_nodes: States) -> Mapping[int, str]:

@@ -78,9 +78,9 @@ class Sources:
         able = np.zeros((len(rows), len(nodes)), dtype=np.bool_)
         blocks = classes.blocks[rows].nonzero()[0]
         if len(blocks):
-            of = rows[blocks]
-            lend = self.lending() >= classes.waiting.reading[of, np.newaxis]
-            able[blocks] = ((self.local.take(of, axis=0) > 0) & lend).any(axis=1, keepdims=True)
+            readers = rows[blocks]
+            lend = self.lending() >= classes.waiting.reading[readers, np.newaxis]
+            able[blocks] = ((self.local.take(readers, axis=0) > 0) & lend).any(axis=1, keepdims=True)
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
             needs = classes.rate_needs[np.take(classes.rates_row, rows[shuffles])]
