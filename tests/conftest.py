@@ -5,7 +5,10 @@ The same code draws the same examples in each run, and no example is remembered 
 decides: a busy machine is not a wrong result, and drawn examples may take as long as they take.
 """
 
+from collections.abc import Iterator
+
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from lab.controlplane import pins
@@ -24,3 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=pins.DEFAULT_KUBERNETES,
         help="Kubernetes minor of the integration tests (default: %(default)s)",
     )
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """Whatever a test makes of logging is its own: commands that run in the process configure it."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)

@@ -53,6 +53,7 @@ def _sections(commands: dict[str, click.Command]) -> Iterator[str]:
 
 def _section(command: click.Command, title: str, context: click.Context) -> Iterator[str]:
     """Yield a command's help; of a group, also that of its commands."""
+    command._help_option = None  # click keeps it as it was when the command was first asked, perhaps by itself
     yield f"## `{title}`\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for name in sorted(command.commands):

@@ -5,7 +5,7 @@ import pytest
 
 from lab.sim.workloads.parameters import Parameters, table, variants
 
-DOCS = Path(__file__).parents[4] / "docs" / "workloads.md"
+DOCS = Path(__file__).parents[4] / "docs" / "results" / "workloads.md"
 
 
 def test_every_value_stands_in_the_table_with_a_reason():
