@@ -40,15 +40,16 @@ test: control-plane check ## Everything: style, types, import contracts, and eve
 		cat out/other-tests.log; \
 		exit $$((shared + others))
 
+QUICK_OTHERS := tests/chart tests/docs tests/fuzz tests/lab tests/service/planner
 QUICK := not integration and not chart and not kind and not traces and not slow
 
 test-quick: setup ## The unit tests alone, in less than two minutes
 	@mkdir -p out
 	@echo "Left out: what needs a control plane, helm, kind or the workload traces, and what is slow. make test runs all."
-	@$(BIN)/pytest -q -m "$(QUICK)" --ignore tests/service -p no:cacheprovider > out/other-tests.log 2>&1 & others=$$!; \
-		$(BIN)/pytest -q -m "$(QUICK)" tests/service; service=$$?; \
+	@$(BIN)/pytest -q -m "$(QUICK)" $(QUICK_OTHERS) -p no:cacheprovider > out/other-tests.log 2>&1 & others=$$!; \
+		$(BIN)/pytest -q -m "$(QUICK)" tests/service --ignore tests/service/planner; service=$$?; \
 		wait $$others; others=$$?; \
-		echo "The tests beside tests/service:"; cat out/other-tests.log; \
+		echo "The tests of $(QUICK_OTHERS):"; cat out/other-tests.log; \
 		exit $$((service + others))
 
 check: setup ## Style, types and import contracts
