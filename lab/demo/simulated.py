@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX
 from lab.demo.workload import QUEUES, Task, Workload
 from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.outcome import Outcome
@@ -23,7 +23,6 @@ from lab.sim.workloads import workload as sim
 POLICIES = {"stock scheduler": "kube-default", "Dovetail": "tetris"}
 """Which of the simulator's schedulers stands for whom."""
 
-_READ = DIMENSIONS.index("disk-read")
 _ABOUT = (
     "SIMULATED, while Kubernetes is being built (minutes, the first time only): what the simulator says of the same "
     "workload. The measured figures follow."
@@ -72,7 +71,7 @@ def show(console: Console, runs: Sequence[Simulated]) -> None:
 def _job(tasks: Sequence[Task], expected_seconds: float) -> sim.Job:
     first = tasks[0]
     demand = np.array([first.demand[name] for name in DIMENSIONS])
-    reading, demand[_READ] = float(demand[_READ]), 0.0
+    reading, demand[DISK_READ_INDEX] = float(demand[DISK_READ_INDEX]), 0.0
     seconds = np.array([task.work_seconds for task in tasks])
     stage = sim.Stage("tasks", demand, reading, expected_seconds, seconds)
     return sim.Job(first.job, first.arrives_at, [stage], QUEUES[first.queue].name)

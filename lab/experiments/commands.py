@@ -1,6 +1,6 @@
 """The command `dovetail experiment`: the papers' experiments again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,26 @@ _FILE = ReportFile()
 _PLAIN_WIDTH = 120
 
 
+_PART_OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+    click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file."),
+    click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated."),
+    click.option(
+        "--traces",
+        type=click.Path(file_okay=False, path_type=Path),
+        help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+    ),
+    click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]"),
+)
+
+
+def _part_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the options of an experiment that is made of parts."""
+    for option in reversed(_PART_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.group()
 def experiment() -> None:
     """Run a paper's experiments again, and print its numbers beside ours."""
@@ -35,15 +55,7 @@ def experiment() -> None:
     type=click.IntRange(0),
     help="The first seed; the planner was tuned on 0 to 2.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
-@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
-@click.option(
-    "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-)
-@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
+@_part_options
 def tetris(
     *,
     quick: bool,
@@ -77,15 +89,7 @@ def tetris(
 @click.option("--quick", is_flag=True, help="A small form, about a minute: to see that it works, not to quote.")
 @click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 2; quick: 1]")
 @click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
-@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
-@click.option(
-    "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-)
-@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
+@_part_options
 def delay(
     *,
     quick: bool,
