@@ -33,7 +33,8 @@ def needs(demand: Floats) -> Floats:
 
 def needs_fit(room: Floats, needs: Floats) -> Mask:
     """Return where a demand that `needs` has prepared fits [...]; both arrays are [..., R]."""
-    return np.asarray((needs <= room).all(axis=-1))
+    fit: Mask = np.logical_and.reduce(needs <= room, axis=-1)  # `all` does the same by way of Python
+    return fit
 
 
 def times_fits(room: Floats, demand: Floats) -> Floats:

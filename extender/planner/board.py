@@ -260,10 +260,10 @@ class Board:
         terms = self.scores.terms(
             task_class,
             self.fairness,
-            compared=self._latest if compared else None,
-            remote=self._factors.item(0) if level > 0 or not near else 1.0,
-            level=level,
-            passed_over=passed_over,
+            self._latest if compared else None,
+            self._factors.item(0) if level > 0 or not near else 1.0,
+            level,
+            passed_over,
         )
         self.taken.add((task_class, node, task, source), terms)
         self.fairness.count(task_class)

@@ -57,9 +57,13 @@ class Room:
         return np.asarray(has_room.nonzero()[0])
 
     def limit(self, node: int) -> Floats:
-        """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles."""
-        limit = self._free[:, node].copy()
+        """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles.
+
+        To be read at once: it may be what is free itself.
+        """
+        limit = self._free[:, node]
         if self._sources.keeping:
+            limit = limit.copy()
             limit[DISK_READ_INDEX] -= self._sources.kept[node]
         return limit
 

@@ -109,6 +109,8 @@ class Scores:
         self.scene = Scene(policy, waiting, classes, waiting.jobs.work[waiting.job], last)
         self.before = before_others(policy, waiting, last)
         self._some_before = bool(np.count_nonzero(self.before))
+        # The same as lists: `terms` asks for one of each at every start.
+        self._before, self._work, self._last = self.before.tolist(), self.scene.work.tolist(), last.tolist()
 
     def of(self, candidates: NodeCandidates) -> tuple[Floats, Floats]:
         """Return the scores [k], and the alignments in them.
@@ -125,7 +127,6 @@ class Scores:
         self,
         task_class: int,
         fairness: Fairness,
-        *,
         compared: NodeCandidates | None,
         remote: float,
         level: int,
@@ -135,10 +136,9 @@ class Scores:
         score, alignment = 0.0, 0.0
         score_terms: tuple[float, ...] = ()
         if compared is not None:
-            picked = compared.picked
-            score, alignment = compared.score - self.before.item(task_class), compared.alignment
-            score_terms = tuple([points.item(picked) for points in compared.score_terms])
-        work, barrier = self.scene.work.item(task_class), self.scene.last.item(task_class)
+            score, alignment = compared.score - self._before[task_class], compared.alignment
+            score_terms = compared.score_terms[compared.picked]
+        work, barrier = self._work[task_class], self._last[task_class]
         owed, starved = fairness.owed_to(task_class), fairness.is_due(task_class)
         # In the order of the fields: by name it takes several times as long, and this is done for every start.
         return Terms(score, alignment, remote, score_terms, work, owed, barrier, starved, level, passed_over)
@@ -151,8 +151,7 @@ class Scores:
         return aligned if candidates.factor is None else penalised(aligned, candidates.factor)
 
     def _points(self, candidates: NodeCandidates, aligned: Floats) -> Floats:
-        candidates.score_terms = tuple([term.points(self.scene, candidates, aligned) for term in SCORE_TERMS])
-        points = candidates.score_terms[0]
-        for more in candidates.score_terms[1:]:
-            points = points + more
+        first, *others = (term.points(self.scene, candidates, aligned) for term in SCORE_TERMS)
+        candidates.score_terms = list(zip(first.tolist(), *(more.tolist() for more in others), strict=True))
+        points = sum(others, start=first)
         return points + self.before[candidates.rows] if self._some_before else points

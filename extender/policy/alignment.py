@@ -140,7 +140,8 @@ class TaskRule(Protocol):
 
 def task_dot(demand: Floats, free: Floats) -> Floats:
     """Return the sum of demand x free (Tetris, 3.2): large tasks, and those that want what is plentiful."""
-    return np.asarray(demand.dot(free))
+    score: Floats = demand.dot(free)
+    return score
 
 
 def task_cosine(demand: Floats, free: Floats) -> Floats:

@@ -91,7 +91,7 @@ class Fairness:
 
     def owed_to(self, task_class: int) -> float:
         """Return what the class's job is owed."""
-        return float(self.owed[self._job_of[task_class]])
+        return self.owed.item(self._job_of[task_class])
 
     def is_due(self, task_class: int) -> bool:
         """Whether the class has waited past its due time."""
