@@ -97,7 +97,7 @@ class NodeCandidates:
         self.factor = factor
         self.in_line = self.fits
         self.points: Floats | None = None
-        self.score_terms: list[tuple[float, ...]] = []
+        self.score_terms: tuple[Floats, ...] = ()
         self.picked = self.in_line_at = -1
         self.score = self.alignment = 0.0
         self.job = rows

@@ -10,7 +10,7 @@ import numpy as np
 from extender.arrays import Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
-from extender.planner.terms import Terms
+from extender.planner.terms import Terms, TermsLog, TermsRecord
 
 HeldKind = Literal["no-nodes", "barred", "too-large", "gang", "locality", "no-room", "input", "reserved"]
 HELD_KINDS: tuple[HeldKind, ...] = get_args(HeldKind)
@@ -182,13 +182,13 @@ class Taken:
 
     def __init__(self) -> None:
         self._pairs: list[tuple[int, int, int, int]] = []
-        self._terms: list[Terms] = []
+        self._terms: list[TermsRecord] = []
 
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._pairs)
 
-    def add(self, pair: tuple[int, int, int, int], terms: Terms) -> None:
+    def add(self, pair: tuple[int, int, int, int], terms: TermsRecord) -> None:
         """Add (task class, node, task, source) and why."""
         self._pairs.append(pair)
         self._terms.append(terms)
@@ -209,7 +209,7 @@ class Taken:
 
     def terms(self) -> Sequence[Terms]:
         """Return why, one for each."""
-        return tuple(self._terms)
+        return TermsLog(self._terms)
 
 
 class Scheduler(Protocol):

@@ -6,9 +6,9 @@ A new term of the policy is one entry of `SCORE_TERMS` (docs/developing/add-a-po
 service takes what it shows of a term from here, by name.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -52,11 +52,42 @@ class Terms(NamedTuple):
         return dict(zip((term.name for term in SCORE_TERMS), self.score_terms, strict=False))
 
 
+TermsRecord = tuple[float, float, float, tuple[Floats, ...], int, float, float, bool, bool, int, float]
+"""What `Terms` are made of, in the order of their fields; the score terms of all candidates, and which it was."""
+
+
+class TermsLog(Sequence[Terms]):
+    """The terms of a plan's starts, each made when somebody reads it: a plan has more starts than are asked about."""
+
+    def __init__(self, records: Sequence[TermsRecord]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        """Return how many starts there are."""
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> Terms: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Terms]: ...
+
+    def __getitem__(self, place: int | slice) -> Terms | Sequence[Terms]:
+        """Return the terms of one start, or of some."""
+        if isinstance(place, slice):
+            return TermsLog(self._records[place])
+        score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over = self._records[
+            place
+        ]
+        score_terms = tuple([term.item(picked) for term in points])
+        return Terms(score, alignment, remote, score_terms, work, owed, barrier, starved, level, passed_over)
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What score terms may go by, the same for a whole plan: `work` [C] is the remaining work of each one's job.
 
-    `last` [C] are the last tasks before a barrier.
+    `last` [C] are the last tasks before a barrier, which with packing have no `counted_work` [C].
     """
 
     policy: Policy
@@ -64,6 +95,7 @@ class Scene:
     classes: Prepared
     work: Floats
     last: Mask
+    counted_work: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +113,12 @@ class ScoreTerm:
 def _remaining_work(scene: Scene, candidates: NodeCandidates, aligned: Floats) -> Floats:
     """Return -eps x remaining work, eps = m x mean(alignment) / mean(work) over the candidates (Tetris, 3.3.2).
 
-    The last tasks before a barrier have none. Without packing it is minus the part of all remaining work, barrier or
-    not: then nothing else counts.
+    Without packing it is minus the part of all remaining work: then nothing else counts.
     """
     policy, rows = scene.policy, candidates.rows
     total = float(scene.work[rows].sum())
-    if not policy.packing:
-        return -((1.0 / total if total > 0 else 0.0) * scene.work[rows])
-    weight = policy.srtf * float(np.abs(aligned).sum())
-    return -((weight / total if total > 0 else 0.0) * np.where(scene.last[rows], 0.0, scene.work[rows]))
+    weight = policy.srtf * float(np.abs(aligned).sum()) if policy.packing else 1.0
+    return -(weight / total if total > 0 else 0.0) * scene.counted_work[rows]
 
 
 SCORE_TERMS: tuple[ScoreTerm, ...] = (ScoreTerm("remaining work", _remaining_work),)
@@ -106,11 +135,12 @@ class Scores:
         self._classes, self._free = classes, free
         self._rule = TASK_RULES[policy.rule]
         last = last_before_barrier(waiting.finished, barrier=policy.barrier)
-        self.scene = Scene(policy, waiting, classes, waiting.jobs.work[waiting.job], last)
+        work = waiting.jobs.work[waiting.job]
+        self.scene = Scene(policy, waiting, classes, work, last, np.where(last, 0.0, work) if policy.packing else work)
         self.before = before_others(policy, waiting, last)
         self._some_before = bool(np.count_nonzero(self.before))
         # The same as lists: `terms` asks for one of each at every start.
-        self._before, self._work, self._last = self.before.tolist(), self.scene.work.tolist(), last.tolist()
+        self._before, self._work, self._last = self.before.tolist(), work.tolist(), last.tolist()
 
     def of(self, candidates: NodeCandidates) -> tuple[Floats, Floats]:
         """Return the scores [k], and the alignments in them.
@@ -131,17 +161,16 @@ class Scores:
         remote: float,
         level: int,
         passed_over: float,
-    ) -> Terms:
+    ) -> TermsRecord:
         """Return the terms of a start, before it is counted; `compared` are those among which it was picked, if any."""
-        score, alignment = 0.0, 0.0
-        score_terms: tuple[float, ...] = ()
+        score, alignment, picked = 0.0, 0.0, -1
+        points: tuple[Floats, ...] = ()
         if compared is not None:
             score, alignment = compared.score - self._before[task_class], compared.alignment
-            score_terms = compared.score_terms[compared.picked]
+            points, picked = compared.score_terms, compared.picked
         work, barrier = self._work[task_class], self._last[task_class]
         owed, starved = fairness.owed_to(task_class), fairness.is_due(task_class)
-        # In the order of the fields: by name it takes several times as long, and this is done for every start.
-        return Terms(score, alignment, remote, score_terms, work, owed, barrier, starved, level, passed_over)
+        return score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over
 
     def _aligned(self, candidates: NodeCandidates) -> Floats:
         free = self._free[:, candidates.node]
@@ -151,7 +180,8 @@ class Scores:
         return aligned if candidates.factor is None else penalised(aligned, candidates.factor)
 
     def _points(self, candidates: NodeCandidates, aligned: Floats) -> Floats:
-        first, *others = (term.points(self.scene, candidates, aligned) for term in SCORE_TERMS)
-        candidates.score_terms = list(zip(first.tolist(), *(more.tolist() for more in others), strict=True))
-        points = sum(others, start=first)
+        candidates.score_terms = tuple([term.points(self.scene, candidates, aligned) for term in SCORE_TERMS])
+        points = candidates.score_terms[0]
+        for more in candidates.score_terms[1:]:
+            points = points + more
         return points + self.before[candidates.rows] if self._some_before else points
