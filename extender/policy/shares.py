@@ -55,20 +55,65 @@ def fair_shares(queue: Rows, weight: Floats, queue_weight: Floats, active: Mask)
 def queue_shares(weight: Floats, minimum: Floats, parent: Rows, active: Mask) -> Floats:
     """Return the fair share of each queue that is active and nobody's parent [Q], 0 for others; in all 1, if any is.
 
-    Siblings divide their parent's share by weight, but none gets less than its minimum, a part of the whole cluster:
-    share = max(minimum, level x weight), with the level at which they add up. Minimums that together exceed the
-    parent's share are scaled down to it. With no weight at all, what is left is divided by the minimums, without those
-    equally. A parent takes part while one of its children does. Raises ValueError where parents go round in a circle.
+    It is a queue's part of the cluster where all active queues want all of it. Raises ValueError where parents go round
+    in a circle.
     """
-    depth = _depths(parent)
-    group = np.where(parent < 0, len(parent), parent)
-    taking_part = _taking_part(parent, depth, active)
-    share = np.append(np.zeros(len(parent)), 1.0)  # the last is the cluster
+    leaf = np.ones(len(parent), dtype=np.bool_)
+    leaf[parent[parent >= 0]] = False
+    part = parts_as_wanted(weight, minimum, parent, np.where(active & leaf, np.inf, 0.0))
+    return np.where(leaf, part, 0.0)  # what parents have is their children's
+
+
+def parts_as_wanted(weight: Floats, minimum: Floats, parent: Rows, wanted: Floats) -> Floats:
+    """Return each group's part of the cluster [G]: by weight, none below its minimum, none more than it wants.
+
+    `wanted` [G] is what each queue has and wants besides, as a share; of parents it is added up. What one does not want
+    its siblings divide (max-min fairness with weights and minimums). All that is wanted is given where it adds up to
+    less than there is. Minimums that siblings want and that together exceed their parent's part are scaled down to it.
+    With no weight left, those without one divide the rest alike. Raises ValueError where parents go round in a circle.
+    """
+    wanted, depth = wanted.copy(), _depths(parent)
+    for level in range(depth.max(initial=0), 0, -1):
+        rows = (depth == level).nonzero()[0]
+        np.add.at(wanted, parent[rows], wanted[rows])
+    part = np.zeros(len(weight))
     for level in range(depth.max(initial=-1) + 1):
-        rows = ((depth == level) & taking_part).nonzero()[0]
-        share[rows] = _divided(weight[rows], minimum[rows], group[rows], share)
-    share[group] = 0.0  # what parents have is their children's
-    return share[:-1]
+        rows = (depth == level).nonzero()[0]
+        for above in np.unique(parent[rows]).tolist():
+            siblings = rows[parent[rows] == above]
+            whole = 1.0 if above < 0 else part.item(above)
+            part[siblings] = _divided(weight[siblings], minimum[siblings], wanted[siblings], whole)
+    return part
+
+
+def _divided(weight: Floats, minimum: Floats, wanted: Floats, whole: float) -> Floats:
+    """Return the parts of siblings [k]: min(wanted, max(minimum, level x weight)), at the level that gives out all.
+
+    What is given out grows with the level: by a sibling's weight from where it passes its minimum up to what it wants.
+    """
+    least = np.minimum(minimum, wanted)
+    asked = float(least.sum())
+    if asked > whole:
+        return np.asarray(least * (whole / asked))
+    wanted = np.minimum(wanted, whole)
+    if float(wanted.sum()) <= whole:
+        return wanted
+    growing = weight > 0
+    starts, ends = least[growing] / weight[growing], wanted[growing] / weight[growing]
+    levels = np.concatenate((starts, ends))
+    slopes = np.concatenate((weight[growing], -weight[growing]))
+    order = np.argsort(levels, kind="stable")
+    levels, slopes = levels[order], np.cumsum(slopes[order])
+    given = asked + np.concatenate(([0.0], np.cumsum(slopes[:-1] * np.diff(levels))))
+    if not len(levels) or given[-1] <= whole:  # the rest is for those without a weight, as if they had one alike
+        part, rest = np.where(growing, wanted, least), ~growing
+        left = max(whole - float(part[growing].sum()), 0.0)
+        if rest.any():
+            part[rest] = _divided(np.ones(len(part))[rest], least[rest], wanted[rest], left)
+        return part
+    place = int(np.searchsorted(given, whole, side="left")) - 1  # from here to the next level enough is given out
+    level = levels[place] + (whole - given[place]) / slopes[place] if place >= 0 else levels[0]
+    return np.asarray(np.clip(level * weight, least, wanted))
 
 
 def scaled_minimums(minimum: Floats, parent: Rows) -> tuple[Floats, bool]:
@@ -143,53 +188,3 @@ def _depths(parent: Rows) -> Rows:
             raise ValueError(f"the parents of these queues go round in a circle: rows {np.flatnonzero(above >= 0)}")
         above = np.where(above >= 0, parent[above], -1)
     return depth
-
-
-def _taking_part(parent: Rows, depth: Rows, active: Mask) -> Mask:
-    """Return the active leaves and all that is above them [Q]."""
-    part = active.copy()
-    part[parent[parent >= 0]] = False
-    for level in range(depth.max(initial=0), 0, -1):
-        rows = (depth == level).nonzero()[0]
-        part[parent[rows[part[rows]]]] = True
-    return part
-
-
-def _divided(weight: Floats, minimum: Floats, group: Rows, whole: Floats) -> Floats:
-    """Return the shares [k] of siblings of several parents: those of group g divide `whole[g]`.
-
-    If the siblings up to the k-th by minimum / weight got more than their minimums, the level would be what the
-    others' minimums leave, divided by the weights of those. The least over all k is the one at which all is given out.
-    """
-    minimum = _within(minimum, group, whole)
-    weight = _never_all_zero(weight, minimum, group)
-    ratio = np.divide(minimum, weight, out=np.full(len(weight), np.inf), where=weight > 0)
-    order = np.lexsort((ratio, group))
-    parent = group[order]
-    left = whole[parent] - _sums(minimum, group)[parent] + _running_sums(minimum[order], parent)
-    level = np.full(len(whole), np.inf)
-    np.minimum.at(level, parent, np.maximum(left, 0.0) / _running_sums(weight[order], parent))
-    return np.asarray(np.maximum(minimum, level[group] * weight))
-
-
-def _within(minimum: Floats, group: Rows, whole: Floats) -> Floats:
-    """Return the minimums [k], scaled down where siblings' add up to more than there is for them."""
-    asked = _sums(minimum, group)[group]
-    return minimum * np.divide(whole[group], asked, out=np.ones(len(group)), where=asked > whole[group])
-
-
-def _never_all_zero(weight: Floats, minimum: Floats, group: Rows) -> Floats:
-    """Return the weights [k], in place of siblings' that are all zero their minimums, and in place of those ones."""
-    weight = np.where(_sums(weight, group)[group] > 0, weight, minimum)
-    return np.where(_sums(weight, group)[group] > 0, weight, 1.0)
-
-
-def _sums(amounts: Floats, group: Rows) -> Floats:
-    return np.asarray(np.bincount(group, weights=amounts), dtype=np.float64)
-
-
-def _running_sums(amounts: Floats, group: Rows) -> Floats:
-    """Return the sums up to each amount within its group [k], groups in ascending order."""
-    upto = np.cumsum(amounts)
-    first = np.searchsorted(group, group, side="left")
-    return np.asarray(upto - (upto - amounts)[first])

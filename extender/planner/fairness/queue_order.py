@@ -10,8 +10,8 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.waiting import Jobs, QueueGroups
-from extender.policy.shares import dominant, dominant_of_one
-from extender.policy.turn import ROUNDING, leaf_ranks, parts_as_wanted, sibling_keys
+from extender.policy.shares import dominant, dominant_of_one, parts_as_wanted
+from extender.policy.turn import ROUNDING, leaf_ranks, sibling_keys
 
 
 class QueueOrder:

@@ -13,7 +13,7 @@ from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import QueueGroups, Waiting
 from extender.planner import Plan, Planner, Policy
-from extender.policy.turn import parts_as_wanted
+from extender.policy.shares import parts_as_wanted
 from lab.bench.order.deep import slots, stage
 from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.outcome import Outcome

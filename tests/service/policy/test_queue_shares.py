@@ -37,8 +37,9 @@ def test_a_queue_without_weight_gets_its_minimum_only():
     assert_allclose(shares((0, 0.2, -1, True), (0, 0, -1, True), (5, 0, -1, True)), [0.2, 0, 0.8])
 
 
-def test_where_nobody_has_a_weight_the_minimums_decide_and_without_those_all_get_the_same():
-    assert_allclose(shares((0, 0.1, -1, True), (0, 0.3, -1, True)), [0.25, 0.75])
+def test_where_nobody_has_a_weight_all_get_the_same_but_none_less_than_its_minimum():
+    assert_allclose(shares((0, 0.1, -1, True), (0, 0.3, -1, True)), [0.5, 0.5])
+    assert_allclose(shares((0, 0.1, -1, True), (0, 0.7, -1, True)), [0.3, 0.7])
     assert_allclose(shares((0, 0, -1, True), (0, 0, -1, True)), [0.5, 0.5])
 
 
@@ -56,6 +57,12 @@ def test_a_parents_minimum_counts_for_its_children_and_theirs_are_scaled_down_in
     # The parent gets its .5. Its children want at least .4 and .6 of the cluster: half of each.
     queues = (1, 0.5, -1, False), (1, 0.4, 0, True), (1, 0.6, 0, True), (9, 0, -1, True)
     assert_allclose(shares(*queues), [0, 0.2, 0.3, 0.5])
+
+
+def test_minimums_that_are_larger_than_the_parents_share_are_scaled_down_by_their_size():
+    # The parent gets .2; .6 and .2 of the cluster become three parts and one.
+    queues = (1, 0, -1, False), (1, 0.6, 0, True), (5, 0.2, 0, True), (4, 0, -1, True)
+    assert_allclose(shares(*queues), [0, 0.15, 0.05, 0.8])
 
 
 def test_minimums_of_siblings_that_exceed_the_cluster_are_scaled_down_and_that_is_said():

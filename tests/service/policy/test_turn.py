@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy.turn import leaf_ranks, parts_as_wanted, sibling_keys
+from extender.policy.shares import parts_as_wanted
+from extender.policy.turn import leaf_ranks, sibling_keys
 
 TOP = np.full(3, -1)
 

@@ -7,7 +7,7 @@ import pytest
 
 from extender.cluster.queues import Queue
 from extender.control.queues.tree import QueueTree
-from extender.policy.turn import parts_as_wanted
+from extender.policy.shares import parts_as_wanted
 
 
 def shares(queues, *names):
