@@ -47,7 +47,7 @@ def reasons(
     with backlog.lock:
         why = {pod.uid: _gated(pod) for pod in backlog.at(PodPhase.GATED)}
         why.update((pod.uid, IS_RELEASING) for pod in backlog.at(PodPhase.NOMINATED))
-        written_to = (backlog.pod(uid) for uid in (*backlog.writes.in_progress, *backlog.writes.backoff))
+        written_to = (backlog.pod(uid) for uid in backlog.writes.pods())
         why.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
         lines = [(task_class, line) for task_class in backlog.classes() if (line := line_of(backlog, task_class))]
         placed = places_in_plan(backlog, plan_input, plan)

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import KeysView
+from collections.abc import KeysView, Set
 
 LONGEST_BACKOFF_SECONDS = 60.0
 """A pod that could not be written to is tried again after 1, 2, 4 ... seconds, at most so many."""
@@ -64,15 +64,23 @@ class PendingWrites:
         """Say whether a pod is being written to, or is about to be, or is left alone after a failure."""
         return uid in self.in_progress or uid in self.backoff or uid in self.queued
 
+    def any(self) -> bool:
+        """Say whether any pod is busy."""
+        return bool(self.in_progress or self.backoff or self.queued)
+
+    def pods(self) -> Set[str]:
+        """Return all pods that are busy, by UID."""
+        with self._lock, self._queue_lock:
+            return self.in_progress.keys() | self.backoff.keys() | self.queued.keys()
+
     def count(self, uids: KeysView[str]) -> int:
         """Return how many of these pods are busy."""
         with self._lock:
-            if not (self.in_progress or self.backoff or self.queued):
+            if not self.any():
                 return 0
             if len(uids) <= len(self.in_progress):  # most classes have few pods
                 return sum(map(self.busy, uids))
-            with self._queue_lock:
-                return len(uids & (self.in_progress.keys() | self.backoff.keys() | self.queued.keys()))
+            return len(uids & self.pods())
 
     def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
         """Forget what was claimed, or left alone, until `now` or earlier: no news of it has come.

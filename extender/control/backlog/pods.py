@@ -63,7 +63,7 @@ class PodIndex:
     def ready(self, task_class: TaskClass) -> int:
         """Return how many pods of a class may be released now."""
         with self.lock:
-            count, busy = 0, self.writes.in_progress or self.writes.backoff
+            count, busy = 0, self.writes.any()
             for phase in _WAITING:
                 if pods := task_class.pods[phase]:
                     count += self.waiting(task_class, phase) if busy else len(pods)

@@ -52,6 +52,15 @@ def test_a_pod_group_that_is_too_large_for_what_is_free_says_so():
     assert scene.why()["g0"] == Reason("gang", "its gang of 2 does not fit in one plan")
 
 
+def test_a_pod_whose_write_has_not_begun_is_being_released_and_is_not_planned_again():
+    scene = Scene(node("n1"))
+    scene.see(pod("a"))
+    scene.backlog.writes.queue("uid-a")  # and the claim on it has ended, as after a clock was set forward
+    (task_class,) = scene.backlog.classes()
+    assert scene.backlog.ready(task_class) == 0
+    assert scene.why() == {"a": reasons.IS_RELEASING}
+
+
 def test_whom_the_plan_places_waits_for_the_pace():
     scene = Scene(node("n1"), pace=Pace(unbound_pods=1))
     scene.see(*(pod(f"p{n}", job="j", created=float(n)) for n in range(3)))
