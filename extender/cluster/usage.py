@@ -1,0 +1,35 @@
+"""What was measured: the use of nodes, and of the pods on them. Nothing here knows who measured it.
+
+Amounts are in the units of demands: millicores, bytes, bytes per second. A resource that is absent was not measured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from extender.cluster.resources import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measurement: the mean use from `since` to `at`, in seconds since the epoch.
+
+    `at` is the time of the newest raw sample in it, not of the question. A gauge (memory) has `since` = `at`.
+    """
+
+    amounts: Amounts
+    since: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One look at the use of a cluster: that of whole `nodes`, of all the `pods_on` each node, and of single `pods`.
+
+    Nodes and `pods_on` by the node's name, `pods` by UID. Whoever is missing, or has a `problem` (a node's name, and
+    why its measurements cannot be trusted), was not measured: that is never the same as idle.
+    """
+
+    nodes: Mapping[str, Sample] = field(default_factory=dict)
+    pods_on: Mapping[str, Sample] = field(default_factory=dict)
+    pods: Mapping[str, Sample] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,102 @@
+"""Idle room: what regular pods have reserved and do not use, and who gives it back when they do (UBIS, IV).
+
+N nodes, R resources. All functions are pure; a use that was not measured is NaN, and is never taken for idle.
+"""
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows
+
+
+def used(node: Floats, pods: Floats, capacity: Floats, allocatable: Floats) -> Floats:
+    """Return what is used of each node's allocatable [N, R].
+
+    The larger of what its `pods` use and of what the whole `node` uses beyond what is set aside for the system
+    (`capacity` - `allocatable`). NaN where neither was measured.
+    """
+    beyond = np.maximum(node - np.maximum(capacity - allocatable, 0.0), 0.0)
+    return np.fmax(beyond, pods)
+
+
+def ramped_up(measured: Floats, young: Floats, expected: Floats) -> Floats:
+    """Return the use [N, R] with pods that were not measured for a whole window counted as `expected` [N, R].
+
+    `young` [N, R] is what the measurement holds of these pods already; it counts once (Tetris, 4.1).
+    """
+    return np.maximum(measured - young, 0.0) + expected
+
+
+def idle_room(used: Floats, allocatable: Floats, threshold: Floats) -> Floats:
+    """Return what opportunistic pods may take of each node [N, R] (UBIS, algorithm 1, line 21).
+
+    `threshold` [N] or [N, 1] is T_alloc, a part of `allocatable`. 0 where the use was not measured; infinite where a
+    node does not limit a resource.
+    """
+    room = np.reshape(threshold, (-1, 1)) * allocatable - used
+    room = np.where(np.isfinite(allocatable), room, np.inf)
+    return np.asarray(np.maximum(np.where(np.isnan(room), 0.0, room), 0.0))
+
+
+def over(used: Floats, allocatable: Floats, threshold: Floats) -> Floats:
+    """Return by how much the use is over T_preempt x allocatable [..., R], 0 where it is not, or was not measured."""
+    limit = threshold * allocatable
+    above = np.where(np.isfinite(limit), used - np.where(np.isfinite(limit), limit, 0.0), 0.0)
+    return np.asarray(np.maximum(np.where(np.isnan(above), 0.0, above), 0.0))
+
+
+def smallest_set(over: Floats, use: Floats, lost: Floats, may_go: Mask) -> Rows | None:
+    """Return whom to evict of a node's opportunistic pods [P]: as few as bring every resource under its threshold.
+
+    `over` [R] is what is too much, `use` [P, R] what each pod was measured to use, `lost` [P] the work that each would
+    lose, `may_go` [P] who may be evicted. Of sets of one size that with the least work lost is taken. None where even
+    all together do not suffice: then nobody is evicted in vain, and the caller decides.
+
+    Exact where one or two suffice, which is the usual case. Beyond that greedy: first who brings most of what is still
+    too much, then whoever turns out not to be needed stays.
+    """
+    short = over > 0
+    if not short.any():
+        return np.empty(0, dtype=np.intp)
+    able = may_go.nonzero()[0]
+    gives = np.where(np.isnan(use), 0.0, use)[np.ix_(able, short.nonzero()[0])] / over[short]  # 1: as much as is needed
+    if not len(able) or (gives.sum(axis=0) < 1.0).any():
+        return None
+    work = lost[able]
+    alone = (gives >= 1.0).all(axis=1)
+    if alone.any():
+        return np.asarray(able[[int(np.where(alone, work, np.inf).argmin())]])
+    pairs = _best_pair(gives, work)
+    if pairs is not None:
+        return np.asarray(able[pairs])
+    return np.asarray(able[_greedy(gives, work)])
+
+
+def _best_pair(gives: Floats, work: Floats) -> Rows | None:
+    """Return the two that suffice with the least work lost; None where no two do."""
+    best, least = None, np.inf
+    for first in range(len(gives) - 1):
+        enough = (gives[first] + gives[first + 1 :] >= 1.0).all(axis=1)
+        cost = np.where(enough, work[first + 1 :] + work[first], np.inf)
+        second = int(cost.argmin())
+        if cost[second] < least:
+            best, least = (first, first + 1 + second), float(cost[second])
+    return None if best is None else np.array(best, dtype=np.intp)
+
+
+def _greedy(gives: Floats, work: Floats) -> Rows:
+    """Return a set that suffices [k]: each brings most of what is still needed, then those not needed are left out."""
+    needed, chosen = np.ones(gives.shape[1]), []
+    left = np.ones(len(gives), dtype=np.bool_)
+    while (needed > 0).any():
+        brings = np.minimum(gives, np.maximum(needed, 0.0)).sum(axis=1)
+        order = np.lexsort((work, -brings, ~left))
+        chosen.append(int(order[0]))
+        left[order[0]] = False
+        needed = needed - gives[order[0]]
+    whole = gives[chosen].sum(axis=0)
+    kept = list(chosen)
+    for pod in sorted(chosen, key=lambda pod: -work[pod]):
+        if len(kept) > 1 and (whole - gives[pod] >= 1.0).all():
+            kept.remove(pod)
+            whole = whole - gives[pod]
+    return np.array(kept, dtype=np.intp)
