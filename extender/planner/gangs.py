@@ -61,14 +61,20 @@ class Gangs:
 def start_due_gangs(board: Board, gangs: Gangs, level: Mask) -> Rows:
     """Start the least of each due gang of these classes [C], the earliest first; returns those that did not fit.
 
-    Only of queues that have no more than their part of the cluster, and none that alone would be more.
+    Only of queues that have no more than their part of the cluster, and none that alone would be more: such a gang has
+    its turn with all others.
     """
     fairness = board.fairness
     due = level & (fairness.due < np.inf) & (np.array(board.left) > 0)
     rows = gangs.rows(due)
     earliest = [fairness.due[due & (gangs.of == gang)].min() for gang in rows.tolist()]
     order = rows[np.argsort(earliest, kind="stable")].tolist()
-    return np.array([gang for gang in order if not _due_goes(board, gangs, gang)], dtype=np.intp)
+    out = [
+        gang
+        for gang in order
+        if _within_part(board, gangs, gang) and not (_could_fit(board, gangs, gang) and goes_whole(board, gangs, gang))
+    ]
+    return np.array(out, dtype=np.intp)
 
 
 def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, out: Rows) -> None:
@@ -124,7 +130,8 @@ def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:
     return tasks >= float(gangs.least[gang])
 
 
-def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
+def _within_part(board: Board, gangs: Gangs, gang: int) -> bool:
+    """Whether the gang's queue may have it as one that is due."""
     members = gangs.members(np.array([gang])).nonzero()[0]
     fairness, missing = board.fairness, int(gangs.missing(board, np.array([gang]))[0])
     takes, queue = np.zeros(fairness.takes.shape[1]), int(fairness.queue[members[0]])
@@ -132,8 +139,7 @@ def _due_goes(board: Board, gangs: Gangs, gang: int) -> bool:
         tasks = min(missing, board.left[row])
         takes, missing = takes + tasks * fairness.takes[row], missing - tasks
     begun = board.waiting.since.item(int(members[0])) == -np.inf  # its queue had that turn already
-    within = begun or fairness.queues.may_pass(queue, takes)
-    return within and _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
+    return begun or fairness.queues.may_pass(queue, takes)
 
 
 def goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:

@@ -100,6 +100,15 @@ def test_of_starved_gangs_the_one_that_waited_longest_goes_first_and_one_that_do
     assert started(plan, 4) == [0, 0, 3, 1]
 
 
+def test_a_starved_gang_that_is_more_than_its_queues_part_has_its_turn_like_any_other():
+    # All 4 CPUs: twice what its queue may have while the other wants a task that fits nowhere.
+    waiting = with_gangs(tasks((0, 1, (9,)), (1, 4, (1,))), [-1, 0], [4], since=np.array([900.0, 0.0]))
+    jobs = replace(
+        waiting.jobs, queue=np.array([0, 1]), queue_names=["other", "its own"], queue_weight=np.array([0.5, 0.5])
+    )
+    assert started(once(cluster((4,)), replace(waiting, jobs=jobs), now=1000.0), 2) == [0, 4]
+
+
 def test_a_starved_gang_does_not_go_before_its_fifo_queues_head():
     waiting = with_gangs(tasks((0, 2, (1,)), (0, 3, (1,))), [-1, 0], [3], since=np.array([999.0, 0.0]))
     assert started(once(cluster((4,)), waiting, now=1000.0), 2) == [1, 3]
