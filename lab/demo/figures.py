@@ -9,13 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.resources import DIMENSIONS, MEMORY_INDEX
+from extender.cluster.resources import (
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    MEMORY_INDEX,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT_INDEX,
+)
 from lab.demo.machines import parts, rates
 from lab.demo.room import Times
 from lab.demo.shares import shares
 from lab.demo.workload import QUEUES, Workload
 
-GROUPS = {"disk": ("disk-read", "disk-write"), "network": ("network-in", "network-out")}
+GROUPS = {"disk": (DISK_READ_INDEX, DISK_WRITE_INDEX), "network": (NETWORK_IN_INDEX, NETWORK_OUT_INDEX)}
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Course:
         return mean
 
     def _loads_of(self, group: str) -> Floats:
-        return self.loads[:, :, [DIMENSIONS.index(name) for name in GROUPS[group]]]
+        return self.loads[:, :, list(GROUPS[group])]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,17 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.queues import Queue
-from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
+from extender.cluster.resources import (
+    CPU,
+    DIMENSIONS,
+    DISK_READ,
+    DISK_WRITE,
+    IO_DIMENSIONS,
+    MEMORY,
+    NETWORK_IN,
+    NETWORK_OUT,
+    Amounts,
+)
 from lab.controlplane import builders
 from lab.controlplane.builders import Manifest
 
@@ -50,7 +60,7 @@ class Shape:
     def amounts(self) -> Amounts:
         """Return what it offers, by dimension, in its unit."""
         disk, network = float(self.disks * _DISK), float(self.gbps * _GBPS)
-        rates = dict(zip(IO_DIMENSIONS, (disk, disk, network, network), strict=True))
+        rates = {DISK_READ: disk, DISK_WRITE: disk, NETWORK_IN: network, NETWORK_OUT: network}
         return {CPU: self.cores * 1000.0, MEMORY: self.memory_gb * 1000.0 * _MB, **rates}
 
 
@@ -184,7 +194,7 @@ def _job(random: np.random.Generator, number: int, most: int, work_seconds: tupl
         float(random.integers(least, highest + 1) * unit)
         for (least, highest), unit in zip(kind.ranges, units, strict=True)
     ]
-    demand = dict(zip(DIMENSIONS, amounts, strict=True))
+    demand = dict(zip((CPU, MEMORY, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT), amounts, strict=True))
     usual = random.uniform(*work_seconds)
     job = f"job-{number:03d}"
     return [
@@ -201,7 +211,7 @@ def _job(random: np.random.Generator, number: int, most: int, work_seconds: tupl
 
 
 def _row(amounts: Amounts) -> list[float]:
-    return [amounts[name] for name in DIMENSIONS]
+    return [amounts.get(name, 0.0) for name in DIMENSIONS]
 
 
 def _node(machine: Machine) -> Manifest:
@@ -228,4 +238,4 @@ def _pod(task: Task, *, held: bool) -> Manifest:
 
 
 def _rates(amounts: Amounts) -> dict[str, str]:
-    return {name: f"{amounts[name] / _MB:.0f}M" for name in IO_DIMENSIONS}
+    return {name: f"{amounts[name] / _MB:.0f}M" for name in IO_DIMENSIONS if name in amounts}

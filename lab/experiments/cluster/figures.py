@@ -9,12 +9,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.resources import DIMENSIONS
 from lab.experiments.cluster.history import History
+from lab.sim.engine.contention import RATES
 from lab.sim.engine.outcome import Outcome
 from lab.sim.workloads.workload import BLOCKS, Machines, Stage, Workload
-
-_IO = ("disk-read", "disk-write", "network-in", "network-out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def run_figures(jobs: Workload, cluster: Machines, outcome: Outcome) -> RunFigur
         rack_local=float(100 * in_rack.mean()),
         slow_down=outcome.task_seconds / outcome.ideal_task_seconds,
         shares=shares(jobs, outcome),
-        over=float(100 * max(outcome.fullness.over_allocated[DIMENSIONS.index(name)] for name in _IO)),
+        over=float(100 * outcome.fullness.over_allocated[RATES].max()),
     )
 
 

@@ -8,7 +8,7 @@ from lab.demo.figures import course, figures, job_ends
 from lab.demo.room import Times
 from lab.demo.workload import STANDARD, Machine, Task, Workload
 
-READER = dict(zip(DIMENSIONS, (1000.0, 8e9, 150e6, 0.0, 0.0, 0.0), strict=True))
+READER = dict.fromkeys(DIMENSIONS, 0.0) | {"cpu": 1000.0, "memory": 8e9, "disk-read": 150e6}
 WORKLOAD = Workload(
     (Machine("a", STANDARD), Machine("b", STANDARD)),
     (

@@ -15,12 +15,13 @@ PLENTY = 1000.0
 
 
 def row(cpu=0.0, memory=0.0, disk_read=0.0, disk_write=0.0, network_in=0.0, network_out=0.0):
-    """Return amounts [6] in the units of the simulator."""
-    return np.array([cpu, memory, disk_read, disk_write, network_in, network_out]) * UNITS
+    """Return amounts [R] in the units of the simulator, 0 of a dimension that is not named here."""
+    amounts = np.array([cpu, memory, disk_read, disk_write, network_in, network_out]) * UNITS
+    return np.pad(amounts, (0, len(DIMENSIONS) - len(amounts)))
 
 
 def machine(cpu, memory, rates=PLENTY):
-    """Return what a machine offers [6], the same in every rate."""
+    """Return what a machine offers [R], the same in every rate."""
     return row(cpu, memory, rates, rates, rates, rates)
 
 
@@ -63,7 +64,7 @@ def waiting(*classes, tenants=None, running=None):
     tenants = tenants or Tenants()
     count = max([c.job for c in classes] + [len(tenants.queue) - 1]) + 1 if classes else 0
     queue = np.array(tenants.queue or [0] * count, dtype=np.intp)
-    allocated = np.zeros((count, 6))
+    allocated = np.zeros((count, len(DIMENSIONS)))
     for job, amounts in tenants.allocated.items():
         allocated[job] = amounts
     queue_weight = np.array(tenants.queue_weight or [1.0] * (int(queue.max(initial=0)) + 1))
@@ -81,7 +82,7 @@ def waiting(*classes, tenants=None, running=None):
         names=[c.name or f"class{n}" for n, c in enumerate(classes)],
         job=np.array([c.job for c in classes], dtype=np.intp),
         count=np.array([c.count for c in classes], dtype=np.int64),
-        demand=np.array([c.demand for c in classes]).reshape(number, 6),
+        demand=np.array([c.demand for c in classes]).reshape(number, len(DIMENSIONS)),
         reading=np.array([c.reading for c in classes]) * MB,
         inputs=[c.inputs for c in classes],
         duration=np.ones(number),
@@ -113,7 +114,7 @@ def where(plan, task_class):
 
 
 def promised(plan, snapshot, waits):
-    """Return what is allocated once the plan is carried out, besides reading [N, 6]."""
+    """Return what is allocated once the plan is carried out, besides reading [N, R]."""
     total = snapshot.allocated.copy()
     np.add.at(total, plan.assignments.node, waits.demand[plan.assignments.task_class])
     return total
