@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from extender.control.preemption.overload import Limits, Measured, Overload
+
+AXIS = ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", "pods")
+NOTHING = np.full(7, np.nan)
+
+
+def measured(at, cpu=0.0, memory=0.0, disk=0.0, since=None, name="n1"):
+    """Return one node that offers 10 of everything."""
+    used = np.array([[cpu, memory, disk, 0, 0, 0, 10]], dtype=float)
+    began = np.array([at if since is None else since], dtype=float)
+    return Measured((name,), AXIS, used, np.full((1, 7), 10.0), began, np.array([at], dtype=float))
+
+
+def reasons(overload, *looks):
+    """Return after each look which resources somebody is to go for."""
+    return [[AXIS[column] for column in overload.look(look)[0].nonzero()[0]] for look in looks]
+
+
+@pytest.fixture
+def overload():
+    return Overload(Limits.of())
+
+
+def test_a_full_cpu_is_borne_for_two_samples(overload):
+    looks = [measured(at, cpu=10) for at in (1, 2, 3, 4)]
+    assert reasons(overload, *looks) == [[], [], ["cpu"], ["cpu"]]
+
+
+def test_full_memory_is_not_borne(overload):
+    assert reasons(overload, measured(1, memory=9.6)) == [["memory"]]
+
+
+def test_by_how_much_is_said(overload):
+    assert overload.look(measured(1, memory=9.7))[0] == pytest.approx([0, 0.2, 0, 0, 0, 0, 0])
+
+
+def test_a_sample_counts_once_however_often_it_is_read(overload):
+    assert reasons(overload, *[measured(1, cpu=10)] * 5, measured(2, cpu=10)) == [[]] * 6
+
+
+def test_one_sample_below_starts_the_count_anew(overload):
+    looks = [measured(at, cpu=cpu) for at, cpu in enumerate((10, 10, 5, 10, 10, 10))]
+    assert reasons(overload, *looks) == [[], [], [], [], [], ["cpu"]]
+
+
+def test_each_resource_has_its_own_count(overload):
+    looks = [measured(1, cpu=10), measured(2, cpu=10, disk=10), measured(3, cpu=10, disk=10), measured(4, disk=10)]
+    assert reasons(overload, *looks) == [[], [], ["cpu"], ["disk-read"]]
+
+
+def test_a_node_that_was_not_measured_starts_anew_and_nobody_goes(overload):
+    missing = Measured(("n1",), AXIS, NOTHING[np.newaxis], np.full((1, 7), 10.0), np.array([3.0]), np.array([3.0]))
+    assert reasons(overload, measured(1, cpu=10), measured(2, cpu=10), missing, measured(4, cpu=10)) == [[]] * 4
+
+
+def test_what_began_before_somebody_left_says_nothing_of_who_is_left(overload):
+    reasons(overload, measured(1, memory=10))
+    overload.settle("n1", 20.0)
+    looks = [measured(15, memory=10), measured(25, memory=10, since=10), measured(30, memory=10, since=21)]
+    assert reasons(overload, *looks) == [[], [], ["memory"]]
+
+
+def test_what_is_no_rate_and_no_memory_is_never_a_reason(overload):
+    assert reasons(overload, *[measured(at) for at in (1, 2, 3, 4)]) == [[]] * 4
+
+
+def test_a_node_that_is_gone_is_forgotten(overload):
+    overload.settle("n1", 99.0)
+    reasons(overload, measured(1, cpu=10, name="n2"))
+    assert reasons(overload, measured(2, memory=10)) == [["memory"]]
