@@ -33,6 +33,7 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event
 from extender.control.backlog.feeding import Feed
 from extender.control.cluster_view import ClusterView
+from extender.control.eviction_requests import EvictionRequests
 from extender.control.filter_order.waking import Waker
 from extender.control.leading import Leader, Terms
 from extender.control.reclaim.evictions import Evictions
@@ -100,7 +101,7 @@ class Control:
         self._reclaimer = Reclaimer(
             self._cluster,
             waits,
-            Evictions(self._cluster, sender, waits, PodWriter(api), listener),
+            Evictions(self._cluster, sender, waits, EvictionRequests(self._cluster, PodWriter(api)), listener),
             _timeouts_of(settings),
         )
         # 4. What is shown of it.

@@ -1,4 +1,4 @@
-"""One eviction for a waiting pod, and the ports through which it is written and counted."""
+"""One eviction for a waiting pod: what is asked for, and the port through which it is counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,8 @@ from typing import Protocol
 
 from extender.cluster.model import Pod
 from extender.control.pod_shapes import Shape
+from extender.control.queues.standings import MINIMUM_SHARE
 from extender.control.reclaim.trials import Vain
-
-
-class Evictor(Protocol):
-    """What evicts. Raises ClusterError where that fails."""
-
-    def evict(self, pod: Pod) -> bool:
-        """Ask for the eviction of this very pod; False where a PodDisruptionBudget forbids it now."""
-
-    def tell(self, pod: Pod, reason: str, message: str) -> None:
-        """Write an event on a pod."""
 
 
 class Listener(Protocol):
@@ -45,3 +36,35 @@ class Eviction:
     since: float
     promised_at: float
     shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class ReclaimBatch:
+    """The requests for one eviction's victims, and who is told."""
+
+    eviction: Eviction
+    listener: Listener
+
+    @property
+    def victims(self) -> Sequence[Pod]:
+        """Who is to go."""
+        return self.eviction.victims
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What is logged with each."""
+        eviction = self.eviction
+        return {
+            "queue": eviction.queue,
+            "why": eviction.why,
+            "node": eviction.node,
+            "room_for": eviction.pod.name,
+        }
+
+    def note_evicted(self, victim: Pod) -> tuple[str, str]:
+        """Count an eviction, and return its event."""
+        queue, why = self.eviction.queue, self.eviction.why
+        self.listener.note_reclaim(victim, queue, why)
+        share = "minimum" if why == MINIMUM_SHARE else "fair"
+        message = f"evicted so that queue {queue} gets its {share} share"
+        return "Reclaimed", f"{message}; queue {victim.identity.queue} is above its fair share"

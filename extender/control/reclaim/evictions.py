@@ -5,6 +5,7 @@ it away. Once the watch shows that the victims are gone, the pod is released to 
 after a restart the room that was freed goes by plan.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterator
 
 import structlog
@@ -14,11 +15,11 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.reading import taken
 from extender.control.backlog.backlog import PodPhase, phase_of
 from extender.control.cluster_view import ClusterView
+from extender.control.eviction_requests import EvictionRequests
 from extender.control.pod_shapes import Shape, queue_of, shape_of
-from extender.control.reclaim.eviction import Eviction, Evictor, Listener
+from extender.control.reclaim.eviction import Eviction, Listener, ReclaimBatch
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.pod_needs import need_of
-from extender.control.reclaim.requests import EvictionRequests
 from extender.control.reclaim.trials import GONE, LATE, REFUSED, TAKEN, Trials, Vain
 from extender.control.reclaim.victims import Choice
 from extender.control.release.sending import NOMINATED, Release, Sender
@@ -38,10 +39,16 @@ class Evictions:
     """
 
     def __init__(
-        self, cluster: ClusterView, sender: Sender, waits: LocalityWaits, evictor: Evictor, listener: Listener
+        self,
+        cluster: ClusterView,
+        sender: Sender,
+        waits: LocalityWaits,
+        requests: EvictionRequests,
+        listener: Listener,
     ) -> None:
         self.trials = Trials()
-        self.requests = EvictionRequests(cluster, evictor, listener)
+        self.requests = requests
+        self._outcomes: deque[tuple[Eviction, int]] = deque()
         self._cluster, self._sender, self._waits, self._listener = cluster, sender, waits, listener
         self._evictions: list[Eviction] = []
 
@@ -52,15 +59,19 @@ class Evictions:
         self._evictions.append(eviction)
         self._cluster.awaiting_evictions.add(pod.uid)
         self._cluster.ledger.promise(pod, eviction.node, time)
-        self.requests.send(eviction)
+        batch = ReclaimBatch(eviction, self._listener)
+        self.requests.send(batch, lambda asked: self._outcomes.append((eviction, asked)))
 
     def reconcile(self, now: float) -> int:
         """Go on with all evictions; return how many of those that were counted were never asked for."""
         # 1. Undo what was refused in part. The refused one counts in the rate; those after it were never asked.
         never_asked = 0
-        for eviction, staying in self.requests.refused():
-            never_asked += len(staying) - 1
-            self._undo(eviction, now)
+        while self._outcomes:
+            eviction, asked = self._outcomes.popleft()
+            if staying := eviction.victims[asked:]:
+                self.requests.refuse(staying)
+                never_asked += len(staying) - 1
+                self._undo(eviction, now)
         # 2. Forget what is old.
         self.trials.forget_old(self._cluster.flight_time())
         self.requests.expire()

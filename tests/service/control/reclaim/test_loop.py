@@ -8,6 +8,7 @@ import pytest
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Group, GroupSeen, NodeSeen
 from extender.cluster.queues import Queue
+from extender.control.eviction_requests import EvictionRequests
 from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.loop import Reclaimer, Timeouts
@@ -30,7 +31,7 @@ class ReclaimScene(Scene):
     def start(self):
         super().start()
         waits = LocalityWaits(self.releaser.planner)
-        evictions = Evictions(self.cluster, self.sender, waits, self, self)
+        evictions = Evictions(self.cluster, self.sender, waits, EvictionRequests(self.cluster, self), self)
         self.reclaimer = Reclaimer(self.cluster, waits, evictions, self.timeouts)
 
     def step(self, seconds=0.0):

@@ -1,15 +1,16 @@
-"""Asks for evictions, and remembers which pods were asked to go and which must be left alone for a while."""
+"""Asks for evictions, and remembers which pods were asked to go and which must be left alone for a while.
 
-from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+Reclaim and preemption share one of these, so that nobody is asked twice.
+"""
+
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
 from extender.cluster.model import Pod
 from extender.control.cluster_view import ClusterView
-from extender.control.queues.standings import MINIMUM_SHARE
-from extender.control.reclaim.eviction import Eviction, Evictor, Listener
 from extender.errors import ClusterError
 
 _SPARED_SECONDS, _LONGEST_SPARED_SECONDS = 30.0, 960.0
@@ -17,6 +18,31 @@ _SPARED_SECONDS, _LONGEST_SPARED_SECONDS = 30.0, 960.0
 twice as long each time, and at most."""
 
 log = structlog.get_logger()
+
+
+class Evictor(Protocol):
+    """What evicts. Raises ClusterError where that fails."""
+
+    def evict(self, pod: Pod) -> bool:
+        """Ask for the eviction of this very pod; False where a PodDisruptionBudget forbids it now."""
+
+    def tell(self, pod: Pod, reason: str, message: str) -> None:
+        """Write an event on a pod."""
+
+
+class EvictionBatch(Protocol):
+    """Evictions that are asked for one after the other, until one is refused. Called in the writers' threads."""
+
+    @property
+    def victims(self) -> Sequence[Pod]:
+        """Who is to go, in this order."""
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What is logged with each."""
+
+    def note_evicted(self, victim: Pod) -> tuple[str, str]:
+        """Note that a victim was asked to go; return the reason and the words of the event that it gets."""
 
 
 @dataclass(slots=True)
@@ -28,38 +54,29 @@ class _Spared:
 
 
 class EvictionRequests:
-    """Requests run in the writers' threads; their outcomes wait in a queue until the loop takes them.
+    """Requests run in the writers' threads; all else is for the thread of the loops that ask.
 
     All times are in flight time, which stands still while we cannot see which pods have gone.
     """
 
-    def __init__(self, cluster: ClusterView, evictor: Evictor, listener: Listener) -> None:
-        self._cluster, self._evictor, self._listener = cluster, evictor, listener
+    def __init__(self, cluster: ClusterView, evictor: Evictor) -> None:
+        self._cluster, self._evictor = cluster, evictor
         self._asked_at: dict[str, float] = {}
         self._spared: dict[str, _Spared] = {}
-        self._outcomes: deque[tuple[Eviction, int]] = deque()
 
-    # -- the loop's thread
+    # -- the loops' thread
 
-    def send(self, eviction: Eviction) -> None:
-        """Have a writer ask for the evictions."""
+    def send(self, batch: EvictionBatch, done: Callable[[int], None]) -> None:
+        """Have a writer ask for the evictions; `done` is told there how many were asked before one was refused."""
         time = self._cluster.flight_time()
-        self._asked_at |= {victim.uid: time for victim in eviction.victims}
-        self._cluster.run_soon(lambda: self._evict_all(eviction))
+        self._asked_at |= {victim.uid: time for victim in batch.victims}
+        self._cluster.run_soon(lambda: done(self._evict_all(batch)))
 
-    def refused(self) -> Iterator[tuple[Eviction, Sequence[Pod]]]:
-        """Yield the evictions refused since the last call, each with the victims that stay: the first was refused.
-
-        That one is left alone for a while; those after it were never asked.
-        """
-        while self._outcomes:
-            eviction, evicted = self._outcomes.popleft()
-            staying = eviction.victims[evicted:]
-            if staying:
-                self._spare(staying[0])
-                for victim in staying:
-                    self._asked_at.pop(victim.uid, None)
-                yield eviction, staying
+    def refuse(self, staying: Sequence[Pod]) -> None:
+        """Note who stays: the first was refused and is left alone for a while, those after it were never asked."""
+        self._spare(staying[0])
+        for victim in staying:
+            self._asked_at.pop(victim.uid, None)
 
     def asked(self) -> Collection[str]:
         """Return the pods that were asked to go, by UID, and are still there."""
@@ -96,18 +113,15 @@ class EvictionRequests:
 
     # -- the writers' threads
 
-    def _evict_all(self, eviction: Eviction) -> None:
-        """Ask for one eviction after the other, until one is refused."""
-        evicted = 0
-        for victim in eviction.victims:
-            if not self._evict(victim, eviction):
-                break
-            evicted += 1
-        self._outcomes.append((eviction, evicted))
+    def _evict_all(self, batch: EvictionBatch) -> int:
+        """Ask for one eviction after the other, until one is refused; return how many were not."""
+        for place, victim in enumerate(batch.victims):
+            if not self._evict(victim, batch):
+                return place
+        return len(batch.victims)
 
-    def _evict(self, victim: Pod, eviction: Eviction) -> bool:
-        queue, why = eviction.queue, eviction.why
-        fields = {"pod": f"{victim.namespace}/{victim.name}", "queue": queue, "why": why}
+    def _evict(self, victim: Pod, batch: EvictionBatch) -> bool:
+        fields = {"pod": f"{victim.namespace}/{victim.name}", **batch.fields}
         try:
             if not self._cluster.leads():
                 raise ClusterError("the Lease is no longer ours")
@@ -117,10 +131,6 @@ class EvictionRequests:
         except ClusterError as error:
             log.warning("eviction failed", **fields, error=str(error))
             return False
-        self._listener.note_reclaim(victim, queue, why)
-        victim_queue = victim.identity.queue
-        log.info("evicted", **fields, victim_queue=victim_queue, node=eviction.node, room_for=eviction.pod.name)
-        share = "minimum" if why == MINIMUM_SHARE else "fair"
-        message = f"evicted so that queue {queue} gets its {share} share"
-        self.tell(victim, "Reclaimed", f"{message}; queue {victim_queue} is above its fair share")
+        log.info("evicted", **fields, victim_queue=victim.identity.queue)
+        self.tell(victim, *batch.note_evicted(victim))
         return True
