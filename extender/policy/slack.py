@@ -8,14 +8,13 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 
 
-def used(node: Floats, pods: Floats, capacity: Floats, allocatable: Floats) -> Floats:
+def used(node: Floats, pods: Floats, system: Floats) -> Floats:
     """Return what is used of each node's allocatable [N, R].
 
-    The larger of what its `pods` use and of what the whole `node` uses beyond what is set aside for the system
-    (`capacity` - `allocatable`). NaN where neither was measured.
+    The larger of what its `pods` use and of what the whole `node` uses beyond what is set aside for the `system`
+    (capacity - allocatable). NaN where neither was measured.
     """
-    beyond = np.maximum(node - np.maximum(capacity - allocatable, 0.0), 0.0)
-    return np.fmax(beyond, pods)
+    return np.fmax(np.maximum(node - system, 0.0), pods)
 
 
 def ramped_up(measured: Floats, young: Floats, expected: Floats) -> Floats:

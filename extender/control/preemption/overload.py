@@ -7,6 +7,7 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
+from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.policy.slack import over
 
 
@@ -35,21 +36,6 @@ class Limits:
         return np.array([self.samples.get(name, 1) for name in axis], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What was measured of nodes by name: `used` and `allocatable` [N, R], each node's window from `since` to `at` [N].
-
-    NaN is what was not measured; a node with a problem is not here, or has NaN throughout.
-    """
-
-    names: Sequence[str]
-    axis: Sequence[str]
-    used: Floats
-    allocatable: Floats
-    since: Floats
-    at: Floats
-
-
 class Overload:
     """Counts new samples above the limits, node by node, and says which nodes have had enough of them.
 
@@ -68,7 +54,7 @@ class Overload:
         self._settles[node] = max(until, self._settles.get(node, until))
         self._streak.pop(node, None)
 
-    def look(self, measured: Measured) -> Floats:
+    def look(self, measured: MeasuredUse) -> Floats:
         """Return by how much each node is over its limits [N, R], 0 where it has not been for long enough."""
         excess = over(measured.used, measured.allocatable, self._limits.thresholds(measured.axis))
         needed = self._limits.counts(measured.axis)
@@ -84,7 +70,7 @@ class Overload:
         self._forget(measured.names)
         return confirmed
 
-    def _count(self, name: str, measured: Measured, row: int, above: Mask) -> Counts:
+    def _count(self, name: str, measured: MeasuredUse, row: int, above: Mask) -> Counts:
         streak = self._streak.get(name)
         if streak is None:
             streak = np.zeros(len(above), dtype=np.int64)

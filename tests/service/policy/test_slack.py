@@ -16,18 +16,16 @@ def rows(*values):
 
 
 def test_use_is_the_larger_of_what_pods_use_and_what_the_node_uses_beyond_the_systems_part():
-    # Of 10 the system keeps 2. The node uses 7: 5 beyond that. Its pods say 4, or 6.
-    capacity, allocatable = rows([10], [10]), rows([8], [8])
-    assert_allclose(used(rows([7], [7]), rows([4], [6]), capacity, allocatable), [[5], [6]])
+    # The node uses 7, 2 of that is the system's. Its pods say 4, or 6.
+    assert_allclose(used(rows([7], [7]), rows([4], [6]), rows([2], [2])), [[5], [6]])
 
 
 def test_use_of_which_one_half_is_missing_is_the_other_half_and_of_which_both_are_is_unknown():
-    capacity = allocatable = rows([10], [10], [10])
-    assert_allclose(used(rows([7], [NAN], [NAN]), rows([NAN], [3], [NAN]), capacity, allocatable), [[7], [3], [NAN]])
+    assert_allclose(used(rows([7], [NAN], [NAN]), rows([NAN], [3], [NAN]), rows([0], [0], [0])), [[7], [3], [NAN]])
 
 
 def test_a_system_that_uses_less_than_its_part_does_not_make_room():
-    assert_allclose(used(rows([1]), rows([0]), rows([10]), rows([8])), [[0]])
+    assert_allclose(used(rows([1]), rows([0]), rows([2])), [[0]])
 
 
 def test_a_young_pod_counts_as_expected_and_only_once():

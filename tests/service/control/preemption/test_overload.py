@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from extender.control.preemption.overload import Limits, Measured, Overload
+from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.preemption.overload import Limits, Overload
 
 AXIS = ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", "pods")
 NOTHING = np.full(7, np.nan)
@@ -11,7 +12,7 @@ def measured(at, cpu=0.0, memory=0.0, disk=0.0, since=None, name="n1"):
     """Return one node that offers 10 of everything."""
     used = np.array([[cpu, memory, disk, 0, 0, 0, 10]], dtype=float)
     began = np.array([at if since is None else since], dtype=float)
-    return Measured((name,), AXIS, used, np.full((1, 7), 10.0), began, np.array([at], dtype=float))
+    return MeasuredUse((name,), AXIS, used, np.full((1, 7), 10.0), began, np.array([at], dtype=float))
 
 
 def reasons(overload, *looks):
@@ -52,7 +53,7 @@ def test_each_resource_has_its_own_count(overload):
 
 
 def test_a_node_that_was_not_measured_starts_anew_and_nobody_goes(overload):
-    missing = Measured(("n1",), AXIS, NOTHING[np.newaxis], np.full((1, 7), 10.0), np.array([3.0]), np.array([3.0]))
+    missing = MeasuredUse(("n1",), AXIS, NOTHING[np.newaxis], np.full((1, 7), 10.0), np.array([3.0]), np.array([3.0]))
     assert reasons(overload, measured(1, cpu=10), measured(2, cpu=10), missing, measured(4, cpu=10)) == [[]] * 4
 
 

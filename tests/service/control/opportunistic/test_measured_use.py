@@ -1,0 +1,56 @@
+import numpy as np
+from numpy.testing import assert_allclose
+
+from extender.cluster.ledger.snapshot import layout_of
+from extender.cluster.model import Node
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.usage import Sample, Usage
+from extender.control.opportunistic.measured_use import measured_use
+
+LAYOUT = layout_of({name: Node(name, {"cpu": 8000.0, "memory": 100.0, "x.y/gpu": 2.0}) for name in ("a", "b")})
+NAN = np.nan
+
+
+def sample(cpu, at=100.0, since=90.0, **more):
+    return Sample({"cpu": cpu, **more}, since, at)
+
+
+def cpu(usage, now=100.0, **options):
+    return measured_use(LAYOUT, usage, now, stale_after=30.0, **options).used[:, 0]
+
+
+def test_what_a_node_uses_counts_in_its_row_and_what_was_not_measured_is_unknown():
+    found = measured_use(LAYOUT, Usage({"b": sample(1000.0, memory=40.0)}), 100.0, stale_after=30.0)
+    assert_allclose(found.used[1], [1000, 40, *[NAN] * (len(LAYOUT.axis) - 2)])
+    assert np.isnan(found.used[0]).all()
+    assert_allclose(found.at, [NAN, 100.0])
+    assert_allclose(found.since, [NAN, 90.0])
+
+
+def test_extended_resources_are_never_measured():
+    found = measured_use(LAYOUT, Usage({"a": sample(1.0)}, {"a": sample(1.0)}), 100.0, stale_after=30.0)
+    assert np.isnan(found.used[:, len(DIMENSIONS) :]).all()
+
+
+def test_the_system_may_use_what_is_set_aside_for_it():
+    usage = Usage({"a": sample(3000.0), "b": sample(3000.0)}, {"a": sample(500.0), "b": sample(2500.0)})
+    assert_allclose(cpu(usage, system={"a": {"cpu": 1000.0}, "b": {"cpu": 1000.0}}), [2000, 2500])
+
+
+def test_an_old_sample_and_one_from_the_future_are_none():
+    assert_allclose(cpu(Usage({"a": sample(1.0, at=69.0), "b": sample(1.0, at=106.0)})), [NAN, NAN])
+    assert_allclose(cpu(Usage({"a": sample(1.0, at=70.0), "b": sample(1.0, at=104.0)})), [1, 1])
+
+
+def test_a_node_with_a_problem_is_not_measured():
+    assert_allclose(cpu(Usage({"a": sample(1.0), "b": sample(2.0)}, problems={"a": "twice"})), [NAN, 2])
+
+
+def test_a_node_that_is_not_there_is_no_matter():
+    assert_allclose(cpu(Usage({"c": sample(1.0)})), [NAN, NAN])
+
+
+def test_the_window_of_two_books_is_the_older_of_both():
+    usage = Usage({"a": sample(1.0, at=95.0, since=80.0)}, {"a": sample(1.0, at=99.0, since=89.0)})
+    found = measured_use(LAYOUT, usage, 100.0, stale_after=30.0)
+    assert (found.since[0], found.at[0]) == (80.0, 95.0)
