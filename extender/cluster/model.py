@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
 from extender.cluster.pods.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.pods.identity import NOBODY, Identity
+from extender.cluster.pods.opportunistic import RegularRequests
 from extender.cluster.pods.preference import Inputs, Preferences
-from extender.cluster.resources import Amounts
+from extender.cluster.resources import DIMENSIONS, Amounts
 
 HOLD_GATE = "dovetail.dev/hold"
 PROMISED_ANNOTATION = "dovetail.dev/nominated"
@@ -41,6 +42,10 @@ class Pod:
     `owner_kind` and `owner_name` what that is, `tasks` how many its stage has, `duration` the seconds it says it runs.
     `inputs` are the nodes that hold its input, `prefers` its preferred node affinity, `claims` the volume claims that
     it uses ("namespace/name"). `queue_problem` says why it counts in another queue than it names.
+
+    `demand` is what it needs, whatever its spec requests now. An `opportunistic` pod has given its requests up: it runs
+    on what others reserved and do not use. `regular_requests` is what it requests as a regular pod, where it says so
+    and may become one; `choice` is ONLY or NEVER where its user chose one way to run, else None.
     """
 
     uid: str
@@ -73,6 +78,16 @@ class Pod:
     claims: tuple[str, ...] = ()
     queue_problem: str | None = None
     owner_name: str = ""
+    opportunistic: bool = False
+    regular_requests: RegularRequests | None = None
+    choice: str | None = None
+
+    @property
+    def counted(self) -> Amounts:
+        """What it counts as regular on its node: its demand, of an opportunistic pod only what it cannot give up."""
+        if not self.opportunistic:
+            return self.demand
+        return {name: amount for name, amount in self.demand.items() if name not in DIMENSIONS}
 
     @property
     def warning(self) -> str | None:

@@ -5,7 +5,7 @@ Amounts are floats that hold integers (millicores, bytes, bytes per second, piec
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -99,12 +99,17 @@ def offered(allocatable: Mapping[str, str]) -> dict[str, float]:
 
 def io_amounts(quantities: Mapping[str, object]) -> dict[str, float]:
     """Return disk and network rates in bytes per second. Raises BadQuantity, naming the key and what is accepted."""
+    return declared_amounts(quantities, IO_DIMENSIONS)
+
+
+def declared_amounts(quantities: Mapping[str, object], dimensions: Sequence[str]) -> dict[str, float]:
+    """Return what is declared of these dimensions. Raises BadQuantity, naming the key and what is accepted."""
     amounts = {}
     for name, quantity in quantities.items():
-        if name not in IO_DIMENSIONS:
-            raise BadQuantity(f"{name!r} is not a dimension; accepted: {', '.join(IO_DIMENSIONS)}")
+        if name not in dimensions:
+            raise BadQuantity(f"{name!r} is not a dimension; accepted: {', '.join(dimensions)}")
         try:
-            amounts[name] = parse_quantity(quantity)
+            amounts[name] = parse_quantity(quantity, per_unit=1000 if name == CPU else 1)
         except BadQuantity as error:
             raise BadQuantity(f"{name}: {error}") from None
     return amounts

@@ -5,6 +5,7 @@ Kubernetes' spelling ends here.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from extender.adapters.kube.objects import (
@@ -16,6 +17,7 @@ from extender.adapters.kube.objects import (
     JobObject,
     NodeObject,
     OwnerReference,
+    PodAnnotations,
     PodMeta,
     PodObject,
     PodSpec,
@@ -30,8 +32,18 @@ from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_cap
 from extender.cluster.pods.demand import Container, PodResources, counted, declared, requested, seconds
 from extender.cluster.pods.identity import Identity, identify
 from extender.cluster.pods.limits import LONGEST_NAME, LONGEST_NUMBER, shortened
+from extender.cluster.pods.opportunistic import NEVER, ONLY, Needs, chosen, demoted, outright, regular_requests
 from extender.cluster.pods.preference import Preferences, declared_input
-from extender.cluster.resources import DEVICE_CLAIMS, PODS, Amounts, countable, greatest, offered
+from extender.cluster.resources import (
+    DEVICE_CLAIMS,
+    DIMENSIONS,
+    IO_DIMENSIONS,
+    PODS,
+    Amounts,
+    countable,
+    greatest,
+    offered,
+)
 from extender.errors import BadAnnotation
 
 _Value = TypeVar("_Value")
@@ -44,9 +56,9 @@ def pod_from(document: PodObject) -> Pod:
     meta, spec, status = document.metadata, document.spec, document.status or PodStatus()
     annotations = meta.annotations
     problems = _too_long(meta)
-    io = _read(declared, annotations.demand if annotations else None, problems) or {}
+    needs = _needs(_resources(spec, status), annotations or PodAnnotations(), problems)
     claims = float(len(spec.resource_claims or ()))
-    demand = {**requested(_resources(spec, status)), **io, PODS: 1.0, DEVICE_CLAIMS: claims}
+    demand = {**needs.demand, PODS: 1.0, DEVICE_CLAIMS: claims}
     owner = _controller(meta)
     return Pod(
         uid=meta.uid,
@@ -78,7 +90,28 @@ def pod_from(document: PodObject) -> Pod:
         leaving=meta.deletion_timestamp is not None,
         claims=_claims(meta, spec),
         owner_name=_name(owner.name if owner else None) or "",
+        opportunistic=needs.opportunistic,
+        regular_requests=needs.regular_requests,
+        choice=needs.choice,
     )
+
+
+def _needs(pod: PodResources, annotations: PodAnnotations, problems: list[str]) -> Needs:
+    """Return what a pod needs, by what it requests and what its annotations say of that.
+
+    A choice that cannot be understood, or cannot be met, counts as NEVER.
+    """
+    choice = _read(chosen, annotations.opportunistic, problems)
+    dimensions = DIMENSIONS if choice == ONLY else IO_DIMENSIONS
+    amounts = _read(partial(declared, dimensions=dimensions), annotations.demand, problems) or {}
+    if choice == ONLY and (needs := _read(lambda _: outright(pod, amounts), ONLY, problems)) is not None:
+        return needs
+    rates = {name: amount for name, amount in amounts.items() if name in IO_DIMENSIONS}
+    choice = None if annotations.opportunistic is None else NEVER
+    if annotations.regular_requests is None:
+        return Needs({**requested(pod), **rates}, choice=choice)
+    requests = _read(partial(regular_requests, pod=pod), annotations.regular_requests, problems)
+    return demoted(pod, requests, rates, choice)
 
 
 def _controller(meta: PodMeta) -> OwnerReference | None:
@@ -238,6 +271,7 @@ def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container
         requests=countable(_quantities(spec.resources.requests if spec.resources else None)),
         reported=_reported(status.resources, status.allocated_resources) if status else None,
         sidecar=spec.restart_policy == "Always",
+        name=spec.name,
     )
 
 

@@ -4,6 +4,7 @@ import msgspec
 
 from extender.cluster.model import PROMISED_ANNOTATION
 from extender.cluster.pods.demand import CAPACITY_ANNOTATION, DEMAND_ANNOTATION, DURATION_ANNOTATION, TASKS_ANNOTATION
+from extender.cluster.pods.opportunistic import OPPORTUNISTIC_ANNOTATION, REGULAR_REQUESTS_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION
 
 Quantities = dict[str, str]
@@ -47,6 +48,8 @@ class PodAnnotations(msgspec.Struct):
     tasks: str | None = msgspec.field(default=None, name=TASKS_ANNOTATION)
     input: str | None = msgspec.field(default=None, name=INPUT_ANNOTATION)
     promised: str | None = msgspec.field(default=None, name=PROMISED_ANNOTATION)
+    regular_requests: str | None = msgspec.field(default=None, name=REGULAR_REQUESTS_ANNOTATION)
+    opportunistic: str | None = msgspec.field(default=None, name=OPPORTUNISTIC_ANNOTATION)
     group_name: str | None = msgspec.field(default=None, name="scheduling.k8s.io/group-name")
     volcano_group: str | None = msgspec.field(default=None, name="scheduling.volcano.sh/group-name")
     volcano_queue: str | None = msgspec.field(default=None, name="scheduling.volcano.sh/queue-name")

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.cluster.pods.limits import LONGEST_NUMBER, LONGEST_RATES, require_at_most
-from extender.cluster.resources import CPU, HUGEPAGES, LARGEST, MEMORY, Amounts, add, greatest, io_amounts
+from extender.cluster.resources import (
+    CPU,
+    HUGEPAGES,
+    IO_DIMENSIONS,
+    LARGEST,
+    MEMORY,
+    Amounts,
+    add,
+    declared_amounts,
+    greatest,
+)
 from extender.errors import BadAnnotation, BadQuantity
 
 DEMAND_ANNOTATION = "dovetail.dev/demand"
@@ -27,6 +37,7 @@ class Container:
     requests: Amounts
     reported: Amounts | None = None
     sidecar: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +78,19 @@ def requested(pod: PodResources) -> Amounts:
     return {name: min(amount, LARGEST - 1) for name, amount in total.items()}
 
 
-def declared(annotation: str | None, name: str = DEMAND_ANNOTATION) -> Amounts:
-    """Return the disk and network rates that an annotation declares, in bytes per second; none without annotation.
+def declared(
+    annotation: str | None, name: str = DEMAND_ANNOTATION, dimensions: Sequence[str] = IO_DIMENSIONS
+) -> Amounts:
+    """Return what an annotation declares: disk and network rates, in bytes per second; none without annotation.
 
-    Raises BadAnnotation, which names the annotation, what is wrong, and what is accepted.
+    Other `dimensions` may be accepted. Raises BadAnnotation, which names the annotation, what is wrong, and what is
+    accepted.
     """
     if annotation is None:
         return {}
     require_at_most(LONGEST_RATES, annotation, name)
     try:
-        return io_amounts(msgspec.json.decode(annotation, type=Mapping[str, str | int | float]))
+        return declared_amounts(msgspec.json.decode(annotation, type=Mapping[str, str | int | float]), dimensions)
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object such as {"network-in": "125M", "disk-read": "100Mi"}'
         raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None

@@ -8,6 +8,9 @@ LONGEST_NUMBER = 64
 LONGEST_RATES = 1_024
 """Characters of an annotation that declares rates, of which there are four."""
 
+LONGEST_REQUESTS = 16_384
+"""Characters of an annotation that says what each container of a pod requested."""
+
 LONGEST_INPUT = 65_536
 """Characters of an annotation that names the nodes of an input, of which there are a thousand at most."""
 

@@ -339,3 +339,76 @@ def test_who_wrote_a_broken_annotation_is_told_that_it_is_ignored_and_that_the_o
     )
     assert found.problem.startswith("annotation dovetail.dev/input: ")
     assert read_pod({"metadata": {"annotations": {}}}).warning is None
+
+
+# -- opportunistic pods
+
+ZERO = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "0", "memory": "0"}}}]}
+FULL = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Ki"}}}]}
+REGULAR = {KEY + "regular-requests": '{"containers": {"c": {"cpu": "2", "memory": "1Ki"}}}'}
+NEEDED = {"cpu": 2000, "memory": 1024} | PLACE
+
+
+def kind(pod):
+    return (pod.opportunistic, pod.choice, pod.problem)
+
+
+def test_demotion_and_promotion_change_no_demand():
+    """As it was created, with the annotation, resized to 0, resized back, and with the annotation gone."""
+    specs = [(FULL, None), (FULL, REGULAR), (ZERO, REGULAR), (FULL, REGULAR), (FULL, None)]
+    pods = [read_pod(pod_document(spec=spec, annotations=annotations)) for spec, annotations in specs]
+    assert [pod.demand for pod in pods] == [NEEDED] * 5
+    assert [pod.opportunistic for pod in pods] == [False, False, True, False, False]
+    assert [pod.counted for pod in pods] == [NEEDED, NEEDED, PLACE, NEEDED, NEEDED]
+    assert [pod.regular_requests is not None for pod in pods] == [False, True, True, True, False]
+    assert [pod.problem for pod in pods] == [None] * 5
+
+
+def test_an_opportunistic_pods_rates_count_in_the_second_book():
+    pod = read_pod(pod_document(spec=ZERO, annotations={**REGULAR, KEY + "demand": '{"disk-read": "5"}'}))
+    assert pod.demand == NEEDED | {"disk-read": 5}
+    assert pod.counted == PLACE
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"containers": {"other": {"cpu": "1"}}}', "x" * 20_000])
+def test_a_broken_annotation_leaves_what_kube_scheduler_counts(text):
+    pod = read_pod(pod_document(spec=ZERO, annotations={KEY + "regular-requests": text}))
+    assert (pod.demand, pod.opportunistic, pod.regular_requests) == (PLACE, True, None)
+    assert "regular-requests" in pod.warning
+    pod = read_pod(pod_document(spec=FULL, annotations={KEY + "regular-requests": text}))
+    assert (pod.demand, pod.opportunistic, pod.regular_requests) == (NEEDED, False, None)
+
+
+def test_a_pod_without_requests_and_without_a_word_is_regular():
+    pod = read_pod(pod_document(spec=ZERO))
+    assert (pod.demand, *kind(pod)) == (PLACE, False, None, None)
+
+
+def test_one_that_says_never_is_regular():
+    assert kind(read_pod(pod_document(annotations={KEY + "opportunistic": "never"}))) == (False, "never", None)
+
+
+def test_a_choice_that_is_none_counts_as_never():
+    pod = read_pod(pod_document(annotations={KEY + "opportunistic": "often"}))
+    assert kind(pod)[:2] == (False, "never")
+    assert pod.problem == "annotation dovetail.dev/opportunistic: 'often'; accepted: only, never"
+
+
+def test_one_that_says_only_declares_cpu_and_memory():
+    declares = {KEY + "opportunistic": "only", KEY + "demand": '{"cpu": "2", "memory": "1Ki", "disk-read": 5}'}
+    pod = read_pod(pod_document(spec=ZERO, annotations=declares))
+    assert (pod.demand, *kind(pod)) == (NEEDED | {"disk-read": 5}, True, "only", None)
+    assert pod.regular_requests is None
+
+
+def test_one_that_says_only_and_requests_something_is_regular():
+    declares = {KEY + "opportunistic": "only", KEY + "demand": '{"cpu": "9", "memory": "9", "disk-read": 5}'}
+    pod = read_pod(pod_document(spec=FULL, annotations=declares))
+    assert (pod.demand, *kind(pod)[:2]) == (NEEDED | {"disk-read": 5}, False, "never")
+    assert "with requests of 0" in pod.problem
+
+
+def test_others_declare_no_cpu():
+    pod = read_pod(pod_document(annotations={KEY + "demand": '{"cpu": "2"}'}))
+    assert pod.demand == {"cpu": 1000} | PLACE
+    assert "'cpu' is not a dimension" in pod.problem
