@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Floats, Rows, short_of
+from extender.cluster.ledger.flights import charge, charge_given
 from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
-from extender.cluster.pods.reading import away, sources, taken
+from extender.cluster.pods.reading import away, sources
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import levels
 from extender.policy.locality import penalised, remote_factor
@@ -87,9 +88,12 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
 
 
 def demand_on(layout: Layout, pod: Pod) -> Floats:
-    """Return what the pod takes of a node [R], or of each [N, R] where it reads its input from those that hold it."""
-    demand, there = layout.vector(pod.demand), sources(pod, layout.rows)
-    if not there:
+    """Return what the pod takes of a node [R], or of each [N, R] where it reads its input from those that hold it.
+
+    That is what it counts as regular: of an opportunistic pod what no resize frees.
+    """
+    demand, there = layout.vector(pod.counted), sources(pod, layout.rows)
+    if pod.opportunistic or not there:
         return demand
     each = np.tile(layout.vector(away(pod)), (len(layout.names), 1))
     each[[layout.rows[name] for name in there]] = demand
@@ -106,12 +110,12 @@ def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snaps
 
     Only a pod that holds the node it is named for frees anything there, and that once.
     """
-    layout, allocated = snapshot.layout, snapshot.allocated.copy()
+    layout, allocated, given = snapshot.layout, snapshot.allocated.copy(), snapshot.given.copy()
     for name in victims.keys() & layout.rows.keys():
         for pod in {pod.uid: pod for pod in victims[name] if pod.holds == name}.values():
-            for node, amounts in taken(pod, name, layout.rows).items():
-                allocated[layout.rows[node]] -= layout.vector(amounts)
-    return replace(snapshot, allocated=read_only(allocated))
+            charge(allocated, layout, pod, name, -1.0)
+            charge_given(given, layout, pod, name, -1.0)
+    return replace(snapshot, allocated=read_only(allocated), given=read_only(given))
 
 
 class Ranker:

@@ -89,11 +89,12 @@ class QueueGroups:
 class Jobs:
     """The jobs that have something waiting or running [J].
 
-    `allocated` [J, R] is what their running tasks were promised, wherever; `work` [J] the remaining work
+    `allocated` [J, R] is what their running tasks were promised as regular, wherever; `work` [J] the remaining work
     (policy.remaining); `queue` [J] the row of its queue; `weight` [J] its weight among the jobs of that queue;
     `queue_weight` [Q] the queue's fair share, in any unit; `groups` has weights, minimums and parents (None: the
     weights are `queue_weight`, without minimums and parents). `path` [J] is the least seconds that it still takes,
-    however much it is given: the longest chain of its stages that have not ended (None: not known).
+    however much it is given: the longest chain of its stages that have not ended (None: not known). `opportunistic`
+    [J, R] is what their opportunistic tasks need beyond what was promised (None: there are none).
     """
 
     names: Sequence[str]
@@ -105,6 +106,7 @@ class Jobs:
     queue_weight: Floats
     path: Floats | None = None
     groups: QueueGroups | None = None
+    opportunistic: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,23 +5,28 @@ from collections.abc import Collection, Mapping, Set
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.flights import charge
+from extender.cluster.ledger.flights import charge, charge_given
 from extender.cluster.ledger.node_holders import NodeHolders
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 
 
 class Allocated:
-    """The `amounts` [N, R] that `pods` hold by a layout. The ledger's lock is held by who calls."""
+    """The `amounts` [N, R] that `pods` hold by a layout, and what opportunistic ones are `given` beyond them [N, R].
+
+    The ledger's lock is held by who calls.
+    """
 
     def __init__(self, pods: Mapping[str, Pod], holders: NodeHolders, layout: Layout) -> None:
         """Take the pods by UID and who holds which node: both as the ledger changes them."""
         self._pods, self._holders, self._layout = pods, holders, layout
         self.amounts: Floats = np.zeros(layout.capacity.shape)
+        self.given: Floats = np.zeros(layout.capacity.shape)
 
     def charge(self, pod: Pod, sign: float) -> None:
         """Add what a pod takes of the node that it holds, and of those that it reads from; or take it off."""
         charge(self.amounts, self._layout, pod, pod.holds or "", sign)
+        charge_given(self.given, self._layout, pod, pod.holds or "", sign)
 
     def below(self, priority: int) -> Floats:
         """Return what pods of a lower priority hold [N, R]."""
@@ -47,9 +52,10 @@ class Allocated:
         stayed = [name for name in layout.names if name in old.rows]
         before = np.array([old.rows[name] for name in stayed], dtype=np.intp)
         after = np.array([layout.rows[name] for name in stayed], dtype=np.intp)
-        amounts, self.amounts, self._layout = self.amounts, np.zeros(layout.capacity.shape), layout
+        books, self._layout = (self.amounts, self.given), layout
+        self.amounts, self.given = np.zeros(layout.capacity.shape), np.zeros(layout.capacity.shape)
         if same_axis:
-            self.amounts[after] = amounts[before]
+            self.amounts[after], self.given[after] = (book[before] for book in books)
         # 3. Count what pods hold of new nodes (of all, on another axis), and then the readers again.
         for name in set(layout.names).difference(stayed if same_axis else ()):
             for uid in set(self._holders.on(name)) - self._holders.readers:

@@ -4,7 +4,7 @@ What is in flight counts on every node that it may have got, so that the next po
 did get.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
-from extender.cluster.pods.reading import taken
+from extender.cluster.pods.reading import given, taken
+from extender.cluster.resources import Amounts
 
 Candidates = NDArray[np.bool_]
 
@@ -43,12 +44,13 @@ class Flight:
 
 
 class Flights:
-    """Those in flight; `total` [N, R] is what they count on each node of the layout."""
+    """Those in flight; `total` [N, R] is what they count on each node of the layout, `given` what they need beyond."""
 
     def __init__(self, layout: Layout) -> None:
         self._flights: dict[str, Flight] = {}
         self._layout = layout
         self.total: Floats = np.zeros(layout.capacity.shape)
+        self.given: Floats = np.zeros(layout.capacity.shape)
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -76,16 +78,17 @@ class Flights:
         self._flights[flight.pod.uid] = flight
         self._charge(flight, 1.0)
 
-    def land(self, uid: str) -> bool:
-        """Take a pod out of flight. Says whether it was."""
+    def land(self, uid: str) -> Flight | None:
+        """Take a pod out of flight. Returns its flight, None where it was in none."""
         flight = self._flights.pop(uid, None)
         if flight is not None:
             self._charge(flight, -1.0)
-        return flight is not None
+        return flight
 
     def lay_out(self, layout: Layout, before: Rows, after: Rows) -> None:
         """Take new rows and columns: what was row `before[i]` is row `after[i]` now, if it is still there."""
         self._layout, self.total = layout, np.zeros(layout.capacity.shape)
+        self.given = np.zeros(layout.capacity.shape)
         for uid, flight in self._flights.items():
             if flight.candidates is not None:
                 candidates = np.zeros(len(layout.names), dtype=np.bool_)
@@ -94,16 +97,31 @@ class Flights:
             self._charge(self._flights[uid], 1.0)
 
     def _charge(self, flight: Flight, sign: float) -> None:
-        if flight.candidates is None:
-            charge(self.total, self._layout, flight.pod, flight.node, sign)
-        else:
-            demand = sign * self._layout.vector(flight.pod.demand)
-            self.total += demand if flight.candidates.all() else flight.candidates[:, None] * demand
+        pod, layout, candidates = flight.pod, self._layout, flight.candidates
+        if candidates is None:
+            charge(self.total, layout, pod, flight.node, sign)
+            charge_given(self.given, layout, pod, flight.node, sign)
+            return
+        counted = sign * layout.vector(pod.counted)
+        self.total += counted if candidates.all() else candidates[:, None] * counted
+        if pod.opportunistic:
+            self.given += candidates[:, None] * (sign * layout.vector(pod.demand) - counted)
 
 
 def charge(total: Floats, layout: Layout, pod: Pod, node: str, sign: float) -> None:
-    """Add what a pod on a node takes of all nodes to a total [N, R], or take it off."""
-    for name, amounts in taken(pod, node, layout.rows).items() if node in layout.rows else ():
+    """Add what a pod on a node takes, as it counts, of all nodes to a total [N, R], or take it off."""
+    if node in layout.rows:
+        _add(total, layout, taken(pod, node, layout.rows), sign)
+
+
+def charge_given(total: Floats, layout: Layout, pod: Pod, node: str, sign: float) -> None:
+    """Add what an opportunistic pod on a node needs beyond what it counts to a total [N, R], or take it off."""
+    if pod.opportunistic and node in layout.rows:
+        _add(total, layout, given(pod, node, layout.rows), sign)
+
+
+def _add(total: Floats, layout: Layout, parts: Mapping[str, Amounts], sign: float) -> None:
+    for name, amounts in parts.items():
         total[layout.rows[name]] += sign * layout.vector(amounts)
 
 

@@ -17,7 +17,15 @@ from extender.arrays import Floats
 from extender.cluster.ledger.allocated import Allocated
 from extender.cluster.ledger.flights import Candidates, Flight, Flights, at_point, by_rows, same_pod
 from extender.cluster.ledger.node_holders import NodeHolders
-from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of, nominations_of, read_only
+from extender.cluster.ledger.snapshot import (
+    Layout,
+    Nominations,
+    OpportunisticPods,
+    Snapshot,
+    layout_of,
+    nominations_of,
+    read_only,
+)
 from extender.cluster.ledger.unseen import Unseen
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.pods.reckoning import Reckoning
@@ -45,6 +53,7 @@ class Ledger:
         self._closed = False
         self._copies: dict[str, Floats] = {}
         self._nominations: Nominations | None = None
+        self._opportunistic: OpportunisticPods | None = None
 
     def apply(self, event: Event) -> None:
         """Take one event of a watch in. Duplicates change nothing; an event older than what is known is ignored."""
@@ -96,6 +105,9 @@ class Ledger:
             if self._nominations is None:
                 waiting = (pod for pod in self._nominated.values() if not pod.leaving and pod.uid not in self._flights)
                 self._nominations = nominations_of(waiting, self._layout)
+            if self._opportunistic is None:
+                holders = tuple(self._pods[uid] for uid in self._held.opportunistic)
+                self._opportunistic = OpportunisticPods(holders, self._layout)
             return Snapshot(
                 version=self._version,
                 assumed=self._assumed,
@@ -105,6 +117,8 @@ class Ledger:
                 in_flight=self._copy("in_flight", self._flights.total),
                 nominations=self._nominations,
                 flights=len(self._flights),
+                given=self._given(),
+                opportunistic=self._opportunistic,
             )
 
     def snapshot_with(self, uids: Iterable[str], now: float) -> tuple[Snapshot, dict[str, Pod]]:
@@ -253,7 +267,7 @@ class Ledger:
         before, after = self._allocated.lay_out(self._layout)
         self._flights.lay_out(self._layout, before, after)
         self._copies.clear()
-        self._nominations = None
+        self._nominations = self._opportunistic = None
 
     # -- pods
 
@@ -266,17 +280,20 @@ class Ledger:
         """Take a pod as it is, even at an older version than is known: so a list may say after a restored backup."""
         known = self._pods.get(pod.uid)
         self._pods[pod.uid] = pod
-        if known is None or (known.holds, known.demand, known.inputs) != (pod.holds, pod.demand, pod.inputs):
+        if known is None or _holding(known) != _holding(pod):
             self._release(known)
             self._hold(pod)
+        elif pod.opportunistic:
+            self._opportunistic = None
         self._nominate(pod)
         flight = self._flights.find(pod.uid)
         if flight is not None and (flight.lands_by(pod) or not same_pod(flight.pod, pod)):
             self._land(pod.uid)
-        elif flight is not None and known is None:
+        elif flight is not None and (known is None or known.opportunistic != pod.opportunistic):
             self._land(pod.uid)
-            until = flight.since + self._in_flight_seconds
+            until = flight.since + self._in_flight_seconds if known is None else flight.until
             self._flights.take_off(replace(flight, pod=at_point(pod, flight.pod), until=until))
+            self._change_flights(pod)
         self._unseen.shown(pod.uid)
 
     def _lose_pod(self, uid: str) -> None:
@@ -299,6 +316,9 @@ class Ledger:
     def _charge(self, pod: Pod, sign: float) -> None:
         self._allocated.charge(pod, sign)
         self._change("allocated")
+        if pod.opportunistic:
+            self._change("given")
+            self._opportunistic = None
 
     def _nominate(self, pod: Pod) -> None:
         waits = pod.nominated is not None and pod.node is None and not pod.finished
@@ -314,15 +334,18 @@ class Ledger:
     def _take_off(self, flight: Flight) -> None:
         self._assumed += 1
         self._flights.take_off(flight)
-        self._change_flights(flight.pod.uid)
+        self._change_flights(flight.pod)
 
     def _land(self, uid: str) -> None:
-        if self._flights.land(uid):
-            self._change_flights(uid)
+        flight = self._flights.land(uid)
+        if flight is not None:
+            self._change_flights(flight.pod)
 
-    def _change_flights(self, uid: str) -> None:
+    def _change_flights(self, pod: Pod) -> None:
         self._change("in_flight")
-        if uid in self._nominated:
+        if pod.opportunistic:
+            self._change("given")
+        if pod.uid in self._nominated:
             self._nominations = None
 
     def _has_arrived(self, uid: str) -> bool:
@@ -348,7 +371,18 @@ class Ledger:
             self._copies[name] = read_only(array.copy())
         return self._copies[name]
 
+    def _given(self) -> Floats:
+        """Return what opportunistic pods need beyond what they count, on nodes and in flight; kept as copies are."""
+        if "given" not in self._copies:
+            self._copies["given"] = read_only(self._allocated.given + self._flights.given)
+        return self._copies["given"]
+
     def _change(self, name: str | None = None) -> None:
         self._version += 1
         if name is not None:
             self._copies.pop(name, None)
+
+
+def _holding(pod: Pod) -> tuple[object, ...]:
+    """Return what the books have of a pod."""
+    return (pod.holds, pod.demand, pod.inputs, pod.opportunistic)

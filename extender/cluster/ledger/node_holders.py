@@ -8,10 +8,11 @@ from extender.cluster.pods.reading import reading
 
 
 class NodeHolders:
-    """By UID. `readers` are those that read an input, perhaps from other nodes."""
+    """By UID. `readers` are those that read an input, perhaps from other nodes; `opportunistic` those that are."""
 
     def __init__(self) -> None:
         self.readers: set[str] = set()
+        self.opportunistic: set[str] = set()
         self._on: defaultdict[str, set[str]] = defaultdict(set)
         self._priorities: Counter[int] = Counter()
 
@@ -24,11 +25,14 @@ class NodeHolders:
         self._priorities[pod.priority] += 1
         if reading(pod):
             self.readers.add(pod.uid)
+        if pod.opportunistic:
+            self.opportunistic.add(pod.uid)
 
     def remove(self, pod: Pod, node: str) -> None:
         """Note that it does no more."""
         self._on[node].discard(pod.uid)
         self.readers.discard(pod.uid)
+        self.opportunistic.discard(pod.uid)
         self._priorities[pod.priority] -= 1
         if not self._priorities[pod.priority]:
             del self._priorities[pod.priority]

@@ -4,18 +4,22 @@ N nodes, sorted by name; R dimensions: the six, then by name what else some node
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.model import Node, Pod
-from extender.cluster.pods.reading import taken
+from extender.cluster.pods.reading import given, taken
 from extender.cluster.resources import DEVICE_CLAIMS, DIMENSIONS, IO_DIMENSIONS, PODS, Amounts, is_extended, is_packed
 
 Number = TypeVar("Number", np.float64, np.int64, np.intp)
+
+_NOT_SAID: Floats = np.zeros((0, 0))
+_NOT_SAID.setflags(write=False)
 
 UNADVERTISED = "unadvertised resources"
 """The last dimension of `layout_of`: all that pods ask for and no node offers. There is nothing of it anywhere."""
@@ -81,31 +85,103 @@ class Layout:
 class Nominations:
     """Waiting pods that somebody nominated to a node: they count there against pods of equal or lower priority.
 
-    One that will read its input from other nodes has a row for each.
+    One that will read its input from other nodes has a row for each. `demand` [K, R] is what counts there, `given`
+    [K, R] what opportunistic ones need beyond that; nothing where it is not said.
     """
 
     uids: tuple[str, ...]
     rows: Rows
     priorities: NDArray[np.int64]
     demand: Floats
+    given: Floats = field(default_factory=lambda: _NOT_SAID)
+
+    def __post_init__(self) -> None:
+        if self.given is _NOT_SAID:
+            object.__setattr__(self, "given", np.broadcast_to(0.0, self.demand.shape))
 
     def load(self, shape: tuple[int, ...], *, priority: int, uid: str) -> Floats | None:
         """Return what nominated pods take from a pod of this priority [N, R]; None where there are none."""
-        counts = self.priorities >= priority
+        return self._load(shape, self.demand, self.priorities >= priority, uid)
+
+    def given_to(self, shape: tuple[int, ...], *, besides: str) -> Floats | None:
+        """Return what opportunistic ones need, of any priority, without one pod [N, R]; None where there are none."""
+        return self._load(shape, self.given, np.asarray(self.given.any(axis=1)), besides)
+
+    def _load(self, shape: tuple[int, ...], amounts: Floats, counts: Mask, uid: str) -> Floats | None:
+        """Return what these rows that `counts` marks [K] have of each node [N, R], without those of a pod."""
         if uid in self.uids:
             counts[[place for place, other in enumerate(self.uids) if other == uid]] = False
         if not counts.any():
             return None
         load = np.zeros(shape)
-        np.add.at(load, self.rows[counts], self.demand[counts])
+        np.add.at(load, self.rows[counts], amounts[counts])
         return load
+
+
+@dataclass(frozen=True)
+class OpportunisticPods:
+    """The opportunistic pods that hold a node of a layout [P], sorted by UID; `holders` are those that hold any.
+
+    Arrays are made when somebody asks: most who look at a snapshot do not.
+    """
+
+    holders: Sequence[Pod]
+    layout: Layout
+
+    @cached_property
+    def pods(self) -> Sequence[Pod]:
+        """The pods themselves [P]."""
+        there = (pod for pod in self.holders if pod.holds in self.layout.rows)
+        return tuple(sorted(there, key=lambda pod: pod.uid))
+
+    @cached_property
+    def uids(self) -> Sequence[str]:
+        """Their UIDs [P]."""
+        return tuple(pod.uid for pod in self.pods)
+
+    @cached_property
+    def node(self) -> Rows:
+        """The row of the node that each holds [P]."""
+        return read_only(np.array([self.layout.rows[pod.node or ""] for pod in self.pods], dtype=np.intp))
+
+    @cached_property
+    def demand(self) -> Floats:
+        """What each needs of its own node beyond what it counts there [P, R]: its part of the snapshot's `given`."""
+        layout = self.layout
+        keys = [
+            (pod.inputs and pod.node, pod.inputs, tuple(pod.demand.items())) for pod in self.pods
+        ]  # pods of a class are alike
+        vectors: dict[tuple[object, ...], Floats] = {}
+        for key, pod in zip(keys, self.pods, strict=True):
+            if key not in vectors:
+                node = pod.node or ""
+                vectors[key] = layout.vector(given(pod, node, layout.rows)[node])
+        rows = [vectors[key] for key in keys]
+        return read_only(np.array(rows, dtype=np.float64).reshape(len(rows), len(layout.axis)))
+
+    @cached_property
+    def started(self) -> Floats:
+        """When each started, in seconds since the epoch [P]; infinite where it has not yet."""
+        started = [np.inf if pod.started is None else pod.started for pod in self.pods]
+        return read_only(np.array(started, dtype=np.float64))
+
+    @cached_property
+    def priority(self) -> NDArray[np.int64]:
+        """The priority of each [P]."""
+        return read_only(np.array([pod.priority for pod in self.pods], dtype=np.int64))
+
+
+_NOBODY = OpportunisticPods((), Layout((), {}, (), {}, _NOT_SAID))
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The cluster at one version: what is allocated for certain, and what pods in flight may add [N, R].
 
-    `assumed` counts the pods that ever took off, `flights` those in flight, `heard` the events taken in.
+    That is the first book, of what counts as regular. The second says what opportunistic pods need beyond it: `given`
+    [N, R], of those on nodes and of those in flight, and `opportunistic`, those on nodes one by one. Both are empty
+    where they are not said. `assumed` counts the pods that ever took off, `flights` those in flight, `heard` the events
+    taken in.
     """
 
     version: int
@@ -116,6 +192,14 @@ class Snapshot:
     nominations: Nominations
     flights: int = 0
     heard: int = 0
+    given: Floats = field(default_factory=lambda: _NOT_SAID)
+    opportunistic: OpportunisticPods = _NOBODY
+
+    def __post_init__(self) -> None:
+        if self.given is _NOT_SAID:
+            object.__setattr__(self, "given", np.broadcast_to(0.0, self.allocated.shape))
+        if self.opportunistic is _NOBODY:
+            object.__setattr__(self, "opportunistic", OpportunisticPods((), self.layout))
 
     def with_nodes(self, nodes: Sequence[Node]) -> "Snapshot":
         """Return a snapshot that also knows these empty nodes, after the others, on the same axis."""
@@ -128,6 +212,7 @@ class Snapshot:
             ),
             allocated=read_only(np.vstack((self.allocated, np.zeros_like(more)))),
             in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
+            given=read_only(np.vstack((self.given, np.zeros_like(more)))),
         )
 
 
@@ -176,15 +261,19 @@ def _offers(node: Node, besides: Set[str]) -> bool:
 
 def nominations_of(pods: Iterable[Pod], layout: Layout) -> Nominations:
     """Return what nominated pods take of the nodes that they wait for, and of those that they will read from."""
-    taking = [
-        (pod, layout.rows[name], layout.vector(amounts))
-        for pod in pods
-        if pod.nominated in layout.rows
-        for name, amounts in taken(pod, pod.nominated or "", layout.rows).items()
-    ]
+    taking: list[tuple[Pod, int, Amounts, Amounts]] = []
+    for pod in pods:
+        node = pod.nominated or ""
+        if node in layout.rows:
+            counts, beyond = taken(pod, node, layout.rows), given(pod, node, layout.rows)
+            taking += [
+                (pod, layout.rows[name], counts.get(name, {}), beyond.get(name, {})) for name in {**counts, **beyond}
+            ]
+    shape = (len(taking), len(layout.axis))
     return Nominations(
-        uids=tuple(pod.uid for pod, _, _ in taking),
-        rows=read_only(np.array([row for _, row, _ in taking], dtype=np.intp)),
-        priorities=read_only(np.array([pod.priority for pod, _, _ in taking], dtype=np.int64)),
-        demand=read_only(np.array([demand for _, _, demand in taking]).reshape(len(taking), len(layout.axis))),
+        uids=tuple(pod.uid for pod, *_ in taking),
+        rows=read_only(np.array([row for _, row, *_ in taking], dtype=np.intp)),
+        priorities=read_only(np.array([pod.priority for pod, *_ in taking], dtype=np.int64)),
+        demand=read_only(np.array([layout.vector(counts) for *_, counts, _ in taking]).reshape(shape)),
+        given=read_only(np.array([layout.vector(beyond) for *_, beyond in taking]).reshape(shape)),
     )

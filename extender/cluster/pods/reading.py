@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
-from extender.cluster.resources import DISK_READ, NETWORK_IN, NETWORK_OUT, Amounts
+from extender.cluster.resources import DIMENSIONS, DISK_READ, NETWORK_IN, NETWORK_OUT, Amounts
 
 
 def reading(pod: Pod) -> float:
@@ -24,11 +24,19 @@ def sources(pod: Pod, nodes: Collection[str]) -> list[str]:
 
 
 def taken(pod: Pod, node: str, nodes: Collection[str]) -> Mapping[str, Amounts]:
-    """Return what the pod takes of which of these nodes when it runs on `node`; its own comes first."""
-    there = sources(pod, nodes)
-    if not there or node in there:
-        return {node: pod.demand}
-    return {node: away(pod), **lent(pod, there)}
+    """Return what the pod takes, as it counts, of which of these nodes when it runs on `node`; its own comes first.
+
+    An opportunistic pod reads its input with what others leave: that counts in the second book (`given`).
+    """
+    return {node: pod.counted} if pod.opportunistic else _needed(pod, node, nodes)
+
+
+def given(pod: Pod, node: str, nodes: Collection[str]) -> Mapping[str, Amounts]:
+    """Return what the pod needs beyond what it counts, of which of these nodes when it runs on `node`.
+
+    That is nothing for a regular pod, and CPU, memory and rates for an opportunistic one.
+    """
+    return {name: _shared(needed) for name, needed in _needed(pod, node, nodes).items()} if pod.opportunistic else {}
 
 
 def lent(pod: Pod, there: Sequence[str]) -> Mapping[str, Amounts]:
@@ -50,3 +58,14 @@ def away(pod: Pod) -> Amounts:
     """Return what the pod takes of its node when it reads its input from another."""
     rest = besides_reading(pod)
     return {**rest, NETWORK_IN: rest.get(NETWORK_IN, 0.0) + reading(pod)}
+
+
+def _needed(pod: Pod, node: str, nodes: Collection[str]) -> Mapping[str, Amounts]:
+    there = sources(pod, nodes)
+    if not there or node in there:
+        return {node: pod.demand}
+    return {node: away(pod), **lent(pod, there)}
+
+
+def _shared(amounts: Amounts) -> Amounts:
+    return {name: amount for name, amount in amounts.items() if name in DIMENSIONS}

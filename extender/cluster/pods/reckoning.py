@@ -13,12 +13,23 @@ from dataclasses import replace
 from extender.cluster.ledger.node_holders import NodeHolders
 from extender.cluster.model import Event, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.pods.demand import DEMAND_ANNOTATION
+from extender.cluster.pods.opportunistic import REGULAR_REQUESTS_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION, holders
-from extender.cluster.resources import DISK_READ, IO_DIMENSIONS, LARGEST, NETWORK_IN, NETWORK_OUT, Amounts
+from extender.cluster.resources import (
+    CPU,
+    DISK_READ,
+    IO_DIMENSIONS,
+    LARGEST,
+    MEMORY,
+    NETWORK_IN,
+    NETWORK_OUT,
+    Amounts,
+)
 
 CHANGED = (
     f"annotation {DEMAND_ANNOTATION} or {INPUT_ANNOTATION} has changed since the pod got its node: it counts as then"
 )
+CHANGED_REQUESTS = f"annotation {REGULAR_REQUESTS_ANNOTATION} has changed since the pod got its node: it stays as it is"
 
 _UNLIMITED = float("inf")
 _ADDS_UP = LARGEST / 1024
@@ -74,7 +85,7 @@ class Reckoning:
     def _see(self, pod: Pod) -> PodSeen:
         known = self._as_seen.get(pod.uid) or self._pods.get(pod.uid)
         if known is not None and known.node is not None and pod.node is not None:
-            pod = _as_bound(pod, known)
+            pod = _as_demoted(_as_bound(pod, known), known)
         if _declares(pod):
             self._declaring.add(pod.uid)
         else:
@@ -145,6 +156,20 @@ def _as_bound(pod: Pod, known: Pod) -> Pod:
     return replace(pod, demand={**_requests(pod.demand), **_rates(known.demand)}, inputs=known.inputs, problem=problem)
 
 
+def _as_demoted(pod: Pod, known: Pod) -> Pod:
+    """Return an opportunistic pod with what it needed when it got its node; one that says otherwise stays as it is."""
+    if not (pod.opportunistic and known.opportunistic):
+        return pod
+    needs = _of_containers(known.demand)
+    same = pod.regular_requests == known.regular_requests
+    if same and _of_containers(pod.demand) == needs:
+        return pod
+    problem = f"{pod.problem}; {CHANGED_REQUESTS}" if pod.problem else CHANGED_REQUESTS
+    rest = {name: amount for name, amount in pod.demand.items() if name not in (CPU, MEMORY)}
+    requests = pod.regular_requests if same else None
+    return replace(pod, demand={**rest, **needs}, regular_requests=requests, problem=problem)
+
+
 def _at_most(pod: Pod, offered: Amounts, link: float) -> Pod:
     """Return a pod on a node that offers this: it reads no faster than by `link`, and a thousand add up exactly."""
     limits = {name: max(offered.get(name, 0.0), _ADDS_UP) for name in pod.demand}
@@ -161,3 +186,7 @@ def _rates(demand: Amounts) -> Amounts:
 
 def _requests(demand: Amounts) -> Amounts:
     return {name: amount for name, amount in demand.items() if name not in IO_DIMENSIONS}
+
+
+def _of_containers(demand: Amounts) -> Amounts:
+    return {name: amount for name, amount in demand.items() if name in (CPU, MEMORY)}

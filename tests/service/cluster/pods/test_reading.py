@@ -1,11 +1,14 @@
 """What a pod takes of which node, by where its input is; sums over all nodes are what it reads, to the byte."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import away, reading, sources, taken
+from extender.cluster.pods.reading import given as beyond
 
 HERE = ("a", "b", "c", "d")
 DEMAND = {"cpu": 1000.0, "disk-read": 100.0, "disk-write": 7.0}
@@ -56,3 +59,18 @@ def test_what_is_read_from_all_holders_is_what_arrives_to_the_byte(rate, holders
     own = found.pop("z")
     assert own["network-in"] == rate
     assert sum(part["disk-read"] for part in found.values()) == rate
+
+
+def test_an_opportunistic_pod_takes_what_it_counts_and_is_given_the_rest_where_it_needs_it():
+    demand = {**DEMAND, "a.b/gpu": 1.0}
+    pod = replace(reader("a", demand=demand), opportunistic=True)
+    assert taken(pod, "d", HERE) == {"d": {"a.b/gpu": 1.0}}
+    assert beyond(pod, "d", HERE) == {
+        "d": {"cpu": 1000.0, "disk-write": 7.0, "network-in": 100.0},
+        "a": {"disk-read": 100.0, "network-out": 100.0},
+    }
+    assert beyond(pod, "a", HERE) == {"a": DEMAND}
+
+
+def test_a_regular_pod_is_given_nothing():
+    assert beyond(reader("a"), "d", HERE) == {}

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
-from extender.cluster.pods.reckoning import CHANGED
+from extender.cluster.pods.opportunistic import RegularRequests
+from extender.cluster.pods.reckoning import CHANGED, CHANGED_REQUESTS
 
 CPU, DISK, IN, OUT = "cpu", "disk-read", "network-in", "network-out"
 
@@ -186,6 +187,51 @@ def test_nothing_is_left_of_huge_amounts_that_came_and_went():
     for it in huge:
         made.apply(PodGone(it.uid))
     assert (held(made, "a", DISK), held(made, "a", "memory"), held(made, "a", CPU)) == (7, 0, 1)
+
+
+# -- opportunistic pods
+
+TWO, NINE = (RegularRequests(pod={"cpu": cpus}) for cpus in ("2", "9"))
+
+
+def demoted(cpus, requests, where="a", version=1, **more):
+    demand = {CPU: cpus * 1000.0, "a.b/gpu": 1.0}
+    return replace(
+        pod(where=where, version=version), demand=demand, opportunistic=True, regular_requests=requests, **more
+    )
+
+
+@pytest.mark.parametrize("later", [demoted(9, NINE, version=2), demoted(0, None, version=2, problem="broken")])
+def test_what_an_opportunistic_pod_says_that_it_needs_counts_as_when_it_got_its_node(later):
+    """It is not made regular by another word than that which it got its node by."""
+    made = ledger(node("a"))
+    made.apply(PodSeen(demoted(2, TWO)))
+    made.apply(PodSeen(later))
+    assert (known(made).demand, known(made).regular_requests) == ({CPU: 2000, "a.b/gpu": 1}, None)
+    assert known(made).problem == "; ".join(filter(None, (later.problem, CHANGED_REQUESTS)))
+    made.apply(PodSeen(replace(later, resource_version=3)))
+    assert known(made).demand == {CPU: 2000, "a.b/gpu": 1}
+
+
+def test_the_same_word_again_is_no_change():
+    made = ledger(node("a"))
+    made.apply(PodSeen(demoted(2, TWO)))
+    made.apply(PodSeen(demoted(2, TWO, version=2)))
+    assert (known(made).regular_requests, known(made).problem) == (TWO, None)
+
+
+def test_before_it_has_a_node_a_pod_may_say_something_else():
+    made = ledger(node("a"))
+    made.apply(PodSeen(demoted(2, TWO, where=None)))
+    made.apply(PodSeen(demoted(9, NINE, version=2)))
+    assert (known(made).demand[CPU], known(made).regular_requests, known(made).problem) == (9000, NINE, None)
+
+
+def test_a_promoted_pod_counts_with_what_it_requests_now():
+    made = ledger(node("a"))
+    made.apply(PodSeen(demoted(2, TWO)))
+    made.apply(PodSeen(replace(demoted(3, TWO, version=2), opportunistic=False)))
+    assert (known(made).demand[CPU], known(made).problem) == (3000, None)
 
 
 events = st.lists(
