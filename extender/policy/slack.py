@@ -31,8 +31,9 @@ def idle_room(used: Floats, allocatable: Floats, threshold: Floats) -> Floats:
     `threshold` [N] or [N, 1] is T_alloc, a part of `allocatable`. 0 where the use was not measured; infinite where a
     node does not limit a resource.
     """
-    room = np.reshape(threshold, (-1, 1)) * allocatable - used
-    room = np.where(np.isfinite(allocatable), room, np.inf)
+    part, limited = np.reshape(threshold, (-1, 1)), np.isfinite(allocatable)
+    room = part * np.where(limited, allocatable, 0.0) - used
+    room = np.where(limited, room, np.where(part > 0, np.inf, 0.0))
     return np.asarray(np.maximum(np.where(np.isnan(room), 0.0, room), 0.0))
 
 

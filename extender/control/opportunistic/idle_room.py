@@ -1,0 +1,94 @@
+"""How much room there is for opportunistic pods on each node (UBIS, algorithm 1; Tetris, 4.1 for young pods).
+
+    T_alloc x allocatable - what is used - what was given to pods that the measurement does not hold yet
+
+What a resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from extender.arrays import Floats, Mask
+from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.resources import DIMENSIONS, PODS
+from extender.cluster.usage import Sample, Usage
+from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.policy import slack
+
+RAMP_UP_SECONDS = 30.0
+"""A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
+
+SLOTS_KEPT = 0.2
+"""The part of a node's pod slots that opportunistic pods leave to regular ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """T_alloc: of all nodes, and of those that say otherwise by name; 0 turns a node off."""
+
+    usual: float = 0.8
+    of_nodes: Mapping[str, float] = field(default_factory=dict)
+
+    def on(self, layout: Layout) -> Floats:
+        """Return the threshold of each node of a layout [N]."""
+        return np.array([self.of_nodes.get(name, self.usual) for name in layout.names], dtype=np.float64)
+
+
+def idle_room(
+    snapshot: Snapshot, measured: MeasuredUse, usage: Usage, thresholds: Thresholds, expected: Floats | None = None
+) -> Floats:
+    """Return what opportunistic pods may take of each node [N, R], 0 where its use was not measured.
+
+    `measured` is on the snapshot's rows and columns. `expected` [N, R] is what young regular pods may use beyond what
+    was measured of them. Nominated pods and those in flight count with all that they need, as nothing of them runs.
+    """
+    layout = snapshot.layout
+    shared = np.array([name in DIMENSIONS for name in layout.axis])
+    young, given = _young(snapshot, measured, usage)
+    waiting = snapshot.nominations.given_to(layout.capacity.shape, besides="")
+    for more in (expected, waiting):
+        given = given if more is None else given + more
+    use = slack.ramped_up(measured.used, young, given)
+    room = slack.idle_room(use, layout.capacity, thresholds.on(layout))
+    return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot))
+
+
+def _known_only(room: Floats, measured: MeasuredUse, layout: Layout) -> Floats:
+    """Return no room at all where CPU or memory was not measured, or a rate that the node limits [N, R]."""
+    missing: Mask = np.isnan(measured.used) & np.isfinite(layout.capacity)
+    unknown = np.count_nonzero(missing[:, : len(DIMENSIONS)], axis=1) > 0
+    return np.where(unknown[:, np.newaxis], 0.0, room)
+
+
+def _regular_room(snapshot: Snapshot) -> Floats:
+    """Return what is free as regular [N, R], with some pod slots less."""
+    layout = snapshot.layout
+    free = layout.capacity - snapshot.allocated - snapshot.in_flight
+    if PODS in layout.columns:
+        column = layout.columns[PODS]
+        free[:, column] -= SLOTS_KEPT * layout.capacity[:, column]
+    return np.asarray(np.maximum(free, 0.0))
+
+
+def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage) -> tuple[Floats, Floats]:
+    """Return what the measurement holds of young opportunistic pods, and what they count instead [N, R] each.
+
+    What is given to others is in the measurement.
+    """
+    pods, shape = snapshot.opportunistic, snapshot.layout.capacity.shape
+    held, old = np.zeros(shape), np.zeros(shape)
+    if not len(pods.node):
+        return held, np.array(snapshot.given)
+    node = pods.node
+    is_young = ~(pods.started + RAMP_UP_SECONDS <= measured.at[node]) | ~(pods.started <= measured.since[node])
+    np.add.at(old, node[~is_young], pods.demand[~is_young])
+    young = np.flatnonzero(is_young)
+    rows = [_row(usage.pods.get(pods.uids[place]), snapshot.layout) for place in young.tolist()]
+    np.add.at(held, node[young], np.array(rows).reshape(len(rows), shape[1]))
+    return held, np.maximum(snapshot.given - old, 0.0)
+
+
+def _row(sample: Sample | None, layout: Layout) -> list[float]:
+    return [0.0 if sample is None else sample.amounts.get(name, 0.0) for name in layout.axis]

@@ -1,0 +1,66 @@
+"""Whom to evict of an overloaded node: as few opportunistic pods as bring it back, the least work lost first."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.arrays import Floats, Rows
+from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
+from extender.cluster.model import Pod
+from extender.cluster.usage import Usage
+from extender.policy.shares import dominant_shares
+from extender.policy.slack import smallest_set
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An overloaded node, by how much it is over by resource, and who is to go."""
+
+    node: str
+    over: Mapping[str, float]
+    victims: Sequence[Pod]
+
+
+def choices(
+    snapshot: Snapshot, over: Floats, usage: Usage, now: float, *, going: Collection[str], spared: Collection[str]
+) -> list[Choice]:
+    """Return whom to evict of the nodes that are over their limits [N, R] by so much, the most overloaded first.
+
+    Those that are `going` already (by UID) count as gone, those `spared` may not be asked now. Where all others
+    together do not suffice, all that use what is short go: regular pods come first.
+    """
+    pods, names = snapshot.opportunistic, snapshot.layout.names
+    found = []
+    for row in np.flatnonzero(over.any(axis=1)).tolist():
+        there = np.flatnonzero(pods.node == row)
+        use = _measured(pods, there, usage)
+        gone = np.array([pods.pods[place].leaving or pods.uids[place] in going for place in there.tolist()], dtype=bool)
+        left = np.maximum(over[row] - use[gone].sum(axis=0), 0.0)
+        may_go = ~gone & np.array([pods.uids[place] not in spared for place in there.tolist()], dtype=bool)
+        chosen = smallest_set(left, use, _work_lost(snapshot, there, now), may_go)
+        if chosen is None:
+            chosen = np.flatnonzero(may_go & (use[:, left > 0] > 0).any(axis=1))
+        if len(chosen):
+            victims = [pods.pods[place] for place in there[chosen].tolist()]
+            short = {name: left.item(column) for column, name in enumerate(snapshot.layout.axis) if left[column] > 0}
+            found.append(Choice(names[row], short, victims))
+    worst = {names[row]: float(over[row].max()) for row in range(len(names))}
+    return sorted(found, key=lambda choice: -worst[choice.node])
+
+
+def _measured(pods: OpportunisticPods, there: Rows, usage: Usage) -> Floats:
+    """Return what was measured of these pods [P, R], 0 where nothing was."""
+    use = np.zeros((len(there), len(pods.layout.axis)))
+    for place, pod in enumerate(there.tolist()):
+        sample = usage.pods.get(pods.uids[pod])
+        if sample is not None and pods.layout.names[pods.node[pod]] not in usage.problems:
+            use[place] = [sample.amounts.get(name, 0.0) for name in pods.layout.axis]
+    return use
+
+
+def _work_lost(snapshot: Snapshot, there: Rows, now: float) -> Floats:
+    """Return the work that each of these pods would lose [P]: its dominant share times the seconds that it ran."""
+    pods = snapshot.opportunistic
+    seconds = np.where(np.isfinite(pods.started[there]), np.maximum(now - pods.started[there], 0.0), 0.0)
+    return np.asarray(seconds * dominant_shares(pods.demand[there], snapshot.layout.total))
