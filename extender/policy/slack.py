@@ -39,9 +39,10 @@ def idle_room(used: Floats, allocatable: Floats, threshold: Floats) -> Floats:
 
 def over(used: Floats, allocatable: Floats, threshold: Floats) -> Floats:
     """Return by how much the use is over T_preempt x allocatable [..., R], 0 where it is not, or was not measured."""
-    limit = threshold * allocatable
-    above = np.where(np.isfinite(limit), used - np.where(np.isfinite(limit), limit, 0.0), 0.0)
-    return np.asarray(np.maximum(np.where(np.isnan(above), 0.0, above), 0.0))
+    limited = np.isfinite(allocatable) & np.isfinite(threshold)
+    limit = np.where(limited, allocatable, 0.0) * np.where(limited, threshold, 0.0)
+    above = np.where(limited & ~np.isnan(used), used - limit, 0.0)
+    return np.asarray(np.maximum(above, 0.0))
 
 
 def smallest_set(over: Floats, use: Floats, lost: Floats, may_go: Mask) -> Rows | None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from extender.arrays import Mask
 from extender.cluster.model import Pod
+from extender.control.allowance import Allowance
 from extender.control.backlog.backlog import PodPhase
 from extender.control.backlog.task_classes import waits_as
 from extender.control.cluster_view import ClusterView
 from extender.control.pod_shapes import Shape
 from extender.control.queues.standings import FAIR_SHARE, MINIMUM_SHARE, Standings, standings_of
-from extender.control.reclaim.allowance import Allowance
 from extender.control.reclaim.backlog_copy import BacklogCopier, BacklogCopy
 from extender.control.reclaim.evictions import PATIENCE_SECONDS, Evictions
 from extender.control.reclaim.lines import Line, lines_of, running_shapes, wants_of

@@ -1,0 +1,163 @@
+"""The preemption loop: where opportunistic pods use what others need by now, some of them are evicted (UBIS, IV.C).
+
+All that it goes by is what was measured. Where nothing was, or what there is cannot be trusted, nobody is evicted: the
+kubelet's own eviction is the last resort. What it remembers (counts of samples, who stays off) is lost at a restart.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import structlog
+
+from extender.cluster.model import Pod
+from extender.cluster.usage import Usage
+from extender.control.allowance import Allowance
+from extender.control.backlog.task_classes import name_of
+from extender.control.cluster_view import ClusterView
+from extender.control.eviction_requests import EvictionRequests
+from extender.control.opportunistic.measured_use import measured_use
+from extender.control.preemption.choice import Choice, choices
+from extender.control.preemption.overload import Limits, Overload
+from extender.control.preemption.stays_off import StaysOff
+
+log = structlog.get_logger()
+
+
+class Listener(Protocol):
+    """Who is told of what was done (metrics)."""
+
+    def note_preemption(self, victim: Pod, resource: str, *, dry_run: bool) -> None:
+        """Note an eviction for what a node had too little of; with `dry_run`, one that would have been."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How many evictions a minute at most: of one node, and in all; a second's worth at once, and at least one."""
+
+    per_node: float = 60.0
+    in_all: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """When to preempt, how fast, and for how long a sample is good; with `dry_run` nobody is asked to go."""
+
+    limits: Limits
+    rates: Rates = Rates()
+    stale_after: float = 60.0
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionBatch:
+    """The requests for one node's victims, and who is told."""
+
+    choice: Choice
+    listener: Listener
+
+    @property
+    def victims(self) -> list[Pod]:
+        """Who is to go."""
+        return list(self.choice.victims)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What is logged with each."""
+        return {"node": self.choice.node, "why": "use", "short": sorted(self.choice.over)}
+
+    def note_evicted(self, victim: Pod) -> tuple[str, str]:
+        """Count an eviction, and return its event."""
+        self.listener.note_preemption(victim, _worst(self.choice), dry_run=False)
+        short = " and ".join(sorted(self.choice.over))
+        message = f"it ran on what others had reserved; these use it now: too little {short} on node {self.choice.node}"
+        return "Preempted", message
+
+
+class Preemptor:
+    """Evicts opportunistic pods of overloaded nodes. One thread: that of the release loop; requests run in others."""
+
+    def __init__(
+        self,
+        cluster: ClusterView,
+        usage: Callable[[], Usage],
+        requests: EvictionRequests,
+        listener: Listener,
+        terms: Terms,
+        system: Callable[[], Mapping[str, Mapping[str, float]]] = dict,
+    ) -> None:
+        """Take what was measured last (`usage`), and what each node sets aside for itself (`system`)."""
+        self.stays_off = StaysOff()
+        self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
+        self._terms, self._system = terms, system
+        self._overload = Overload(terms.limits)
+        self._in_all, self._of_node = Allowance(terms.rates.in_all), dict[str, Allowance]()
+        self._evicted: dict[str, str] = {}
+        self._outcomes: deque[tuple[Choice, int]] = deque()
+
+    def step(self, now: float) -> int:
+        """Do what is due at `now`, in seconds since the epoch; return how many pods were asked to go."""
+        # 1. Only the leader evicts.
+        if not self._cluster.leads():
+            return 0
+        # 2. See who was refused, and who has gone: older samples say nothing of their nodes any more.
+        self._take_outcomes()
+        self._settle(now)
+        # 3. Count new samples above the limits.
+        snapshot, usage = self._cluster.snapshot(), self._usage()
+        measured = measured_use(snapshot.layout, usage, now, stale_after=self._terms.stale_after, system=self._system())
+        over = self._overload.look(measured)
+        if not over.any() or not len(snapshot.opportunistic.pods):
+            return 0
+        # 4. Choose who goes, and ask as far as the rates allow.
+        self._requests.expire()
+        going, spared = self._requests.asked(), self._requests.spared()
+        found = choices(snapshot, over, usage, now, going=going, spared=spared)
+        return sum(self._ask(choice, now) for choice in found)
+
+    def _settle(self, now: float) -> None:
+        gone = [uid for uid in self._evicted if self._cluster.backlog.pod(uid) is None]
+        for uid in gone:
+            self._overload.settle(self._evicted.pop(uid), now)
+
+    def _ask(self, choice: Choice, now: float) -> int:
+        of_node = self._of_node.setdefault(choice.node, Allowance(self._terms.rates.per_node))
+        for allowance in (self._in_all, of_node):
+            allowance.refill(now)
+        left = min(self._in_all.left, of_node.left)
+        if left < 1.0:
+            return 0
+        choice = replace(choice, victims=choice.victims[: int(left)])
+        count = len(choice.victims)
+        for allowance in (self._in_all, of_node):
+            allowance.left -= count
+        if self._terms.dry_run:
+            self._tell_only(choice, now)
+            return 0
+        for victim in choice.victims:
+            self._evicted[victim.uid] = choice.node
+            self.stays_off.note(name_of(victim), choice.node, now)
+        batch = PreemptionBatch(choice, self._listener)
+        self._requests.send(batch, lambda asked: self._outcomes.append((choice, asked)))
+        return count
+
+    def _take_outcomes(self) -> None:
+        """Leave alone for a while who was refused: the next look finds others."""
+        while self._outcomes:
+            choice, asked = self._outcomes.popleft()
+            if staying := choice.victims[asked:]:
+                self._requests.refuse(staying)
+                for victim in staying:
+                    self._evicted.pop(victim.uid, None)
+
+    def _tell_only(self, choice: Choice, now: float) -> None:
+        for victim in choice.victims:
+            self._listener.note_preemption(victim, _worst(choice), dry_run=True)
+        self._overload.settle(choice.node, now)
+        names = [f"{victim.namespace}/{victim.name}" for victim in choice.victims]
+        log.info("would evict", node=choice.node, short=sorted(choice.over), pods=names)
+
+
+def _worst(choice: Choice) -> str:
+    return max(choice.over, key=lambda name: (choice.over[name], name))

@@ -1,0 +1,152 @@
+"""Preemption: who goes when a node's use passes its limits, and when nobody does.
+
+One node of 1,000 of CPU; opportunistic pods of 300 that use what the test says.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.usage import Sample, Usage
+from extender.control.backlog.task_classes import name_of
+from extender.control.eviction_requests import EvictionRequests
+from extender.control.preemption.loop import Preemptor, Rates, Terms
+from extender.control.preemption.overload import Limits
+from tests.service.control.scene import Scene, node, pod
+
+
+class PreemptionScene(Scene):
+    """`use` says what CPU each pod uses, `others` what regular ones do; samples come every second unless `frozen`."""
+
+    def __init__(self, *nodes, **terms):
+        self.terms = Terms(Limits.of(), **{"rates": Rates(600, 600), **terms})
+        self.evicted, self.events, self.counted = [], [], []
+        self.protected, self.slow = set(), False
+        self.use, self.others, self.problems, self.frozen_at = {}, {}, {}, None
+        super().__init__(*nodes)
+
+    def start(self):
+        super().start()
+        requests = EvictionRequests(self.cluster, self)
+        self.preemptor = Preemptor(self.cluster, self.usage, requests, self, self.terms)
+
+    def usage(self):
+        at = self.now if self.frozen_at is None else self.frozen_at
+        there = {it.name: it for it in self.pods.values() if it.node}
+        pods = {it.uid: Sample({"cpu": float(self.use.get(name, 0))}, at, at) for name, it in there.items()}
+        pods_on = {
+            name: Sample(
+                {"cpu": sum(self.use.get(it.name, 0) for it in there.values() if it.node == name) + others}, at, at
+            )
+            for name, others in self.others.items()
+        }
+        return Usage({}, pods_on, pods, self.problems)
+
+    def run(self, seconds):
+        for _ in range(seconds):
+            self.now += 1
+            self.preemptor.step(self.now)
+        return self.evicted
+
+    def evict(self, victim):
+        if victim.name in self.protected:
+            return False
+        self.evicted.append(victim.name)
+        if self.slow:
+            self.change(victim.name, leaving=True)
+        else:
+            self.remove(victim.name)
+        return True
+
+    def tell(self, victim, reason, message):
+        self.events.append((victim.name, reason, message))
+
+    def note_preemption(self, victim, resource, *, dry_run):
+        self.counted.append((victim.name, resource, dry_run))
+
+
+def runs(name, *, on="n1", started=0.0):
+    it = pod(name, 300, gates=(), node=on, started=started)
+    return replace(it, opportunistic=True)
+
+
+def scene(*pods, regular=800, **terms):
+    found = PreemptionScene(node("n1"), **terms)
+    found.others = {"n1": regular}
+    found.see(*(pods or (runs("a"), runs("b"))))
+    found.use = {"a": 100, "b": 150}
+    return found
+
+
+def test_nobody_goes_before_the_third_sample_and_then_the_fewest_that_suffice():
+    full = scene()
+    assert full.run(2) == []
+    assert full.run(1) == ["a"]
+    assert full.counted == [("a", "cpu", False)]
+    assert full.events == [
+        ("a", "Preempted", "it ran on what others had reserved; these use it now: too little cpu on node n1")
+    ]
+
+
+def test_once_the_node_is_under_its_limits_the_others_stay():
+    assert scene().run(60) == ["a"]
+
+
+def test_while_a_victim_is_on_its_way_out_nobody_else_is_asked():
+    full = scene()
+    full.slow = True
+    assert full.run(30) == ["a"]
+
+
+def test_after_a_victim_has_gone_only_new_samples_count():
+    full = scene(regular=1200)
+    assert full.run(3) == ["a", "b"]
+    full.see(runs("c"))
+    full.use["c"] = 50
+    assert full.run(2) == ["a", "b"]
+    assert full.run(3) == ["a", "b", "c"]
+
+
+def test_who_is_protected_by_a_budget_stays_and_another_goes():
+    full = scene()
+    full.protected = {"a"}
+    assert full.run(8) == ["b"]
+
+
+def test_nobody_goes_where_samples_are_frozen_stale_or_not_to_be_trusted():
+    frozen = scene()
+    frozen.frozen_at = frozen.now
+    assert frozen.run(300) == []
+    doubtful = scene()
+    doubtful.problems = {"n1": "two series"}
+    assert doubtful.run(300) == []
+
+
+def test_nobody_goes_while_we_do_not_lead():
+    full = scene()
+    full.leading = False
+    assert full.run(10) == []
+
+
+def test_a_dry_run_counts_and_asks_nobody():
+    full = scene(dry_run=True)
+    assert full.run(4) == []
+    assert full.counted == [("a", "cpu", True)]
+
+
+@pytest.mark.parametrize(("rates", "evicted"), [(Rates(1, 600), 1), (Rates(600, 1), 1), (Rates(60, 60), 4)])
+def test_no_more_go_than_the_rates_allow(rates, evicted):
+    pods = [runs(f"p{place}") for place in range(5)]
+    full = scene(*pods, regular=0, rates=rates)
+    used = {it.name: 300 for it in pods}
+    for _ in range(4):  # whoever goes is replaced by more use of the others
+        full.use = used | {"p4": 2000}
+        full.run(5)
+    assert len(full.evicted) <= evicted
+
+
+def test_an_evicted_class_stays_off_the_node():
+    full = scene()
+    name = name_of(full.pods["a"])
+    full.run(3)
+    assert full.preemptor.stays_off.barred([name], ["n1", "n2"], full.now).tolist() == [[True, False]]
