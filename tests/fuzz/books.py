@@ -106,6 +106,8 @@ def backlog(random, size):
     lived.writes.expire(1e9)
     counts = [{of.name: (it.ready(of), it.coming()[of]) for of in it.classes()} for it in (lived, fresh)]
     _require_same(*counts, "how many are ready and on their way")
+    books = [[{of.name: n for of, n in book.items()} for book in it.opportunistic()] for it in (lived, fresh)]
+    _require_same(*books, "how many are opportunistic")
 
 
 class _There:
@@ -173,6 +175,12 @@ class _There:
             rates = {name: amount for name, amount in known.demand.items() if name == "disk-read"}
             demand = {name: amount for name, amount in demand.items() if name != "disk-read"} | rates
             holders = [name for name, _ in known.inputs]
+        opportunistic = random.random() < 0.3
+        if (
+            opportunistic and known is not None and known.node is not None and known.opportunistic
+        ):  # so does what it needs
+            rest = {name: amount for name, amount in demand.items() if name not in ("cpu", "memory")}
+            demand = rest | {name: amount for name, amount in known.demand.items() if name in ("cpu", "memory")}
         node = (known and known.node) or random.choice((None, None, *_NODES, "gone"))
         gates = [gate for gate in ((known.gates) if known else (HOLD_GATE, "other")) if random.random() < 0.6]
         gates = [] if node else gates
@@ -195,6 +203,7 @@ class _There:
             inputs=tuple((name, 1.0) for name in sorted(holders)),
             created=float(self.uids.index(uid)),
             resource_version=2 * self.version,
+            opportunistic=opportunistic,
         )
 
     def _identity(self):
@@ -212,7 +221,12 @@ def _fly(random, lived, pod):
 def _contents(look):
     nominated = look.nominations
     rows = zip(
-        nominated.uids, nominated.rows.tolist(), nominated.priorities.tolist(), nominated.demand.tolist(), strict=True
+        nominated.uids,
+        nominated.rows.tolist(),
+        nominated.priorities.tolist(),
+        nominated.demand.tolist(),
+        nominated.given.tolist(),
+        strict=True,
     )
     return (
         look.layout.names,
@@ -220,6 +234,10 @@ def _contents(look):
         look.layout.capacity.tolist(),
         look.allocated.tolist(),
         look.in_flight.tolist(),
+        look.given.tolist(),
+        look.opportunistic.uids,
+        look.opportunistic.node.tolist(),
+        look.opportunistic.demand.tolist(),
         sorted(rows),
     )
 

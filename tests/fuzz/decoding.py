@@ -15,6 +15,7 @@ from extender.cluster.labels import NodeLabels
 from extender.cluster.model import CapacityRule
 from extender.cluster.pods.demand import counted, declared, seconds
 from extender.cluster.pods.identity import identify
+from extender.cluster.pods.opportunistic import regular_requests
 from extender.cluster.pods.preference import declared_input
 from extender.cluster.resources import LARGEST, countable, io_amounts, parse_quantity
 from extender.errors import BadAnnotation, BadQuantity, BadRequest
@@ -46,6 +47,10 @@ def annotations(random, _size):
         amounts = _read(read, draw(random))
         require(all(map(_in_bounds, dict(amounts or ()).values())), f"{read.__name__} is out of bounds", str(amounts))
     _read(declared_input, json.dumps(draws.value(random)))
+    regular = _read(regular_requests, draws.requests(random))
+    require(
+        regular is None or regular_requests(regular.written()) == regular, "requests are not read back", str(regular)
+    )
     told = _read(seconds, draws.annotation(random))
     require(told is None or 0 <= told <= 1e9, "seconds out of bounds", str(told))
     told = _read(counted, draws.number(random))

@@ -13,7 +13,7 @@ BAD_SUFFIXES = ("K", "KiB", "mi", "e", "e9999", "i", " ", "%", "\u0663", "_0", "
 RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu", "a.b/c")
 RATES = ("disk-read", "disk-write", "network-in", "network-out")
 STRANGE = ("", " ", "\x00", "\n", "\ud7ff", "\u202e", "\U0001f600", "NaN", "nan", "inf", "-inf", "1e308", "1e-300")
-OURS = ("demand", "duration", "tasks", "input", "capacity", "nominated", "turn", "opportunistic")
+OURS = ("demand", "duration", "tasks", "input", "capacity", "nominated", "turn", "opportunistic", "regular-requests")
 THEIRS = (
     "scheduling.k8s.io/group-name",
     "scheduling.volcano.sh/group-name",
@@ -101,6 +101,15 @@ def inputs(random):
     return annotation(random)
 
 
+def requests(random):
+    """Return the text of regular requests, perhaps of containers that a pod has."""
+    if random.random() < 0.3:
+        return annotation(random)
+    amounts = {name: quantity(random) for name in random.sample(("cpu", "memory"), random.randint(0, 2))}
+    part = random.choice(("containers", "initContainers", "pod", "limited"))
+    return json.dumps({part: amounts if part == "pod" else {f"c{random.randrange(3)}": amounts}})
+
+
 def annotation(random):
     """Return the text of any annotation of ours."""
     kind = random.random()
@@ -119,6 +128,10 @@ def pod(random, name="p"):
     for key, draw in (("demand", rates), ("input", inputs), ("duration", annotation), ("tasks", number)):
         if random.random() < 0.4:
             annotations[f"dovetail.dev/{key}"] = draw(random)
+    if random.random() < 0.3:
+        annotations["dovetail.dev/regular-requests"] = requests(random)
+    if random.random() < 0.2:
+        annotations["dovetail.dev/opportunistic"] = random.choice(("only", "never", annotation(random)))
     for key in random.sample(THEIRS, random.choice((0, 0, 1, 2))):
         annotations[key] = random.choice((number(random), text(random), "g"))
     return {

@@ -361,3 +361,27 @@ def test_a_victim_that_reads_from_another_node_frees_the_network_here_and_the_di
     assert fits_once_gone(snapshot, asking(disk_read=50), b=[]) == {"b"}  # a is read at 80 of 100
     assert fits_once_gone(snapshot, asking(disk_read=50), b=[reader]) == {"a", "b"}
     assert filled.below(0).tolist() == snapshot.allocated.tolist()
+
+
+# -- opportunistic pods
+
+
+def test_an_opportunistic_pod_fits_by_what_it_counts():
+    """A node that is full for regular pods has place for it, but no second GPU."""
+    snapshot = view([node("a", **{GPU: 1.0})], [held("p", "a", cpu=1000)])
+    pod = replace(asking(cpu=500), opportunistic=True)
+    assert verdicts(snapshot, asking(cpu=500)) == {"a": "insufficient cpu"}
+    assert verdicts(snapshot, pod) == {"a": None}
+    assert verdicts(snapshot, replace(pod, demand={GPU: 2.0})) == {"a": f"insufficient {GPU}"}
+
+
+def test_what_an_opportunistic_pod_reads_of_its_holders_refuses_it_nowhere():
+    nodes = [node("a", disk_read=10.0, network_out=10.0), node("b", network_in=10.0)]
+    pod = replace(asking(disk_read=50), inputs=(("a", 1.0),))
+    assert verdicts(view(nodes), pod)["b"] is not None
+    assert verdicts(view(nodes), replace(pod, opportunistic=True)) == {"a": None, "b": None}
+
+
+def test_a_regular_pod_fits_beside_opportunistic_ones_as_if_they_were_not_there():
+    snapshot = view([node("a")], [replace(held("p", "a", cpu=900), opportunistic=True)])
+    assert verdicts(snapshot, asking(cpu=1000)) == {"a": None}

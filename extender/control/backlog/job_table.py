@@ -1,6 +1,7 @@
 """The jobs that have pods: which class a pod counts in, how many pods each has, and when each job arrived."""
 
 from collections import Counter
+from dataclasses import replace
 
 from extender.cluster.model import Event, Owner, OwnerSeen, OwnersListed, Pod
 from extender.control.backlog.owners import Owners
@@ -27,7 +28,8 @@ class JobTable:
         job.arrived = min(job.arrived, pod.created)
         key = key_of(pod)
         if key not in job.classes:
-            job.classes[key] = TaskClass(job, key, pod, name_of(pod))
+            template = replace(pod, opportunistic=False) if pod.opportunistic else pod
+            job.classes[key] = TaskClass(job, key, template, name_of(pod))
         job.ended.pop(key, None)
         return job.classes[key]
 

@@ -31,6 +31,7 @@ class PodIndex:
         self._pods: dict[str, Pod] = {}
         self._where: dict[str, tuple[TaskClass, PodPhase]] = {}
         self._by_phase: dict[PodPhase, dict[str, Pod]] = {phase: {} for phase in PodPhase}
+        self._opportunistic: set[str] = set()
 
     # -- pods
 
@@ -98,6 +99,15 @@ class PodIndex:
         """
         with self.lock:
             return Counter(self._where[uid][0] for uid in self._coming())
+
+    def opportunistic(self) -> tuple[Counter[TaskClass], Counter[TaskClass]]:
+        """Return how many of the pods of each class that are on nodes, and of those `coming`, are opportunistic."""
+        with self.lock:
+            if not self._opportunistic:
+                return Counter(), Counter()
+            where = (self._where[uid] for uid in self._opportunistic)
+            on_nodes = Counter(task_class for task_class, phase in where if phase is PodPhase.RUNNING)
+            return on_nodes, Counter(self._where[uid][0] for uid in self._coming() if uid in self._opportunistic)
 
     # -- writes to pods
 

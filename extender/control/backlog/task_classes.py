@@ -57,8 +57,8 @@ class Job:
 class TaskClass:
     """The pods of one stage that ask for the same: `pods` by phase and UID, in the order of their creation.
 
-    `template` is one of them, for what all of them ask for. `unfinished` and `finished` count pods; `timed` of those
-    that ended ran for `ran_seconds` in all. `released_at` is when the last one was released.
+    `template` is one of them, as a regular pod, for what all of them ask for. `unfinished` and `finished` count pods;
+    `timed` of those that ended ran for `ran_seconds` in all. `released_at` is when the last one was released.
     """
 
     job: Job
@@ -116,6 +116,7 @@ def name_of(pod: Pod) -> str:
     if constraints != ANYWHERE:
         bounds = (constraints.selector, constraints.terms, constraints.tolerations, *constraints.volumes)
     near = "|input" if pod.inputs else f"|{pod.prefers}" if pod.prefers else ""
+    near += f"|{pod.choice}" if pod.choice else ""
     return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}{near}"
 
 
@@ -124,7 +125,7 @@ def key_of(pod: Pod) -> Key:
     identity = pod.identity
     demand = tuple(sorted(pod.demand.items()))
     near = () if pod.inputs else pod.prefers
-    rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, bool(pod.inputs), near)
+    rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, pod.choice, bool(pod.inputs), near)
     return (identity.stage, identity.group, demand, *rules)
 
 

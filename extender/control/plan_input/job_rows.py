@@ -11,7 +11,7 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.waiting import Jobs
 from extender.control.backlog.backlog import Backlog, Job, PodPhase, TaskClass
 from extender.control.queues.tree import QueueTree
-from extender.control.queues.usage import CommittedPods, QueueUsage, committed_by
+from extender.control.queues.usage import CommittedPods, QueueUsage, opportunistic_by, regular_by
 from extender.policy.remaining import remaining_work, work_per_task
 
 
@@ -61,7 +61,10 @@ class JobRowsBuilder:
                 names=names,
                 queue=np.array([row_of_queue[name] for name in queue_of], dtype=np.intp),
                 weight=np.ones(len(names)),
-                allocated=committed_by(row, pods.counts, demand, len(names)),
+                allocated=regular_by(row, pods.counts, pods.opportunistic, demand, len(names)),
+                opportunistic=opportunistic_by(row, pods.opportunistic, demand, len(names))
+                if pods.opportunistic.any()
+                else None,
                 work=work,
                 queue_names=usage.queues,
                 queue_weight=usage.fair,

@@ -67,7 +67,7 @@ def standings_of(usage: QueueUsage, going: Iterable[Pod], tree: QueueTree, layou
     rows = {name: row for row, name in enumerate(usage.queues)}
     stays = usage.on_nodes.copy()
     for pod in going:
-        stays[rows[pod.identity.queue]] -= layout.vector(pod.demand)
+        stays[rows[pod.identity.queue]] -= layout.vector(pod.counted)
     groups, member = _groups(usage.queues, tree)
     queues_of = member.T.astype(np.float64)
     return Standings(

@@ -15,7 +15,7 @@ from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.tree import QueueTree
-from extender.control.queues.usage import CommittedPods, QueueUsage, usage_of
+from extender.control.queues.usage import QueueUsage, in_two_books, usage_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +30,8 @@ class Kind:
 class Crew:
     """The pods of a class that are on nodes: all, those `leaving`, and those that may go [P], sorted by name.
 
-    Pods that may go have a controller. `node` [P] is the row of the node that each is on, `started` [P] when it
-    started: infinite where it has not yet.
+    Pods that may go have a controller, and are regular: no others hold room that somebody waits for. `node` [P] is the
+    row of the node that each is on, `started` [P] when it started: infinite where it has not yet.
     """
 
     pods: Sequence[Pod]
@@ -51,13 +51,14 @@ class Crew:
 class BacklogCopy:
     """The `active` classes: those of which a pod holds room, or waits for its turn and nothing else.
 
-    `coming` says how many pods of a class are on their way to a node; `asked` are the pods that were asked to go, by
-    class.
+    `coming` says how many pods of a class are on their way to a node, `opportunistic` how many of those on nodes, and
+    of those coming, are opportunistic; `asked` are the pods that were asked to go, by class.
     """
 
     backlog: Backlog
     active: Sequence[TaskClass]
     coming: Mapping[TaskClass, int]
+    opportunistic: tuple[Mapping[TaskClass, int], Mapping[TaskClass, int]]
     kinds: Mapping[TaskClass, Kind]
     crews: Mapping[TaskClass, Crew]
     asked: Mapping[TaskClass, Set[str]]
@@ -65,8 +66,7 @@ class BacklogCopy:
     def usage(self, tree: QueueTree, layout: Layout) -> QueueUsage:
         """Return what queues had at the time of the copy."""
         on_nodes = [len(self.crews[task_class].pods) if task_class in self.crews else 0 for task_class in self.active]
-        coming = [self.coming.get(task_class, 0) for task_class in self.active]
-        pods = CommittedPods(self.active, np.array(on_nodes, dtype=np.int64), np.array(coming, dtype=np.int64))
+        pods = in_two_books(self.active, on_nodes, self.coming, self.opportunistic)
         demands = [self.kinds[task_class].demand for task_class in self.active]
         demand = np.array(demands).reshape(len(self.active), len(layout.axis))
         return usage_of(pods, demand, tree, layout.total)
@@ -100,7 +100,7 @@ class BacklogCopier:
             running = {
                 task_class: [*pods.values()] for task_class in classes if (pods := task_class.pods[PodPhase.RUNNING])
             }
-            coming = self.backlog.coming()
+            coming, opportunistic = self.backlog.coming(), self.backlog.opportunistic()
             holding = {*running, *coming}
             active = [task_class for task_class in classes if task_class in holding or self._waits(task_class)]
         if self._layout is not layout:
@@ -109,7 +109,7 @@ class BacklogCopier:
             task_class: self._kinds.get(task_class) or _kind(task_class.template, layout) for task_class in active
         }
         self._crews = {task_class: self._crew(task_class, pods, layout) for task_class, pods in running.items()}
-        return BacklogCopy(self.backlog, active, coming, self._kinds, self._crews, self.by_class(asked))
+        return BacklogCopy(self.backlog, active, coming, opportunistic, self._kinds, self._crews, self.by_class(asked))
 
     def by_class(self, uids: Collection[str]) -> Mapping[TaskClass, Set[str]]:
         """Return, by class, those of these pods that were on nodes at the last copy."""
@@ -141,7 +141,7 @@ def _kind(like: Pod, layout: Layout) -> Kind:
 
 def _crew(pods: Sequence[Pod], layout: Layout) -> Crew:
     rows = layout.rows
-    may_go = [pod for pod in pods if pod.owner and not pod.leaving and pod.node in rows]
+    may_go = [pod for pod in pods if pod.owner and not (pod.leaving or pod.opportunistic) and pod.node in rows]
     may_go.sort(key=_name)
     return Crew(
         pods,

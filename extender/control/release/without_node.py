@@ -72,7 +72,7 @@ class WithoutNode:
         """Return what queues have, with the released pods that are refused: nodes are being made for them."""
         usage = self._input_builder.usage(layout)
         refused = [pod for pod in self._backlog.at(PodPhase.PENDING) if not holds_room(pod)]
-        return usage.with_more((pod.identity.queue, layout.vector(pod.demand)) for pod in refused)
+        return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in refused)
 
     def _oldest(self, task_class: TaskClass) -> float:
         return min((pod.created for pod in task_class.pods[PodPhase.READY].values()), default=np.inf)

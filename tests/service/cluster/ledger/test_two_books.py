@@ -163,6 +163,13 @@ def test_a_pod_that_starts_is_shown_as_started_from_the_next_snapshot_on():
     assert then.started.tolist() == [np.inf]
 
 
+def test_nodes_that_come_move_its_row():
+    filled = ledger(pod("p", node="c"))
+    assert filled.snapshot(0).opportunistic.node.tolist() == [2]
+    filled.apply(NodeSeen(node("b2")))
+    assert filled.snapshot(0).opportunistic.node.tolist() == [3]
+
+
 def test_the_arrays_are_made_once_while_nothing_changes():
     filled = ledger(pod("p", node="a"))
     first = filled.snapshot(0)

@@ -122,3 +122,50 @@ def test_bare_pods_of_a_queue_go_in_the_order_of_their_creation():
     scene.see(*(pod(name, job=f"uid-{name}", created=float(age)) for age, name in enumerate("zaym")))
     scene.step()
     assert scene.released() == ["z", "a", "y"]
+
+
+# -- opportunistic pods
+
+
+@pytest.mark.parametrize("more", [{}, {"node": "n1", "gates": (), "started": 100.0}])
+def test_demotion_and_promotion_change_no_class(scene, more):
+    scene.see(pod("a", job="j", duration=60.0, **more), pod("b", job="j", duration=60.0))
+    before, _ = scene.backlog.find("uid-a")
+    for opportunistic in (True, False):
+        scene.change("a", opportunistic=opportunistic)
+        assert scene.backlog.find("uid-a")[0] is before
+        assert scene.backlog.find("uid-b")[0] is before
+    assert len(scene.backlog.classes()) == 1
+
+
+def test_what_ran_as_opportunistic_says_how_long_its_like_run(scene):
+    scene.see(pod("next", job="j", duration=60.0))
+    ends(scene, "a", 300.0, duration=60.0, opportunistic=True)
+    assert seconds_of(scene, "next") == 300.0
+
+
+def test_demotion_changes_no_remaining_work(scene):
+    scene.see(*(pod(name, {"cpu": 100.0, "memory": 10.0}, job="j", node="n1", gates=()) for name in "ab"))
+    scene.see(pod("c", {"cpu": 100.0, "memory": 10.0}, job="j"))
+    before = scene.view().plan_input.waiting
+    scene.change("a", opportunistic=True)
+    after = scene.view().plan_input.waiting
+    assert after.jobs.work.tolist() == before.jobs.work.tolist()
+    assert before.jobs.work.all()
+    assert (after.names, after.duration.tolist()) == (before.names, before.duration.tolist())
+    assert after.demand.tolist() == before.demand.tolist()
+
+
+def test_what_stands_for_a_class_is_regular_also_where_the_first_pod_seen_is_not(scene):
+    """As after a restart: the class is planned by what its pods need."""
+    scene.see(pod("a", job="j", node="n1", gates=(), opportunistic=True), pod("b", job="j"))
+    task_class, _ = scene.backlog.find("uid-b")
+    assert scene.backlog.find("uid-a")[0] is task_class
+    assert task_class.template.counted == {"pods": 1.0, "cpu": 100.0}
+
+
+def test_pods_whose_users_chose_otherwise_are_of_another_class(scene):
+    scene.see(*(pod(str(choice), job="j", choice=choice) for choice in (None, "never", "only")))
+    names = {task_class.name for task_class in scene.backlog.classes()}
+    assert len(names) == 3
+    assert {name.rpartition("|")[2] for name in names} == {"", "never", "only"}

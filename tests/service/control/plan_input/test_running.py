@@ -58,3 +58,14 @@ def test_what_has_ended_gives_its_room_once():
         scene.step(0.2)
         assert not scene.releaser.planner.carried.reserved
         scene.end(f"t{number}")
+
+
+def test_an_opportunistic_pod_frees_only_what_it_counts():
+    scene = Scene(node("n1"))
+    scene.see(pod("w", 2000))
+    scene.now += LONG_SECONDS
+    scene.see(task(scene.now, "regular"), task(scene.now, "opportunistic", opportunistic=True))
+    snapshot = scene.ledger.snapshot(scene.now)
+    running = scene.releaser.input_builder.build(snapshot.layout, scene.now).waiting.running
+    assert sorted(running.demand[:, 0].tolist()) == [0.0, 100.0]
+    assert running.demand.sum(axis=0).tolist() == snapshot.allocated.sum(axis=0).tolist()

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from extender.cluster.model import Node, NodeSeen
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.standings import standings_of
@@ -212,3 +213,99 @@ def test_whatever_pods_do_all_say_the_same_of_each_queue(seed):
         assert {name: found[name] for name in fair["plan"]} == pytest.approx(fair["plan"]), who
     for who, found in minimums.items():
         assert {name: found[name] for name in minimums["plan"]} == pytest.approx(minimums["plan"]), who
+
+
+# -- the two books
+
+GPU = "a.b/gpu"
+
+
+def opportunistic(name, demand, **more):
+    return pod(name, demand, opportunistic=True, **{"gates": (), "node": "n1", **more})
+
+
+def usage_now(scene):
+    return scene.input_builder().usage(scene.ledger.snapshot(scene.now).layout)
+
+
+def test_opportunistic_pods_have_a_share_of_their_own():
+    """Of 1,000: 100 as regular, 200 and 300 (on its way) as opportunistic."""
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(
+        pod("regular", 100, gates=(), node="n1"),
+        opportunistic("runs", 200),
+        opportunistic("coming", 300, node=None),
+        opportunistic("refused", 50, node=None, unschedulable=True),
+        opportunistic("other", 400, queue="r"),
+    )
+    usage = usage_now(scene)
+    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.1)] * 5
+    assert usage.opportunistic_share({"q"}) == pytest.approx(0.5)
+    assert (usage.share({"r"}), usage.opportunistic_share({"r"})) == pytest.approx((0.0, 0.4))
+    assert (usage.share({"q", "r"}), usage.opportunistic_share({"q", "r"})) == pytest.approx((0.1, 0.9))
+    jobs = scene.view().plan_input.waiting.jobs
+    layout = scene.ledger.snapshot(scene.now).layout
+    amounts = [(committed[0], more[0]) for committed, more in zip(jobs.allocated, jobs.opportunistic, strict=True)]
+    assert dict(zip(jobs.names, amounts, strict=True)) == {
+        "q|regular": (100, 0),
+        "q|runs": (0, 200),
+        "q|coming": (0, 300),
+        "q|refused": (0, 0),
+        "r|other": (0, 400),
+    }
+    assert jobs.opportunistic.shape == (5, len(layout.axis))
+
+
+def test_what_no_resize_frees_is_in_the_regular_share():
+    """Two of four GPUs, and 900 of 1,000 CPU, which the pod has given up."""
+    scene = Scene(node("n1", cpu=1000, memory=1000), node("n2"))
+    scene.apply(NodeSeen(Node("n1", {"cpu": 1000.0, "memory": 1000.0, GPU: 4.0})))
+    scene.apply(NodeSeen(Node("n2", {})))
+    scene.see(opportunistic("p", {"cpu": 900.0, GPU: 2.0}))
+    usage = usage_now(scene)
+    assert (usage.share({"q"}), usage.opportunistic_share({"q"})) == pytest.approx((0.5, 0.9))
+
+
+def test_a_queue_whose_pods_are_all_opportunistic_has_its_whole_fair_share_to_come():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(opportunistic("a", 600, queue="a"), pod("b", 600, queue="b", gates=(), node="n1"))
+    usage = usage_now(scene)
+    assert dict(usage.by_queue()) == {"a": (0.0, 0.5), "b": (pytest.approx(0.6), 0.5)}
+
+
+def test_without_opportunistic_pods_jobs_have_no_second_book():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(pod("a", 100, gates=(), node="n1"))
+    assert scene.view().plan_input.waiting.jobs.opportunistic is None
+    assert not usage_now(scene).opportunistic.any()
+
+
+def test_demotion_and_promotion_move_a_pod_from_book_to_book():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(pod("a", 100, gates=(), node="n1"))
+    shares = []
+    for changes in ({"opportunistic": True}, {"opportunistic": False}, {"opportunistic": True}, {"finished": True}):
+        scene.change("a", **changes)
+        usage = usage_now(scene)
+        shares.append((usage.share({"q"}), usage.opportunistic_share({"q"})))
+    assert shares == [(0, pytest.approx(0.1)), (pytest.approx(0.1), 0), (0, pytest.approx(0.1)), (0, 0)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whoever_is_opportunistic_all_say_the_same_and_both_books_together_are_all_that_is_committed(seed):
+    draw = random.Random(seed)
+    scene = Scene(node("n1"), node("n2"), queues=QUEUES)
+    scene.see(*(drawn(draw, number) for number in range(40)))
+    everything = usage_now(scene)
+    for name in list(scene.pods):
+        if draw.random() < 0.4:
+            scene.change(name, opportunistic=True)
+        if draw.random() < 0.2:
+            scene.change(name, opportunistic=False)
+    usage = usage_now(scene)
+    assert usage.opportunistic[:, :2].any()
+    assert usage.queues == everything.queues
+    assert (usage.regular + usage.opportunistic)[:, :2].tolist() == everything.regular[:, :2].tolist()
+    shares = by_queue(scene)
+    for who, found in shares.items():
+        assert {name: found[name] for name in shares["plan"]} == pytest.approx(shares["plan"]), who

@@ -485,3 +485,25 @@ def test_minimum_shares_go_before_fair_shares():
     assert scene.counted[0][1:] == ("b", "minimum-share")
     scene.run(12)
     assert scene.counted[1][1:] == ("c", "fair-share")
+
+
+def test_an_opportunistic_pod_is_not_asked_to_go_as_that_frees_nothing():
+    """The node is full of a's regular pods; a's opportunistic ones, though the youngest, stay."""
+    scene = full()
+    scene.see(*(runs(f"o{n}", started=50.0 + n, opportunistic=True) for n in range(3)))
+    scene.run(120)
+    assert scene.evicted == ["a9", "a8", "a7"]
+
+
+def test_a_queue_with_opportunistic_pods_alone_gets_its_minimum_share():
+    scene = full()
+    scene.see(*(runs(f"o{n}", queue="b", opportunistic=True) for n in range(5)))
+    scene.run(120)
+    assert scene.evicted == ["a9", "a8", "a7"]
+
+
+def test_opportunistic_pods_that_leave_give_no_queue_anything():
+    scene = full()
+    scene.see(*(runs(f"o{n}", opportunistic=True, leaving=True) for n in range(9)))
+    scene.run(120)
+    assert scene.evicted == ["a9", "a8", "a7"]
