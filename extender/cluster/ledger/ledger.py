@@ -385,4 +385,4 @@ class Ledger:
 
 def _holding(pod: Pod) -> tuple[object, ...]:
     """Return what the books have of a pod."""
-    return (pod.holds, pod.demand, pod.inputs, pod.opportunistic)
+    return (pod.holds, pod.demand, pod.inputs, pod.opportunistic, pod.priority)

@@ -286,3 +286,11 @@ def test_whatever_happens_both_books_together_are_that_of_a_ledger_where_all_are
     assert later.given.tolist() == anew.given.tolist()
     assert later.opportunistic.uids == anew.opportunistic.uids
     assert later.opportunistic.demand.tolist() == anew.opportunistic.demand.tolist()
+
+
+def test_a_priority_that_changes_is_the_one_that_is_left_again():
+    filled = ledger(pod("p", node="a", priority=5))
+    filled.apply(PodSeen(pod("p", node="a", priority=9, version=2)))
+    assert filled.least_priority() == 9
+    filled.apply(PodGone("p"))
+    assert filled.least_priority() is None
