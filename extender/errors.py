@@ -29,6 +29,14 @@ class ClusterError(DovetailError):
     status: int | None = None
 
 
+class UsageError(DovetailError):
+    """The use of the cluster could not be measured, and of which `kind` the failure is (one word, for a metric)."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
 class ControlPlaneError(DovetailError):
     """A local control plane could not be built, started or used."""
 

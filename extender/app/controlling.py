@@ -28,6 +28,7 @@ from extender.app.clocks import SteadyClock
 from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
+from extender.app.measuring import Measuring
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event
@@ -67,6 +68,7 @@ class Control:
         self._api, self._all_settings, self._settings = api, settings, settings.control
         self.liveness, self._now = Liveness(), SteadyClock()
         self._metrics = ControlMetrics(version("dovetail"))
+        self.measuring = Measuring(settings, api, self._metrics.registry, alone=lambda _pod: False)
         self._stopped = threading.Event()
         self._failure: ClusterError | None = None
         self._writers = ThreadPoolExecutor(self._settings.writers, "writer")
@@ -123,7 +125,11 @@ class Control:
         )
         self._metrics.observe(reports.gauges)
         app = create_health_app(
-            live=self.liveness.problem, ready=self._caches.problem, metrics=self._metrics.text, waits=reports.waits
+            live=self.liveness.problem,
+            ready=self._caches.problem,
+            metrics=self._metrics.text,
+            waits=reports.waits,
+            usage=self.measuring.report,
         )
         self._server = Server(app, settings.server)
 
@@ -171,6 +177,7 @@ class Control:
         self.liveness.start(_LEASE, self._leader.run)
         self.liveness.start(_RECORDER, self._recorder.run)
         self.liveness.start(_OBSERVE, self._observe_until_stopped)
+        self.measuring.start(self.liveness, self._stopped, self._recorder, self._leader.leads)
         self._release_until_stopped()
 
     def _release_until_stopped(self) -> None:
@@ -260,7 +267,8 @@ class Control:
             log.exception("write failed")
 
     def _take(self, event: Event) -> None:
-        self._feed.take(event)
+        for part in self._feed.take(event):
+            self.measuring.take(part)
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

@@ -20,7 +20,10 @@ TURN_ANNOTATION = "dovetail.dev/turn"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What a node offers. A disk or network dimension that is absent from `allocatable` is not limited there."""
+    """What a node offers. A disk or network dimension that is absent from `allocatable` is not limited there.
+
+    `addresses` are those by which others may know it: IP addresses and host names.
+    """
 
     name: str
     allocatable: Amounts
@@ -28,6 +31,7 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    addresses: tuple[str, ...] = ()
 
     def allows(self, constraints: Constraints) -> bool:
         """Say whether a pod with these constraints may go there."""

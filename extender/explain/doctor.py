@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from extender.explain.checks.declared import annotations, capacities
 from extender.explain.checks.processes import extender, leader, rights, sample, weight
 from extender.explain.checks.queues import minimums, queue_names, reserved_room, shares
+from extender.explain.checks.usage import usage
 from extender.explain.checks.waiting import deadlines, due_now, gates, strangers
 from extender.explain.findings import Facts, Finding
 
@@ -25,6 +26,7 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     queue_names,
     capacities,
     annotations,
+    usage,
 )
 
 

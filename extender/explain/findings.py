@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from extender.adapters.usage.report import UsageReport
 from extender.cluster.model import Node, Pod
 from extender.explain.planned_order import PlannedOrder
 
@@ -77,7 +78,8 @@ class Facts:
     `later` is the order a few seconds after `order`: by the two one sees whether pods are released. `deadlines` are by
     the owner's UID, `leases` are the names of all Leases. `passed_over` says for how many seconds queues below their
     share have waited while room that they could have used went to others. `reserved` says on which nodes room is
-    reserved, by class; `kept_idle` is the part of the cluster that is free there.
+    reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control` measures, None:
+    settings have nothing measured.
     """
 
     schedulers: Sequence[str]
@@ -94,6 +96,7 @@ class Facts:
     passed_over: Mapping[str, float] | str = field(default_factory=dict)
     reserved: Mapping[str, Sequence[str]] = field(default_factory=dict)
     kept_idle: float = 0.0
+    usage: UsageReport | str | None = None
 
     @property
     def held(self) -> list[Pod]:

@@ -9,14 +9,17 @@ import msgspec
 import yaml
 
 from extender.cluster.queues import mistakes_of
-from extender.cluster.resources import IO_DIMENSIONS, io_amounts
+from extender.cluster.resources import DIMENSIONS, IO_DIMENSIONS, io_amounts
 from extender.errors import BadQuantity
-from extender.settings.sections import Namespaces, Rates, Settings
+from extender.settings.sections import Namespaces, Rates, Settings, UsageSettings
 
 _ACCEPTED = "accepted: "
 
 _LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 """A key of a label: perhaps a domain, then a name."""
+
+_URL = re.compile(r"https?://[^\s?#@]+")
+_SERIES_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterator[str]:
@@ -143,3 +146,31 @@ def contradictions(settings: Settings) -> Iterator[str]:
             "and measures nothing; set locality.waitSeconds to what `dovetail locality --from-cluster "
             f"--target={locality.target:g}` says"
         )
+    yield from _in_usage(settings.usage)
+
+
+def _in_usage(usage: UsageSettings) -> Iterator[str]:
+    """Yield what is wrong with where use is read, and by what."""
+    if usage.url and not _URL.fullmatch(usage.url):
+        yield f"usage.url: {usage.url!r}; accepted: such as http://prometheus.monitoring:9090 or https://host/prefix"
+    if usage.url and usage.metrics_api:
+        yield "usage.metricsApi: true with usage.url; accepted: one of them"
+    for label in usage.node_labels:
+        if not _SERIES_LABEL.fullmatch(label):
+            yield f"usage.nodeLabels: {label!r} cannot be a label of a series; accepted: such as node or instance"
+    names = (*DIMENSIONS, "time")
+    for key, queries in (("nodeQueries", usage.node_queries), ("podQueries", usage.pod_queries)):
+        for name in queries.keys() - set(names):
+            yield f"usage.{key}: {name!r} is no dimension; accepted: {', '.join(names)}"
+    for key, queries, needed in (
+        ("nodeQueries", usage.node_queries, ("cpu", "memory", "time")),
+        ("podQueries", usage.pod_queries, ("time",)),
+    ):
+        for name in needed:
+            if queries.get(name) == "":
+                yield f"usage.{key}.{name}: empty; accepted: a PromQL template"
+    access = usage.access
+    if access.token_file and access.username:
+        yield "usage.access: tokenFile and username; accepted: one of them"
+    if bool(access.cert_file) != bool(access.key_file):
+        yield "usage.access: certFile and keyFile; accepted: both or neither"

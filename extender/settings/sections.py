@@ -128,6 +128,42 @@ class ReclaimSettings(_Section, frozen=True):
     evictions_per_minute: Annotated[float, msgspec.Meta(gt=0, le=6_000)] = 10.0
 
 
+class UsageAccess(_Section, frozen=True):
+    """How Prometheus is told who asks. Files are read again when they change; an empty name: there is none."""
+
+    token_file: str = ""
+    username: str = ""
+    password_file: str = ""
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    headers: dict[str, str] = {}
+
+
+class UsageSettings(_Section, frozen=True):
+    """Where the use of nodes and pods is read. Without `url` and `metrics_api` nothing is.
+
+    `node_labels` are the labels of series that may say which node they are of, the surest first. `node_queries` and
+    `pod_queries` replace PromQL templates by the dimension, "" leaves one out; `time` is for the times of the samples.
+    """
+
+    url: str = ""
+    metrics_api: bool = False
+    interval_seconds: Annotated[float, msgspec.Meta(ge=1, le=600)] = 15.0
+    window_seconds: Annotated[int, msgspec.Meta(ge=2, le=3_600)] = 60
+    stale_seconds: _Seconds = 90.0
+    node_labels: tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] = ("node", "instance")
+    matchers: str = ""
+    node_queries: dict[str, str] = {}
+    pod_queries: dict[str, str] = {}
+    access: UsageAccess = UsageAccess()
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is read."""
+        return bool(self.url) or self.metrics_api
+
+
 class LogSettings(_Section, frozen=True):
     """How it logs."""
 
@@ -150,6 +186,7 @@ class Settings(_Section, frozen=True):
     queues: tuple[QueueSetting, ...] = ()
     undeclared_weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
     reclaim: ReclaimSettings = ReclaimSettings()
+    usage: UsageSettings = UsageSettings()
     log: LogSettings = LogSettings()
 
     def capacity_rules(self) -> tuple[CapacityRule, ...]:

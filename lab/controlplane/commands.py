@@ -47,7 +47,7 @@ def versions() -> None:
     """List what is pinned, and what of it is built."""
     cache = building.default_cache(os.environ)
     parts = {part.name: part for minor in pins.KUBERNETES_MINORS for part in pins.control_plane(minor)}
-    parts["helm"] = pins.helm()
+    parts |= {part.name: part for part in (pins.helm(), pins.prometheus(), pins.node_exporter())}
     rows = [(part.name, part.version, ".".join(map(str, part.go)), _built_at(part, cache)) for part in parts.values()]
     _show_table(("part", "version", "needs Go", "built at"), rows)
 

@@ -17,8 +17,15 @@ _MODULES = {
     "etcd": "go.etcd.io/etcd/server/v3",
     "kwok": "sigs.k8s.io/kwok",
     "helm": "helm.sh/helm/v4",
+    "prometheus": "github.com/prometheus/prometheus",
+    "node_exporter": "github.com/prometheus/node_exporter",
 }
 _PROGRAM_NAMES = {"go.etcd.io/etcd/server/v3": "etcd"}
+_TAGS = {"prometheus": "remove_all_sd"}
+"""Prometheus without the service discoveries of clouds (a third of the build); `http_sd` and files stay.
+
+Its web pages are not in its Go module; without the tag `builtinassets` it builds and serves its API without them.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,11 @@ class Part:
         }
         return " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
 
+    @property
+    def tags(self) -> str:
+        """Return the build tags, which say what of the programs is left out."""
+        return _TAGS.get(self.name, "")
+
 
 def control_plane(kubernetes: str = DEFAULT_KUBERNETES) -> list[Part]:
     """Return the parts of a control plane of this Kubernetes minor."""
@@ -60,6 +72,16 @@ def control_plane(kubernetes: str = DEFAULT_KUBERNETES) -> list[Part]:
 def helm() -> Part:
     """Return the part that renders the chart."""
     return _read("helm")
+
+
+def prometheus() -> Part:
+    """Return the part that measures use."""
+    return _read("prometheus")
+
+
+def node_exporter() -> Part:
+    """Return the part that says what a machine uses."""
+    return _read("node_exporter")
 
 
 def _read(name: str) -> Part:

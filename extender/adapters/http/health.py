@@ -5,6 +5,7 @@ from collections.abc import Callable
 from flask import Flask, Response
 
 from extender.adapters.http.wait_report import PATH
+from extender.adapters.usage import report as usage_report
 
 Problem = Callable[[], str | None]
 """Returns what is wrong, None where nothing is."""
@@ -23,9 +24,14 @@ def add_probes(app: Flask, *, live: Problem, ready: Problem) -> None:
 
 
 def create_health_app(
-    *, live: Problem, ready: Problem, metrics: Callable[[], bytes], waits: Callable[[], bytes]
+    *,
+    live: Problem,
+    ready: Problem,
+    metrics: Callable[[], bytes],
+    waits: Callable[[], bytes],
+    usage: Callable[[], bytes] = lambda: b'{"on":false}',
 ) -> Flask:
-    """Return the app; `waits` for locality are JSON (`waits_told`)."""
+    """Return the app; `waits` for locality and what is known of `usage` are JSON, each written by its report."""
     app = Flask("dovetail")
     add_probes(app, live=live, ready=ready)
 
@@ -36,6 +42,10 @@ def create_health_app(
     @app.get(f"/{PATH}")
     def waited() -> Response:
         return Response(waits(), mimetype="application/json")
+
+    @app.get(f"/{usage_report.PATH}")
+    def measured() -> Response:
+        return Response(usage(), mimetype="application/json")
 
     return app
 

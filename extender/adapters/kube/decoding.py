@@ -138,6 +138,7 @@ def node_from(document: NodeObject, rules: Sequence[CapacityRule]) -> Node:
             Taint(taint.key, taint.value or "", taint.effect) for taint in (spec.taints if spec else None) or ()
         ),
         unschedulable=spec.unschedulable if spec else False,
+        addresses=tuple(one.address for one in (document.status.addresses if document.status else None) or ()),
     )
 
 

@@ -245,10 +245,17 @@ class NodeSpec(msgspec.Struct):
     taints: list[TaintSpec] | None = None
 
 
+class NodeAddress(msgspec.Struct):
+    """NodeAddress: of what type it is does not matter."""
+
+    address: str = ""
+
+
 class NodeStatus(msgspec.Struct):
     """NodeStatus."""
 
     allocatable: Quantities | None = None
+    addresses: list[NodeAddress] | None = None
 
 
 class PodObject(msgspec.Struct):

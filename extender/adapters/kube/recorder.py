@@ -70,6 +70,10 @@ class Recorder:
         about = _About("Pod", pod.namespace, pod.name, pod.uid)
         self._put(about, "Normal", reason, message, f"{pod.uid}/{reason}/{key}")
 
+    def warn_of_lease(self, namespace: str, name: str, reason: str, message: str, key: str) -> None:
+        """Warn of the whole installation, by its Lease: one event for each reason and key. Returns at once."""
+        self._put(_About("Lease", namespace, name, ""), "Warning", reason, message, f"{name}/{reason}/{key}")
+
     def _may_warn(self) -> bool:
         """Say whether the rate allows another warning."""
         with self._saying:
@@ -118,7 +122,8 @@ class Recorder:
 
 def _event(about: _About, sort: str, reason: str, message: str, digest: str) -> dict[str, Any]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    involved = {"apiVersion": "v1", "kind": about.kind, "name": about.name, "uid": about.uid}
+    version = "coordination.k8s.io/v1" if about.kind == "Lease" else "v1"
+    involved = {"apiVersion": version, "kind": about.kind, "name": about.name, "uid": about.uid}
     if about.kind != "Node":
         involved["namespace"] = about.namespace
     name = f"{about.name[:220].rstrip('-.')}.{digest}"

@@ -11,6 +11,7 @@ import yaml
 
 from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import NAME_LABEL, Scrape, by_address, of_pods, our_pods
+from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Look, Reader, in_short, look
 from extender.errors import ClusterError
@@ -53,6 +54,7 @@ class Diagnosis:
             passed_over=waits if isinstance(waits, str) else waits.passed_over,
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
+            usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
         )
 
     def _lease(self, cluster: Look) -> LeaseState | str | None:

@@ -71,6 +71,7 @@ def cache_folder(part: Part, cache: Path) -> Path:
     for name in ("go.mod", "go.sum"):
         digest.update((part.folder / name).read_bytes())
     digest.update(f"{part.link_flags} {platform.system()} {platform.machine()}".encode())
+    digest.update(part.tags.encode())
     return cache / f"{part.name.partition('-')[0]}-{part.version}-{digest.hexdigest()[:12]}"
 
 
@@ -131,6 +132,8 @@ def build_command(part: Part, go: Path, target: Path) -> list[str]:
     command = ["env", *settings, str(go), "build", "-trimpath", "-mod=readonly", "-buildvcs=false"]
     if part.link_flags:
         command += ["-ldflags", part.link_flags]
+    if part.tags:
+        command += ["-tags", part.tags]
     if len(part.packages) == 1:
         ((name, package),) = part.packages.items()
         return [*command, "-o", str(target / name), package]

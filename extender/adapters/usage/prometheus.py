@@ -1,0 +1,101 @@
+"""One look by Prometheus: eight questions, then whose each series is, then what can be believed."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from extender.adapters.usage.access import Access
+from extender.adapters.usage.decoding import Answer, Row, answer
+from extender.adapters.usage.looks import MOST_NAMED, Look
+from extender.adapters.usage.matching import NodeNames
+from extender.adapters.usage.queries import NODE, PODS_ON, TAG, Queries
+from extender.adapters.usage.templates import NAMES, TIME
+from extender.adapters.usage.trust import SKEW_SECONDS, Tally, Terms, judged
+from extender.cluster.model import Node, Pod
+from extender.cluster.resources import DIMENSIONS
+from extender.errors import UsageError
+
+QUERY = "/api/v1/query"
+LOOK_SECONDS = 10.0
+"""All questions of one look are answered in this time, or the look has failed."""
+
+
+@dataclass(slots=True)
+class Prometheus:
+    """Prometheus, or what speaks as it does. `clock` is the time since the epoch, `timer` is monotonic."""
+
+    access: Access
+    queries: Queries
+    stale_seconds: float
+    look_seconds: float = LOOK_SECONDS
+    clock: Callable[[], float] = time.time
+    timer: Callable[[], float] = time.monotonic
+
+    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
+        """Return the use of these nodes, and of these pods, each of which is on a node. Raises UsageError."""
+        names = [(pod.namespace, pod.name) for pod in pods]
+        deadline = self.timer() + self.look_seconds
+        # 1. The questions. One that fails is a look that fails: what it would have said is not known.
+        answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
+        times = self._ask(self.queries.of_times(names), deadline)
+        single = self._ask(self.queries.of_pods(names), deadline) if pods else Answer((), None)
+        if nodes and not any(one.rows for one in answers.values()):
+            raise UsageError("empty", "there is not one series: see usage.nodeQueries, podQueries and matchers")
+        # 2. Whose each series is.
+        sorting = _Sorting(NodeNames(nodes, self.queries.node_labels), pods)
+        for name, one in (*answers.items(), (TIME, times)):
+            sorting.take(name, one.rows)
+        sorting.take("", single.rows)
+        # 3. What can be believed. The window is the earliest that any answer reaches back to.
+        evaluated = min(one.evaluated for one in answers.values() if one.evaluated is not None) if nodes else 0.0
+        terms = Terms(self.clock(), evaluated - self.queries.window_seconds, self.stale_seconds)
+        node_of = {pod.uid: pod.node or "" for pod in pods}
+        usage = judged(sorting.tally, nodes, node_of, terms)
+        return Look(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
+
+    def _ask(self, query: str, deadline: float) -> Answer:
+        """Return the answer, by Prometheus' own clock, which must be near ours."""
+        if not query:
+            return Answer((), None)
+        before = self.clock()
+        milliseconds = max(round(1000 * (deadline - self.timer())), 1)
+        one = answer(self.access.post(QUERY, {"query": query, "timeout": f"{milliseconds}ms"}, deadline))
+        after = self.clock()
+        if one.evaluated is not None and not before - SKEW_SECONDS <= one.evaluated <= after + SKEW_SECONDS:
+            raise UsageError("skew", f"Prometheus' clock and ours differ by more than {SKEW_SECONDS:g} s")
+        return one
+
+
+@dataclass(slots=True)
+class _Sorting:
+    """Sorts the rows of all answers to nodes and pods."""
+
+    nodes: NodeNames
+    asked: Sequence[Pod]
+    tally: Tally = field(default_factory=Tally)
+    strangers: set[str] = field(default_factory=set)
+    _pods: dict[tuple[str, str], Pod] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._pods = {(pod.namespace, pod.name): pod for pod in self.asked}
+
+    def take(self, name: str, rows: Iterable[Row]) -> None:
+        """Sort the rows of the answer about a dimension or about times; "": about single pods, whose tags say what."""
+        for row in rows:
+            tag = row.labels.get(TAG, "")
+            node = self.nodes.find(row.labels)
+            if node is None:
+                self._note_stranger(tag, row)
+            elif tag == NODE:
+                self.tally.put(self.tally.nodes, node, name, row.value)
+            elif tag == PODS_ON:
+                self.tally.put(self.tally.pods_on, node, name, row.value)
+            elif tag in NAMES:
+                pod = self._pods.get((row.labels.get("namespace", ""), row.labels.get("pod", "")))
+                if pod is not None and pod.node == node:
+                    self.tally.put(self.tally.pods, pod.uid, tag, row.value)
+
+    def _note_stranger(self, tag: str, row: Row) -> None:
+        """Note a series of a whole node that is of none here; those of its pods come from the same place."""
+        if tag == NODE:
+            self.strangers.add(next((text for key in ("node", "instance") if (text := row.labels.get(key))), "?"))

@@ -1,0 +1,90 @@
+"""Looks at the use of the cluster every interval, in a thread of its own, and keeps the last look.
+
+A look that fails leaves all nodes out until the next: what was true before it may not be any more. Neither planning nor
+readiness waits for anything here.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from extender.adapters.usage.looks import Look, Source
+from extender.adapters.usage.trust import nothing, still_fresh
+from extender.cluster.model import Node, Pod
+from extender.cluster.usage import Usage
+from extender.errors import UsageError
+
+NOT_YET = "nothing was measured yet"
+
+log = structlog.get_logger()
+
+
+class Listener(Protocol):
+    """Hears of each look."""
+
+    def note_look(self, kind: str) -> None:
+        """Count a look: `kind` is "ok", or of what kind its failure was."""
+
+    def note_failure(self, problem: str) -> None:
+        """Say that nothing is measured from now on. It is not said again until a look has been good."""
+
+
+@dataclass(slots=True)
+class UsageReader:
+    """Reads from `source`; `nodes` and `pods` give what there is: all nodes, and the pods to be measured one by one.
+
+    Any thread may ask for `usage`; `run` belongs to one.
+    """
+
+    source: Source
+    nodes: Callable[[], Sequence[Node]]
+    pods: Callable[[], Sequence[Pod]]
+    listener: Listener
+    interval_seconds: float
+    stale_seconds: float
+    clock: Callable[[], float] = time.time
+    last: Look = field(default_factory=lambda: Look(Usage(), failure=NOT_YET, kind="not_yet"))
+    looked_at: float = 0.0
+    _failed: bool = False
+
+    def usage(self) -> Usage:
+        """Return what is known now. It may be asked at any time: what has become too old since the look is left out."""
+        look = self.last
+        if look.failure is not None:
+            return nothing(self.nodes(), look.failure)
+        return still_fresh(look.usage, self.clock(), self.stale_seconds, look.node_of)
+
+    def run(self, stopped: threading.Event) -> None:
+        """Look every interval until `stopped`."""
+        while not stopped.is_set():
+            begun = time.monotonic()
+            self.look()
+            stopped.wait(max(0.0, begun + self.interval_seconds - time.monotonic()))
+
+    def look(self) -> None:
+        """Look once. Nothing that goes wrong leaves here."""
+        try:
+            pods = [pod for pod in self.pods() if pod.holds is not None]
+            look = self.source.look(self.nodes(), pods)
+        except UsageError as error:
+            look = Look(Usage(), failure=str(error), kind=error.kind)
+        except Exception as error:  # whatever it is: a loop that ended here would never measure again
+            log.exception("look failed")
+            look = Look(Usage(), failure=f"the look failed: {error!r}", kind="error")
+        self.last, self.looked_at = look, self.clock()
+        self._tell(look)
+
+    def _tell(self, look: Look) -> None:
+        """Count each look; log and say when failing begins and when it ends, not in between."""
+        self.listener.note_look(look.kind or "ok")
+        failed = look.failure is not None
+        if failed and not self._failed:
+            log.warning("use of nodes cannot be read", problem=look.failure, kind=look.kind)
+            self.listener.note_failure(look.failure or "")
+        elif self._failed and not failed:
+            log.info("use of nodes is read again", nodes=len(look.usage.nodes), problems=len(look.usage.problems))
+        self._failed = failed

@@ -1,0 +1,73 @@
+"""The report of what is measured: `control` writes it as JSON, and doctor reads it. It names a few nodes, never all."""
+
+from collections import Counter
+
+import msgspec
+
+from extender.adapters.usage.looks import MOST_NAMED
+from extender.adapters.usage.reading import UsageReader
+from extender.adapters.usage.trust import NO_SERIES
+from extender.cluster.usage import Usage
+from extender.errors import ClusterError
+
+PATH = "usage"
+
+
+class UsageReport(msgspec.Struct, frozen=True):
+    """`failure` says why nothing could be read, None where it could. Ages are of the newest samples of nodes.
+
+    `without_series` counts nodes of which nothing is said, `strangers` series that are of no node; some are named.
+    `problems` counts nodes by what else is wrong with their measurements.
+    """
+
+    on: bool
+    source: str = ""
+    failure: str | None = None
+    looked_seconds_ago: float = 0.0
+    measured: int = 0
+    newest_seconds: float = 0.0
+    oldest_seconds: float = 0.0
+    without_series: int = 0
+    without_series_named: tuple[str, ...] = ()
+    strangers: int = 0
+    strangers_named: tuple[str, ...] = ()
+    problems: dict[str, int] = {}
+
+
+def report_of(reader: UsageReader, source: str) -> UsageReport:
+    """Return what the reader knows now."""
+    look, usage, now = reader.last, reader.usage(), reader.clock()
+    if look.failure is not None:
+        return UsageReport(True, source, look.failure, max(now - reader.looked_at, 0.0))
+    ages = [max(now - sample.at, 0.0) for sample in usage.nodes.values()]
+    bare = sorted(name for name, problem in usage.problems.items() if problem == NO_SERIES)
+    return UsageReport(
+        on=True,
+        source=source,
+        looked_seconds_ago=max(now - reader.looked_at, 0.0),
+        measured=len(usage.nodes),
+        newest_seconds=min(ages, default=0.0),
+        oldest_seconds=max(ages, default=0.0),
+        without_series=len(bare),
+        without_series_named=tuple(bare[:MOST_NAMED]),
+        strangers=look.strangers,
+        strangers_named=look.named,
+        problems=_other_problems(usage),
+    )
+
+
+def _other_problems(usage: Usage) -> dict[str, int]:
+    return dict(Counter(problem for problem in usage.problems.values() if problem != NO_SERIES))
+
+
+def written(report: UsageReport) -> bytes:
+    """Return a report as JSON."""
+    return msgspec.json.encode(report)
+
+
+def read(source: str, text: str) -> UsageReport:
+    """Return the report in a JSON text. Raises ClusterError where it holds none."""
+    try:
+        return msgspec.json.decode(text, type=UsageReport)
+    except msgspec.DecodeError as error:
+        raise ClusterError(f"{source}: this does not say what is measured: {error}") from None

@@ -1,0 +1,171 @@
+"""What can be believed of what was measured: node by node, values become samples or a problem.
+
+A problem's text does not change from look to look while the problem is the same (no seconds in it).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from extender.adapters.usage.templates import TIME
+from extender.cluster.model import Node
+from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
+from extender.cluster.usage import Sample, Usage
+
+MOST_OFFERS, MOST_IO_OFFERS = 4.0, 10.0
+"""A node that uses so many times what it offers is not believed. Declared rates of disks and cards are rougher."""
+
+LARGEST = {CPU: 1e7, MEMORY: 1e15}
+_LARGEST_RATE = 1e13
+"""What no node uses, whatever it offers: 10,000 cores in millicores, 1 PB, 10 TB/s."""
+
+SKEW_SECONDS = 10.0
+"""By so much clocks may differ; what is younger than now by more than this was measured by a wrong one."""
+
+_PODS_ABOVE_NODE, _NOT_WORTH = 1.5, 0.1
+"""Pods that use so many times the CPU of their whole node were counted twice, unless it is this little of the node."""
+
+_UNITS = {CPU: 1000.0}
+"""What a unit of a series is in ours: a core is 1,000 millicores."""
+
+Values = dict[str, list[float]]
+"""Dimension, or `TIME` -> the values that were found; more than one: it was measured twice."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one look brought, by node and by pod's UID, before it is judged."""
+
+    nodes: dict[str, Values] = field(default_factory=dict)
+    pods_on: dict[str, Values] = field(default_factory=dict)
+    pods: dict[str, Values] = field(default_factory=dict)
+
+    def put(self, whose: dict[str, Values], who: str, name: str, value: float) -> None:
+        """Note a value, in cores, bytes or bytes per second; a time in seconds since the epoch."""
+        whose.setdefault(who, {}).setdefault(name, []).append(value * _UNITS.get(name, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What samples are judged by: now by our clock, the start of the window, the oldest sample that still counts."""
+
+    now: float
+    since: float
+    stale_seconds: float
+
+
+def judged(tally: Tally, nodes: Iterable[Node], node_of: Mapping[str, str], terms: Terms) -> Usage:
+    """Return what can be believed. `node_of` says on which node a pod (by UID) is.
+
+    A node is measured where its CPU and memory are, and everything about it can be believed: the node itself, its pods
+    together, and each pod that was asked about. A pod that starts has no raw sample yet: it is left out by itself.
+    """
+    tally = Tally(tally.nodes, _begun(tally.pods_on), _begun(tally.pods))
+    problems: dict[str, str] = {}
+    offers = {node.name: node.allocatable for node in nodes}
+    for name, amounts in offers.items():
+        problem = _wrong_with_node(tally.nodes.get(name, {}), tally.pods_on.get(name), amounts, terms)
+        if problem is not None:
+            problems[name] = problem
+    for uid, values in sorted(tally.pods.items()):
+        node = node_of[uid]
+        if node not in problems and (problem := wrong_with(values, offers.get(node, {}), terms)) is not None:
+            problems[node] = f"a pod's {problem}"
+    return Usage(
+        nodes=_samples(tally.nodes, terms, lambda name: name in offers and name not in problems),
+        pods_on=_samples(tally.pods_on, terms, lambda name: name in offers and name not in problems),
+        pods=_samples(tally.pods, terms, lambda uid: node_of[uid] in offers and node_of[uid] not in problems),
+        problems=problems,
+    )
+
+
+def nothing(nodes: Iterable[Node], problem: str) -> Usage:
+    """Return a use of which nothing is known, and why."""
+    return Usage(problems=dict.fromkeys((node.name for node in nodes), problem))
+
+
+def still_fresh(usage: Usage, now: float, stale_seconds: float, node_of: Mapping[str, str]) -> Usage:
+    """Return the same use without the nodes whose samples have become too old since it was judged."""
+    oldest = now - stale_seconds
+    old = {name for whose in (usage.nodes, usage.pods_on) for name, sample in whose.items() if sample.at < oldest}
+    old |= {node_of[uid] for uid, sample in usage.pods.items() if sample.at < oldest}
+    if not old:
+        return usage
+    return Usage(
+        nodes={name: sample for name, sample in usage.nodes.items() if name not in old},
+        pods_on={name: sample for name, sample in usage.pods_on.items() if name not in old},
+        pods={uid: sample for uid, sample in usage.pods.items() if node_of[uid] not in old},
+        problems={**usage.problems, **dict.fromkeys(sorted(old), _stale(stale_seconds))},
+    )
+
+
+def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:
+    """Return why the values of a node, of its pods, or of a pod cannot be believed; None where they can."""
+    doubled = next((name for name, found in values.items() if len(found) > 1), None)
+    if doubled is not None:
+        return f"{doubled} was measured twice: set usage.matchers, or correct the template"
+    for name in DIMENSIONS:
+        if name in values and (problem := _wrong_amount(name, values[name][0], offers)) is not None:
+            return problem
+    if TIME not in values:
+        return "time is not known: there are no raw samples"
+    at = values[TIME][0]
+    if not math.isfinite(at) or at > terms.now + SKEW_SECONDS:
+        return "newest sample is from the future: clocks differ"
+    return _stale(terms.stale_seconds) if at < terms.now - terms.stale_seconds else None
+
+
+def _wrong_with_node(values: Values, pods_on: Values | None, offers: Amounts, terms: Terms) -> str | None:
+    if not values:
+        return NO_SERIES
+    for name in (CPU, MEMORY):
+        if name not in values:
+            return f"{name} has no series"
+    if (problem := wrong_with(values, offers, terms)) is not None:
+        return problem
+    if not values[CPU][0] or not values[MEMORY][0]:
+        return "cpu or memory in use is exactly 0: what measures it stands still"
+    if pods_on is None:
+        return None
+    if (problem := wrong_with(pods_on, offers, terms)) is not None:
+        return f"pods' {problem}"
+    pods_cpu, whole = pods_on.get(CPU, [0.0])[0], values[CPU][0]
+    if pods_cpu > _PODS_ABOVE_NODE * whole and pods_cpu - whole > _NOT_WORTH * offers.get(CPU, 0.0):
+        return "pods use far more cpu than the whole node: they are counted twice"
+    return None
+
+
+NO_SERIES = "no series: nothing measures this node"
+"""The problem of a node of which nothing was said."""
+
+
+def _wrong_amount(name: str, amount: float, offers: Amounts) -> str | None:
+    if not math.isfinite(amount):
+        return f"{name} is not a number"
+    if amount < 0:
+        return f"{name} is negative"
+    most = (MOST_IO_OFFERS if name in IO_DIMENSIONS else MOST_OFFERS) * offers.get(name, math.inf)
+    if amount > min(most, LARGEST.get(name, _LARGEST_RATE)):
+        return f"{name} is absurd: far more than there is"
+    return None
+
+
+def _stale(stale_seconds: float) -> str:
+    return f"newest sample is older than {stale_seconds:g} s"
+
+
+def _begun(tally: Mapping[str, Values]) -> dict[str, Values]:
+    """Return those of which there are raw samples: a sandbox has a network before any container runs."""
+    return {who: values for who, values in tally.items() if TIME in values}
+
+
+def _samples(tally: Mapping[str, Values], terms: Terms, believed: Callable[[str], bool]) -> dict[str, Sample]:
+    return {
+        who: Sample(
+            {name: values[name][0] for name in DIMENSIONS if name in values},
+            min(terms.since, values[TIME][0]),
+            values[TIME][0],
+        )
+        for who, values in tally.items()
+        if believed(who)
+    }

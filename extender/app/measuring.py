@@ -1,0 +1,149 @@
+"""Wires the reading of use into `control`: where it is read, of which nodes and pods, and who hears of it."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from prometheus_client import CollectorRegistry
+
+from extender.adapters.kube.api import Api
+from extender.adapters.kube.recorder import Recorder
+from extender.adapters.metrics.usage import UsageMetrics
+from extender.adapters.usage.access import Access
+from extender.adapters.usage.looks import Source
+from extender.adapters.usage.metrics_api import MetricsApi
+from extender.adapters.usage.prometheus import Prometheus
+from extender.adapters.usage.queries import Queries
+from extender.adapters.usage.reading import UsageReader
+from extender.adapters.usage.report import UsageReport, report_of, written
+from extender.app.liveness import Liveness
+from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.usage import Usage
+from extender.settings import Settings
+from extender.settings.sections import UsageSettings
+
+METRICS_API = "metrics.k8s.io"
+
+
+@dataclass(slots=True)
+class Places:
+    """Which nodes there are, and which pods are where. Any thread may call."""
+
+    _nodes: dict[str, Node] = field(default_factory=dict)
+    _pods: dict[str, Pod] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def apply(self, event: Event) -> None:
+        """Take in what a watch brings."""
+        with self._lock:
+            match event:
+                case NodeSeen(node):
+                    self._nodes[node.name] = node
+                case NodeGone(name):
+                    self._nodes.pop(name, None)
+                case NodesListed(nodes):
+                    self._nodes = {node.name: node for node in nodes}
+                case PodSeen(pod):
+                    self._see(pod)
+                case PodGone(uid):
+                    self._pods.pop(uid, None)
+                case PodsListed(pods):
+                    self._pods = {pod.uid: pod for pod in pods if pod.holds is not None}
+                case _:
+                    pass
+
+    def nodes(self) -> list[Node]:
+        """Return all nodes."""
+        with self._lock:
+            return list(self._nodes.values())
+
+    def pods(self) -> list[Pod]:
+        """Return the pods that hold resources of a node."""
+        with self._lock:
+            return list(self._pods.values())
+
+    def by_name(self) -> dict[tuple[str, str], str]:
+        """Return on which node each of these pods (namespace, name) is."""
+        return {(pod.namespace, pod.name): pod.node or "" for pod in self.pods()}
+
+    def _see(self, pod: Pod) -> None:
+        if pod.holds is not None:
+            self._pods[pod.uid] = pod
+        else:
+            self._pods.pop(pod.uid, None)
+
+
+class Measuring:
+    """Reads the use of the cluster while `control` runs, where settings say from what; else it does nothing.
+
+    `alone` says which pods are measured one by one: the opportunistic ones.
+    """
+
+    def __init__(self, settings: Settings, api: Api, registry: CollectorRegistry, alone: Callable[[Pod], bool]) -> None:
+        usage, places = settings.usage, Places()
+        self._places = places
+        self._source = usage.url or METRICS_API
+        self._lease = settings.control.lease
+        self._metrics = UsageMetrics(registry)
+        self._warn: Callable[[str], None] = _say_nothing
+        self.reader: UsageReader | None = None
+        if usage.on:
+
+            def pods() -> Sequence[Pod]:
+                return [pod for pod in places.pods() if alone(pod)]
+
+            self.reader = UsageReader(
+                _source(usage, api, places), places.nodes, pods, self, usage.interval_seconds, usage.stale_seconds
+            )
+        self._metrics.observe(self.usage)
+
+    def take(self, event: Event) -> None:
+        """Take in what a watch brings."""
+        if self.reader is not None:
+            self._places.apply(event)
+
+    def usage(self) -> Usage:
+        """Return what is known now; nothing where nothing is read."""
+        return self.reader.usage() if self.reader is not None else Usage()
+
+    def report(self) -> bytes:
+        """Return what is measured, as JSON for doctor."""
+        told = UsageReport(on=False) if self.reader is None else report_of(self.reader, self._source)
+        return written(told)
+
+    def start(
+        self, liveness: Liveness, stopped: threading.Event, recorder: Recorder, leads: Callable[[], bool]
+    ) -> None:
+        """Begin to look, in a thread of its own. Who leads writes an event where the use is not known any more."""
+        if self.reader is None:
+            return
+        lease = self._lease
+
+        def warn(problem: str) -> None:
+            if leads():
+                text = f"the use of nodes cannot be read, so no pod is started on what is idle: {problem}"
+                recorder.warn_of_lease(lease.namespace, lease.name, "UsageUnknown", text, f"{time.time():.0f}")
+
+        self._warn = warn
+        liveness.start("usage", partial(self.reader.run, stopped))
+
+    def note_look(self, kind: str) -> None:
+        """Count a look."""
+        self._metrics.looks.labels(kind).inc()
+
+    def note_failure(self, problem: str) -> None:
+        """Say that nothing is measured from now on."""
+        self._warn(problem)
+
+
+def _say_nothing(problem: str) -> None:
+    """Drop a warning: nobody writes events yet."""
+
+
+def _source(usage: UsageSettings, api: Api, places: Places) -> Source:
+    if usage.metrics_api:
+        return MetricsApi(api, usage.stale_seconds, places.by_name)
+    queries = Queries(usage.window_seconds, usage.node_labels, usage.matchers, usage.node_queries, usage.pod_queries)
+    return Prometheus(Access(usage.url, usage.access), queries, usage.stale_seconds)

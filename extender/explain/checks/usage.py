@@ -1,0 +1,56 @@
+"""Whether what nodes use is measured: who measures it, how old it is, which nodes and which series have no partner."""
+
+from collections.abc import Iterator
+
+from extender.adapters.usage.report import UsageReport
+from extender.explain.amounts import seconds
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+
+_CHECK = "usage"
+
+
+def usage(facts: Facts) -> Iterator[Finding]:
+    """Say what is known of the use of nodes, where settings have it measured."""
+    report = facts.usage
+    if report is None:
+        return
+    if isinstance(report, str):
+        ask = "give its address by --control, after `kubectl port-forward` if need be"
+        yield Finding(_CHECK, WARNING, f"cannot tell whether the use of nodes is read: {report}", ask)
+    elif not report.on:
+        restart = "start it again: settings are read at its start"
+        yield Finding(_CHECK, PROBLEM, "settings say where to read the use of nodes, `control` reads none", restart)
+    elif report.failure is not None:
+        advice = "until it can be read no pod is started on what is idle, and none evicted for it; docs/guide/usage.md"
+        yield Finding(_CHECK, PROBLEM, f"the use of nodes is not known: {report.failure}", advice)
+    else:
+        yield from _measured(report)
+
+
+def _measured(report: UsageReport) -> Iterator[Finding]:
+    """Say how old the samples are, and whom they miss."""
+    if report.measured:
+        ages = f"{seconds(report.newest_seconds)} to {seconds(report.oldest_seconds)} old"
+        text = f"{report.source} measures {many(report.measured, 'node')}; their samples are {ages}"
+        yield Finding(_CHECK, OK, text)
+    else:
+        text = f"{report.source} answers, and no node's use can be trusted"
+        yield Finding(_CHECK, PROBLEM, text, "see the nodes' problems below; docs/guide/usage.md")
+    if report.without_series:
+        names = _few(report.without_series_named, report.without_series)
+        text = f"{many(report.without_series, 'node')} without series: {names}"
+        yield Finding(_CHECK, WARNING, text, "does node-exporter run there? else see usage.nodeLabels and matchers")
+    for problem, count in sorted(report.problems.items(), key=lambda pair: -pair[1])[:MOST_SHOWN]:
+        advice = "until it is well, no pod is started on what is idle there"
+        yield Finding(_CHECK, WARNING, f"{many(count, 'node')}: {problem}", advice)
+    if report.strangers:
+        names = _few(report.strangers_named, report.strangers)
+        text = f"series of {many(report.strangers, 'machine')} that {'is' if report.strangers == 1 else 'are'} no node here: {names}"
+        advice = "other clusters in a shared store, or machines outside: leave them out by usage.matchers"
+        if report.without_series:
+            advice = "if these are the nodes without series by another name, set usage.nodeLabels; else usage.matchers"
+        yield Finding(_CHECK, WARNING if report.without_series else OK, text, advice)
+
+
+def _few(names: tuple[str, ...], count: int) -> str:
+    return ", ".join(names) + (", ..." if count > len(names) else "")

@@ -1,0 +1,281 @@
+"""Usage read from a real Prometheus: of an exporter of ours that plays kubelets, and of a real node-exporter."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from extender.adapters.usage.access import Access
+from extender.adapters.usage.prometheus import Prometheus
+from extender.adapters.usage.queries import Queries
+from extender.adapters.usage.trust import NO_SERIES
+from extender.cluster.model import Node, Pod
+from extender.errors import UsageError
+from extender.settings.sections import UsageAccess, UsageSettings
+from lab.controlplane import monitoring, pins, ports
+from lab.controlplane.building import build
+from lab.controlplane.component import Component
+from lab.controlplane.guard import Guard
+
+pytestmark = pytest.mark.own_control_plane
+
+SECONDS = 0.5
+WINDOW = 4
+DEFAULTS = UsageSettings()
+GIB = 2.0**30
+NODES = [
+    Node("a", {"cpu": 8000.0, "memory": 16 * GIB}, addresses=("10.0.0.1",)),
+    Node("b", {"cpu": 8000.0, "memory": 16 * GIB}, addresses=("10.0.0.2",)),
+]
+PODS = [Pod(f"uid-{name}", "lab", name, {}, node=node) for name, node in (("one", "a"), ("two.x", "a"), ("three", "b"))]
+
+
+class Exporter(ThreadingHTTPServer):
+    """Plays node-exporters and kubelets of two nodes: counters grow by their rates with the time."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.begun = time.time()
+        self.stopped_at = None
+        self.gone = set()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.server_port}"
+
+    def text(self):
+        now = time.time()
+        since = now - self.begun
+        lines = []
+        for node, busy in (("10.0.0.1:9100", 3.0), ("10.0.0.2:9100", 1.0)):
+            if node in self.gone:
+                continue
+            at = f'instance="{node}"'
+            for cpu in range(2):
+                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="user"}} {since * busy / 2}')
+                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="iowait"}} {since}')
+                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="idle"}} {since * 3}')
+            lines.append(f"node_memory_MemTotal_bytes{{{at}}} {16 * GIB}")
+            lines.append(f"node_memory_MemAvailable_bytes{{{at}}} {12 * GIB}")
+            for device in ("sda", "sda1", "dm-0", "md0", "loop3"):
+                lines.append(f'node_disk_read_bytes_total{{{at},device="{device}"}} {since * 5e6}')
+                lines.append(f'node_disk_written_bytes_total{{{at},device="{device}"}} {since * 1e6}')
+            for device in ("eth0", "lo", "veth12ab", "cni0", "bond0", "eth0.100"):
+                lines.append(f'node_network_receive_bytes_total{{{at},device="{device}"}} {since * 2e6}')
+                lines.append(f'node_network_transmit_bytes_total{{{at},device="{device}"}} {since * 3e6}')
+        pods = (("a", "one", 1.0, 2.0), ("a", "two.x", 0.5, 1.0), ("b", "three", 0.25, 0.5), ("a", "two-x", 0.1, 0.1))
+        for node, pod, cpu, gib in pods:
+            if node in self.gone:
+                continue
+            of = f'node="{node}",namespace="lab",pod="{pod}"'
+            for container, part in (("main", 0.75), ("side", 0.25), ("", 1.0)):
+                lines.append(f'container_cpu_usage_seconds_total{{{of},container="{container}"}} {since * cpu * part}')
+                lines.append(f'container_memory_working_set_bytes{{{of},container="{container}"}} {gib * part * GIB}')
+                for device in ("/dev/sda", "/dev/dm-0"):
+                    labels = f'{of},container="{container}",device="{device}"'
+                    lines.append(f"container_fs_reads_bytes_total{{{labels}}} {since * 1e6 * part}")
+            lines.append(f'container_network_receive_bytes_total{{{of},interface="eth0"}} {since * 1e5}')
+        # A pod on the host's network shows the host's.
+        of = 'node="a",namespace="lab",pod="on-host"'
+        for interface in ("eth0", "cni0", "veth12ab"):
+            lines.append(f'container_network_receive_bytes_total{{{of},interface="{interface}"}} {since * 2e6}')
+        return "\n".join(lines) + "\n"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = self.server.text().encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """Return what builds (once) and starts a program by its launch; all are stopped at the end."""
+    guard, running = Guard(), []
+
+    def start(launch):
+        component = Component(launch, guard)
+        component.start()
+        running.append(component)
+        component.wait_healthy(60)
+        return component
+
+    yield start
+    for component in running:
+        component.stop()
+    guard.close()
+
+
+def program(part):
+    return build.provide([part], cache=build.default_cache(os.environ))[part.name].path
+
+
+@pytest.fixture(scope="module")
+def exporter():
+    server = Exporter()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def prometheus(start, exporter, tmp_path_factory):
+    """A real Prometheus that scrapes the exporter: its address, and how to stop and go on."""
+    (port,) = ports.pick(1)
+    job = monitoring.scraped("nodes", [exporter.address], SECONDS, honor_labels=True)
+    folder = tmp_path_factory.mktemp("prometheus")
+    component = start(monitoring.prometheus(program(pins.prometheus()), folder, port, [job]))
+    return component, f"http://127.0.0.1:{port}"
+
+
+def source(url, *, stale=30.0, seconds=10.0, labels=DEFAULTS.node_labels, **changed):
+    return Prometheus(Access(url, UsageAccess()), Queries(WINDOW, labels, **changed), stale, look_seconds=seconds)
+
+
+def until(look: Callable, holds: Callable, seconds=60.0):
+    """Look until it holds, and return that look."""
+    limit = time.monotonic() + seconds
+    while True:
+        try:
+            found = look()
+            if holds(found):
+                return found
+        except UsageError as error:
+            assert error.kind == "empty", error
+            found = error
+        assert time.monotonic() < limit, found
+        time.sleep(SECONDS)
+
+
+def all_measured(look):
+    return len(look.usage.nodes) == 2 and len(look.usage.pods) == 3 and not look.usage.problems
+
+
+@pytest.fixture
+def measured(prometheus):
+    reader = source(prometheus[1])
+    # A rate settles once the whole window is full.
+    return until(
+        lambda: reader.look(NODES, PODS),
+        lambda it: all_measured(it) and it.usage.nodes["a"].amounts["cpu"] > 2_900,
+    )
+
+
+def test_each_dimension_of_whole_nodes_is_what_the_devices_did_each_counted_once(measured):
+    assert measured.usage.nodes["a"].amounts == {
+        "cpu": pytest.approx(3000, rel=0.1),
+        "memory": 4 * GIB,
+        "disk-read": pytest.approx(5e6, rel=0.1),
+        "disk-write": pytest.approx(1e6, rel=0.1),
+        "network-in": pytest.approx(2e6, rel=0.1),
+        "network-out": pytest.approx(3e6, rel=0.1),
+    }
+    assert measured.usage.nodes["b"].amounts["cpu"] == pytest.approx(1000, rel=0.1)
+    assert measured.strangers == 0
+
+
+def test_pods_are_measured_one_by_one_and_in_the_sum_of_their_node_without_the_hosts_network(measured):
+    pods, on_a = measured.usage.pods, measured.usage.pods_on["a"].amounts
+    assert set(pods) == {"uid-one", "uid-two.x", "uid-three"}
+    assert pods["uid-one"].amounts == {
+        "cpu": pytest.approx(1000, rel=0.1),
+        "memory": 2 * GIB,
+        "disk-read": pytest.approx(1e6, rel=0.1),
+        "network-in": pytest.approx(1e5, rel=0.1),
+    }
+    assert pods["uid-two.x"].amounts["cpu"] == pytest.approx(500, rel=0.1)
+    assert on_a["cpu"] == pytest.approx(1600, rel=0.1)
+    assert on_a["network-in"] == pytest.approx(3e5, rel=0.1)
+
+
+def test_a_sample_is_as_old_as_the_last_scrape_not_as_the_question(prometheus, exporter, measured):
+    reader = source(prometheus[1])
+    exporter.gone.add("10.0.0.2:9100")
+    try:
+        # Prometheus marks series that vanish from a scrape: there is no sample at all, at once.
+        look = until(lambda: reader.look(NODES, PODS), lambda it: "b" in it.usage.problems)
+        assert look.usage.problems["b"].endswith("has no series") or look.usage.problems["b"] == NO_SERIES
+        assert set(look.usage.nodes) == {"a"}
+    finally:
+        exporter.gone.clear()
+    look = until(lambda: reader.look(NODES, PODS), all_measured)
+    ages = [time.time() - sample.at for sample in look.usage.nodes.values()]
+    assert max(ages) < 20 * SECONDS
+    assert all(sample.since <= sample.at - WINDOW + 20 * SECONDS for sample in look.usage.nodes.values())
+
+
+def test_matchers_and_another_label_are_obeyed(prometheus, measured):
+    reader = source(prometheus[1], matchers='node!="b",instance!="10.0.0.2:9100"')
+    look = reader.look(NODES, PODS)
+    assert set(look.usage.nodes) == {"a"}
+    assert look.usage.problems == {"b": NO_SERIES}
+    assert set(source(prometheus[1], labels=("instance",)).look(NODES, []).usage.nodes) == {"a", "b"}
+
+
+def test_scrapes_that_stop_are_seen_by_the_age_of_the_last_sample(prometheus, exporter, start, tmp_path):
+    """An instant query goes on to say the last value for five minutes, with the time of the evaluation."""
+    (port,) = ports.pick(1)
+    url = f"http://127.0.0.1:{port}"
+    job = monitoring.scraped("nodes", [exporter.address], SECONDS, honor_labels=True)
+    component = start(monitoring.prometheus(program(pins.prometheus()), tmp_path, port, [job]))
+    reader = source(url, stale=3.0)
+    reader.queries = Queries(60, DEFAULTS.node_labels)
+    until(lambda: reader.look(NODES, PODS), all_measured)
+    # The same data, and nobody scrapes any more.
+    component.stop()
+    start(monitoring.prometheus(program(pins.prometheus()), tmp_path, port, []))
+    look = until(lambda: reader.look(NODES, PODS), lambda it: len(it.usage.problems) == 2)
+    assert set(look.usage.problems.values()) == {"newest sample is older than 3 s"}
+    assert not look.usage.nodes
+    assert not look.usage.pods
+
+
+def test_a_stopped_process_is_slow_and_one_that_is_gone_unreachable(prometheus, exporter, start, tmp_path):
+    (port,) = ports.pick(1)
+    job = monitoring.scraped("nodes", [exporter.address], SECONDS, honor_labels=True)
+    component = start(monitoring.prometheus(program(pins.prometheus()), tmp_path, port, [job]))
+    reader = source(f"http://127.0.0.1:{port}", seconds=0.5)
+    os.kill(component.pid, signal.SIGSTOP)
+    with pytest.raises(UsageError, match="no answer in time") as slow:
+        reader.look(NODES, PODS)
+    component.kill()
+    with pytest.raises(UsageError, match="refused") as gone:
+        reader.look(NODES, PODS)
+    assert (slow.value.kind, gone.value.kind) == ("slow", "unreachable")
+
+
+def test_a_template_that_is_no_promql_is_refused_with_prometheus_own_words(prometheus):
+    reader = source(prometheus[1], nodes={"cpu": "rate("})
+    with pytest.raises(UsageError, match="parse error") as refused:
+        reader.look(NODES, PODS)
+    assert refused.value.kind == "refused"
+
+
+def test_the_default_templates_read_a_real_node_exporter(start, tmp_path):
+    exporter_port, port = ports.pick(2)
+    start(monitoring.node_exporter(program(pins.node_exporter()), tmp_path / "exporter", exporter_port))
+    job = monitoring.scraped("node-exporter", [f"127.0.0.1:{exporter_port}"], SECONDS)
+    start(monitoring.prometheus(program(pins.prometheus()), tmp_path / "prometheus", port, [job]))
+    cpus = os.cpu_count() or 1
+    memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    nodes = [Node("here", {"cpu": 1000.0 * cpus, "memory": memory}, addresses=("127.0.0.1",))]
+    reader = source(f"http://127.0.0.1:{port}")
+
+    look = until(lambda: reader.look(nodes, []), lambda it: bool(it.usage.nodes))
+
+    amounts = look.usage.nodes["here"].amounts
+    assert 0 < amounts["cpu"] <= 1000 * cpus * 1.1
+    assert 0 < amounts["memory"] < memory
+    print(amounts)
