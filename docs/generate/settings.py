@@ -66,6 +66,8 @@ def _keys(section: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, str
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return "required"
+    if field.default is msgspec.NODEFAULT:
+        return "`{}`"
     value: Any = list(field.default) if isinstance(field.default, tuple) else field.default
     return "none" if value is None else f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 

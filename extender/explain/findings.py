@@ -78,8 +78,8 @@ class Facts:
     `later` is the order a few seconds after `order`: by the two one sees whether pods are released. `deadlines` are by
     the owner's UID, `leases` are the names of all Leases. `passed_over` says for how many seconds queues below their
     share have waited while room that they could have used went to others. `reserved` says on which nodes room is
-    reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control` measures, None:
-    settings have nothing measured.
+    reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control`
+    measures, None: settings have nothing measured.
     """
 
     schedulers: Sequence[str]

@@ -383,3 +383,41 @@ def test_the_notes_name_the_stanza_that_the_clusters_scheduler_needs(helm, rende
     notes = done.stdout.partition("NOTES:")[2]
     stanza = yaml.safe_load("  extenders:" + notes.partition("  extenders:")[2].partition("\n\n")[0])
     assert stanza == {"extenders": kube_scheduler(rendered["existing"])["extenders"]}
+
+
+def render(helm, mode, **changes):
+    return list(yaml.safe_load_all(template(helm, with_values(mode, **changes))))
+
+
+def test_the_secret_for_prometheus_is_mounted_whole_and_into_control_alone(helm, rendered, mode):
+    objects = render(helm, mode, usageSecret="thanos")
+    control = pod_spec(objects, "dovetail-control")
+    assert {"name": "usage", "secret": {"secretName": "thanos"}} in control["volumes"]
+    (mount,) = [it for it in control["containers"][0]["volumeMounts"] if it["name"] == "usage"]
+    assert (mount["mountPath"], mount["readOnly"], "subPath" in mount) == ("/etc/dovetail-usage", True, False)
+    assert pod_spec(objects) == pod_spec(rendered[mode])
+
+
+def test_controls_calls_are_limited_only_where_values_say_where_use_is_read(helm, rendered, mode):
+    name = "dovetail-control"
+    assert only(rendered[mode], "NetworkPolicy", name)["spec"]["policyTypes"] == ["Ingress"]
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    spec = only(render(helm, mode, networkPolicy__usage=[peer]), "NetworkPolicy", name)["spec"]
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert {"to": [peer]} in spec["egress"]
+    ports = {(it["port"], it["protocol"]) for rule in spec["egress"] for it in rule.get("ports", ())}
+    assert ports == {(53, "UDP"), (53, "TCP"), (443, "TCP"), (6443, "TCP")}
+
+
+def test_metrics_of_the_api_server_may_be_read_only_where_settings_say_so(helm, rendered, mode):
+    def rules(objects):
+        return [
+            it
+            for it in only(objects, "ClusterRole", "dovetail-control")["rules"]
+            if it["apiGroups"] == ["metrics.k8s.io"]
+        ]
+
+    assert rules(rendered[mode]) == []
+    assert rules(render(helm, mode, config__usage__metricsApi=True)) == [
+        {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes", "pods"], "verbs": ["list"]}
+    ]

@@ -101,8 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory):
-    """Return what builds (once) and starts a program by its launch; all are stopped at the end."""
+def start():
+    """Return what starts a program by its launch; all are stopped at the end."""
     guard, running = Guard(), []
 
     def start(launch):
@@ -132,7 +132,7 @@ def exporter():
 
 @pytest.fixture(scope="module")
 def prometheus(start, exporter, tmp_path_factory):
-    """A real Prometheus that scrapes the exporter: its address, and how to stop and go on."""
+    """Run a real Prometheus that scrapes the exporter; return it and its address."""
     (port,) = ports.pick(1)
     job = monitoring.scraped("nodes", [exporter.address], SECONDS, honor_labels=True)
     folder = tmp_path_factory.mktemp("prometheus")
@@ -153,7 +153,8 @@ def until(look: Callable, holds: Callable, seconds=60.0):
             if holds(found):
                 return found
         except UsageError as error:
-            assert error.kind == "empty", error
+            if error.kind != "empty":
+                raise
             found = error
         assert time.monotonic() < limit, found
         time.sleep(SECONDS)
@@ -200,7 +201,8 @@ def test_pods_are_measured_one_by_one_and_in_the_sum_of_their_node_without_the_h
     assert on_a["network-in"] == pytest.approx(3e5, rel=0.1)
 
 
-def test_a_sample_is_as_old_as_the_last_scrape_not_as_the_question(prometheus, exporter, measured):
+@pytest.mark.usefixtures("measured")
+def test_a_sample_is_as_old_as_the_last_scrape_not_as_the_question(prometheus, exporter):
     reader = source(prometheus[1])
     exporter.gone.add("10.0.0.2:9100")
     try:
@@ -216,7 +218,8 @@ def test_a_sample_is_as_old_as_the_last_scrape_not_as_the_question(prometheus, e
     assert all(sample.since <= sample.at - WINDOW + 20 * SECONDS for sample in look.usage.nodes.values())
 
 
-def test_matchers_and_another_label_are_obeyed(prometheus, measured):
+@pytest.mark.usefixtures("measured")
+def test_matchers_and_another_label_are_obeyed(prometheus):
     reader = source(prometheus[1], matchers='node!="b",instance!="10.0.0.2:9100"')
     look = reader.look(NODES, PODS)
     assert set(look.usage.nodes) == {"a"}
@@ -224,7 +227,7 @@ def test_matchers_and_another_label_are_obeyed(prometheus, measured):
     assert set(source(prometheus[1], labels=("instance",)).look(NODES, []).usage.nodes) == {"a", "b"}
 
 
-def test_scrapes_that_stop_are_seen_by_the_age_of_the_last_sample(prometheus, exporter, start, tmp_path):
+def test_scrapes_that_stop_are_seen_by_the_age_of_the_last_sample(exporter, start, tmp_path):
     """An instant query goes on to say the last value for five minutes, with the time of the evaluation."""
     (port,) = ports.pick(1)
     url = f"http://127.0.0.1:{port}"
@@ -242,7 +245,7 @@ def test_scrapes_that_stop_are_seen_by_the_age_of_the_last_sample(prometheus, ex
     assert not look.usage.pods
 
 
-def test_a_stopped_process_is_slow_and_one_that_is_gone_unreachable(prometheus, exporter, start, tmp_path):
+def test_a_stopped_process_is_slow_and_one_that_is_gone_unreachable(exporter, start, tmp_path):
     (port,) = ports.pick(1)
     job = monitoring.scraped("nodes", [exporter.address], SECONDS, honor_labels=True)
     component = start(monitoring.prometheus(program(pins.prometheus()), tmp_path, port, [job]))

@@ -283,4 +283,9 @@ volumeMounts:
     readOnly: true
   - name: tmp
     mountPath: /tmp
+  {{- if and (eq .command "control") .root.Values.usageSecret }}
+  - name: usage # the whole folder: a single file would not follow the Secret
+    mountPath: /etc/dovetail-usage
+    readOnly: true
+  {{- end }}
 {{- end }}

@@ -86,7 +86,7 @@ class Access:
             headers["Authorization"] = f"Bearer {_secret(access.token_file)}"
         elif access.username:
             password = _secret(access.password_file) if access.password_file else ""
-            headers |= urllib3.make_headers(basic_auth=f"{access.username}:{password}")
+            headers["Authorization"] = urllib3.make_headers(basic_auth=f"{access.username}:{password}")["authorization"]
         return headers
 
     def _connections(self) -> urllib3.PoolManager:

@@ -45,7 +45,7 @@ def _measured(report: UsageReport) -> Iterator[Finding]:
         yield Finding(_CHECK, WARNING, f"{many(count, 'node')}: {problem}", advice)
     if report.strangers:
         names = _few(report.strangers_named, report.strangers)
-        text = f"series of {many(report.strangers, 'machine')} that {'is' if report.strangers == 1 else 'are'} no node here: {names}"
+        text = f"series of {many(report.strangers, 'machine')} outside this cluster: {names}"
         advice = "other clusters in a shared store, or machines outside: leave them out by usage.matchers"
         if report.without_series:
             advice = "if these are the nodes without series by another name, set usage.nodeLabels; else usage.matchers"

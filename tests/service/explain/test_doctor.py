@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from extender.adapters.usage.report import UsageReport
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
@@ -270,3 +272,49 @@ def test_broken_annotations_of_nodes_and_pods_are_a_warning_each_and_of_many_fiv
     ]  # fmt: skip
     many = scene_of(*(pod(f"p{n}", problem="bad", gates=(HOLD_GATE,)) for n in range(7)))
     assert found("annotations", many)[-1] == ("warning", "2 more are broken")
+
+
+MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_seconds=20.0)
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (None, []),
+        (MEASURED, [("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old")]),
+        ("forbidden", [("warning", "cannot tell whether the use of nodes is read: forbidden")]),
+        (UsageReport(False), [("problem", "settings say where to read the use of nodes, `control` reads none")]),
+        (
+            UsageReport(True, "http://p", "http://p: no answer in time"),
+            [("problem", "the use of nodes is not known: http://p: no answer in time")],
+        ),
+        (
+            UsageReport(
+                True,
+                "http://p",
+                without_series=7,
+                without_series_named=("a", "b"),
+                strangers=1,
+                strangers_named=("10.0.0.9:9100",),
+                problems={"cpu is negative": 1, "newest sample is older than 90 s": 2},
+            ),
+            [
+                ("problem", "http://p answers, and no node's use can be trusted"),
+                ("warning", "7 nodes without series: a, b, ..."),
+                ("warning", "2 nodes: newest sample is older than 90 s"),
+                ("warning", "1 node: cpu is negative"),
+                ("warning", "series of 1 machine outside this cluster: 10.0.0.9:9100"),
+            ],
+        ),
+        (
+            msgspec.structs.replace(MEASURED, strangers=2, strangers_named=("x", "y")),
+            [
+                ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),
+                ("ok", "series of 2 machines outside this cluster: x, y"),
+            ],
+        ),
+    ],
+)
+def test_what_is_known_of_use_its_age_and_who_has_no_partner_is_told(report, said):
+    assert found("usage", usage=report) == said
+    assert all(it.advice for it in findings(facts_of(scene_of(), usage=report)) if it.level != "ok")

@@ -67,6 +67,24 @@ reclaim:
   fairShareSeconds: 0
   minimumShareSeconds: 0
   evictionsPerMinute: 10
+usage:
+  url: ""
+  metricsApi: false
+  intervalSeconds: 15
+  windowSeconds: 60
+  staleSeconds: 90
+  nodeLabels: [node, instance]
+  matchers: ""
+  nodeQueries: {}
+  podQueries: {}
+  access:
+    tokenFile: ""
+    username: ""
+    passwordFile: ""
+    caFile: ""
+    certFile: ""
+    keyFile: ""
+    headers: {}
 log:
   level: info
   format: json
@@ -337,3 +355,31 @@ def test_waits_by_level_are_taken(settings_file):
 def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_known(settings_file):
     found = load(settings_file(HEAD + "locality: {target: 0.95, waitSeconds: [5], maxWaitSeconds: 60}\n")).locality
     assert (found.target, found.wait_seconds, found.max_wait_seconds) == (0.95, (5,), 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{url: prometheus:9090}", "usage.url: 'prometheus:9090'; accepted: such as http://prometheus.monitoring:9090"),
+        ("{url: 'http://me:secret@here'}", "usage.url: 'http://me:secret@here'; accepted: such as"),
+        ("{url: 'http://here', metricsApi: true}", "usage.metricsApi: true with usage.url; accepted: one of them"),
+        ("{nodeLabels: [a-b]}", "usage.nodeLabels: 'a-b' cannot be a label of a series"),
+        ("{nodeQueries: {disk: x}}", "usage.nodeQueries: 'disk' is no dimension; accepted: cpu, memory, disk-read"),
+        ("{podQueries: {gpu: x}}", "usage.podQueries: 'gpu' is no dimension; accepted: cpu"),
+        ("{nodeQueries: {cpu: ''}}", "usage.nodeQueries.cpu: empty; accepted: a PromQL template"),
+        ("{podQueries: {time: ''}}", "usage.podQueries.time: empty; accepted: a PromQL template"),
+        ("{access: {tokenFile: /t, username: me}}", "usage.access: tokenFile and username; accepted: one of them"),
+        ("{access: {certFile: /c}}", "usage.access: certFile and keyFile; accepted: both or neither"),
+        ("{intervalSeconds: 0}", "usage.intervalSeconds: 0: accepted: a number, 1 to 600"),
+        ("{access: {token: x}}", "usage.access.token: x: there is no such setting; accepted: tokenFile"),
+    ],
+)
+def test_a_mistake_about_usage_is_named(settings_file, text, said):
+    (line,) = mistakes(settings_file, HEAD + f"usage: {text}\n")
+    assert line.startswith(said)
+
+
+def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settings_file):
+    assert not Settings().usage.on
+    assert load(settings_file(HEAD + "usage: {url: 'https://here/prometheus'}\n")).usage.on
+    assert load(settings_file(HEAD + "usage: {metricsApi: true}\n")).usage.on

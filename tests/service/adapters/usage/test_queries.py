@@ -1,0 +1,65 @@
+"""What is asked."""
+
+import re
+
+import pytest
+
+from extender.adapters.usage.queries import Queries
+from extender.adapters.usage.templates import _CARDS, _DISKS, NAMES, NODES, PODS
+from extender.cluster.resources import DIMENSIONS
+
+DEFAULT = Queries(60, ("node", "instance"))
+
+
+def test_there_is_a_template_for_each_dimension_and_for_times():
+    assert set(NODES) == set(PODS) == set(NAMES) == {*DIMENSIONS, "time"}
+
+
+@pytest.mark.parametrize("name", DIMENSIONS)
+@pytest.mark.parametrize("matchers", ["", 'cluster="prod"'])
+def test_no_query_keeps_a_placeholder_and_each_selector_has_the_matchers(name, matchers):
+    queries = Queries(60, ("node",), matchers)
+    for query in (queries.of_dimension(name), queries.of_pods([("lab", "one")]), queries.of_times([("lab", "one")])):
+        assert "$" not in query
+        selectors = re.findall(r"\w\{(.*?)\}(?:\[|\)| -| |$)", query)
+        assert selectors
+        assert all(selector.endswith(matchers) for selector in selectors)
+        assert ",}" not in query
+
+
+def test_pods_are_asked_for_by_their_names_as_they_are():
+    query = DEFAULT.of_pods([("b", "x.1"), ("a", "y"), ("a", "x.1")])
+    assert r'namespace=~"a|b",pod=~"x\\.1|y"' in query
+
+
+def test_a_template_of_settings_takes_the_place_of_ours_and_an_empty_one_is_not_asked():
+    queries = Queries(30, ("node",), nodes={"cpu": "mine[$window]", "disk-read": ""}, pods={"disk-read": ""})
+    assert queries.of_dimension("cpu").startswith('label_replace(mine[30s], "dovetail", "node", "", "") or ')
+    assert queries.of_dimension("disk-read") == ""
+    assert "container_fs_reads" not in queries.of_pods([("lab", "one")])
+
+
+@pytest.mark.parametrize("disk", ["sda", "sdaa", "vdb", "xvda", "nvme0n1", "mmcblk0", "rbd0"])
+def test_a_whole_disk_counts(disk):
+    assert re.fullmatch(_DISKS, disk)
+
+
+@pytest.mark.parametrize(
+    "other", ["sda1", "nvme0n1p1", "mmcblk0p2", "dm-0", "md127", "loop3", "ram0", "zram0", "nvme0c0n1"]
+)
+def test_what_lies_on_a_disk_or_is_none_does_not(other):
+    assert not re.fullmatch(_DISKS, other)
+
+
+@pytest.mark.parametrize("card", ["eth0", "ens5", "enp3s0f1", "eno1", "enX0", "em1", "p2p1", "ib0", "wlan0"])
+def test_a_network_card_counts(card):
+    assert re.fullmatch(_CARDS, card)
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["lo", "veth1a2b", "cni0", "docker0", "bond0", "team0", "br-12ab", "eth0.100", "vlan100", "flannel.1", "cali12ab",
+     "tunl0", "vxlan.calico", "cilium_host", "lxc12", "dummy0", "kube-ipvs0", "enP53091s1"],
+)  # fmt: skip
+def test_what_lies_on_a_card_or_is_none_does_not(other):
+    assert not re.fullmatch(_CARDS, other)
