@@ -68,7 +68,7 @@ class Control:
         self._api, self._all_settings, self._settings = api, settings, settings.control
         self.liveness, self._now = Liveness(), SteadyClock()
         self._metrics = ControlMetrics(version("dovetail"))
-        self.measuring = Measuring(settings, api, self._metrics.registry, alone=lambda _pod: False)
+        self.measuring = Measuring(settings, api, self._metrics.registry, alone=lambda pod: pod.opportunistic)
         self._stopped = threading.Event()
         self._failure: ClusterError | None = None
         self._writers = ThreadPoolExecutor(self._settings.writers, "writer")

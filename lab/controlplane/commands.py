@@ -39,7 +39,7 @@ def control_plane() -> None:
 @kubernetes_option
 def build(kubernetes: str) -> None:
     """Build what is missing, and say where each program came from."""
-    show_programs(provide(kubernetes, helm=True).values())
+    show_programs(provide(kubernetes, tools=True).values())
 
 
 @control_plane.command()
@@ -47,7 +47,7 @@ def versions() -> None:
     """List what is pinned, and what of it is built."""
     cache = building.default_cache(os.environ)
     parts = {part.name: part for minor in pins.KUBERNETES_MINORS for part in pins.control_plane(minor)}
-    parts |= {part.name: part for part in (pins.helm(), pins.prometheus(), pins.node_exporter())}
+    parts |= {part.name: part for part in pins.tools()}
     rows = [(part.name, part.version, ".".join(map(str, part.go)), _built_at(part, cache)) for part in parts.values()]
     _show_table(("part", "version", "needs Go", "built at"), rows)
 
@@ -73,11 +73,11 @@ def run(kubernetes: str, nodes: int) -> None:
         signal.pause()
 
 
-def provide(kubernetes: str = pins.DEFAULT_KUBERNETES, *, helm: bool = False) -> dict[str, Program]:
-    """Return the programs of a control plane, and helm if asked for; build what is missing, showing it."""
+def provide(kubernetes: str = pins.DEFAULT_KUBERNETES, *, tools: bool = False) -> dict[str, Program]:
+    """Return the programs of a control plane, and the `tools` of tests if asked for; build what is missing."""
     assets = os.environ.get(building.ASSETS)
     return building.provide(
-        [*pins.control_plane(kubernetes), *([pins.helm()] if helm else [])],
+        [*pins.control_plane(kubernetes), *(pins.tools() if tools else [])],
         cache=building.default_cache(os.environ),
         assets=Path(assets) if assets else None,
         show=showing.aloud,

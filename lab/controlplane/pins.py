@@ -84,6 +84,11 @@ def node_exporter() -> Part:
     return _read("node_exporter")
 
 
+def tools() -> list[Part]:
+    """Return the parts that tests need beside a control plane."""
+    return [helm(), prometheus(), node_exporter()]
+
+
 def _read(name: str) -> Part:
     folder = TOOLS / name
     text = (folder / "go.mod").read_text()

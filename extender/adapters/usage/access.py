@@ -130,7 +130,6 @@ def _changed(name: str) -> float:
 
 
 def _in_short(error: Exception) -> str:
-    """Return what went wrong, without the addresses of our objects: the same failure has the same words."""
-    reason = getattr(error, "reason", None) or error
-    text = str(reason).rpartition(">: ")[2] or str(reason)
-    return text[:200]
+    """Return what went wrong, without urllib3's name of the connection: who is asked is said already."""
+    text = str(getattr(error, "reason", None) or error)
+    return (text.partition("): ")[2] or text)[:200]

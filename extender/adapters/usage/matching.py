@@ -14,6 +14,7 @@ class NodeNames:
     def __init__(self, nodes: Iterable[Node], labels: Sequence[str]) -> None:
         self._labels = labels
         self._names: dict[str, str | None] = {}
+        self._found: dict[str, str | None] = {}  # what was looked up once: each series comes in every answer
         nodes = list(nodes)
         for node in nodes:
             for alias in {*map(_plain, node.addresses), node.labels.get(HOSTNAME_LABEL, "")} - {""}:
@@ -23,12 +24,16 @@ class NodeNames:
     def find(self, series: Mapping[str, str]) -> str | None:
         """Return the name of the node that the first label which names one names; None where none does."""
         for label in self._labels:
-            text = series.get(label, "")
+            text = series.get(label)
             if text:
-                name = self._names.get(text) or self._names.get(_plain(text)) or self._names.get(_host(text))
-                if name is not None:
+                if text not in self._found:
+                    self._found[text] = self._look_up(text)
+                if (name := self._found[text]) is not None:
                     return name
         return None
+
+    def _look_up(self, text: str) -> str | None:
+        return self._names.get(text) or self._names.get(_plain(text)) or self._names.get(_host(text))
 
 
 def _host(text: str) -> str:

@@ -34,7 +34,8 @@ class Queries:
 
     def of_pods(self, pods: Collection[tuple[str, str]]) -> str:
         """Return the query for the use of single pods (namespace, name), in all dimensions."""
-        return _either(_tagged(self._of_pods(name, _selected(pods)), name) for name in DIMENSIONS)
+        selected = _selected(pods)
+        return _either(_tagged(self._of_pods(name, selected), name) for name in DIMENSIONS)
 
     def of_times(self, pods: Collection[tuple[str, str]]) -> str:
         """Return the query for the times of the newest raw samples: of nodes, of the pods on each, of single pods."""

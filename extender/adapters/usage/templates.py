@@ -54,6 +54,10 @@ NODES: Mapping[str, str] = MappingProxyType(
 _CONTAINER = 'container!="",container!="POD",$pods,$matchers'
 
 
+_WORKING_SET = f"container_memory_working_set_bytes{{{_CONTAINER}}}"
+"""Each sample has a time of its own, so an instant query finds that of a pod for five minutes after its end."""
+
+
 def _of_disks(metric: str) -> str:
     devices = f'device=~"(/dev/)?({_DISKS})"'
     return f"sum by (namespace, pod, $node) (rate({metric}{{{devices},{_CONTAINER}}}[$window]))"
@@ -69,7 +73,7 @@ def _of_cards(metric: str) -> str:
 PODS: Mapping[str, str] = MappingProxyType(
     {
         CPU: f"sum by (namespace, pod, $node) (rate(container_cpu_usage_seconds_total{{{_CONTAINER}}}[$window]))",
-        MEMORY: f"sum by (namespace, pod, $node) (container_memory_working_set_bytes{{{_CONTAINER}}})",
+        MEMORY: f"sum by (namespace, pod, $node) ({_WORKING_SET} and last_over_time({_WORKING_SET}[$window]))",
         DISK_READ: _of_disks("container_fs_reads_bytes_total"),
         DISK_WRITE: _of_disks("container_fs_writes_bytes_total"),
         NETWORK_IN: _of_cards("container_network_receive_bytes_total"),

@@ -13,6 +13,7 @@ def test_versions_and_programs_come_from_the_go_mod_files():
     assert sorted(kubernetes.packages) == ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]
     assert (list(etcd.packages), list(kwok.packages), list(pins.helm().packages)) == (["etcd"], ["kwok"], ["helm"])
     assert kubernetes.go == (1, 26)
+    assert [list(part.packages) for part in pins.tools()] == [["helm"], ["prometheus"], ["node_exporter"]]
 
 
 @pytest.mark.parametrize("minor", pins.KUBERNETES_MINORS)

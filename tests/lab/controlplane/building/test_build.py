@@ -1,5 +1,6 @@
 """Where programs come from, tried with a pretend `go` that is a shell script."""
 
+import dataclasses
 import threading
 from pathlib import Path
 
@@ -142,6 +143,16 @@ def test_the_build_command_pins_everything_that_changes_the_result():
     assert build.build_command(pins.helm(), Path("/go"), Path("/out"))[-2:] == ["/out/helm", "helm.sh/helm/v4/cmd/helm"]
 
 
+def test_prometheus_is_built_without_what_only_clouds_need_and_another_choice_is_another_folder(cache):
+    part = pins.prometheus()
+    command = build.build_command(part, Path("/go"), Path("/out"))
+    assert command[command.index("-tags") + 1] == "remove_all_sd"
+    assert command[-2:] == ["/out/prometheus", "github.com/prometheus/prometheus/cmd/prometheus"]
+    assert "-tags" not in build.build_command(pins.helm(), Path("/go"), Path("/out"))
+    untagged = dataclasses.replace(part, name="other")
+    assert build.cache_folder(untagged, cache).name[-12:] != build.cache_folder(part, cache).name[-12:]
+
+
 def test_the_cache_is_where_the_platform_says():
     assert build.default_cache({"XDG_CACHE_HOME": "/elsewhere"}) == Path("/elsewhere/dovetail")
     assert build.default_cache({}) == Path.home() / ".cache" / "dovetail"
@@ -171,7 +182,7 @@ def test_a_missing_or_too_old_go_is_replaced_by_the_pinned_one_once(cache, tmp_p
 
 def test_the_pinned_go_builds_every_part():
     pinned = tuple(map(int, golang.pinned_version().split(".")[:2]))
-    parts = [pins.helm(), *(part for minor in pins.KUBERNETES_MINORS for part in pins.control_plane(minor))]
+    parts = [*pins.tools(), *(part for minor in pins.KUBERNETES_MINORS for part in pins.control_plane(minor))]
     assert all(part.go <= pinned for part in parts)
 
 

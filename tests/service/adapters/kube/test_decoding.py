@@ -181,6 +181,13 @@ def test_device_claims_are_counted():
     assert found == {"cpu": 1000, "device-claims": 2} | PLACE
 
 
+def test_a_node_is_known_by_all_its_addresses():
+    addresses = [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n1.example"}]
+    known = read_node({"metadata": {"name": "n1"}, "status": {"addresses": addresses}})
+    assert known.addresses == ("10.0.0.1", "n1.example")
+    assert read_node({"metadata": {"name": "n1"}}).addresses == ()
+
+
 def test_a_broken_node_annotation_leaves_the_settings_capacity_and_is_named():
     node = read_node(node_document("nonsense"), [CapacityRule({}, {"disk-read": 5.0})])
     assert node.allocatable["disk-read"] == 5
