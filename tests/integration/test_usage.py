@@ -116,6 +116,13 @@ def test_pods_are_measured_one_by_one_and_in_the_sum_of_their_node_without_the_h
     assert on_a["network-in"] == pytest.approx(3e5, rel=0.1)
 
 
+def test_without_a_look_at_times_the_memory_of_a_pod_that_ended_would_count_for_five_minutes(prometheus, measured):
+    plain = 'sum by (namespace, pod, $node) (container_memory_working_set_bytes{container!="",$pods,$matchers})'
+    usage = source(prometheus[1], pods={"memory": plain}).look(NODES, PODS).usage
+    assert usage.pods_on["a"].amounts["memory"] == pytest.approx(8.1 * GIB)
+    assert measured.usage.pods_on["a"].amounts["memory"] == pytest.approx(3.1 * GIB)
+
+
 @pytest.mark.usefixtures("measured")
 def test_a_sample_is_as_old_as_the_last_scrape_not_as_the_question(prometheus, exporter):
     reader = source(prometheus[1])
