@@ -147,6 +147,23 @@ def contradictions(settings: Settings) -> Iterator[str]:
             f"--target={locality.target:g}` says"
         )
     yield from _in_usage(settings.usage)
+    yield from _in_opportunistic(settings)
+
+
+def _in_opportunistic(settings: Settings) -> Iterator[str]:
+    """Yield what is wrong with running pods on what others do not use."""
+    opportunistic = settings.opportunistic
+    if not opportunistic.enabled:
+        return
+    if not settings.usage.on:
+        yield "opportunistic.enabled: true without usage; accepted: with usage.url or usage.metricsApi"
+    if settings.order == "filter":
+        yield "opportunistic.enabled: true with order: filter; accepted: with order: gates, as pods are resized behind it"
+    if opportunistic.threshold > opportunistic.evict_at_memory:
+        yield (
+            f"opportunistic.threshold: {opportunistic.threshold:g} above evictAtMemory "
+            f"{opportunistic.evict_at_memory:g}; accepted: at most that, else pods would be started to be evicted"
+        )
 
 
 def _in_usage(usage: UsageSettings) -> Iterator[str]:

@@ -171,6 +171,23 @@ class LogSettings(_Section, frozen=True):
     format: Literal["json", "text"] = "json"
 
 
+class OpportunisticSettings(_Section, frozen=True):
+    """Running pods on what others reserved and do not use. Off unless `enabled`; needs `usage`.
+
+    `threshold` is T_alloc, up to which a node's use may rise by it; `evict_at` are T_preempt. With `dry_run` evictions
+    are counted and not made.
+    """
+
+    enabled: bool = False
+    threshold: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+    evict_at_cpu: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.99
+    evict_at_io: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.95
+    evict_at_memory: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.95
+    evict_after_samples: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    evictions_per_minute: Annotated[float, msgspec.Meta(ge=1, le=1e6)] = 600.0
+    dry_run: bool = False
+
+
 class Settings(_Section, frozen=True):
     """Everything that can be set."""
 
@@ -187,6 +204,7 @@ class Settings(_Section, frozen=True):
     undeclared_weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
     reclaim: ReclaimSettings = ReclaimSettings()
     usage: UsageSettings = UsageSettings()
+    opportunistic: OpportunisticSettings = OpportunisticSettings()
     log: LogSettings = LogSettings()
 
     def capacity_rules(self) -> tuple[CapacityRule, ...]:

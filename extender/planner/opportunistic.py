@@ -1,0 +1,83 @@
+"""The second pass: what the regular pass leaves is planned again, on room that is reserved and not used (UBIS, IV.B).
+
+The same planner, on a board of which only the idle room is free. Shares of it are apart from regular ones (IV.E), and
+so are waits for locality. Nothing is reserved of it: idle room that is kept for somebody is idle. At the start of each
+decision opportunistic tasks become regular where regular room has appeared (algorithm 1, line 7).
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows, fits
+from extender.cluster.ledger.snapshot import Nominations, Snapshot, read_only
+from extender.cluster.waiting import Waiting
+from extender.planner.plan import Plan
+from extender.planner.planning import Planner
+from extender.planner.tuning import Policy
+
+
+def second_planner(policy: Policy) -> Planner:
+    """Return a planner of idle room by the same policy: nobody is starved of it, and nothing of it is reserved."""
+    return Planner(replace(policy, starved_after=math.inf))
+
+
+def idle_snapshot(snapshot: Snapshot, room: Floats) -> Snapshot:
+    """Return the cluster as if only this `room` [N, R] were free; infinite where a node does not limit a resource."""
+    capacity = snapshot.layout.capacity
+    taken = capacity - np.floor(np.where(np.isfinite(capacity), room, 0.0))
+    nothing = read_only(np.zeros_like(capacity))
+    nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0])
+    allocated = read_only(np.where(np.isfinite(capacity), taken, 0.0))
+    return replace(snapshot, allocated=allocated, in_flight=nothing, nominations=nobody, flights=0)
+
+
+def second_pass(
+    planner: Planner, snapshot: Snapshot, room: Floats, waiting: Waiting, now: float, *, may: Mask | None = None
+) -> Plan:
+    """Return which tasks of `waiting`, what the regular pass left, go on idle `room` [N, R] as opportunistic ones.
+
+    `may` [C] are the classes that can be opportunistic (None: all). `planner` is that of the second pass, which keeps
+    what one of its plans hands to the next. Gangs are never opportunistic.
+    """
+    allowed = np.ones(len(waiting.count), dtype=np.bool_) if may is None else may
+    if waiting.gang is not None:
+        allowed = allowed & (waiting.gang < 0)
+    jobs = waiting.jobs
+    given = np.zeros_like(jobs.allocated) if jobs.opportunistic is None else jobs.opportunistic
+    left = replace(
+        waiting,
+        count=np.where(allowed, waiting.count, 0),
+        jobs=replace(jobs, allocated=given, opportunistic=None),
+        gang=None,
+        gang_least=None,
+        running=None,
+    )
+    return planner.plan(idle_snapshot(snapshot, room), left, now)
+
+
+def nobody_before(share: Floats, queue: Rows, node: Rows, wanted: Mask) -> Mask:
+    """Return which opportunistic tasks [P] may have regular room of their `node` [P] before what waits (IV.E).
+
+    Room that a queue with a smaller regular `share` [Q] (by weight) waits for is that queue's. `queue` [P] is that of
+    each task, `wanted` [Q, N] says which queues have something waiting that fits there now.
+    """
+    smaller = share[:, np.newaxis] < share[queue]
+    return np.asarray(~(smaller & wanted[:, node]).any(axis=0))
+
+
+def promotions(free: Floats, node: Rows, demand: Floats, since: Floats, *, may: Mask) -> Rows:
+    """Return which opportunistic tasks [P] regular room on their own nodes holds now, in the order of promotion.
+
+    `free` [N, R] is what is free as regular; `demand` [P, R] what each needs on its `node` [P]; who has run longest
+    (`since` [P]) goes first. `may` [P] are those that nobody with an older claim to the room stands before.
+    """
+    left = free.copy()
+    able = np.flatnonzero(may & fits(free[node], demand)) if len(node) else np.empty(0, dtype=np.intp)
+    chosen = []
+    for pod in able[np.argsort(since[able], kind="stable")].tolist():
+        if fits(left[node[pod]], demand[pod]):
+            left[node[pod]] -= demand[pod]
+            chosen.append(pod)
+    return np.array(chosen, dtype=np.intp)
