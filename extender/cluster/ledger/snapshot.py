@@ -148,16 +148,17 @@ class OpportunisticPods:
     def demand(self) -> Floats:
         """What each needs of its own node beyond what it counts there [P, R]: its part of the snapshot's `given`."""
         layout = self.layout
-        keys = [
-            (pod.inputs and pod.node, pod.inputs, tuple(pod.demand.items())) for pod in self.pods
-        ]  # pods of a class are alike
-        vectors: dict[tuple[object, ...], Floats] = {}
-        for key, pod in zip(keys, self.pods, strict=True):
-            if key not in vectors:
-                node = pod.node or ""
-                vectors[key] = layout.vector(given(pod, node, layout.rows)[node])
-        rows = [vectors[key] for key in keys]
-        return read_only(np.array(rows, dtype=np.float64).reshape(len(rows), len(layout.axis)))
+        vectors: list[Floats] = [np.zeros((0, len(layout.axis)))]
+        kinds: dict[tuple[object, ...], int] = {}  # pods of a class are alike
+        rows: list[int] = []
+        for pod in self.pods:
+            node = pod.node or ""
+            kind = (tuple(pod.demand.items()), pod.inputs, node if pod.inputs else "")
+            if kind not in kinds:
+                kinds[kind] = len(kinds)
+                vectors.append(layout.vector(given(pod, node, layout.rows)[node])[np.newaxis])
+            rows.append(kinds[kind])
+        return read_only(np.concatenate(vectors)[np.array(rows, dtype=np.intp)])
 
     @cached_property
     def started(self) -> Floats:
