@@ -158,7 +158,7 @@ def _in_opportunistic(settings: Settings) -> Iterator[str]:
     if not settings.usage.on:
         yield "opportunistic.enabled: true without usage; accepted: with usage.url or usage.metricsApi"
     if settings.order == "filter":
-        yield "opportunistic.enabled: true with order: filter; accepted: with order: gates, as pods are resized behind it"
+        yield "opportunistic.enabled: true with order: filter; accepted: with order: gates"
     if opportunistic.threshold > opportunistic.evict_at_memory:
         yield (
             f"opportunistic.threshold: {opportunistic.threshold:g} above evictAtMemory "

@@ -8,16 +8,18 @@ yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.in_progres
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
-from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns
+from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns, regular_only
 from extender.control.release.recover import unfinished
 from extender.control.release.refusals import Refusals
 from extender.control.release.sending import COMPLETED, PREEMPTING, SCALE_UP, Release, Sender
@@ -39,6 +41,13 @@ class Pace:
     scale_up_after: float = 0.0
 
 
+class OnIdleRoom(Protocol):
+    """What starts pods on what others have reserved and do not use."""
+
+    def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
+        """Claim pods that a plan left waiting; return their releases, at most so many."""
+
+
 class Releaser:
     """The release loop. One thread calls it; the writes that it sends run in others.
 
@@ -48,10 +57,17 @@ class Releaser:
     """
 
     def __init__(
-        self, cluster: ClusterView, planner: Planner, sender: Sender, pace: Pace, waker: Waker | None = None
+        self,
+        cluster: ClusterView,
+        planner: Planner,
+        sender: Sender,
+        pace: Pace,
+        waker: Waker | None = None,
+        idle: OnIdleRoom | None = None,
     ) -> None:
+        """Take who wakes pods without a gate (`order: filter`), and who starts pods on idle room, if anybody does."""
         self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
-        self.input_builder = cluster.input_builder
+        self.input_builder, self._idle = cluster.input_builder, idle
         self.passed_over = PassedOver()
         self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
         self._backlog, self._sender = cluster.backlog, sender
@@ -123,11 +139,25 @@ class Releaser:
         nominations = unfinished(self._backlog, snapshot, flights, self._given_up(now))
         for pod in nominations.to_clear:
             self._sender.clear(pod, now)
+        for pod in self._stranded(flights):
+            self._sender.restore(pod, now)
         for pod in nominations.to_complete:
             self._backlog.claim(pod.uid, now + self.cluster.assume_seconds)
         return [
             Release(pod, None, COMPLETED, level=self._level_of(pod, snapshot), passed_over=None)
             for pod in nominations.to_complete
+        ]
+
+    def _stranded(self, flights: set[str]) -> list[Pod]:
+        """Return released opportunistic pods that no node is promised to any more: they become regular again."""
+        return [
+            pod
+            for pod in self._backlog.at(PodPhase.PENDING)
+            if pod.opportunistic
+            and pod.promised is None
+            and pod.choice != ONLY
+            and pod.uid not in flights
+            and not self._backlog.writes.busy(pod.uid)
         ]
 
     def _given_up(self, now: float) -> list[Pod]:
@@ -156,7 +186,7 @@ class Releaser:
         plan_input = self.input_builder.build(snapshot.layout, now, without)
         if not plan_input.classes:
             return self._by_no_plan(snapshot, refused, slots, now)
-        plan = self.planner.plan(snapshot, plan_input.waiting, now, most=slots)
+        plan = self.planner.plan(snapshot, regular_only(plan_input), now, most=slots)
         planned = Planned(plan_input, plan, snapshot)
         # 3. Note who was passed over, what is kept idle, and when to plan again.
         self.passed_over.note(passed_over_in(plan_input.waiting, plan.assignments, snapshot), now)
@@ -166,7 +196,10 @@ class Releaser:
         ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
         releases = self._planned_releases.take(planned, slots, now, ungated=ungated, trials_left=dict(trials_left))
         self._wake(ungated, snapshot, now)
-        # 5. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
+        # 5. Where the plan has come to its end, start some of those that are left on idle room.
+        if self._idle is not None and len(plan.assignments) < slots:
+            releases += self._idle.take(planned, slots - len(releases), now)
+        # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
         left = planned.unplaced()
         for task_class in self._without_node.preempting(snapshot, left):
             releases += self._to_no_node(task_class, PREEMPTING, now)

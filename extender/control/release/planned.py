@@ -6,10 +6,14 @@ theirs is a turn of its class that no gated pod may take.
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ONLY
+from extender.cluster.waiting import Waiting
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.plan_input.builder import PlanInput, pods_of
@@ -59,6 +63,13 @@ class UngatedTurns:
     counts: Mapping[TaskClass, int] = field(default_factory=dict)
     uids: Collection[str] = ()
     choosing: Collection[TaskClass] = ()
+
+
+def regular_only(plan_input: PlanInput) -> Waiting:
+    """Return what waits, without the classes that never are regular."""
+    waiting = plan_input.waiting
+    only = np.array([task_class.template.choice == ONLY for task_class in plan_input.classes], dtype=np.bool_)
+    return replace(waiting, count=np.where(only, 0, waiting.count)) if only.any() else waiting
 
 
 class PlannedReleases:

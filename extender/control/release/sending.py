@@ -1,16 +1,19 @@
 """Writes what was decided: nominate, then release; clear nominations. What fails is left to a later step."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import structlog
 
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ONLY
+from extender.cluster.resources import MEMORY_INDEX
 from extender.control.cluster_view import ClusterView
 from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
+OPPORTUNISTIC = "opportunistic"
 
 _CLEAR_SECONDS = 15.0
 """A pod whose nomination is being cleared is left alone for so long, or until the watch shows a change of it."""
@@ -54,25 +57,81 @@ class Listener(Protocol):
         """Note a release, to a node or to none."""
 
 
+class Resizes(Protocol):
+    """What changes a pod's requests; each call returns its resource version then. Raises ClusterError."""
+
+    def demote(self, pod: Pod, memory_bytes: int) -> int:
+        """Make a waiting pod opportunistic; `memory_bytes` is the limit for one that has none."""
+
+    def restore(self, pod: Pod) -> int:
+        """Bring a pod's requests back."""
+
+
 class Sender:
     """Sends pods on their way. `send` and `clear` are for the loop's thread; the writes run in any.
 
-    A write is made only while we lead, and while the pod is still claimed for it.
+    A write is made only while we lead, and while the pod is still claimed for it. Without `resizes` no pod is made
+    opportunistic.
     """
 
-    def __init__(self, cluster: ClusterView, writer: Writer, listener: Listener) -> None:
-        self._cluster, self._writer, self._listener = cluster, writer, listener
+    def __init__(
+        self, cluster: ClusterView, writer: Writer, listener: Listener, resizes: Resizes | None = None
+    ) -> None:
+        self._cluster, self._writer, self._listener, self._resizes = cluster, writer, listener, resizes
         self._backlog, self._writes = cluster.backlog, cluster.backlog.writes
 
     def send(self, release: Release, now: float) -> None:
         """Send a pod on its way: its node counts at once, the writes follow."""
         node = release.pod.nominated or release.node  # kube-scheduler goes where it is nominated, by whomever
         claim = self._writes.claim_on(release.pod.uid)
-        self._cluster.ledger.promise(release.pod, node, self._cluster.flight_time(), preempts=release.how == PREEMPTING)
-        if release.node is not None and release.pod.nominated is None:
+        pod = self._as_sent(release)
+        self._cluster.ledger.promise(pod, node, self._cluster.flight_time(), preempts=release.how == PREEMPTING)
+        if self._resizes is not None and release.pod.opportunistic is not pod.opportunistic:
+            self._soon(release.pod, lambda: self._resize(release, now, claim))
+        elif release.node is not None and release.pod.nominated is None:
             self._soon(release.pod, lambda: self._nominate(release, now, claim))
         else:
             self._soon(release.pod, lambda: self._release(release, now, claim))
+
+    def _as_sent(self, release: Release) -> Pod:
+        """Return the pod as it is to run: opportunistic or regular. A completed release leaves it as it is."""
+        if release.how == COMPLETED or release.pod.choice == ONLY:
+            return release.pod
+        return replace(release.pod, opportunistic=release.how == OPPORTUNISTIC)
+
+    def _resize(self, release: Release, now: float, claim: float | None) -> None:
+        """Change what a pod requests before it goes: to nothing, or back to what it was when it was held."""
+        resizes, pod, version = self._resizes, release.pod, 0
+        if resizes is None:
+            return
+
+        def write() -> None:
+            nonlocal version
+            if release.how == OPPORTUNISTIC:
+                version = resizes.demote(pod, self._memory_of(release.node))
+            else:
+                version = resizes.restore(pod)
+
+        if self._written(release, now, claim, write):
+            changed = replace(release, pod=replace(pod, resource_version=version))
+            if release.node is not None and pod.nominated is None:
+                self._soon(pod, lambda: self._nominate(changed, now, claim))
+            else:
+                self._soon(pod, lambda: self._release(changed, now, claim))
+
+    def _memory_of(self, node: str | None) -> int:
+        """Return the memory that a node offers."""
+        layout = self._cluster.snapshot().layout
+        row = layout.rows.get(node or "")
+        return int(layout.capacity[row, MEMORY_INDEX]) if row is not None else 0
+
+    def restore(self, pod: Pod, now: float) -> None:
+        """Bring the requests of a pod back that is not on its way: it is regular from then on."""
+        resizes, until = self._resizes, now + _CLEAR_SECONDS
+        if resizes is None:
+            return
+        self._writes.claim(pod.uid, until)
+        self._soon(pod, lambda: self._write(pod, now, until, lambda: resizes.restore(pod), "requests brought back"))
 
     def _nominate(self, release: Release, now: float, claim: float | None) -> None:
         """Nominate, then queue the release behind the other nominations of this step.
@@ -127,18 +186,18 @@ class Sender:
         """Take our nomination off a pod."""
         until = now + _CLEAR_SECONDS
         self._writes.claim(pod.uid, until)
-        self._soon(pod, lambda: self._write_clear(pod, now, until))
+        self._soon(pod, lambda: self._write(pod, now, until, lambda: self._writer.clear(pod), "nomination cleared"))
 
-    def _write_clear(self, pod: Pod, now: float, claim: float) -> None:
+    def _write(self, pod: Pod, now: float, claim: float, write: Callable[[], object], what: str) -> None:
         if self._is_over(pod, claim):
             return
         try:
             self._require_lead()
-            self._writer.clear(pod)
-            log.info("nomination cleared", pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
+            write()
+            log.info(what, pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
             self._backlog.back_off(pod.uid, now)
-            log.warning("nomination not cleared", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+            log.warning(f"failed: {what}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _soon(self, pod: Pod, write: Callable[[], None]) -> None:
         """Have a write to a pod run, now or later."""

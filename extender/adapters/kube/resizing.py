@@ -1,0 +1,43 @@
+"""Reads single pods and their Jobs, and writes annotations and resizes: what making a pod opportunistic takes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from extender.adapters.kube.api import MERGE_PATCH, STRATEGIC_PATCH, Api, Refused
+from extender.adapters.kube.gates import pod_path
+from extender.cluster.model import Pod
+from extender.errors import ClusterError
+
+_GONE = 404
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """The pods of one API server. Raises ClusterError where a call fails or the pod is another by now."""
+
+    api: Api
+
+    def read(self, pod: Pod) -> dict[str, Any]:
+        """Return a pod's object."""
+        found: dict[str, Any] = self.api.read(pod_path(pod.namespace, pod.name))
+        if (found.get("metadata") or {}).get("uid") != pod.uid:
+            raise ClusterError(f"pod {pod.namespace}/{pod.name} is another by now")
+        return found
+
+    def annotate(self, pod: Pod, patch: dict[str, Any]) -> None:
+        """Make a merge patch of a pod."""
+        self.api.patch(pod_path(pod.namespace, pod.name), patch, MERGE_PATCH)
+
+    def resize(self, pod: Pod, patch: dict[str, Any]) -> None:
+        """Change what a pod requests."""
+        self.api.patch(f"{pod_path(pod.namespace, pod.name)}/resize", patch, STRATEGIC_PATCH)
+
+    def job(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """Return a Job's object; None where there is none."""
+        try:
+            found: dict[str, Any] = self.api.read(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+        except Refused as refusal:
+            if refusal.status != _GONE:
+                raise
+            return None
+        return found

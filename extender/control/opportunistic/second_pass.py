@@ -1,0 +1,121 @@
+"""The second pass of a step: what the regular plan leaves goes on idle room, as opportunistic pods (UBIS, IV.B).
+
+Off where nothing is measured: without use there is no idle room.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from extender.arrays import Counts, Mask
+from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import NEVER
+from extender.cluster.resources import Amounts
+from extender.cluster.usage import Usage
+from extender.control.backlog.backlog import TaskClass
+from extender.control.backlog.task_classes import name_of
+from extender.control.cluster_view import ClusterView
+from extender.control.opportunistic.idle_room import Thresholds, idle_room
+from extender.control.opportunistic.measured_use import measured_use
+from extender.control.preemption.stays_off import StaysOff
+from extender.control.release.planned import Planned
+from extender.control.release.sending import OPPORTUNISTIC, Release
+from extender.planner import Policy
+from extender.planner.opportunistic import second_pass, second_planner
+
+_REFUSED_SECONDS = 300.0
+"""A class of which a pod could not be made opportunistic stays regular for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """T_alloc, and for how long a sample is good; `system` is what each node sets aside for itself."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    stale_after: float = 90.0
+    system: Mapping[str, Amounts] = field(default_factory=dict)
+
+
+class SecondPass:
+    """Plans what is left over on idle room. One thread, that of the release loop; any may call `note_refused`.
+
+    `reasons` says by task class why its pods could not be made opportunistic lately.
+    """
+
+    def __init__(
+        self, cluster: ClusterView, policy: Policy, usage: Callable[[], Usage], terms: Terms, stays_off: StaysOff
+    ) -> None:
+        self.reasons: dict[str, str] = {}
+        self._rests_until: dict[str, float] = {}
+        self._refused: deque[tuple[Pod, str]] = deque()
+        self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
+        self._planner = second_planner(policy)
+
+    def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
+        """Claim pods that the regular plan left waiting and idle room holds; return their releases, at most `slots`."""
+        # 1. How much room there is, as far as it was measured.
+        waiting, snapshot = planned.plan_input.waiting, planned.snapshot
+        usage = self._usage()
+        measured = measured_use(
+            snapshot.layout, usage, now, stale_after=self._terms.stale_after, system=self._terms.system
+        )
+        if slots <= 0 or np.isnan(measured.at).all():
+            return []
+        room = idle_room(snapshot, measured, usage, self._terms.thresholds)
+        # 2. Who is left, and may be opportunistic where.
+        left = self._left(planned)
+        may = self._may(planned, now)
+        if not (may & (left > 0)).any():
+            return []
+        barred = self._stays_off.barred(waiting.names, snapshot.layout.names, now)
+        if waiting.barred is not None:
+            barred |= waiting.barred
+        waiting = replace(waiting, count=left, barred=barred if barred.any() else None)
+        # 3. Plan once more, and take the pods.
+        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may)
+        assignments = plan.assignments
+        releases: list[Release] = []
+        for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
+            if len(releases) >= slots:
+                break
+            pod = self._claim(planned.plan_input.classes[row], now)
+            if pod is not None:
+                releases.append(Release(pod, snapshot.layout.names[node], OPPORTUNISTIC))
+        return releases
+
+    def note_refused(self, pod: Pod, reason: str) -> None:
+        """Leave a pod's class regular for a while: the pod could not be made opportunistic."""
+        self._refused.append((pod, reason))
+
+    def _take_refusals(self, now: float) -> None:
+        while self._refused:
+            pod, reason = self._refused.popleft()
+            name = name_of(pod)
+            self.reasons[name], self._rests_until[name] = reason, now + _REFUSED_SECONDS
+        for name in [name for name, until in self._rests_until.items() if now >= until]:
+            del self.reasons[name], self._rests_until[name]
+
+    def _left(self, planned: Planned) -> Counts:
+        """Return how many tasks of each row the regular plan left waiting [C]."""
+        count = planned.plan_input.waiting.count
+        started = np.bincount(planned.plan.assignments.task_class, minlength=len(count))
+        left: Counts = np.maximum(count - started, 0)
+        return left
+
+    def _may(self, planned: Planned, now: float) -> Mask:
+        """Return which rows may be opportunistic [C]: not those whose pods have inputs or preferences of their own."""
+        self._take_refusals(now)
+        return np.array(
+            [
+                planned.plan_input.pods[row] is None
+                and task_class.template.choice != NEVER
+                and task_class.name not in self.reasons
+                for row, task_class in enumerate(planned.plan_input.classes)
+            ],
+            dtype=np.bool_,
+        )
+
+    def _claim(self, task_class: TaskClass, now: float) -> Pod | None:
+        return self._cluster.backlog.take(task_class, now, now + self._cluster.assume_seconds)
