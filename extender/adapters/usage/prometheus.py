@@ -35,9 +35,10 @@ class Prometheus:
         """Return the use of these nodes, and of these pods, each of which is on a node. Raises UsageError."""
         names = [(pod.namespace, pod.name) for pod in pods]
         deadline = self.timer() + self.look_seconds
-        # 1. The questions. One that fails is a look that fails: what it would have said is not known.
-        answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
+        # 1. The questions. One that fails is a look that fails: what it would have said is not known. Times are asked
+        #    first: a scrape between two questions then makes values newer than they are called, never older.
         times = self._ask(self.queries.of_times(names), deadline)
+        answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
         single = self._ask(self.queries.of_pods(names), deadline) if pods else Answer((), None)
         if nodes and not any(one.rows for one in answers.values()):
             raise UsageError("empty", "there is not one series: see usage.nodeQueries, podQueries and matchers")
