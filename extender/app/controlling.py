@@ -29,6 +29,7 @@ from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.measuring import Measuring
+from extender.app.on_idle_room import on_idle_room
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event
@@ -93,17 +94,28 @@ class Control:
         self._recorder = Recorder(self.liveness.over(api, _RECORDER))
         teller = Teller(self._recorder, self._settings.held_event_seconds)
         listener = ControlListener(self._metrics, teller)
-        sender = Sender(self._cluster, GateWriter(api), listener)
         # 3. The loops.
         planner = Planner(policy_of(settings), explain=False)
+        requests = EvictionRequests(self._cluster, PodWriter(api))
+        idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, self._metrics.registry)
+        self._preemptor = idle.preemptor if idle else None
+        sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else None)
         pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
         self._waker = self._make_waker() if by_filter else None
-        self._releaser = Releaser(self._cluster, planner, sender, pace, self._waker)
+        self._releaser = Releaser(
+            self._cluster,
+            planner,
+            sender,
+            pace,
+            self._waker,
+            idle=idle.second_pass if idle else None,
+            promoter=idle.promoter if idle else None,
+        )
         waits = LocalityWaits(planner)
         self._reclaimer = Reclaimer(
             self._cluster,
             waits,
-            Evictions(self._cluster, sender, waits, EvictionRequests(self._cluster, PodWriter(api)), listener),
+            Evictions(self._cluster, sender, waits, requests, listener),
             _timeouts_of(settings),
         )
         # 4. What is shown of it.
@@ -213,6 +225,8 @@ class Control:
             return
         begun = time.perf_counter()
         try:
+            if self._preemptor is not None:
+                self._preemptor.step(self._now())
             self._reclaimer.step(self._now())
             self._releaser.step(self._now())
             self._moved()

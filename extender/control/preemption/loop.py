@@ -5,7 +5,7 @@ kubelet's own eviction is the last resort. What it remembers (counts of samples,
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -85,12 +85,12 @@ class Preemptor:
         requests: EvictionRequests,
         listener: Listener,
         terms: Terms,
-        system: Callable[[], Mapping[str, Mapping[str, float]]] = dict,
+        stays_off: StaysOff,
     ) -> None:
-        """Take what was measured last (`usage`), and what each node sets aside for itself (`system`)."""
-        self.stays_off = StaysOff()
+        """Take what was measured last (`usage`), and who is told which classes stay off which nodes."""
+        self.stays_off = stays_off
         self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
-        self._terms, self._system = terms, system
+        self._terms = terms
         self._overload = Overload(terms.limits)
         self._in_all, self._of_node = Allowance(terms.rates.in_all), dict[str, Allowance]()
         self._evicted: dict[str, str] = {}
@@ -106,7 +106,7 @@ class Preemptor:
         self._settle(now)
         # 3. Count new samples above the limits.
         snapshot, usage = self._cluster.snapshot(), self._usage()
-        measured = measured_use(snapshot.layout, usage, now, stale_after=self._terms.stale_after, system=self._system())
+        measured = measured_use(snapshot.layout, usage, now, stale_after=self._terms.stale_after)
         over = self._overload.look(measured)
         if not over.any() or not len(snapshot.opportunistic.pods):
             return 0

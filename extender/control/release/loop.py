@@ -17,6 +17,7 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
+from extender.control.plan_input.builder import PlanInput
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns, regular_only
@@ -48,6 +49,13 @@ class OnIdleRoom(Protocol):
         """Claim pods that a plan left waiting; return their releases, at most so many."""
 
 
+class Promotes(Protocol):
+    """What makes opportunistic pods regular where there is room by now."""
+
+    def step(self, snapshot: Snapshot, plan_input: PlanInput | None, now: float) -> Snapshot:
+        """Begin what is due; return the cluster with that room taken."""
+
+
 class Releaser:
     """The release loop. One thread calls it; the writes that it sends run in others.
 
@@ -63,11 +71,13 @@ class Releaser:
         sender: Sender,
         pace: Pace,
         waker: Waker | None = None,
+        *,
         idle: OnIdleRoom | None = None,
+        promoter: Promotes | None = None,
     ) -> None:
-        """Take who wakes pods without a gate (`order: filter`), and who starts pods on idle room, if anybody does."""
+        """Take who wakes pods without a gate (`order: filter`), starts pods on idle room, and makes these regular."""
         self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
-        self.input_builder, self._idle = cluster.input_builder, idle
+        self.input_builder, self._idle, self._promoter = cluster.input_builder, idle, promoter
         self.passed_over = PassedOver()
         self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
         self._backlog, self._sender = cluster.backlog, sender
@@ -182,8 +192,10 @@ class Releaser:
         refused = self._refused(trials_left)
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in refused)}
-        # 2. Plan over all that waits.
+        # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
         plan_input = self.input_builder.build(snapshot.layout, now, without)
+        if self._promoter is not None:
+            snapshot = self._promoter.step(snapshot, plan_input, now)
         if not plan_input.classes:
             return self._by_no_plan(snapshot, refused, slots, now)
         plan = self.planner.plan(snapshot, regular_only(plan_input), now, most=slots)

@@ -85,6 +85,15 @@ usage:
     certFile: ""
     keyFile: ""
     headers: {}
+opportunistic:
+  enabled: false
+  threshold: 0.8
+  evictAtCpu: 0.99
+  evictAtIo: 0.95
+  evictAtMemory: 0.95
+  evictAfterSamples: 3
+  evictionsPerMinute: 600
+  dryRun: false
 log:
   level: info
   format: json
@@ -383,3 +392,25 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
     assert not Settings().usage.on
     assert load(settings_file(HEAD + "usage: {url: 'https://here/prometheus'}\n")).usage.on
     assert load(settings_file(HEAD + "usage: {metricsApi: true}\n")).usage.on
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (
+            "opportunistic: {enabled: true}\n",
+            "opportunistic.enabled: true without usage; accepted: with usage.url or usage.metricsApi",
+        ),
+        (
+            "opportunistic: {enabled: true}\nusage: {metricsApi: true}\norder: filter\n",
+            "opportunistic.enabled: true with order: filter; accepted: with order: gates",
+        ),
+        (
+            "opportunistic: {enabled: true, threshold: 0.96}\nusage: {metricsApi: true}\n",
+            "opportunistic.threshold: 0.96 above evictAtMemory 0.95; accepted: at most that, else pods would be started "
+            "to be evicted",
+        ),
+    ],
+)
+def test_pods_on_idle_room_need_use_gates_and_thresholds_in_order(settings_file, text, mistake):
+    assert mistakes(settings_file, HEAD + text) == [mistake]

@@ -12,6 +12,7 @@ from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.preemption.loop import Preemptor, Rates, Terms
 from extender.control.preemption.overload import Limits
+from extender.control.preemption.stays_off import StaysOff
 from tests.service.control.scene import Scene, node, pod
 
 
@@ -28,7 +29,7 @@ class PreemptionScene(Scene):
     def start(self):
         super().start()
         requests = EvictionRequests(self.cluster, self)
-        self.preemptor = Preemptor(self.cluster, self.usage, requests, self, self.terms)
+        self.preemptor = Preemptor(self.cluster, self.usage, requests, self, self.terms, StaysOff())
 
     def usage(self):
         at = self.now if self.frozen_at is None else self.frozen_at

@@ -1,0 +1,84 @@
+"""Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
+
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+
+from extender.adapters.kube.api import Api
+from extender.adapters.kube.resizing import PodResources
+from extender.adapters.metrics.opportunistic import OpportunisticMetrics
+from extender.app.measuring import Measuring
+from extender.app.ordering import policy_of
+from extender.cluster.model import Pod
+from extender.control.cluster_view import ClusterView
+from extender.control.eviction_requests import EvictionRequests
+from extender.control.opportunistic.demotion import Document
+from extender.control.opportunistic.eligibility import Surroundings, evictions_left
+from extender.control.opportunistic.idle_room import Thresholds
+from extender.control.opportunistic.promotion import Promoter
+from extender.control.opportunistic.resizing import Resizer
+from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.preemption.loop import Preemptor, Rates
+from extender.control.preemption.loop import Terms as PreemptionTerms
+from extender.control.preemption.overload import Limits
+from extender.control.preemption.stays_off import StaysOff
+from extender.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class OnIdleRoom:
+    """The parts, in the order in which the loops call them."""
+
+    resizer: Resizer
+    second_pass: SecondPass
+    promoter: Promoter
+    preemptor: Preemptor
+
+
+def on_idle_room(
+    settings: Settings,
+    api: Api,
+    cluster: ClusterView,
+    measuring: Measuring,
+    requests: EvictionRequests,
+    registry: CollectorRegistry,
+) -> OnIdleRoom | None:
+    """Return the parts; None where no pod is to run on idle room."""
+    wanted = settings.opportunistic
+    if not wanted.enabled:
+        return None
+    metrics, stays_off, pods = OpportunisticMetrics(registry), StaysOff(), PodResources(api)
+    stale = settings.usage.stale_seconds
+    second_pass = SecondPass(
+        cluster, policy_of(settings), measuring.usage, Terms(Thresholds(wanted.threshold), stale), stays_off
+    )
+    resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, cluster), second_pass.note_refused)
+    limits = Limits.of(
+        cpu=wanted.evict_at_cpu,
+        io=wanted.evict_at_io,
+        memory=wanted.evict_at_memory,
+        samples=wanted.evict_after_samples,
+    )
+    preemptor = Preemptor(
+        cluster,
+        measuring.usage,
+        requests,
+        metrics,
+        PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
+        stays_off,
+    )
+    return OnIdleRoom(resizer, second_pass, Promoter(cluster, resizer, metrics.note_promotion), preemptor)
+
+
+def _surroundings(pod: Pod, found: Document, pods: PodResources, cluster: ClusterView) -> Surroundings:
+    """Return what a pod's own spec does not say; its Job is read."""
+    left = None
+    if pod.owner_kind == "Job":
+        job = pods.job(pod.namespace, pod.owner_name)
+        left = 0 if job is None else evictions_left(job, found, exposed=_exposed(pod, cluster))
+    return Surroundings(gang=bool(pod.identity.group), evictions_left=left)
+
+
+def _exposed(pod: Pod, cluster: ClusterView) -> int:
+    """Return how many pods of the same owner are opportunistic now."""
+    return sum(other.owner == pod.owner for other in cluster.snapshot().opportunistic.pods)
