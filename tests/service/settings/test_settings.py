@@ -407,8 +407,8 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
         ),
         (
             "opportunistic: {enabled: true, threshold: 0.96}\nusage: {metricsApi: true}\n",
-            "opportunistic.threshold: 0.96 above evictAtMemory 0.95; accepted: at most that, else pods would be started to "
-            "be evicted",
+            "opportunistic.threshold: 0.96 above evictAtMemory 0.95; accepted: at most that, "
+            "else pods would be started to be evicted",
         ),
     ],
 )
