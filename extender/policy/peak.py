@@ -1,0 +1,143 @@
+"""The peak of what a node's pods will use, by what they have used; and the idle room that it leaves (T_alloc `auto`).
+
+Peak prediction: Bashir and others, "Take it to the limit: peak prediction-driven resource overcommitment in
+datacenters", EuroSys 2021, section 4. A node's peak is the larger of two predictions: the mean of its pods' total plus
+N standard deviations of it, and the sum of its pods' percentiles. Ours are the bounds (never below what is used now,
+never above what pods may use) and the control of N by evictions (the paper fixes N).
+
+Neither prediction has the horizon in its formula: N is what has to cover it, so it is led by what comes of it.
+N nodes, P pods, T samples, R resources. Nodes do not depend on each other, so they can be asked about in batches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the pods on some nodes were measured to use.
+
+    `use` [P, T, R]: the samples, NaN where a pod was not measured (it had not started, or a sample is missing).
+    `node` [P]: the row of the pod's node. `expected` [P, R]: what a pod counts as while too few samples are known: what
+    its class has used, else its demand. `most` [P, R]: what it can use at most, its limit; infinite where it has none.
+    `present` [N, R]: what is used of the node now, NaN where that was not measured.
+    """
+
+    use: Floats
+    node: Rows
+    expected: Floats
+    most: Floats
+    present: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PeakTuning:
+    """How peaks are predicted.
+
+    `warm_up`: with fewer samples than this, a pod counts as expected. `percentile`: the part of a pod's samples that
+    its percentile covers.
+    """
+
+    warm_up: int = 24
+    percentile: float = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class SigmaRule:
+    """How N is led. `budget`: evictions that are accepted in a period; any unit, the same as what is counted.
+
+    N rises by `rise` after a period over the budget, else falls by `fall`, between `least` and `most`. A period should
+    be about as long as opportunistic pods run: what was predicted before it shows in it.
+    """
+
+    budget: float
+    start: float = 5.0
+    least: float = 1.0
+    most: float = 10.0
+    rise: float = 1.0
+    fall: float = 0.1
+
+
+def sigma_peak(history: History, sigmas: Floats | float, tuning: PeakTuning) -> Floats:
+    """Return the peak of each node [N, R] as mean + N sigma of the total of its pods (EuroSys 2021, 4).
+
+    `sigmas` (N) is one number, or one for each node [N]. Pods in warm-up count as expected, on top. Where a pod has no
+    sample but others have, its own mean stands for it, so that a pod that has just come is no jump of the total.
+    """
+    warm = _warm(history, tuning.warm_up)
+    measured = ~np.isnan(history.use)
+    counts = np.maximum(measured.sum(axis=1), 1)
+    mean = np.where(measured, history.use, 0.0).sum(axis=1) / counts
+    use = np.where(measured, history.use, mean[:, np.newaxis]) * warm[:, np.newaxis]
+    total = _by_node(history, use)
+    samples = max(total.shape[1], 1)
+    centre = total.sum(axis=1) / samples
+    deviation = np.sqrt(((total - centre[:, np.newaxis]) ** 2).sum(axis=1) / samples)
+    unknown = _by_node(history, np.where(warm, 0.0, history.expected))
+    return _bounded(history, centre + np.reshape(sigmas, (-1, 1)) * deviation + unknown)
+
+
+def percentile_peak(history: History, tuning: PeakTuning) -> Floats:
+    """Return the peak of each node [N, R] as the sum of its pods' percentiles (EuroSys 2021, 4).
+
+    A pod's percentile is the least of its samples that this part of them does not pass: a use that was measured. Pods
+    in warm-up count as expected.
+    """
+    warm = _warm(history, tuning.warm_up)
+    if not warm.any():
+        return _bounded(history, _by_node(history, history.expected))
+    ordered = np.sort(history.use, axis=1)  # NaN is last
+    counts = (~np.isnan(history.use)).sum(axis=1)
+    places = np.maximum(np.ceil(tuning.percentile * counts - _ROUNDING).astype(np.intp) - 1, 0)
+    percentile = np.take_along_axis(ordered, places[:, np.newaxis], axis=1)[:, 0]
+    return _bounded(history, _by_node(history, np.where(warm, percentile, history.expected)))
+
+
+def peak(history: History, sigmas: Floats | float, tuning: PeakTuning) -> Floats:
+    """Return the peak of each node [N, R]: the larger of both predictions (EuroSys 2021, 4)."""
+    return np.maximum(sigma_peak(history, sigmas, tuning), percentile_peak(history, tuning))
+
+
+def auto_room(allocatable: Floats, predicted: Floats) -> Floats:
+    """Return what opportunistic pods may take of each node [N, R]: what the predicted peak leaves of `allocatable`.
+
+    As `slack.idle_room`: 0 where nothing was predicted (NaN), infinite where a node does not limit a resource.
+    """
+    room = np.where(np.isfinite(allocatable), allocatable, 0.0) - predicted
+    room = np.maximum(np.where(np.isnan(room), 0.0, room), 0.0)
+    return np.where(np.isfinite(allocatable), room, np.inf)
+
+
+def next_sigmas(sigmas: Floats, evictions: Floats, rule: SigmaRule) -> Floats:
+    """Return N for the next period [...], after one with so many `evictions` [...].
+
+    One step up is worth rise / fall steps down. So over time the part of periods over the budget is at most
+    fall / (rise + fall), 1 in 11 by default, unless N is at its most: then prediction alone cannot keep the budget.
+    """
+    stepped = np.where(evictions > rule.budget, sigmas + rule.rise, sigmas - rule.fall)
+    return np.clip(stepped, rule.least, rule.most)
+
+
+def _warm(history: History, warm_up: int) -> Mask:
+    """Return of which pods enough is known [P, R]."""
+    return np.asarray((~np.isnan(history.use)).sum(axis=1) >= max(warm_up, 1))
+
+
+def _bounded(history: History, predicted: Floats) -> Floats:
+    """Return a prediction [N, R] that is at most what the pods may use, and at least what is used now."""
+    return np.maximum(np.minimum(predicted, _by_node(history, history.most)), history.present)
+
+
+def _by_node(history: History, amounts: Floats) -> Floats:
+    """Return the sums of pods' amounts [P, ...] for each node [N, ...]; 0 for a node without pods."""
+    sums = np.zeros((len(history.present), *amounts.shape[1:]))
+    order = np.argsort(history.node, kind="stable")
+    rows, starts = np.unique(history.node[order], return_index=True)
+    if len(rows):
+        sums[rows] = np.add.reduceat(amounts[order], starts, axis=0)
+    return sums
