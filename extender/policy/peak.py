@@ -51,8 +51,8 @@ class PeakTuning:
 class SigmaRule:
     """How N is led. `budget`: evictions that are accepted in a period; any unit, the same as what is counted.
 
-    N rises by `rise` after a period over the budget, else falls by `fall`, between `least` and `most`. A period should
-    be about as long as opportunistic pods run: what was predicted before it shows in it.
+    N starts at `start` and stays between `least` and `most`. In a period without evictions it falls by `fall`, with
+    twice the budget it rises by as much, and so on in proportion, by `rise` at most.
     """
 
     budget: float
@@ -116,11 +116,12 @@ def auto_room(allocatable: Floats, predicted: Floats) -> Floats:
 def next_sigmas(sigmas: Floats, evictions: Floats, rule: SigmaRule) -> Floats:
     """Return N for the next period [...], after one with so many `evictions` [...].
 
-    One step up is worth rise / fall steps down. So over time the part of periods over the budget is at most
-    fall / (rise + fall), 1 in 11 by default, unless N is at its most: then prediction alone cannot keep the budget.
+    What rises must fall again before it rises further, so over time there are as many evictions as the budget has,
+    where a period counts as 1 + rise / fall budgets at most; 11 by default. But for N at its most: then prediction
+    alone cannot keep the budget. Without a budget (0) one eviction is too many, and N rises by all of `rise`.
     """
-    stepped = np.where(evictions > rule.budget, sigmas + rule.rise, sigmas - rule.fall)
-    return np.clip(stepped, rule.least, rule.most)
+    excess = evictions / max(rule.budget, _ROUNDING) - 1.0
+    return np.clip(sigmas + np.minimum(rule.fall * excess, rule.rise), rule.least, rule.most)
 
 
 def _warm(history: History, warm_up: int) -> Mask:

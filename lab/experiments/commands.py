@@ -169,6 +169,42 @@ def cluster(
         raise DovetailError("not every task has ended in time")
 
 
+@experiment.command()
+@click.option("--quick", is_flag=True, help="A day and a half of the trace: to see that it works, not to quote.")
+@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 5; quick: 1]")
+@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
+@_part_options
+def peaks(
+    *,
+    quick: bool,
+    seeds: int | None,
+    first_seed: int,
+    as_json: bool,
+    report: Path | None,
+    only: tuple[str, ...],
+    traces: Path | None,
+    processes: int | None,
+) -> None:
+    """Compare predictors of nodes' peak use on SURF's jobs: how often they are passed, and how much room they find.
+
+    After the EuroSys paper on peak prediction. Takes some minutes; without the trace nothing can be run, and it says
+    so.
+    """
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from lab.experiments.peaks.parts import parts, run_parts, runs_of
+    from lab.experiments.peaks.scales import FULL, QUICK
+    from lab.report import progress
+    from lab.sim.parallel import usable_cores
+
+    scale = QUICK if quick else FULL
+    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
+    _check_names(only, [part.name for part in chosen])
+    selected = [part for part in chosen if not only or part.name in only]
+    with progress.together(list(runs_of(selected)), "Replaying") as show:
+        sections, skipped = run_parts(selected, processes=processes or usable_cores(), show=show)
+    _show(_Result("Predictors of peak use", scale.about, sections, skipped), as_json=as_json, report=report)
+
+
 def _check_names(only: Sequence[str], names: Sequence[str]) -> None:
     unknown = [name for name in only if name not in names]
     if unknown:

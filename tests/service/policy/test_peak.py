@@ -57,7 +57,9 @@ def test_the_peak_is_the_larger_of_both():
     assert_allclose(peak(together, 5.0, PeakTuning(warm_up=2, percentile=0.99)), [[14]])
 
 
-@pytest.mark.parametrize("predicted", [lambda pods: sigma_peak(pods, 5.0, TWO), lambda pods: percentile_peak(pods, TWO)])
+@pytest.mark.parametrize(
+    "predicted", [lambda pods: sigma_peak(pods, 5.0, TWO), lambda pods: percentile_peak(pods, TWO)]
+)
 def test_a_pod_in_warm_up_counts_as_expected_and_its_few_samples_do_not(predicted):
     assert_allclose(predicted(history([[2, 2], [NAN, 1]])), [[2 + 10]])
     assert_allclose(predicted(history([[NAN, NAN]])), [[10]])
@@ -88,9 +90,14 @@ def test_room_is_what_the_peak_leaves_and_none_where_nothing_was_predicted():
     assert_allclose(auto_room(np.array([INF]), np.array([INF])), [INF])
 
 
-def test_n_rises_by_one_over_the_budget_and_falls_by_a_tenth_at_or_under_it():
+def test_n_falls_slowly_under_the_budget_and_rises_with_what_is_over_it_by_one_at_most():
+    # A tenth down without evictions, nothing at the budget, a tenth up for each budget beyond, at most 1.
     rule = SigmaRule(budget=2)
-    assert_allclose(next_sigmas(np.array([5.0, 5, 5]), np.array([3.0, 2, 0]), rule), [6, 4.9, 4.9])
+    assert_allclose(next_sigmas(np.full(5, 5.0), np.array([0.0, 1, 2, 6, 1000]), rule), [4.9, 4.95, 5, 5.2, 6])
+
+
+def test_without_a_budget_one_eviction_is_too_many():
+    assert_allclose(next_sigmas(np.full(2, 5.0), np.array([0.0, 1]), SigmaRule(budget=0)), [4.9, 6])
 
 
 def test_n_stays_in_its_bounds():
@@ -164,15 +171,23 @@ def test_the_unit_of_an_amount_does_not_matter(pods, unit, tuning):
     assert_allclose(peak(scaled, 3.0, tuning), peak(pods, 3.0, tuning) * unit, rtol=1e-6, atol=1e-6 * unit)
 
 
-@given(st.lists(st.booleans(), max_size=300), st.floats(1, 10))
-def test_until_n_is_at_its_most_periods_over_the_budget_are_as_rare_as_the_rule_says(over, start):
-    rule = SigmaRule(budget=0, start=start)
-    sigmas, above, periods = np.float64(start), 0, 0
-    for too_many in over:
-        if sigmas + rule.rise > rule.most:
-            break
-        sigmas = next_sigmas(sigmas, np.float64(too_many), rule)
-        periods, above = periods + 1, above + too_many
+@given(st.lists(st.floats(0, 100), max_size=300), st.floats(1, 10))
+def test_until_n_is_at_its_most_evictions_keep_to_the_budget_over_time(evictions, start):
+    rule = SigmaRule(budget=2, start=start)
+    sigmas, counted, periods = np.float64(start), 0.0, 0
+    for count in evictions:
+        sigmas = next_sigmas(sigmas, np.float64(count), rule)
         assert rule.least <= sigmas <= rule.most
+        if sigmas == rule.most:
+            break
+        counted, periods = counted + min(count / rule.budget, 1 + rule.rise / rule.fall), periods + 1
     # Every rise is paid by falls, but for the way from the start to the top.
-    assert above * rule.rise <= (periods - above) * rule.fall + rule.most - start + 1e-6
+    assert counted <= periods + (rule.most - start) / rule.fall + 1e-6
+
+
+@given(st.floats(1, 10), st.floats(0, 100), st.floats(0, 100), st.floats(0, 10))
+def test_more_evictions_never_lead_to_a_smaller_n(sigmas, one, other, budget):
+    few, many = (
+        next_sigmas(np.float64(sigmas), np.float64(count), SigmaRule(budget)) for count in sorted((one, other))
+    )
+    assert few <= many
