@@ -154,8 +154,8 @@ def _auto_section(part: PeakPart, results: Results, title: str, head: str, row: 
     return Section(
         title=title,
         about=(
-            f"Horizon {_words(HORIZONS[MAIN])}; {_seed_words(part.seeds)}. Percent, means over the seeds; evicted an hour "
-            f"and budget: of the opportunistic pods that run."
+            f"Horizon {_words(HORIZONS[MAIN])}; {_seed_words(part.seeds)}. Percent, means over the seeds; evicted an "
+            f"hour and budget: of the opportunistic pods that run."
         ),
         listings=[Listing((head, *(text for _, text in reads.values()), "N"), lines)],
         more=more,

@@ -269,7 +269,7 @@ class _Replay:
 
     def _by_node(self, pods: _Pods, amounts: Floats) -> Floats:
         """Return the sums of pods' amounts [P] or [P, K] on each node [N, 1] or [N, K]."""
-        table = amounts.reshape(len(amounts), -1)
+        table = amounts[:, np.newaxis] if amounts.ndim == 1 else amounts
         sums = np.zeros((self._setup.nodes, table.shape[1]))
         np.add.at(sums, pods.node, table)
         return sums
