@@ -2,10 +2,12 @@
 
 Peak prediction: Bashir and others, "Take it to the limit: peak prediction-driven resource overcommitment in
 datacenters", EuroSys 2021, section 4. A node's peak is the larger of two predictions: the mean of its pods' total plus
-N standard deviations of it, and the sum of its pods' percentiles. Ours are the bounds (never below what is used now,
-never above what pods may use) and the control of N by evictions (the paper fixes N).
+N standard deviations of it, and the sum of its pods' percentiles; never more than pods may use. Ours are the floor
+(never below what is used now) and the control of N by evictions.
 
-Neither prediction has the horizon in its formula: N is what has to cover it, so it is led by what comes of it.
+The horizon is in neither formula: N has to cover it, so N is led by what comes of it. Pods that come later are in
+neither: they count when they are there, or as the caller adds them.
+
 N nodes, P pods, T samples, R resources. Nodes do not depend on each other, so they can be asked about in batches.
 """
 
@@ -39,8 +41,8 @@ class History:
 class PeakTuning:
     """How peaks are predicted.
 
-    `warm_up`: with fewer samples than this, a pod counts as expected. `percentile`: the part of a pod's samples that
-    its percentile covers.
+    `warm_up`: with fewer samples than this, a pod counts as expected. What matters is the time that they cover (two
+    hours, on SURF's jobs: docs/results/peaks.md). `percentile`: the part of a pod's samples that its percentile covers.
     """
 
     warm_up: int = 24

@@ -32,7 +32,7 @@ FULL = PeakScale(
     nodes=12,
     cores=128.0,
     steps=7 * _STEPS_A_DAY,
-    histories=((6, 24), (12, 24), (24, 24), (24, 72)),
+    histories=((6, 24), (12, 24), (24, 24), (36, 36), (24, 72)),
     budgets=(0.005, 0.01, 0.02, 0.05),
 )
 QUICK = PeakScale(

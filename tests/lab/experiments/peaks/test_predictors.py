@@ -27,6 +27,7 @@ def question(*, sigmas=5.0):
         ("percentiles", 40),
         ("sigma", 35 + 5 * 5),  # totals 30 and 40
         ("maximum", 60),
+        ("fixed.0.7", 75),
         ("fixed.0.8", 65),  # room 80 - 40 - 5
         ("fixed.0.9", 55),
         ("auto", 60),
