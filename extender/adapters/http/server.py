@@ -139,7 +139,7 @@ class Server:
         connections: int = _CONNECTIONS,
         request_seconds: float = _REQUEST_SECONDS,
     ) -> None:
-        self._stopping = threading.Event()
+        self._stopping, self._stop_lock = threading.Event(), threading.RLock()
         self._drain_seconds = settings.drain_seconds
         self._sockets: dict[int, Any] = {}
         listening = _listen(settings.address, settings.port)
@@ -193,13 +193,15 @@ class Server:
         self._server.task_dispatcher.shutdown(timeout=1)
         for channel in list(self._server.active_channels.values()):
             channel.close()
-        self._server.trigger.close()
+        with self._stop_lock:  # whoever stops us may still be about to pull it: it must not write to another file then
+            self._server.trigger.close()
 
     def stop(self) -> None:
         """Ask `run` to drain and return; may be called from a signal handler, and more than once."""
-        if not self._stopping.is_set():
-            self._stopping.set()
-            self._server.pull_trigger()
+        with self._stop_lock:
+            if not self._stopping.is_set():
+                self._stopping.set()
+                self._server.pull_trigger()
 
     def _turn(self, seconds: float) -> None:
         wasyncore.loop(timeout=seconds, map=self._sockets, use_poll=True, count=1)
