@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Rows, short_of
+from extender.arrays import Floats, Mask, Rows, short_of
 from extender.cluster.ledger.flights import charge, charge_given
 from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
@@ -85,6 +85,18 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
     over = short_of(free, demand)
     missing = next(iter(layout.unadvertised(pod.demand)), "")
     return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1), missing)
+
+
+def withheld(layout: Layout, pod: Pod, rows: Rows) -> Mask:
+    """Say which of these nodes [K] a pod may not get, whatever it counts there; none of a regular pod.
+
+    An opportunistic pod counts next to nothing, so it would fit anywhere. It may go only to the node that it was
+    promised: there somebody looked at the use.
+    """
+    if not pod.opportunistic:
+        return np.zeros(len(rows), dtype=np.bool_)
+    promised = layout.rows.get(pod.promised) if pod.promised is not None else None
+    return np.ones(len(rows), dtype=np.bool_) if promised is None else np.asarray(rows != promised)
 
 
 def demand_on(layout: Layout, pod: Pod) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from extender.adapters.http import wire
 from extender.adapters.http.event_wait import EventWait
-from extender.adapters.http.judging import MOST_TRIES, Judged, TooManyCalls, candidates, passing
+from extender.adapters.http.judging import MOST_TRIES, Judged, TooManyCalls, candidates, judged
 from extender.adapters.http.request_context import RequestContext
 from extender.arrays import Mask, Rows
 from extender.cluster.ledger.snapshot import Layout, Snapshot
@@ -45,19 +45,19 @@ class Filter:
         self.context.warn(pod)
         self.context.metrics.filter_nodes.observe(len(request.names))
         # 2. Judge the nodes, and put the pod in flight to those that pass.
-        judged = self._judge_and_assume(pod, request)
+        found = self._judge_and_assume(pod, request)
         # 3. Count, log and remember what was decided; prioritize asks about the same nodes next.
-        refused = self.context.refused(judged, request)
-        self.context.log_judged("filter", pod, judged)
-        passed = list(compress(request.names, judged.passed.tolist())) if refused else request.names
+        refused = self.context.refused(found, request, pod)
+        self.context.log_judged("filter", pod, found)
+        passed = list(compress(request.names, found.passed.tolist())) if refused else request.names
         self.context.last_passed.keep(
-            judged.snapshot.layout, passed, judged.rows[judged.passed] if refused else judged.rows
+            found.snapshot.layout, passed, found.rows[found.passed] if refused else found.rows
         )
         # 4. Tell refusals that preemption can cure from the others.
-        curable = self._curable(pod, judged.snapshot, refused)
+        curable = self._curable(pod, found.snapshot, refused)
         unresolvable = {name: refused[name] for name in refused.keys() - curable.keys()} if curable else refused
         # 5. Encode the reply, with whole nodes where they came whole.
-        return wire.encode(_reply(request, judged.passed, passed, curable, unresolvable))
+        return wire.encode(_reply(request, found.passed, passed, curable, unresolvable))
 
     def _judge_and_assume(self, pod: Pod, request: wire.Request) -> Judged:
         """Judge until no other pod took off meanwhile, and put the pod in flight to the nodes that pass.
@@ -77,27 +77,31 @@ class Filter:
             # 2. Judge the nodes asked about by one snapshot.
             base = ledger.snapshot(context.flight_time())
             snapshot, rows = context.view(base, request)
-            judgement = judge(snapshot, pod)
-            judged = Judged(snapshot, judgement, rows, passing(judgement, rows))
+            found = judged(snapshot, judge(snapshot, pod), rows, pod)
             if contradicts:
-                return judged
+                return found
             # 3. Where none passes, or it is not the pod's turn, wait a moment for an event that may change that.
-            if not judged.passed.any():
-                if self._came_after_refusal(pod, snapshot, rows, started):
+            if not found.passed.any():
+                if self._came_after_refusal(pod, snapshot, found.open_rows, started):
                     continue
             elif self.order is not None:
-                judged = self._in_order(self.order, pod, base, judged)
-                if judged.waits is not None and self._came_before_turn(pod, base, started):
+                found = self._in_order(self.order, pod, base, found)
+                if found.waits is not None and self._came_before_turn(pod, base, started):
                     continue
             # 4. Put it in flight, unless another pod took off since the snapshot: then judge again.
-            if ledger.assume(pod, candidates(base, rows[judged.passed]), base, context.flight_time()):
+            if ledger.assume(pod, candidates(base, rows[found.passed]), base, context.flight_time()):
                 context.metrics.wait_seconds.observe(time.monotonic() - started)
-                return judged
+                return found
             tries += 1
         raise TooManyCalls
 
     def _came_after_refusal(self, pod: Pod, snapshot: Snapshot, rows: Rows, started: float) -> bool:
-        """Say whether to judge again a pod that no node takes: an event came, or another pod's flight gave way."""
+        """Say whether to judge again a pod that no node takes: an event came, or another pod's flight gave way.
+
+        One that may get none of the `rows` asked about waits for a change of its own.
+        """
+        if not len(rows):
+            return False
         refused = self.event_wait.refused
         if self.event_wait.wait(pod, snapshot, rows, started, refused.woken_by_cluster(pod)):
             return True
@@ -113,14 +117,14 @@ class Filter:
         self.event_wait.refused.remember(pod)
         return False
 
-    def _in_order(self, order: Order, pod: Pod, base: Snapshot, judged: Judged) -> Judged:
+    def _in_order(self, order: Order, pod: Pod, base: Snapshot, found: Judged) -> Judged:
         """Refuse a pod everywhere whose turn has not come; else keep it to the nodes that the plan chose, if asked."""
-        rows, passed = judged.rows, judged.passed
+        rows, passed = found.rows, found.passed
         standing = order.standing(pod, base, candidates(base, rows[passed]))
         if standing.waits is not None:
-            return replace(judged, passed=np.zeros_like(passed), waits=standing.waits)
+            return replace(found, passed=np.zeros_like(passed), waits=standing.waits)
         chosen = passed & _chosen(standing, base.layout, rows)
-        return replace(judged, passed=chosen, elsewhere=True) if chosen.any() else judged
+        return replace(found, passed=chosen, elsewhere=True) if chosen.any() else found
 
     def _curable(self, pod: Pod, snapshot: Snapshot, refused: Mapping[str, str]) -> dict[str, str]:
         """Return the refusal that preemption can cure: of the nominated node, which other pods are leaving.
@@ -131,6 +135,8 @@ class Filter:
         """
         name = pod.nominated
         if name is None or name not in refused or name not in snapshot.layout.rows:
+            return {}
+        if pod.opportunistic and name != pod.promised:
             return {}
         leaving = self.context.ledger.leaving(name, below=pod.priority)
         curable = leaving and judge(once_gone(snapshot, {name: leaving}), pod).passed[snapshot.layout.rows[name]]

@@ -10,8 +10,9 @@ import numpy as np
 from extender.adapters.http import wire
 from extender.arrays import Mask, Rows
 from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.model import Pod
 from extender.errors import DovetailError
-from extender.verdict import Judgement
+from extender.verdict import Judgement, withheld
 
 MOST_TRIES = 20
 """How often a verb judges anew because another pod took off meanwhile: kube-scheduler asks one thing at a time."""
@@ -33,7 +34,7 @@ class Judged:
     """The decision on the nodes asked about: their `rows` [K], -1 where unknown, and which of them `passed` [K].
 
     `waits` is why the pod has to wait although some nodes would take it. `elsewhere`: the plan chose one of several
-    that would.
+    that would. `withheld` [K] are those that an opportunistic pod was not promised (`verdict.withheld`).
     """
 
     snapshot: Snapshot
@@ -42,6 +43,21 @@ class Judged:
     passed: Mask
     waits: str | None = None
     elsewhere: bool = False
+    withheld: Mask | None = None
+
+    @property
+    def open_rows(self) -> Rows:
+        """The rows that the pod may get if they have room for it."""
+        return self.rows if self.withheld is None else self.rows[~self.withheld]
+
+
+def judged(snapshot: Snapshot, judgement: Judgement, rows: Rows, pod: Pod) -> Judged:
+    """Return the decision on these rows."""
+    passed = passing(judgement, rows)
+    if not pod.opportunistic:
+        return Judged(snapshot, judgement, rows, passed)
+    held_back = withheld(snapshot.layout, pod, rows)
+    return Judged(snapshot, judgement, rows, passed & ~held_back, withheld=held_back)
 
 
 def rows_of(snapshot: Snapshot, request: wire.Request) -> Rows:

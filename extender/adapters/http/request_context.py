@@ -21,6 +21,8 @@ from extender.cluster.pods.reading import away
 
 UNKNOWN_NODE = "node unknown to Dovetail"
 ANOTHER_CHOSEN = "another node was chosen"
+NO_PROMISE = "opportunistic: no node with idle resources was chosen yet"
+ANOTHER_PROMISED = "opportunistic: another node with idle resources was chosen"
 
 LANDING_SECONDS = 1.0
 """A binding shows within this time or is not worth waiting for."""
@@ -113,7 +115,7 @@ class RequestContext:
             self.metrics.broken_annotations.labels("Pod").inc()
             self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
 
-    def refused(self, judged: Judged, request: wire.Request) -> dict[str, str]:
+    def refused(self, judged: Judged, request: wire.Request, pod: Pod) -> dict[str, str]:
         """Return each refused node's reason, and count them."""
         if judged.passed.all():
             return {}
@@ -122,13 +124,16 @@ class RequestContext:
             return dict.fromkeys(request.names, judged.waits)
         if judged.elsewhere:
             return dict.fromkeys(compress(request.names, (~judged.passed).tolist()), ANOTHER_CHOSEN)
-        dimensions = judged.judgement.dimensions
-        reasons = np.array([*judged.judgement.reasons(), UNKNOWN_NODE], dtype=object)
+        dimensions, not_promised = judged.judgement.dimensions, NO_PROMISE if pod.promised is None else ANOTHER_PROMISED
+        reasons = np.array([*judged.judgement.reasons(), UNKNOWN_NODE, not_promised], dtype=object)
+        counted_as = [*(f"insufficient {name}" for name in dimensions), UNKNOWN_NODE, not_promised]
         known = judged.rows >= 0
         reason_of_node = np.where(known, judged.judgement.short[judged.rows] if known.any() else 0, len(dimensions))
+        if judged.withheld is not None:
+            reason_of_node[judged.withheld] = len(dimensions) + 1
         refused = ~judged.passed
         for index, count in zip(*np.unique(reason_of_node[refused], return_counts=True), strict=True):
-            self.metrics.refusals.labels(_counted_as(dimensions, index)).inc(int(count))
+            self.metrics.refusals.labels(counted_as[index]).inc(int(count))
         names = compress(request.names, refused.tolist())
         return dict(zip(names, reasons[reason_of_node[refused]].tolist(), strict=True))
 
@@ -141,20 +146,17 @@ class RequestContext:
         if judged.waits is not None or judged.elsewhere:
             log.info(verb, **about, passed=int(judged.passed.sum()), waits=judged.waits)
             return
-        known = judged.rows[judged.rows >= 0]
+        open_rows = judged.open_rows
+        known = open_rows[open_rows >= 0]
         log.info(
             verb,
             **about,
             passed=int(judged.passed.sum()),
             refused=judged.judgement.refusals(known),
-            unknown=len(judged.rows) - len(known),
+            unknown=len(open_rows) - len(known),
+            not_promised=len(judged.rows) - len(open_rows),
             short_of=_figures(judged, pod, known),
         )
-
-
-def _counted_as(dimensions: Sequence[str], index: int) -> str:
-    """Return under which name a refusal is counted: one of few, whatever names users make up."""
-    return f"insufficient {dimensions[index]}" if index < len(dimensions) else UNKNOWN_NODE
 
 
 def _figures(judged: Judged, pod: Pod, known: Rows) -> dict[str, dict[str, Any]]:

@@ -131,11 +131,19 @@ def same_pod(one: Pod, other: Pod) -> bool:
 
 
 def at_point(known: Pod, asked: Pod) -> Pod:
-    """Return a pod as the watch knows it, as far on its way as a caller says that may have heard more."""
+    """Return a pod as the watch knows it, as far on its way as a caller says that may have heard more.
+
+    Its way may be to become opportunistic, for a node that it was promised.
+    """
     if asked.resource_version <= known.resource_version:
         return known
     return replace(
-        known, resource_version=asked.resource_version, unschedulable=asked.unschedulable, nominated=asked.nominated
+        known,
+        resource_version=asked.resource_version,
+        unschedulable=asked.unschedulable,
+        nominated=asked.nominated,
+        promised=asked.promised,
+        opportunistic=asked.opportunistic,
     )
 
 
