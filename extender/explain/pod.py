@@ -16,6 +16,7 @@ from extender.control.plan_input.preferred_nodes import NODE
 from extender.explain.job_names import job_name
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod_in_plan import Case, case_of
+from extender.explain.running_as import REGULAR, regular_requests, running_as
 from extender.explain.wait_reasons import Reason, line_of, places_in_plan
 from extender.planner import Carried, Plan, Policy, Rating, WaitLeft, alignments, owed_to_jobs, plan_once, ratings
 
@@ -71,6 +72,8 @@ class Explanation:
     `work` is what its job has left, in seconds of the whole cluster. `owed` is how far the job is below its fair share
     (1: it has nothing). `preferred` are at most `MOST_NODES` nodes that have its input or that it prefers most, and
     `level` says how near to those its node is. `wait` is how long it has waited for them, None: not known.
+    `running_as` is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is
+    what its event says where it was evicted because others use what it ran on.
     """
 
     pod: str
@@ -98,6 +101,10 @@ class Explanation:
     preferred: Sequence[str] = ()
     level: str = ""
     wait: WaitLeft | None = None
+    running_as: str = REGULAR
+    regular_requests: Amounts = field(default_factory=dict)
+    opportunistic_share: float = 0.0
+    preempted: str = ""
 
 
 def state_of(pod: Pod, *, ours: bool) -> str:
@@ -189,11 +196,12 @@ def explain(
     *,
     waits_known: bool = True,
     most_nodes: int = MOST_NODES,
+    preempted: str = "",
 ) -> Explanation:
     """Return all that there is to say of a pod; `change` (`advice.changes_for`) is what would have to change.
 
     `refusal` is what kube-scheduler said of it last. `waits_known` is False where the plan did not know how long jobs
-    have waited for locality. At most `most_nodes` nodes are rated.
+    have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its preemption.
     """
     case = case_of(order, pod)
     state = state_of(pod, ours=order.backlog.takes_part(pod))
@@ -231,6 +239,10 @@ def explain(
         preferred=[name for name, near in zip(layout.names, level, strict=True) if near == NODE][:MOST_NODES],
         level=level[node_row] if node_row is not None else "",
         wait=_wait_left(case) if state == HELD and waits_known else None,
+        running_as=running_as(pod),
+        regular_requests=regular_requests(pod),
+        opportunistic_share=order.plan_input.usage.opportunistic_share({pod.identity.queue}),
+        preempted=preempted,
     )
 
 

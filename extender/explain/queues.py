@@ -19,7 +19,8 @@ class QueueState:
     """One queue; one that has others below it stands for all of them together. `depth` 0 is the highest.
 
     `minimum` is as scaled down, `fair` None where the queue is not active (`control.queues.usage`). `oldest_seconds` is
-    how long ago its oldest held pod was created.
+    how long ago its oldest held pod was created. `opportunistic_share` is what its opportunistic pods need: it counts
+    in no `share`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class QueueState:
     held: int
     released: int
     oldest_seconds: float | None
+    opportunistic_share: float = 0.0
 
 
 def held_since(backlog: Backlog) -> dict[str, float]:
@@ -100,6 +102,7 @@ def _state_of(name: str, depth: int, order: PlannedOrder, pods: _Pods) -> QueueS
         held=pods.count(queues, *_GATED),
         released=pods.count(queues, PodPhase.PENDING),
         oldest_seconds=pods.oldest_seconds(queues, order.now),
+        opportunistic_share=usage.opportunistic_share(queues),
     )
 
 

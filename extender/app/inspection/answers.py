@@ -9,6 +9,7 @@ from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused, connect, default_namespace
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
+from extender.app.inspection.known_preemptions import preemption_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.page import NARROW, WIDE, Page
 from extender.app.inspection.pod_text import pod_text
@@ -60,6 +61,7 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         _refusal(raw),
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
+        preempted=preemption_of(reader, namespace, pod_name, pod.uid) if pod.leaving or pod.failed else "",
     )
     document = msgspec.to_builtins(explanation)
     return _printed(query, reader, source, document, pod_text(explanation, _page(query))), not reader.unread
@@ -107,6 +109,8 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
         raw: dict[str, Any] = reader.api.read(f"/api/v1/namespaces/{namespace}/pods/{name}")
     except Refused as refusal:
         if refusal.status == 404:
+            if why := preemption_of(reader, namespace, name):
+                raise NoSuchPod(f"pod {namespace}/{name} is gone: it was preempted, as {why}") from None
             hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"
             raise NoSuchPod(f"there is no pod {namespace}/{name}; {hint}") from None
         raise NotAllowed(f"pod {namespace}/{name} cannot be read: {in_short(refusal)}") from None

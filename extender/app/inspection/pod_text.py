@@ -15,6 +15,7 @@ from extender.explain.pod import (
     NodeTerms,
     Position,
 )
+from extender.explain.running_as import OPPORTUNISTIC, PROMOTED
 from extender.planner import WaitLeft
 
 _LABEL = 14
@@ -59,6 +60,8 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
         ("Would go to", f"node {pod.node}{_near(pod)}" if pod.state == HELD and pod.node else ""),
         ("Near input", _preferred(pod)),
         ("Nominated", _nominated(pod)),
+        ("Runs", _runs(pod)),
+        ("Preempted", pod.preempted),
         ("Queue", _queue(pod)),
         ("Job", _job(pod)),
         ("Priority", str(pod.priority)),
@@ -96,6 +99,22 @@ def _nominated(pod: Explanation) -> str:
     return f"to node {pod.nominated}" + (", where it went" if pod.ours else ", but kube-scheduler chose another")
 
 
+def _runs(pod: Explanation) -> str:
+    """Return how an opportunistic pod runs, or one that was; nothing of others."""
+    if pod.running_as == PROMOTED:
+        return f"regular: it began on idle resources of node {pod.node}, and what it requests is its own there now"
+    if pod.running_as != OPPORTUNISTIC:
+        return ""
+    requests = f"regular requests: {in_words(pod.regular_requests)}" if pod.regular_requests else "it never is regular"
+    if pod.state == FINISHED:
+        return f"ran on idle resources{f' of node {pod.node}' if pod.node else ''}; {requests}"
+    if pod.state == BOUND:
+        return f"opportunistic: runs on idle resources of node {pod.node}, until others need them; {requests}"
+    if pod.nominated:
+        return f"opportunistic: waits to run on idle resources of node {pod.nominated}; {requests}"
+    return f"opportunistic: waits for a node with idle resources; {requests}"
+
+
 def _near(pod: Explanation) -> str:
     return f", {words_of(pod.level)}" if pod.level else ""
 
@@ -111,7 +130,8 @@ def _preferred(pod: Explanation) -> str:
 def _queue(pod: Explanation) -> str:
     if not pod.queue or pod.share is None or pod.fair_share is None:
         return pod.queue
-    return f"{pod.queue}: share {percent(pod.share)}, fair share {percent(pod.fair_share)}"
+    idle = f", beside it {percent(pod.opportunistic_share)} opportunistic" if pod.opportunistic_share else ""
+    return f"{pod.queue}: share {percent(pod.share)}, fair share {percent(pod.fair_share)}{idle}"
 
 
 def _job(pod: Explanation) -> str:

@@ -9,16 +9,26 @@ from extender.explain.queues import QueueState
 
 
 def queues(states: Sequence[QueueState], page: Page = NARROW) -> str:
-    """Return where the queues stand; on a wide page with their parent and policy, and whether they are declared."""
+    """Return where the queues stand; on a wide page with their parent and policy, and whether they are declared.
+
+    Where pods run on idle resources, their shares stand beside those of regular pods.
+    """
     if not states:
         return "no queue is declared, and no pod has a place in the order"
     heads = ["QUEUE", "WEIGHT", "MINIMUM", "SHARE", "FAIR", "RUNNING", "HELD", "RELEASED", "OLDEST"]
     rows = [_queue(state, page) for state in states]
+    numbers = len(heads)
+    if any(state.opportunistic_share for state in states):
+        after = heads.index("SHARE") + 1
+        heads.insert(after, "OPPORT.")
+        numbers += 1
+        for row, state in zip(rows, states, strict=True):
+            row.insert(after, percent(state.opportunistic_share) if state.opportunistic_share else "-")
     if page is WIDE:
         heads += ["PARENT", "POLICY", "DECLARED"]
         for row, state in zip(rows, states, strict=True):
             row += [state.parent or "-", state.policy, "yes" if state.declared else "no"]
-    return page.table(heads, rows, right=range(1, 9))
+    return page.table(heads, rows, right=range(1, numbers))
 
 
 def findings(found: Sequence[Finding], page: Page = NARROW) -> str:

@@ -45,6 +45,19 @@ def test_a_declared_queue_without_pods_has_no_fair_share_and_no_wait():
     assert (found.share, found.fair, found.held, found.oldest_seconds) == (0.0, None, 0, None)
 
 
+def test_opportunistic_pods_have_a_share_of_their_own():
+    """Of 1,000 of CPU: 300 as regular, 200 as opportunistic."""
+    scene = Scene(node("n1"))
+    scene.see(
+        pod("regular", 300, gates=(), node="n1"),
+        pod("idle", 200, gates=(), node="n1", opportunistic=True),
+        pod("o", 100, queue="other", gates=(), node="n1"),
+    )
+    found = standing(scene)
+    assert (found["q"].share, found["q"].opportunistic_share) == pytest.approx((0.3, 0.2))
+    assert found["other"].opportunistic_share == 0.0
+
+
 def test_pods_that_take_no_part_are_in_no_queue():
     scene = Scene(node("n1"))
     scene.see(pod("ds", gates=(), node="n1", owner_kind="DaemonSet"))

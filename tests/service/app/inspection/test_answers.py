@@ -33,9 +33,9 @@ def everything():
 
 
 @contextmanager
-def cluster(*barred):
-    """Serve that cluster on this machine, but for paths that may not be read; give its address."""
-    known = everything()
+def cluster(*barred, **more):
+    """Serve that cluster and `more` on this machine, but for paths that may not be read; give its address."""
+    known = everything() | more
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -218,3 +218,16 @@ def test_a_job_without_labels_is_shown_by_its_owner_and_never_by_a_uid(tmp_path,
         monkeypatch.setattr(f"{__name__}.everything", lambda there=there: there)
         assert json.loads(asked(tmp_path, "explain pod d/a --json")[1])["job"] == name
         assert f"\nJob           {name}" in asked(tmp_path, "explain pod d/a")[1]
+
+
+def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
+    preempted = {
+        "involvedObject": {"kind": "Pod", "name": "gone", "uid": "u"},
+        "reason": "Preempted",
+        "message": "it ran on what others had reserved",
+        "source": {"component": "dovetail"},
+    }
+    with cluster(**{"/api/v1/namespaces/d/events": items(preempted)}) as url:
+        done = CliRunner().invoke(cli, ["explain", "pod", "d/gone", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert done.exit_code == 1
+    assert str(done.exception) == "pod d/gone is gone: it was preempted, as it ran on what others had reserved"

@@ -24,3 +24,48 @@ def test_what_is_left_of_a_wait_is_said_in_seconds(wait, said):
     found = Explanation("d/a", "held", 3.0, {}, 0, "s", wait=wait)
     text = " ".join(pod_text(found).split())
     assert f"Its wait {said} Priority 0" in text
+
+
+REQUESTS = {"cpu": 2000.0, "memory": 4.0 * 2**30}
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "said"),
+    [
+        ("bound", {"node": "n1"}, "opportunistic: runs on idle resources of node n1, until others need them; "),
+        ("finished", {"node": "n1"}, "ran on idle resources of node n1; "),
+        ("held", {"nominated": "n1"}, "opportunistic: waits to run on idle resources of node n1; "),
+        ("released", {}, "opportunistic: waits for a node with idle resources; "),
+    ],
+)
+def test_an_opportunistic_pod_says_where_it_runs_and_what_it_would_request(state, more, said):
+    found = Explanation("d/a", state, 3.0, {}, 0, "s", running_as="opportunistic", regular_requests=REQUESTS, **more)
+    text = " ".join(pod_text(found).split())
+    assert f"Runs {said}regular requests: cpu 2 cores, memory 4 GiB Priority" in text
+
+
+def test_one_that_never_is_regular_says_so():
+    found = Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", running_as="opportunistic")
+    assert "until others need them; it never is regular" in " ".join(pod_text(found).split())
+
+
+def test_a_promoted_pod_says_how_it_began():
+    found = Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", running_as="promoted", regular_requests=REQUESTS)
+    text = " ".join(pod_text(found).split())
+    assert "Runs regular: it began on idle resources of node n1, and what it requests is its own there now" in text
+
+
+def test_of_a_regular_pod_nothing_is_said_of_it():
+    text = pod_text(Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", queue="q", share=0.5, fair_share=0.5))
+    assert "Runs" not in text
+    assert "opportunistic" not in text
+
+
+def test_a_preempted_pod_says_why_and_its_queue_has_both_shares():
+    found = Explanation(
+        "d/a", "being deleted", 3.0, {}, 0, "s", queue="q", share=0.5, fair_share=0.5, opportunistic_share=0.25,
+        preempted="too little cpu on node n1",
+    )  # fmt: skip
+    text = " ".join(pod_text(found).split())
+    assert "Preempted too little cpu on node n1" in text
+    assert "Queue q: share 50.0 %, fair share 50.0 %, beside it 25.0 % opportunistic" in text

@@ -17,9 +17,10 @@ def test_everything_fits_100_columns_however_long_names_are():
         owed=-3.0, reason=Reason("barred", "no node allows it: node selector, affinity, taints or cordons " * 3),
         position=Position(placed=False, before=10**6, in_queue=10**6, reached=False), node=LONG, nominated=LONG,
         nodes=[NodeTerms(LONG, False, True, 0.5, {"cpu": 1e6, "memory": 1e12}, 1.0, -100.0, -100.0)],
-        change=["x y " * 60],
+        change=["x y " * 60], running_as="opportunistic", regular_requests=dict.fromkeys(("cpu", "memory"), 1e15),
+        opportunistic_share=1.0, preempted="x y " * 60,
     )  # fmt: skip
-    rows = [QueueState(LONG, "", 3, True, "fair", 1e6, 0.5, 1.0, 1.0, 10**6, 10**6, 10**6, 1e8)]
+    rows = [QueueState(LONG, "", 3, True, "fair", 1e6, 0.5, 1.0, 1.0, 10**6, 10**6, 10**6, 1e8, 1.0)]
     told = [Finding("minimum shares", "warning", "x y " * 60, "z " * 90)]
     for text in (pod_text(found), tables.queues(rows), tables.findings(told)):
         assert max(map(len, text.splitlines())) <= 100, text
@@ -34,6 +35,18 @@ def test_problems_come_first_and_all_are_counted():
         "",
         "problems: 1, warnings: 0, fine: 1",
     ]
+
+
+def test_the_opportunistic_share_stands_beside_the_regular_one_where_any_queue_has_one():
+    rows = [
+        QueueState("a", "", 0, True, "fair", 1.0, 0.0, 0.25, 0.5, 1, 0, 0, None, 0.125),
+        QueueState("b", "", 0, True, "fair", 1.0, 0.0, 0.25, 0.5, 1, 0, 0, None),
+    ]
+    heads, a, b = tables.queues(rows).splitlines()
+    assert heads.split()[:6] == ["QUEUE", "WEIGHT", "MINIMUM", "SHARE", "OPPORT.", "FAIR"]
+    assert a.split()[3:9] == ["25.0", "%", "12.5", "%", "50.0", "%"]
+    assert b.split()[3:8] == ["25.0", "%", "-", "50.0", "%"]
+    assert "OPPORT." not in tables.queues(rows[1:])
 
 
 def test_where_there_are_no_queues_it_says_so():

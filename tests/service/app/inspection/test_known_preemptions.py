@@ -1,0 +1,45 @@
+"""Why a pod was preempted, as its event says."""
+
+import pytest
+
+from extender.app.inspection.known_preemptions import preemption_of
+from extender.app.inspection.reading import Reader
+from tests.service.app.inspection.api_server import items, server
+
+EVENTS = "/api/v1/namespaces/d/events"
+
+
+def event(message, *, name="a", uid="u", at="2026-01-01T00:00:00Z", reason="Preempted", component="dovetail"):
+    return {
+        "involvedObject": {"kind": "Pod", "name": name, "uid": uid},
+        "reason": reason,
+        "message": message,
+        "source": {"component": component},
+        "lastTimestamp": at,
+    }
+
+
+def known(*events, uid=""):
+    return preemption_of(Reader(server(**{EVENTS: items(*events)})), "d", "a", uid)
+
+
+def test_the_last_event_of_a_preemption_says_why():
+    later = event("too little memory", at="2026-01-01T00:00:09Z")
+    assert known(event("too little cpu"), later, event("too little cpu")) == "too little memory"
+
+
+@pytest.mark.parametrize(
+    "other", [{"name": "b"}, {"reason": "Held"}, {"component": "default-scheduler"}, {"uid": "another"}]
+)
+def test_events_of_others_say_nothing(other):
+    assert not known(event("it", **other), uid="u")
+
+
+def test_of_a_pod_that_is_gone_any_of_its_name_counts():
+    assert known(event("too little cpu", uid="whatever")) == "too little cpu"
+
+
+def test_where_events_may_not_be_read_nothing_is_known_and_nothing_is_missing():
+    reader = Reader(server(**{EVENTS: None}))
+    assert not preemption_of(reader, "d", "a")
+    assert not reader.unread
