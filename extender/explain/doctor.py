@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from extender.explain.checks.declared import annotations, capacities
+from extender.explain.checks.opportunistic import opportunistic
 from extender.explain.checks.processes import extender, leader, rights, sample, weight
 from extender.explain.checks.queues import minimums, queue_names, reserved_room, shares
 from extender.explain.checks.usage import usage
@@ -27,6 +28,7 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     capacities,
     annotations,
     usage,
+    opportunistic,
 )
 
 

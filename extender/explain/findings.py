@@ -72,6 +72,14 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
+class Eligible:
+    """How many held `pods` may be made opportunistic by their spec, and how many may not, by reason."""
+
+    pods: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What could be read. Where a value is a string, it says why it could not; `unread` does so for lists.
 
@@ -79,7 +87,7 @@ class Facts:
     the owner's UID, `leases` are the names of all Leases. `passed_over` says for how many seconds queues below their
     share have waited while room that they could have used went to others. `reserved` says on which nodes room is
     reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control`
-    measures, None: settings have nothing measured.
+    measures, None: settings have nothing measured. `eligible` is None where settings have no opportunistic pods.
     """
 
     schedulers: Sequence[str]
@@ -97,6 +105,7 @@ class Facts:
     reserved: Mapping[str, Sequence[str]] = field(default_factory=dict)
     kept_idle: float = 0.0
     usage: UsageReport | str | None = None
+    eligible: Eligible | None = None
 
     @property
     def held(self) -> list[Pod]:

@@ -11,6 +11,7 @@ import yaml
 
 from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import NAME_LABEL, Scrape, by_address, of_pods, our_pods
+from extender.app.inspection.eligible import eligible_pods
 from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Look, Reader, in_short, look
@@ -39,6 +40,8 @@ class Diagnosis:
             time.sleep(self.again_seconds)
             later = look(self.reader, cluster.settings, cluster.source).order
         waits = waits_of(self.reader, self.control)
+        jobs = self.reader.objects("jobs", "/apis/batch/v1/jobs")
+        opportunistic = cluster.settings.opportunistic.enabled
         return Facts(
             schedulers=cluster.settings.control.schedulers,
             lease=self._lease(cluster),
@@ -48,13 +51,14 @@ class Diagnosis:
             later=later,
             pods=cluster.pods,
             nodes=cluster.nodes,
-            deadlines=self._deadlines(),
+            deadlines=self._deadlines(jobs),
             leases=frozenset(lease["metadata"]["name"] for lease in self.reader.objects("leases", f"{_LEASES}/leases")),
             unread=self.reader.unread,
             passed_over=waits if isinstance(waits, str) else waits.passed_over,
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
+            eligible=eligible_pods(self.reader, cluster.pods, jobs) if opportunistic else None,
         )
 
     def _lease(self, cluster: Look) -> LeaseState | str | None:
@@ -98,10 +102,10 @@ class Diagnosis:
         missing = f"no ConfigMap in {self.reader.namespace} labelled {NAME_LABEL} has {_CONFIGURATION_KEY}"
         return self.reader.unread.get("configmaps", missing)
 
-    def _deadlines(self) -> dict[str, Deadline]:
+    def _deadlines(self, jobs: Sequence[Mapping[str, Any]]) -> dict[str, Deadline]:
         """Return the deadlines that run while pods are held, by the UID of the pods' owner: a Job or a ReplicaSet."""
         deadlines: dict[str, Deadline] = {}
-        for job in self.reader.objects("jobs", "/apis/batch/v1/jobs"):
+        for job in jobs:
             limit = job["spec"].get("activeDeadlineSeconds")
             if limit is not None:
                 deadlines[job["metadata"]["uid"]] = Deadline(_name("Job", job), "activeDeadlineSeconds", limit)

@@ -19,7 +19,7 @@ def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> s
     except Refused:
         return ""
     told = [event for event in events if _is_of(event, name, uid)]
-    latest = max(told, key=lambda event: str(event.get("lastTimestamp") or ""), default={})
+    latest: dict[str, Any] = max(told, key=lambda event: str(event.get("lastTimestamp") or ""), default={})
     return str(latest.get("message", ""))
 
 

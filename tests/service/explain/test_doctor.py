@@ -12,7 +12,7 @@ from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain import doctor as module
 from extender.explain.doctor import findings
-from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, SchedulerConfiguration
+from extender.explain.findings import Deadline, Eligible, Facts, FilterCalls, LeaseState, SchedulerConfiguration
 from tests.service.control.scene import Scene, node, pod
 
 LEASE = LeaseState("dovetail-system/dovetail-control", "me", 1.0, 15.0)
@@ -318,3 +318,37 @@ MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_
 def test_what_is_known_of_use_its_age_and_who_has_no_partner_is_told(report, said):
     assert found("usage", usage=report) == said
     assert all(it.advice for it in findings(facts_of(scene_of(), usage=report)) if it.level != "ok")
+
+
+class TestOpportunistic:
+    def test_where_settings_have_none_and_none_runs_nothing_is_said(self):
+        assert found("opportunistic", scene_of(pod("a"), pod("b", gates=(), node="n1"))) == []
+
+    def test_those_that_run_are_counted_beside_the_held_ones_that_may(self):
+        scene = scene_of(
+            pod("a", gates=(), node="n1", opportunistic=True),
+            pod("b", gates=(), promised="n1", opportunistic=True),
+            pod("c", gates=(), node="n1", opportunistic=True, finished=True),
+            pod("d", gates=(), node="n1"),
+        )
+        assert found("opportunistic", scene, eligible=Eligible(2, {"it runs on Windows": 1, "a": 1, "b": 4})) == [
+            (
+                "ok",
+                "on idle resources: 1 pod; held, and may run there by their spec: 2 pods; "
+                "held, and may not: 4 pods: b, 1 pod: a, 1 pod: it runs on Windows",
+            )
+        ]
+
+    def test_rare_reasons_are_added_up(self):
+        reasons = {f"reason {n}": 10 - n for n in range(7)}  # 10, 9, 8, 7, 6, and 5 + 4
+        ((_, text),) = found("opportunistic", eligible=Eligible(0, reasons))
+        assert text.endswith("6 pods: reason 4, 9 pods: other reasons")
+
+    def test_those_that_run_although_settings_have_none_are_told(self):
+        scene = scene_of(pod("a", gates=(), node="n1", opportunistic=True))
+        assert found("opportunistic", scene) == [
+            ("ok", "on idle resources: 1 pod; settings start no more (opportunistic.enabled: false)")
+        ]
+
+    def test_where_pods_cannot_be_read_nothing_is_said(self):
+        assert found("opportunistic", eligible=Eligible(0), unread={"pods": "no"}) == []
