@@ -21,6 +21,13 @@ DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
 
 EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 """The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
+
+RESIZE = [
+    {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]},
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+]
+"""The rules that the chart adds to those of `dovetail control` where pods run on idle resources, beside EVICT."""
+
 ORDER_RULES = [
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]},
     {
@@ -66,12 +73,26 @@ def granted_drain(control_plane: ControlPlane) -> Iterator[str]:
 @contextmanager
 def granted_eviction(control_plane: ControlPlane) -> Iterator[None]:
     """Give CONTROL_ACCOUNT the right that the chart adds where a timeout of reclaim is on; take it away at the end."""
-    named = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "dovetail-control-evicts"}}
-    role = {**named, "kind": "ClusterRole", "rules": [EVICT]}
+    with _granted_more(control_plane, "dovetail-control-evicts", [EVICT]):
+        yield
+
+
+@contextmanager
+def granted_opportunistic(control_plane: ControlPlane) -> Iterator[None]:
+    """Give CONTROL_ACCOUNT the rights that the chart adds for pods on idle resources; take them away at the end."""
+    with _granted_more(control_plane, "dovetail-control-resizes", [*RESIZE, EVICT]):
+        yield
+
+
+@contextmanager
+def _granted_more(control_plane: ControlPlane, name: str, rules: list[dict[str, Any]]) -> Iterator[None]:
+    """Give CONTROL_ACCOUNT further rights by a ClusterRole of this name, and take them away at the end."""
+    named = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": name}}
+    role = {**named, "kind": "ClusterRole", "rules": rules}
     binding = {
         **named,
         "kind": "ClusterRoleBinding",
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "dovetail-control-evicts"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": CONTROL_ACCOUNT}],
     }
     with _there(control_plane, [role, binding]):

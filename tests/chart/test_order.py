@@ -8,7 +8,7 @@ import yaml
 
 from charts.render import CHART, GATING_API, VALUES, template
 from extender.settings import parse
-from tests.chart.rbac import EVICT, ORDER_RULES
+from tests.chart.rbac import EVICT, ORDER_RULES, RESIZE
 from tests.chart.test_chart import bindings_of, containers, only, pod_spec, with_values
 
 pytestmark = pytest.mark.chart
@@ -155,6 +155,22 @@ def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
 
     rules, without = (only(it, "ClusterRole", "dovetail-control")["rules"] for it in (with_timeout, objects))
     assert rules == [*without, EVICT]
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({"enabled": True}, [*RESIZE, EVICT]),
+        ({"enabled": True, "dryRun": True}, RESIZE),
+        ({"dryRun": True}, []),
+    ],
+)
+def test_control_may_resize_and_evict_only_where_pods_run_on_idle_resources(helm, objects, mode, changes, more):
+    made = render(helm, with_values(mode, config__opportunistic=changes))
+
+    for name in ("dovetail-control", "dovetail-extender"):
+        rules, without = (only(it, "ClusterRole", name)["rules"] for it in (made, objects))
+        assert rules == [*without, *(more if name == "dovetail-control" else [])]
 
 
 @pytest.mark.parametrize(

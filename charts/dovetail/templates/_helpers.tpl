@@ -133,6 +133,20 @@ profiles:
 {{- end }}
 {{- end }}
 
+{{- /* Whether pods are run on what others reserved and do not use: "true" or nothing. */}}
+{{- define "dovetail.opportunistic" -}}
+{{- with .Values.config.opportunistic }}
+{{- if .enabled }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether control evicts pods: "true" or nothing. */}}
+{{- define "dovetail.evicts" -}}
+{{- if include "dovetail.reclaims" . }}true
+{{- else if and (include "dovetail.opportunistic" .) (not .Values.config.opportunistic.dryRun) }}true
+{{- end }}
+{{- end }}
+
 {{- /* Whether labels of namespaces say who may use a queue: "true" or nothing. */}}
 {{- define "dovetail.readsNamespaces" -}}
 {{- $selectors := false }}
