@@ -165,12 +165,20 @@ def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
         ({"dryRun": True}, []),
     ],
 )
-def test_control_may_resize_and_evict_only_where_pods_run_on_idle_resources(helm, objects, mode, changes, more):
-    made = render(helm, with_values(mode, config__opportunistic=changes))
+def test_control_may_resize_and_evict_only_where_pods_run_on_idle_resources(helm, objects, changes, more):
+    made = render(helm, with_values("scheduler", config__opportunistic=changes))
 
     for name in ("dovetail-control", "dovetail-extender"):
         rules, without = (only(it, "ClusterRole", name)["rules"] for it in (made, objects))
         assert rules == [*without, *(more if name == "dovetail-control" else [])]
+
+
+def test_pods_do_not_run_on_idle_resources_where_kube_scheduler_goes_on_without_us(helm):
+    complaint = refusal(helm, with_values("existing", config__opportunistic__enabled=True))
+    assert "config.opportunistic.enabled is true in mode existing" in complaint
+
+    values = with_values("existing", config__opportunistic={"threshold": 0.7})
+    assert settings_of(render(helm, values)).opportunistic.threshold == 0.7
 
 
 @pytest.mark.parametrize(

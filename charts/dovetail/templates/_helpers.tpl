@@ -110,6 +110,9 @@ profiles:
 {{- /* `config`, but for two keys that follow from the release; values of the user that cannot work are refused. */}}
 {{- define "dovetail.config" -}}
 {{- $config := deepCopy .Values.config }}
+{{- if and (include "dovetail.opportunistic" .) (eq .Values.mode "existing") }}
+{{- fail "config.opportunistic.enabled is true in mode existing: while Dovetail does not answer, kube-scheduler goes on without it (ignorable: true), and a pod whose requests are 0 would fit on any node. Set mode to scheduler, or config.opportunistic.enabled to false." }}
+{{- end }}
 {{- $lease := $config.control.lease }}
 {{- if not (has $lease.namespace (list "dovetail-system" .Release.Namespace)) }}
 {{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
