@@ -1,4 +1,4 @@
-"""Opportunistic pods on a real kube-scheduler: they fit anywhere by what they count, and go where they were promised."""
+"""Opportunistic pods on a real kube-scheduler: what they count fits anywhere, and they go where they were promised."""
 
 import pytest
 

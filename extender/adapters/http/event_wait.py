@@ -14,18 +14,19 @@ from extender.cluster.model import Pod
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.verdict import judge
 
-_LAG_SECONDS = 0.05
+LAG_SECONDS = 0.05
 """Our watch is hardly ever further behind kube-scheduler's."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventWait:
-    """`wait_seconds` bounds the wait for pods in flight to land; `refused` keeps the budget of the other waits."""
+    """`wait_seconds` bounds the wait for pods in flight to land, `lag_seconds` each other, `refused` all of these."""
 
     ledger: Ledger
     readiness: Readiness
     wait_seconds: float
     refused: RefusedPods = field(default_factory=RefusedPods)
+    lag_seconds: float = LAG_SECONDS
 
     def wait(self, pod: Pod, snapshot: Snapshot, rows: Rows, started: float, again: bool) -> bool:
         """Wait for an event that may make the pod fit; False where none can, or none came in time.
@@ -37,7 +38,7 @@ class EventWait:
         landing = started + self.wait_seconds - time.monotonic()
         if landing > 0 and self._may_land(pod, snapshot, rows):
             return self.ledger.wait_past(snapshot, landing)
-        lagging = started + _LAG_SECONDS - time.monotonic()
+        lagging = started + self.lag_seconds - time.monotonic()
         behind = lagging > 0 and (again or self._may_be_behind(pod, snapshot, rows))
         return behind and self._wait_for_lag(snapshot, lagging)
 
@@ -46,7 +47,7 @@ class EventWait:
 
         While pods are in flight it does not wait: their bindings wake the pods that were refused.
         """
-        lagging = started + _LAG_SECONDS - time.monotonic()
+        lagging = started + self.lag_seconds - time.monotonic()
         again = lagging > 0 and not snapshot.flights and self.refused.woken_by_cluster(pod)
         return again and self._wait_for_lag(snapshot, lagging)
 

@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass, field
 
-from extender.adapters.http.event_wait import EventWait
+from extender.adapters.http.event_wait import LAG_SECONDS, EventWait
 from extender.adapters.http.filter import Filter, Order
 from extender.adapters.http.preempt import Preempt
 from extender.adapters.http.prioritize import Prioritize
@@ -18,7 +18,10 @@ from extender.verdict import Ranker
 
 @dataclass(slots=True, kw_only=True)
 class Verbs:
-    """The verbs; `wait_seconds` bounds filter's wait for pods in flight. Without an `order`, every turn has come."""
+    """The verbs; `wait_seconds` bounds filter's wait for pods in flight, `lag_seconds` that for late news.
+
+    Without an `order`, every turn has come.
+    """
 
     ledger: Ledger
     ranker: Ranker
@@ -28,13 +31,14 @@ class Verbs:
     metrics: Metrics
     wait_seconds: float
     order: Order | None = None
+    lag_seconds: float = LAG_SECONDS
     _filter: Filter = field(init=False)
     _prioritize: Prioritize = field(init=False)
     _preempt: Preempt = field(init=False)
 
     def __post_init__(self) -> None:
         context = RequestContext(self.ledger, self.readiness, self.warner, self.metrics, self.rules)
-        event_wait = EventWait(self.ledger, self.readiness, self.wait_seconds)
+        event_wait = EventWait(self.ledger, self.readiness, self.wait_seconds, lag_seconds=self.lag_seconds)
         self._filter = Filter(context, event_wait, self.order)
         self._prioritize = Prioritize(context, self.ranker)
         self._preempt = Preempt(context, event_wait)

@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from extender.adapters.http.event_wait import LAG_SECONDS
 from extender.verdict import Standing
 from tests.service.adapters.http.test_verbs import NETWORK, Extender, landed, pod
 
@@ -21,8 +22,9 @@ class Order:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def ordered(*answers, nodes=("a", "b")):
+def ordered(*answers, nodes=("a", "b"), lag_seconds=LAG_SECONDS):
     extender = Extender(*nodes)
+    extender.verbs.lag_seconds = lag_seconds
     extender.verbs.order = Order(*answers)
     extender.verbs.__post_init__()
     return extender
@@ -92,7 +94,9 @@ def test_whole_nodes_are_answered_in_the_same_way():
 
 def test_a_refused_pod_that_the_cluster_woke_is_asked_about_again_once_news_has_come():
     # The second call waits for what kube-scheduler heard before us; then it is the pod's turn.
-    extender = ordered(Standing(waits="others go first"), Standing(waits="others go first"), Standing(node="a"))
+    extender = ordered(
+        Standing(waits="others go first"), Standing(waits="others go first"), Standing(node="a"), lag_seconds=30.0
+    )
     extender.filter(pod(), "a", "b")
     timer = threading.Timer(0.01, extender.ledger.apply, [landed("old", "b")])
     timer.start()
