@@ -206,7 +206,7 @@ def explain(
     case = case_of(order, pod)
     state = state_of(pod, ours=order.backlog.takes_part(pod))
     share, fair = order.plan_input.usage.by_queue().get(pod.identity.queue, (None, None))
-    waits = state in (HELD, RELEASED)
+    rated = state in (HELD, RELEASED) and not pod.opportunistic  # that would fit by what it counts, so anywhere
     placed = order.places(pod)
     node, level = pod.node or (placed[1] if placed else pod.nominated), _levels(case)
     layout, waiting = order.snapshot.layout, order.plan_input.waiting
@@ -232,7 +232,7 @@ def explain(
         nominated=pod.promised or pod.nominated,
         ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
         refusal=refusal if state == RELEASED else "",
-        nodes=terms_of(case, policy, most_nodes) if waits and len(layout.names) else (),
+        nodes=terms_of(case, policy, most_nodes) if rated and len(layout.names) else (),
         use=use_of(order, pod.node) if pod.node else {},
         change=change,
         problem=pod.problem,

@@ -33,3 +33,8 @@ def test_what_it_gave_up_is_what_it_requests_of_cpu_and_memory():
     given = explained(gates=(), node="n1", opportunistic=True, regular_requests=REQUESTS)
     assert (dict(given.regular_requests), given.opportunistic_share) == ({"cpu": 300.0}, pytest.approx(0.3))
     assert not explained(gates=(), node="n1", opportunistic=True, choice="only").regular_requests
+
+
+def test_nodes_are_not_rated_for_one_that_would_fit_anywhere_by_what_it_counts():
+    assert explained(gates=()).nodes
+    assert not explained(gates=(), opportunistic=True, regular_requests=REQUESTS, promised="n1").nodes

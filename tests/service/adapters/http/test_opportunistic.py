@@ -112,7 +112,17 @@ def test_preempt_helps_an_opportunistic_pod_on_its_node_alone():
 def test_a_nomination_of_others_does_not_invite_preemption():
     # On `a`, which kube-scheduler nominated, somebody is leaving; the pod was promised `b`.
     extender = Extender("a", "b")
-    extender.ledger.apply(landed("goes", "a", leaving=True))
+    extender.ledger.apply(landed("goes", "a", leaving=True, priority=-1))
     reply = extender.filter(demoted(promised="b", nominated="a"), "a")
     assert not reply["FailedNodes"]
     assert reply["FailedAndUnresolvableNodes"] == {"a": ANOTHER_PROMISED}
+
+
+def test_one_without_a_promise_takes_nobody_out_of_flight_and_waits_for_nobody():
+    # `first` was never shown, so it would give way to a pod that was, if that found no room.
+    extender = Extender("a", wait_seconds=3_600.0)
+    extender.filter(pod("first", network=80), "a")
+    extender.ledger.apply(shown(demoted()))
+    assert not extender.filter(demoted(), "a")["NodeNames"]
+    assert not extender.preempt(demoted(), a=())
+    assert extender.ledger.counts()[2] == 1
