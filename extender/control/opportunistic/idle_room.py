@@ -1,8 +1,9 @@
 """How much room there is for opportunistic pods on each node (UBIS, algorithm 1; Tetris, 4.1 for young pods).
 
-    T_alloc x allocatable - what is used - what was given to pods that the measurement does not hold yet
+    T_alloc x allocatable - what is used - what pods need that the measurement does not hold yet
 
-What a resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
+That holds for regular pods as well: what was promised to one that has not begun is idle, and not for long. What a
+resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ from extender.policy import slack
 
 RAMP_UP_SECONDS = 30.0
 """A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
+
+LOWEST_PRIORITY = -(2**31)
+"""No pod has a lower one."""
 
 SLOTS_KEPT = 0.2
 """The part of a node's pod slots that opportunistic pods leave to regular ones."""
@@ -42,17 +46,18 @@ def idle_room(
     """Return what opportunistic pods may take of each node [N, R], 0 where its use was not measured.
 
     `measured` is on the snapshot's rows and columns. `expected` [N, R] is what young regular pods may use beyond what
-    was measured of them. Nominated pods and those in flight count with all that they need, as nothing of them runs.
+    was measured of them. Nominated pods and those in flight, regular or not, count with all that they need, as nothing
+    of them runs.
     """
     layout = snapshot.layout
     shared = np.array([name in DIMENSIONS for name in layout.axis])
     young, given = _young(snapshot, measured, usage)
-    waiting = snapshot.nominations.given_to(layout.capacity.shape, besides="")
-    for more in (expected, waiting):
+    waiting, coming = snapshot.nominations.given_to(layout.capacity.shape, besides=""), _coming(snapshot)
+    for more in (expected, waiting, coming):
         given = given if more is None else given + more
     use = slack.ramped_up(measured.used, young, given)
     room = slack.idle_room(use, layout.capacity, thresholds.on(layout))
-    return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot))
+    return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot, coming))
 
 
 def _known_only(room: Floats, measured: MeasuredUse, layout: Layout) -> Floats:
@@ -62,10 +67,16 @@ def _known_only(room: Floats, measured: MeasuredUse, layout: Layout) -> Floats:
     return np.where(unknown[:, np.newaxis], 0.0, room)
 
 
-def _regular_room(snapshot: Snapshot) -> Floats:
-    """Return what is free as regular [N, R], with some pod slots less."""
+def _coming(snapshot: Snapshot) -> Floats:
+    """Return what pods that do not run yet count as regular [N, R]: those in flight, and nominated ones."""
+    nominated = snapshot.nominations.load(snapshot.layout.capacity.shape, priority=LOWEST_PRIORITY, uid="")
+    return snapshot.in_flight if nominated is None else snapshot.in_flight + nominated
+
+
+def _regular_room(snapshot: Snapshot, coming: Floats) -> Floats:
+    """Return what is free as regular [N, R] besides what is `coming`, with some pod slots less."""
     layout = snapshot.layout
-    free = layout.capacity - snapshot.allocated - snapshot.in_flight
+    free = layout.capacity - snapshot.allocated - coming
     if PODS in layout.columns:
         column = layout.columns[PODS]
         free[:, column] -= SLOTS_KEPT * layout.capacity[:, column]

@@ -10,15 +10,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Counts, Mask
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
 from extender.cluster.resources import Amounts
 from extender.cluster.usage import Usage
-from extender.control.backlog.backlog import TaskClass
+from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
 from extender.control.opportunistic.measured_use import measured_use
+from extender.control.opportunistic.starting import starting
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
 from extender.control.release.sending import OPPORTUNISTIC, Release
@@ -56,14 +58,15 @@ class SecondPass:
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
         """Claim pods that the regular plan left waiting and idle room holds; return their releases, at most `slots`."""
         # 1. How much room there is, as far as it was measured.
-        waiting, snapshot = planned.plan_input.waiting, planned.snapshot
-        usage = self._usage()
-        measured = measured_use(
-            snapshot.layout, usage, now, stale_after=self._terms.stale_after, system=self._terms.system
-        )
-        if slots <= 0 or np.isnan(measured.at).all():
+        if slots <= 0:
             return []
-        room = idle_room(snapshot, measured, usage, self._terms.thresholds)
+        waiting, layout, usage = planned.plan_input.waiting, planned.snapshot.layout, self._usage()
+        measured = measured_use(layout, usage, now, stale_after=self._terms.stale_after, system=self._terms.system)
+        if np.isnan(measured.at).all():
+            return []
+        snapshot = _as_planned(planned)
+        young = starting(self._cluster.backlog, snapshot.layout, measured)
+        room = idle_room(snapshot, measured, usage, self._terms.thresholds, young)
         # 2. Who is left, and may be opportunistic where.
         left = self._left(planned)
         may = self._may(planned, now)
@@ -80,9 +83,12 @@ class SecondPass:
         for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
             if len(releases) >= slots:
                 break
-            pod = self._claim(planned.plan_input.classes[row], now)
+            task_class = planned.plan_input.classes[row]
+            if not planned.may_go(task_class.template):
+                continue
+            pod = self._claim(task_class, layout.names[node], now)
             if pod is not None:
-                releases.append(Release(pod, snapshot.layout.names[node], OPPORTUNISTIC))
+                releases.append(Release(pod, layout.names[node], OPPORTUNISTIC))
         return releases
 
     def note_refused(self, pod: Pod, reason: str) -> None:
@@ -105,7 +111,7 @@ class SecondPass:
         return left
 
     def _may(self, planned: Planned, now: float) -> Mask:
-        """Return which rows may be opportunistic [C]: not those whose pods have inputs or preferences of their own."""
+        """Return which rows may be opportunistic [C]: not those whose pods have inputs of their own."""
         self._take_refusals(now)
         return np.array(
             [
@@ -117,5 +123,22 @@ class SecondPass:
             dtype=np.bool_,
         )
 
-    def _claim(self, task_class: TaskClass, now: float) -> Pod | None:
-        return self._cluster.backlog.take(task_class, now, now + self._cluster.assume_seconds)
+    def _claim(self, task_class: TaskClass, node: str, now: float) -> Pod | None:
+        """Claim a pod of a class for a node; None where there is none left that nobody else has nominated elsewhere."""
+        backlog, until = self._cluster.backlog, now + self._cluster.assume_seconds
+        with backlog.lock:
+            ready, writes = task_class.pods[PodPhase.READY].items(), backlog.writes
+            theirs = (uid for uid, pod in ready if pod.nominated in (None, node) and not writes.busy(uid))
+            uid = next(theirs, None)
+            return None if uid is None else backlog.take(task_class, now, until, uid)
+
+
+def _as_planned(planned: Planned) -> Snapshot:
+    """Return the cluster as if what the regular plan places were in flight: it is about to be."""
+    snapshot, classes, assignments = planned.snapshot, planned.plan_input.classes, planned.plan.assignments
+    if not len(assignments):
+        return snapshot
+    layout, in_flight = snapshot.layout, snapshot.in_flight.copy()
+    demand = np.array([layout.vector(classes[row].template.demand) for row in assignments.task_class.tolist()])
+    np.add.at(in_flight, assignments.node, demand)
+    return replace(snapshot, in_flight=in_flight)

@@ -159,12 +159,16 @@ class Releaser:
         ]
 
     def _stranded(self, flights: set[str]) -> list[Pod]:
-        """Return released opportunistic pods that no node is promised to any more: they become regular again."""
+        """Return released opportunistic pods that no node is promised to any more: they become regular again.
+
+        Not one that never is regular, or of which nobody knows what it requested.
+        """
         return [
             pod
             for pod in self._backlog.at(PodPhase.PENDING)
             if pod.opportunistic
             and pod.promised is None
+            and pod.regular_requests is not None
             and pod.choice != ONLY
             and pod.uid not in flights
             and not self._backlog.writes.busy(pod.uid)
@@ -198,19 +202,23 @@ class Releaser:
             snapshot = self._promoter.step(snapshot, plan_input, now)
         if not plan_input.classes:
             return self._by_no_plan(snapshot, refused, slots, now)
-        plan = self.planner.plan(snapshot, regular_only(plan_input), now, most=slots)
-        planned = Planned(plan_input, plan, snapshot)
+        waiting = regular_only(plan_input)
+        plan = self.planner.plan(snapshot, waiting, now, most=slots)
+        planned = Planned(plan_input, plan, snapshot, dict(trials_left))
         # 3. Note who was passed over, what is kept idle, and when to plan again.
-        self.passed_over.note(passed_over_in(plan_input.waiting, plan.assignments, snapshot), now)
+        self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
         # 4. Release the gated pods of the plan, and wake those without a gate.
         ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
-        releases = self._planned_releases.take(planned, slots, now, ungated=ungated, trials_left=dict(trials_left))
+        releases = self._planned_releases.take(planned, slots, now, ungated=ungated)
         self._wake(ungated, snapshot, now)
         # 5. Where the plan has come to its end, start some of those that are left on idle room.
         if self._idle is not None and len(plan.assignments) < slots:
-            releases += self._idle.take(planned, slots - len(releases), now)
+            on_idle_room = self._idle.take(planned, slots - len(releases), now)
+            for release in on_idle_room:
+                self._refusals.note_release(release.pod)
+            releases += on_idle_room
         # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
         left = planned.unplaced()
         for task_class in self._without_node.preempting(snapshot, left):
@@ -242,7 +250,8 @@ class Releaser:
         """Return releases by which an autoscaler learns that nodes are missing, also for shapes that are refused."""
         if self.pace.scale_up_after <= 0:
             return []
-        classes = self._without_node.scaling_up(snapshot, left, now - self.pace.scale_up_after, slots)
+        regular = [task_class for task_class in left if task_class.template.choice != ONLY]
+        classes = self._without_node.scaling_up(snapshot, regular, now - self.pace.scale_up_after, slots)
         return [release for task_class in classes for release in self._to_no_node(task_class, SCALE_UP, now)]
 
     def _to_no_node(self, task_class: TaskClass, how: str, now: float) -> Sequence[Release]:

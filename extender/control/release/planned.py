@@ -25,11 +25,22 @@ from extender.planner import Plan
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, with what it was made of."""
+    """A plan, with what it was made of. Of refused shapes so many pods may go as there are `trials_left`."""
 
     plan_input: PlanInput
     plan: Plan
     snapshot: Snapshot
+    trials_left: dict[Shape, int] = field(default_factory=dict)
+
+    def may_go(self, pod: Pod) -> bool:
+        """Say whether one more pod of this shape may go, and count it where its shape is refused."""
+        if not self.trials_left:
+            return True
+        shape = shape_of(pod)
+        left = self.trials_left.get(shape)
+        if left is not None:
+            self.trials_left[shape] = left - 1
+        return left is None or left > 0
 
     @property
     def rows(self) -> set[int]:
@@ -37,11 +48,18 @@ class Planned:
         return set(self.plan.assignments.task_class.tolist())
 
     def unplaced(self) -> list[TaskClass]:
-        """Return the classes with pods to release of which the plan places none; but not those of a gang."""
+        """Return the classes with pods to release of which the plan places none.
+
+        But not those of a gang, and none that never is regular: without a node of ours it would have any node.
+        """
         classes = self.plan_input.classes
         placed = {classes[row] for row in self.rows}
         alone = dict.fromkeys(task_class for row, task_class in enumerate(classes) if self.gang_of(row) < 0)
-        return [task_class for task_class in alone if task_class not in placed and task_class.pods[PodPhase.READY]]
+        return [
+            task_class
+            for task_class in alone
+            if task_class not in placed and task_class.pods[PodPhase.READY] and task_class.template.choice != ONLY
+        ]
 
     def gang_of(self, row: int) -> int:
         """Return the gang of a row; -1 for none."""
@@ -95,13 +113,8 @@ class PlannedReleases:
             planned.choosing(),
         )
 
-    def take(
-        self, planned: Planned, slots: int, now: float, *, ungated: UngatedTurns, trials_left: dict[Shape, int]
-    ) -> list[Release]:
-        """Claim the first gated pods of a plan, and return their releases. A gang is whole, and takes one slot.
-
-        Of refused shapes so many go as there are `trials_left`, which are counted down.
-        """
+    def take(self, planned: Planned, slots: int, now: float, *, ungated: UngatedTurns) -> list[Release]:
+        """Claim the first gated pods of a plan, and return their releases. A gang is whole, and takes one slot."""
         ungated_left = dict(ungated.counts)
         gangs_begun: set[int] = set()
         releases: list[Release] = []
@@ -117,7 +130,7 @@ class PlannedReleases:
             # 2. A pod alone, or the first of its gang, takes a slot. The others of the gang follow it.
             gang = planned.gang_of(row)
             if gang not in gangs_begun:
-                if slots <= 0 or not _may_go(task_class.template, trials_left):
+                if slots <= 0 or not planned.may_go(task_class.template):
                     continue
                 slots -= 1
                 if gang >= 0:
@@ -137,14 +150,3 @@ class PlannedReleases:
         preferred_nodes = self._cluster.input_builder.preferred_nodes
         level_name = preferred_nodes.level_name(terms.level) if planned.plan_input.chooses(row) else ""
         return Release(pod, node, NOMINATED, terms.score, level_name, terms.passed_over)
-
-
-def _may_go(pod: Pod, trials_left: dict[Shape, int]) -> bool:
-    """Say whether one more pod of this shape may go, and count it where its shape is refused."""
-    if not trials_left:
-        return True
-    shape = shape_of(pod)
-    left = trials_left.get(shape)
-    if left is not None:
-        trials_left[shape] = left - 1
-    return left is None or left > 0

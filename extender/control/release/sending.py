@@ -94,9 +94,14 @@ class Sender:
             self._soon(release.pod, lambda: self._release(release, now, claim))
 
     def _as_sent(self, release: Release) -> Pod:
-        """Return the pod as it is to run: opportunistic or regular. A completed release leaves it as it is."""
-        if release.how == COMPLETED or release.pod.choice == ONLY:
-            return release.pod
+        """Return the pod as it is to run: opportunistic or regular. A completed release leaves it as it is.
+
+        So stays an opportunistic one that cannot become regular: nobody knows what it requested, or it never did.
+        """
+        pod = release.pod
+        endless = pod.choice == ONLY or (pod.opportunistic and pod.regular_requests is None)
+        if release.how == COMPLETED or endless:
+            return pod
         return replace(release.pod, opportunistic=release.how == OPPORTUNISTIC)
 
     def _resize(self, release: Release, now: float, claim: float | None) -> None:
