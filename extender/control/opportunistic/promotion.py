@@ -4,19 +4,21 @@ Before new regular work, but not before somebody who has an older claim to that 
 priority, or of a queue that has less of its share (C3 before algorithm 1). The pod is not restarted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 import structlog
 
-from extender.arrays import Floats, Mask, Rows, fits
-from extender.cluster.ledger.snapshot import Snapshot
+from extender.arrays import Floats, Mask, Rows, fits, needs, needs_fit
+from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.cluster_view import ClusterView
+from extender.control.opportunistic.idle_room import LOWEST_PRIORITY
 from extender.control.plan_input.builder import PlanInput
+from extender.control.release.planned import regular_only
 from extender.planner.opportunistic import promotions
 
 SHOWS_SECONDS = 60.0
@@ -30,66 +32,79 @@ log = structlog.get_logger()
 class Resizes(Protocol):
     """What changes a pod's requests. Raises ClusterError."""
 
-    def demote(self, pod: Pod, memory_bytes: int) -> int:
-        """Take a pod's requests back to nothing."""
-
     def restore(self, pod: Pod) -> int:
         """Bring a pod's requests back."""
+
+    def take_back(self, pod: Pod) -> int:
+        """Make a pod's requests 0 again, where they came back and its node does not grant them."""
 
 
 class Promoter:
     """Promotes opportunistic pods. One thread: that of the release loop; the writes run in others.
 
-    `count` is how many were promoted, as far as that showed.
+    `note` is told who was promoted, as soon as that shows. Pods that are `going`, by UID, were asked to leave.
     """
 
-    def __init__(self, cluster: ClusterView, resizes: Resizes, note: Callable[[Pod], object]) -> None:
-        self._cluster, self._resizes, self._note = cluster, resizes, note
+    def __init__(
+        self,
+        cluster: ClusterView,
+        resizes: Resizes,
+        note: Callable[[Pod], object],
+        going: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self._cluster, self._resizes, self._note, self._going = cluster, resizes, note, going
         self._under_way: dict[str, float] = {}
         self._rests_until: dict[str, float] = {}
 
     def step(self, snapshot: Snapshot, plan_input: PlanInput | None, now: float) -> Snapshot:
         """Begin the promotions that are due; return the cluster with their room taken."""
-        self._see_outcomes(now)
+        # 1. See what came of those that began before; the room of those under way is taken.
         pods = snapshot.opportunistic
+        self._see_outcomes(frozenset(pods.uids), now)
         if not len(pods.pods):
             return snapshot
         under_way = np.array([uid in self._under_way for uid in pods.uids], dtype=np.bool_)
         taken = self._taken(snapshot, under_way.nonzero()[0])
-        may = ~under_way & np.array([self._may(pod) for pod in pods.pods], dtype=np.bool_)
-        if not may.any():
-            return taken
-        load = snapshot.nominations.load(snapshot.layout.capacity.shape, priority=-(2**31), uid="")
+        # 2. See who may be, and whose node has the room.
+        load = snapshot.nominations.load(snapshot.layout.capacity.shape, priority=LOWEST_PRIORITY, uid="")
         free = taken.layout.capacity - taken.allocated - taken.in_flight - (0.0 if load is None else load)
-        if plan_input is not None and plan_input.classes:
-            may &= self._nobody_before(snapshot, plan_input, free)
+        may = ~under_way & fits(free[pods.node], pods.demand)
+        going = self._going()
+        may[may] = [self._may(pods.pods[place], going) for place in np.flatnonzero(may).tolist()]
+        # 3. Leave room to those who come first.
+        if may.any() and plan_input is not None and plan_input.classes:
+            able = np.flatnonzero(may)
+            may[able] = self._nobody_before(pods, able, plan_input, free)
+        # 4. Begin.
         chosen = promotions(free, pods.node, pods.demand, pods.started, may=may)
         for place in chosen.tolist():
             self._begin(pods.pods[place], now)
         return self._taken(taken, chosen)
 
-    def _may(self, pod: Pod) -> bool:
-        stays = pod.regular_requests is None or pod.choice == ONLY or pod.leaving
+    def _may(self, pod: Pod, going: Collection[str]) -> bool:
+        stays = pod.regular_requests is None or pod.choice == ONLY or pod.leaving or pod.uid in going
         return not stays and pod.uid not in self._rests_until
 
-    def _nobody_before(self, snapshot: Snapshot, plan_input: PlanInput, free: Floats) -> Mask:
-        """Return whose node nobody waits for who comes first [P]: a higher priority, or a queue with less."""
-        pods, waiting = snapshot.opportunistic, plan_input.waiting
-        nodes, place = np.unique(pods.node, return_inverse=True)
-        wants = fits(free[nodes][np.newaxis], waiting.demand[:, np.newaxis]) & (waiting.count > 0)[:, np.newaxis]
-        if waiting.barred is not None:
-            wants &= ~waiting.barred[:, nodes]
+    def _nobody_before(self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, free: Floats) -> Mask:
+        """Return of these pods [A] whether nobody waits for their node who comes first.
+
+        That is a class of a higher priority, or one of a queue with less of its share, that fits there now.
+        """
+        waiting, classes = regular_only(plan_input), plan_input.classes
+        nodes, place = np.unique(pods.node[able], return_inverse=True)
+        room, demand = free[nodes], needs(waiting.demand)
         priority = np.zeros(len(waiting.count)) if waiting.priority is None else waiting.priority
         share = self._shares(plan_input)
-        queues = [task_class.job.queue for task_class in plan_input.classes]
-        may = np.ones(len(pods.pods), dtype=np.bool_)
-        for row in np.flatnonzero(wants.any(axis=1)).tolist():
-            less = share.get(queues[row], 0.0)
-            first = (pods.priority < priority[row]) | np.array(
-                [less < share.get(pod.identity.queue, 0.0) for pod in pods.pods], dtype=np.bool_
-            )
-            may &= ~(first & wants[row, place])
-        return may
+        # Holds at each turn: what is the highest priority, and the least share, of the classes so far that want a node.
+        highest, least = np.full(len(nodes), -np.inf), np.full(len(nodes), np.inf)
+        for row in np.flatnonzero((waiting.count > 0) & needs_fit(room.max(axis=0), demand)).tolist():
+            wants = needs_fit(room, demand[row])
+            if waiting.barred is not None:
+                wants &= ~waiting.barred[row, nodes]
+            highest[wants] = np.maximum(highest[wants], priority[row])
+            least[wants] = np.minimum(least[wants], share.get(classes[row].job.queue, 0.0))
+        own = np.array([share.get(pods.pods[pod].identity.queue, 0.0) for pod in able.tolist()])
+        return np.asarray((pods.priority[able] >= highest[place]) & (own <= least[place]))
 
     def _shares(self, plan_input: PlanInput) -> dict[str, float]:
         """Return what each queue has of its fair share."""
@@ -108,22 +123,26 @@ class Promoter:
         self._under_way[pod.uid] = now + SHOWS_SECONDS
         self._cluster.run_soon(lambda: self._write(pod, lambda: self._resizes.restore(pod)))
 
-    def _see_outcomes(self, now: float) -> None:
-        """Note whose promotion shows, and take back those that do not in time."""
+    def _see_outcomes(self, opportunistic: Collection[str], now: float) -> None:
+        """Note whose promotion shows, and take back those that do not in time.
+
+        It shows once the pod is no longer among those that are `opportunistic` by the snapshot: until then its room is
+        not counted there.
+        """
         self._rests_until = {uid: until for uid, until in self._rests_until.items() if now < until}
         for uid, until in list(self._under_way.items()):
             pod = self._cluster.backlog.pod(uid)
-            if pod is None or not pod.opportunistic:
+            if pod is None or not (pod.opportunistic or uid in opportunistic):
                 del self._under_way[uid]
                 if pod is not None:
                     self._note(pod)
-            elif now >= until:
+            elif now >= until and pod.opportunistic:
                 del self._under_way[uid]
                 self._rests_until[uid] = now + RESTS_SECONDS
                 self._take_back(pod)
 
     def _take_back(self, pod: Pod) -> None:
-        self._cluster.run_soon(lambda: self._write(pod, lambda: self._resizes.demote(pod, 0)))
+        self._cluster.run_soon(lambda: self._write(pod, lambda: self._resizes.take_back(pod)))
 
     def _write(self, pod: Pod, write: Callable[[], object]) -> None:
         """Write, if we still lead. What fails shows as a promotion that does not come."""

@@ -2,9 +2,11 @@
 
 1. Read the pod as it is now, and see whether it may be (`eligibility`).
 2. Write down what it requests (an annotation), then resize its requests to 0.
-3. On the way back: resize to what is written down, then remove that.
+3. On the way back: resize to what is written down. That stays written for the next time: a pod with requests is
+   regular.
 
-A process that ends between any two of these leaves a pod that is as it was, or that the next leader goes on with.
+A process that ends between any two of these leaves a pod that is as it was, or that the next leader goes on with. What
+is written down is removed only from a pod that still has its requests: without both nobody knows what it needs.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,7 @@ from extender.control.opportunistic.demotion import (
     resize_to_zero,
 )
 from extender.control.opportunistic.eligibility import Ineligible, Surroundings, why_not
-from extender.errors import ClusterError
+from extender.errors import ClusterError, DovetailError
 
 
 class Pods(Protocol):
@@ -64,31 +66,33 @@ class Resizer:
 
         `memory_bytes` is the limit for a pod that has none: all that its node offers, as it had none before.
 
-        Raises NotEligible, and ClusterError where a write is refused: then what was written down is removed.
+        Raises NotEligible, BadAnnotation where what is written down is broken, and ClusterError where a write is
+        refused: then what was written down is removed.
         """
         try:
             return self._demote(pod, memory_bytes)
-        except ClusterError as error:
+        except DovetailError as error:
             self.note_refused(pod, str(error))
             raise
 
     def _demote(self, pod: Pod, memory_bytes: int) -> int:
         found = self.pods.read(pod)
         requests = _written_down(found)
-        if requests is None:
-            reason = why_not(found, self.surroundings(pod, found))
+        if requests is None or any(requests_of(found).parts):
+            reason = why_not(_not_annotated(found), self.surroundings(pod, found))
             if reason is not None:
                 raise NotEligible(reason)
-            requests = requests_of(found)
-            if (patch := annotation(found)) is not None:
-                self.pods.annotate(pod, patch)
+            if requests is None or requests.parts != requests_of(found).parts:
+                requests = requests_of(found)
+                if (patch := annotation(found)) is not None:
+                    self.pods.annotate(pod, patch)
         if (patch := resize_to_zero(found, requests, memory_bytes)) is not None:
             try:
                 self.pods.resize(pod, patch)
             except ClusterError:
                 self._forget(pod)
                 raise
-        return int(part(self.pods.read(pod), "metadata").get("resourceVersion", 0))
+        return _version_of(self.pods.read(pod))
 
     def restore(self, pod: Pod) -> int:
         """Bring the requests of a pod back, waiting or running; return its resource version then."""
@@ -97,13 +101,40 @@ class Resizer:
         if requests is not None and (patch := resize_back(found, requests, 0)) is not None:
             self.pods.resize(pod, patch)
             found = self.pods.read(pod)
-        return int(part(found, "metadata").get("resourceVersion", 0))
+        return _version_of(found)
+
+    def take_back(self, pod: Pod) -> int:
+        """Make the requests of a running pod 0 again that its node does not grant; return its resource version then.
+
+        Nothing is done with a pod of which nobody wrote down what it requests.
+        """
+        found = self.pods.read(pod)
+        requests = _written_down(found)
+        if requests is not None and (patch := resize_to_zero(found, requests, 0)) is not None:
+            self.pods.resize(pod, patch)
+            found = self.pods.read(pod)
+        return _version_of(found)
 
     def _forget(self, pod: Pod) -> None:
-        patch = no_annotation(self.pods.read(pod))
-        if patch is not None:
+        """Remove what was written down of a pod, if it has its requests: a resize that failed may have been made."""
+        found = self.pods.read(pod)
+        patch = no_annotation(found)
+        if patch is not None and any(requests_of(found).parts):
+            patch["metadata"]["resourceVersion"] = part(found, "metadata").get("resourceVersion")
             self.pods.annotate(pod, patch)
 
 
 def _written_down(pod: Document) -> RegularRequests | None:
     return regular_requests(part(part(pod, "metadata"), "annotations").get(REGULAR_REQUESTS_ANNOTATION))
+
+
+def _not_annotated(pod: Document) -> Document:
+    """Return a pod as if nothing were written down of it: one that was made regular again may be asked anew."""
+    meta = part(pod, "metadata")
+    known = part(meta, "annotations")
+    left = {name: text for name, text in known.items() if name != REGULAR_REQUESTS_ANNOTATION}
+    return {**pod, "metadata": {**meta, "annotations": left}}
+
+
+def _version_of(pod: Document) -> int:
+    return int(part(pod, "metadata").get("resourceVersion", 0))
