@@ -14,6 +14,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.demotion import Document
 from extender.control.opportunistic.eligibility import Surroundings, evictions_left
+from extender.control.opportunistic.exposure import Exposure
 from extender.control.opportunistic.idle_room import Thresholds
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.resizing import Resizer
@@ -52,7 +53,13 @@ def on_idle_room(
     second_pass = SecondPass(
         cluster, policy_of(settings), measuring.usage, Terms(Thresholds(wanted.threshold), stale), stays_off
     )
-    resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, cluster), second_pass.note_refused)
+    exposure = Exposure(cluster.backlog)
+
+    def note_refused(pod: Pod, reason: str) -> None:
+        exposure.leave(pod)
+        second_pass.note_refused(pod, reason)
+
+    resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, exposure), note_refused)
     limits = Limits.of(
         cpu=wanted.evict_at_cpu,
         io=wanted.evict_at_io,
@@ -67,18 +74,17 @@ def on_idle_room(
         PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
         stays_off,
     )
-    return OnIdleRoom(resizer, second_pass, Promoter(cluster, resizer, metrics.note_promotion), preemptor)
+    return OnIdleRoom(
+        resizer, second_pass, Promoter(cluster, resizer, metrics.note_promotion, requests.asked), preemptor
+    )
 
 
-def _surroundings(pod: Pod, found: Document, pods: PodResources, cluster: ClusterView) -> Surroundings:
+def _surroundings(pod: Pod, found: Document, pods: PodResources, exposure: Exposure) -> Surroundings:
     """Return what a pod's own spec does not say; its Job is read."""
-    left = None
+    left: int | None = None
     if pod.owner_kind == "Job":
         job = pods.job(pod.namespace, pod.owner_name)
-        left = 0 if job is None else evictions_left(job, found, exposed=_exposed(pod, cluster))
+        left = 0
+        if job is not None:
+            left = exposure.evictions_left(pod, lambda exposed: evictions_left(job, found, exposed=exposed))
     return Surroundings(gang=bool(pod.identity.group), evictions_left=left)
-
-
-def _exposed(pod: Pod, cluster: ClusterView) -> int:
-    """Return how many pods of the same owner are opportunistic now."""
-    return sum(other.owner == pod.owner for other in cluster.snapshot().opportunistic.pods)

@@ -179,6 +179,7 @@ class Backlog(PodIndex):
         task_class.pods[phase][pod.uid] = self._by_phase[phase][pod.uid] = pod
         self._where[pod.uid], self._pods[pod.uid] = after, pod
         self._note_book(pod, known)
+        self.changes += known is not None and known.opportunistic != pod.opportunistic
         if pod.claims:
             self._volumes.use(pod)
         if known is None or before is None:
@@ -196,7 +197,8 @@ class Backlog(PodIndex):
     def _remove(self, uid: str) -> None:
         """Forget a pod: it has ended, is gone, or takes no part any more."""
         known, where = self._pods.pop(uid, None), self._where.pop(uid, None)
-        self._opportunistic.discard(uid)
+        if known is not None:
+            self._leave_book(known)
         self.writes.forget(uid)
         if known is None or where is None:
             return
@@ -205,14 +207,6 @@ class Backlog(PodIndex):
         self.changes += 1
         self.left += where[1] is PodPhase.RUNNING
         self._leave(known, *where)
-
-    def _note_book(self, pod: Pod, known: Pod | None) -> None:
-        """Note whether a pod is opportunistic. One that becomes so, or regular again, may change a plan."""
-        if pod.opportunistic:
-            self._opportunistic.add(pod.uid)
-        else:
-            self._opportunistic.discard(pod.uid)
-        self.changes += known is not None and known.opportunistic != pod.opportunistic
 
     def _leave(self, pod: Pod, task_class: TaskClass, phase: PodPhase) -> None:
         """Take a pod, as it was, out of the place that it had."""

@@ -32,6 +32,7 @@ class PodIndex:
         self._where: dict[str, tuple[TaskClass, PodPhase]] = {}
         self._by_phase: dict[PodPhase, dict[str, Pod]] = {phase: {} for phase in PodPhase}
         self._opportunistic: set[str] = set()
+        self._opportunistic_of: dict[str, set[str]] = {}
 
     # -- pods
 
@@ -109,6 +110,11 @@ class PodIndex:
             on_nodes = Counter(task_class for task_class, phase in where if phase is PodPhase.RUNNING)
             return on_nodes, Counter(self._where[uid][0] for uid in self._coming() if uid in self._opportunistic)
 
+    def opportunistic_of(self, owner: str) -> set[str]:
+        """Return the opportunistic pods of an owner, by UID, wherever they are."""
+        with self.lock:
+            return set(self._opportunistic_of.get(owner, ()))
+
     # -- writes to pods
 
     def take(self, task_class: TaskClass, now: float, until: float, uid: str | None = None) -> Pod | None:
@@ -141,6 +147,23 @@ class PodIndex:
         """Note that exactly these pods are being released, for a caller that says so before each plan."""
         with self.lock:
             self.writes.in_progress = dict.fromkeys(uids, math.inf)
+
+    def _note_book(self, pod: Pod, known: Pod | None) -> None:
+        """Note whether a pod, that was `known` before, is opportunistic."""
+        if known is not None:
+            self._leave_book(known)
+        if pod.opportunistic:
+            self._opportunistic.add(pod.uid)
+            self._opportunistic_of.setdefault(pod.owner, set()).add(pod.uid)
+
+    def _leave_book(self, pod: Pod) -> None:
+        """Take a pod, as it was, out of those that are opportunistic."""
+        if pod.opportunistic:
+            self._opportunistic.discard(pod.uid)
+            left = self._opportunistic_of.get(pod.owner, set())
+            left.discard(pod.uid)
+            if not left:
+                self._opportunistic_of.pop(pod.owner, None)
 
     def _coming(self) -> Iterator[str]:
         """Return the UIDs of the pods that hold room and are on no node."""
