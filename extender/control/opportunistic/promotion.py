@@ -54,6 +54,7 @@ class Promoter:
     ) -> None:
         self._cluster, self._resizes, self._note, self._going = cluster, resizes, note, going
         self._under_way: dict[str, float] = {}
+        self._writing: set[str] = set()
         self._rests_until: dict[str, float] = {}
 
     def step(self, snapshot: Snapshot, plan_input: PlanInput | None, now: float) -> Snapshot:
@@ -83,7 +84,7 @@ class Promoter:
 
     def _may(self, pod: Pod, going: Collection[str]) -> bool:
         stays = pod.regular_requests is None or pod.choice == ONLY or pod.leaving or pod.uid in going
-        return not stays and pod.uid not in self._rests_until
+        return not stays and pod.uid not in self._rests_until and pod.uid not in self._writing
 
     def _nobody_before(self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, free: Floats) -> Mask:
         """Return of these pods [A] whether nobody waits for their node who comes first.
@@ -93,7 +94,6 @@ class Promoter:
         waiting, classes = regular_only(plan_input), plan_input.classes
         nodes, place = np.unique(pods.node[able], return_inverse=True)
         room, demand = free[nodes], needs(waiting.demand)
-        priority = np.zeros(len(waiting.count)) if waiting.priority is None else waiting.priority
         share = self._shares(plan_input)
         # Holds at each turn: what is the highest priority, and the least share, of the classes so far that want a node.
         highest, least = np.full(len(nodes), -np.inf), np.full(len(nodes), np.inf)
@@ -101,7 +101,7 @@ class Promoter:
             wants = needs_fit(room, demand[row])
             if waiting.barred is not None:
                 wants &= ~waiting.barred[row, nodes]
-            highest[wants] = np.maximum(highest[wants], priority[row])
+            highest[wants] = np.maximum(highest[wants], classes[row].template.priority)
             least[wants] = np.minimum(least[wants], share.get(classes[row].job.queue, 0.0))
         own = np.array([share.get(pods.pods[pod].identity.queue, 0.0) for pod in able.tolist()])
         return np.asarray((pods.priority[able] >= highest[place]) & (own <= least[place]))
@@ -121,7 +121,7 @@ class Promoter:
 
     def _begin(self, pod: Pod, now: float) -> None:
         self._under_way[pod.uid] = now + SHOWS_SECONDS
-        self._cluster.run_soon(lambda: self._write(pod, lambda: self._resizes.restore(pod)))
+        self._soon(pod, lambda: self._resizes.restore(pod))
 
     def _see_outcomes(self, opportunistic: Collection[str], now: float) -> None:
         """Note whose promotion shows, and take back those that do not in time.
@@ -136,13 +136,18 @@ class Promoter:
                 del self._under_way[uid]
                 if pod is not None:
                     self._note(pod)
-            elif now >= until and pod.opportunistic:
+            elif now >= until and pod.opportunistic and uid not in self._writing:
                 del self._under_way[uid]
                 self._rests_until[uid] = now + RESTS_SECONDS
                 self._take_back(pod)
 
     def _take_back(self, pod: Pod) -> None:
-        self._cluster.run_soon(lambda: self._write(pod, lambda: self._resizes.take_back(pod)))
+        self._soon(pod, lambda: self._resizes.take_back(pod))
+
+    def _soon(self, pod: Pod, write: Callable[[], object]) -> None:
+        """Have a write run, now or later: the only one of its pod until it has ended."""
+        self._writing.add(pod.uid)
+        self._cluster.run_soon(lambda: self._write(pod, write))
 
     def _write(self, pod: Pod, write: Callable[[], object]) -> None:
         """Write, if we still lead. What fails shows as a promotion that does not come."""
@@ -151,3 +156,5 @@ class Promoter:
                 write()
         except Exception as error:  # whatever it is: the next look goes by what the watch shows
             log.warning("resize failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+        finally:
+            self._writing.discard(pod.uid)

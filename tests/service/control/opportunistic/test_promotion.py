@@ -1,0 +1,192 @@
+"""Promotion in place: one node of 1,000 of CPU, with opportunistic pods on it."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.pods.opportunistic import ONLY
+from extender.control.opportunistic.promotion import RESTS_SECONDS, SHOWS_SECONDS
+from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs
+from tests.service.control.scene import node
+
+
+def given(name, cpu, **more):
+    """Return an opportunistic pod on a node."""
+    return opportunistic(runs(name, cpu, **more))
+
+
+def scene_of(*pods, **more):
+    scene = IdleScene(node("n1"), **more)
+    scene.see(*pods)
+    return scene
+
+
+def promoted(scene):
+    return [name for verb, name, *_ in scene.written if verb == "restore"]
+
+
+def test_a_pod_becomes_regular_where_regular_room_appears():
+    scene = scene_of(runs("full", 1000), given("a", 400))
+    scene.step()
+    assert promoted(scene) == []
+    scene.end("full")
+    scene.step(1)
+    assert promoted(scene) == ["a"]
+    assert not scene.pods["a"].opportunistic
+    scene.step(1)
+    assert scene.promoted == ["a"]
+
+
+def test_who_has_run_longest_goes_first_and_no_more_than_fit():
+    scene = scene_of(given("young", 600, started=50.0), given("old", 600, started=10.0))
+    scene.step()
+    scene.step(1)
+    assert promoted(scene) == ["old"]
+
+
+def test_it_goes_before_new_regular_work_of_the_same_queue():
+    scene = scene_of(given("a", 600), needs("b", 600))
+    scene.step()
+    assert promoted(scene) == ["a"]
+    assert scene.nominated() == {}
+
+
+def test_not_before_a_pod_of_higher_priority_that_fits_there():
+    scene = scene_of(given("a", 600), needs("b", 600, priority=1))
+    scene.step()
+    assert promoted(scene) == []
+    assert scene.nominated() == {"b": "n1"}
+
+
+def test_not_before_a_queue_that_has_less_of_its_share():
+    scene = scene_of(runs("mine", 100), given("a", 600), needs("b", 600, queue="other"))
+    scene.step()
+    assert promoted(scene) == []
+    assert scene.nominated() == {"b": "n1"}
+
+
+def test_before_a_queue_that_has_more_of_its_share():
+    scene = scene_of(runs("theirs", 100, queue="other"), given("a", 600), needs("b", 600, queue="other"))
+    scene.step()
+    assert promoted(scene) == ["a"]
+
+
+def test_who_does_not_fit_there_keeps_nobody_waiting():
+    scene = scene_of(runs("mine", 100), given("a", 300), needs("b", 950, queue="other", priority=5))
+    scene.step()
+    assert promoted(scene) == ["a"]
+
+
+def test_who_never_is_regular_keeps_nobody_waiting():
+    only = replace(needs("b", 100, priority=5), choice=ONLY, opportunistic=True)
+    scene = scene_of(given("a", 300), only)
+    scene.step()
+    assert promoted(scene) == ["a"]
+
+
+def test_who_waits_for_another_node_keeps_nobody_waiting():
+    scene = IdleScene(node("n1"), replace(node("n2"), unschedulable=True))
+    scene.see(given("a", 300, on="n2"), needs("b", 300, priority=5))
+    scene.step()
+    assert promoted(scene) == ["a"]
+
+
+@pytest.mark.parametrize("change", [{"regular_requests": None}, {"choice": ONLY}, {"leaving": True}])
+def test_a_pod_that_cannot_be_regular_or_leaves_stays_as_it_is(change):
+    scene = scene_of(replace(given("a", 300), **change))
+    scene.step()
+    assert promoted(scene) == []
+
+
+def test_a_pod_that_was_asked_to_go_is_not_promoted():
+    scene = scene_of(given("a", 300), given("b", 300))
+    scene.going = {"uid-a"}
+    scene.step()
+    assert promoted(scene) == ["b"]
+
+
+def test_its_room_is_taken_once_while_it_is_under_way_and_once_it_shows():
+    # 400 of a, and 600 that are left: one of b's fits beside it at any time.
+    scene = scene_of(given("a", 400))
+    scene.deaf = True
+    scene.step()
+    scene.see(needs("b0", 600), needs("b1", 600))
+    scene.step(1)
+    assert len(scene.nominated()) == 1
+    scene.hear()
+    scene.step(1)
+    scene.step(1)
+    assert len(scene.nominated()) == 1
+    assert scene.count("restore") == {"a": 1}
+
+
+def test_one_that_shows_to_the_backlog_first_keeps_its_room_and_is_counted_once():
+    scene = scene_of(given("a", 400))
+    before = scene.cluster.snapshot()
+    scene.promoter.step(before, None, scene.now)
+    taken = scene.promoter.step(before, None, scene.now)  # the ledger is a moment behind
+    assert taken.allocated[0, 0] == 400
+    assert scene.promoted == []
+    scene.promoter.step(scene.cluster.snapshot(), None, scene.now)
+    scene.promoter.step(scene.cluster.snapshot(), None, scene.now)
+    assert scene.promoted == ["a"]
+    assert promoted(scene) == ["a"]
+
+
+def test_one_that_does_not_show_in_time_is_taken_back_and_rests():
+    scene = scene_of(given("a", 400))
+    scene.deaf = True
+    scene.step()
+    scene.change("a", opportunistic=True)  # the node cannot grant it
+    scene.deaf = False
+    scene.step(SHOWS_SECONDS - 1)
+    assert scene.count("take back") == {}
+    scene.step(1)
+    assert scene.count("take back") == {"a": 1}
+    scene.step(RESTS_SECONDS - 1)
+    assert promoted(scene) == ["a"]
+    scene.step(1)
+    assert promoted(scene) == ["a", "a"]
+    assert scene.promoted == []
+
+
+def test_what_is_refused_is_tried_again_after_a_rest():
+    scene = scene_of(given("a", 400))
+    scene.refuse = {("restore", "a")}
+    scene.step()
+    scene.step(SHOWS_SECONDS)
+    scene.refuse.clear()
+    scene.step(RESTS_SECONDS - 1)
+    assert promoted(scene) == []
+    scene.step(1)
+    assert promoted(scene) == ["a"]
+
+
+def test_a_pod_is_not_taken_back_while_its_promotion_is_still_being_written():
+    scene = scene_of(given("a", 400))
+    scene.late = True
+    scene.step()
+    scene.step(2 * SHOWS_SECONDS)
+    assert len(scene.queue) == 1
+
+
+def test_a_pod_that_ends_meanwhile_frees_its_room_and_is_not_counted():
+    scene = scene_of(given("a", 400))
+    scene.late = True
+    scene.step()
+    scene.end("a")
+    scene.see(needs("b", 1000))
+    scene.step(1)
+    scene.step(1)
+    scene.write_all()
+    assert scene.nominated() == {"b": "n1"}
+    assert scene.promoted == []
+
+
+def test_without_the_lead_nothing_is_written():
+    scene = scene_of(given("a", 400))
+    scene.late = True
+    scene.step()
+    scene.leading = False
+    scene.write_all()
+    assert scene.written == []

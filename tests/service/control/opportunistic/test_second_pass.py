@@ -1,0 +1,207 @@
+"""The second pass in the release loop: one node of 1,000 of CPU, of which opportunistic pods may use up to 800."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.pods.opportunistic import NEVER, ONLY
+from extender.control.backlog.task_classes import name_of
+from extender.control.release.loop import Pace
+from tests.service.control.opportunistic.idle_scene import REQUESTS, IdleScene, needs, opportunistic, runs
+from tests.service.control.scene import node
+
+
+def full(*waiting, use=300, nodes=("n1",), **more):
+    """Return a scene whose nodes are full by what is requested, and use so much."""
+    scene = IdleScene(*(node(name) for name in nodes), use=dict.fromkeys(nodes, use), **more)
+    scene.see(*(runs(f"full-{name}", 1000, on=name) for name in nodes), *waiting)
+    return scene
+
+
+def test_what_the_regular_plan_leaves_is_started_on_what_others_do_not_use():
+    scene = full(needs("a", 400))
+    scene.step()
+    assert scene.written == [("demote", "a"), ("nominate", "a", "n1"), ("release", "a")]
+    assert scene.told == [("a", "opportunistic", 100.0)]
+    assert scene.pods["a"].opportunistic
+
+
+def test_no_more_is_started_than_the_threshold_leaves():
+    # 800 - 300 = 500: one of 400, or two of 200.
+    scene = full(*(needs(f"a{n}", 200) for n in range(5)))
+    scene.step()
+    scene.step(1)
+    assert len(scene.on_idle_room()) == 2
+
+
+def test_regular_room_comes_first():
+    scene = IdleScene(node("n1"), node("n2"), use={"n1": 0, "n2": 0})
+    scene.see(runs("full", 1000), needs("a", 400))
+    scene.step()
+    assert scene.nominated() == {"a": "n2"}
+    assert not scene.pods["a"].opportunistic
+
+
+def test_nothing_is_started_by_a_plan_that_was_cut_short():
+    # Two slots, and two regular turns: whether there are more nobody knows yet.
+    scene = IdleScene(node("n1"), node("n2"), use={"n1": 0, "n2": 0}, pace=Pace(unbound_pods=2))
+    scene.see(runs("full", 1000), *(needs(f"a{n}", 400, job="j") for n in range(4)))
+    scene.step()
+    assert scene.on_idle_room() == {}
+
+
+def test_at_most_as_many_are_started_as_there_are_slots():
+    scene = full(*(needs(f"a{n}", 10) for n in range(9)), pace=Pace(unbound_pods=4))
+    scene.step()
+    assert len(scene.on_idle_room()) == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda scene: scene.use.clear(),
+        lambda scene: scene.problems.update(n1="a window goes back"),
+        lambda scene: setattr(scene, "frozen_at", scene.now - 91),
+        lambda scene: setattr(scene, "frozen_at", scene.now + 6),
+    ],
+)
+def test_what_was_not_measured_lately_is_not_idle(change):
+    scene = full(needs("a", 100))
+    change(scene)
+    scene.step()
+    assert scene.written == []
+
+
+def test_a_class_that_says_never_stays_regular():
+    scene = full(needs("a", 100, choice=NEVER), needs("b", 100))
+    scene.step()
+    assert scene.on_idle_room() == {"b": "n1"}
+
+
+def test_a_class_whose_pods_have_inputs_of_their_own_stays_regular():
+    scene = full(needs("a", 100, inputs=(("n1", 1.0),)), needs("b", 100))
+    scene.step()
+    assert scene.on_idle_room() == {"b": "n1"}
+
+
+def test_a_gang_stays_regular():
+    scene = full(needs("a", 100, group="g", least=2), needs("b", 100, group="g", least=2))
+    scene.step()
+    assert scene.written == []
+
+
+def test_an_evicted_class_does_not_come_back_to_its_node_for_a_while():
+    scene = full(needs("a", 100), nodes=("n1", "n2"))
+    scene.stays_off.note(name_of(scene.pods["a"]), "n1", scene.now)
+    scene.step()
+    assert scene.on_idle_room() == {"a": "n2"}
+
+
+def test_a_class_that_is_refused_rests_with_its_reason_and_may_try_again():
+    scene = full(needs("a", 100), needs("b", 100))
+    scene.refuse = {("demote", "a")}
+    scene.step()
+    scene.step(10)
+    assert scene.second_pass.reasons == {name_of(scene.pods["a"]): "demote a is refused"}
+    assert scene.count("demote") == {"b": 1}
+    assert scene.pods["a"].held
+    scene.refuse.clear()
+    scene.step(299)
+    scene.step(2)
+    assert scene.second_pass.reasons == {}
+    assert scene.count("demote") == {"a": 1, "b": 1}
+
+
+def test_shares_of_opportunistic_resources_are_apart_from_regular_ones():
+    # Queue a has all regular room, b nothing: of idle room a gets its half all the same.
+    scene = full(*(needs(f"{queue}{n}", 100, queue=queue, job=queue) for queue in "ab" for n in range(8)), use=0)
+    scene.see(replace(runs("full-n1", 1000, queue="a"), resource_version=2))
+    scene.step()
+    started = [name[0] for name in scene.on_idle_room()]
+    assert (started.count("a"), started.count("b")) == (4, 4)
+
+
+def test_room_that_the_same_plan_gives_to_regular_pods_is_not_idle():
+    # 600 are placed as regular now. 800 - 600 = 200 are left.
+    scene = IdleScene(node("n1"), use={"n1": 0})
+    scene.see(needs("regular", 600, priority=9), needs("a", 500))
+    scene.step()
+    assert scene.nominated() == {"regular": "n1"}
+
+
+def test_room_of_regular_pods_on_their_way_is_not_idle():
+    scene = IdleScene(node("n1"), use={"n1": 0})
+    scene.see(needs("regular", 900))
+    scene.step()
+    scene.see(needs("a", 500))
+    scene.step(1)
+    assert scene.on_idle_room() == {}
+
+
+def test_a_regular_pod_counts_with_its_demand_until_it_was_measured_for_half_a_minute():
+    scene = IdleScene(node("n1"), use={"n1": 0})
+    scene.see(runs("young", 900, started=90.0), needs("a", 500))
+    scene.step()
+    assert scene.on_idle_room() == {}
+    scene.step(21)
+    assert scene.on_idle_room() == {"a": "n1"}
+
+
+def test_a_young_pod_is_seen_behind_one_of_its_class_that_was_slow_to_start():
+    scene = IdleScene(node("n1"), use={"n1": 0})
+    scene.see(runs("old", 100, job="j", started=-500.0), runs("young", 450, started=95.0, job="j"))
+    scene.see(runs("other", 450, started=60.0, job="j"), needs("a", 500))
+    scene.step()
+    assert scene.on_idle_room() == {}
+
+
+def test_a_pod_that_somebody_nominated_elsewhere_is_not_started_on_idle_room():
+    scene = full(needs("a", 100, nominated="n2"), nodes=("n1", "n2"))
+    scene.use["n2"] = 900
+    scene.step()
+    assert scene.on_idle_room() == {}
+
+
+def test_a_pod_that_never_is_regular_gets_no_regular_room():
+    scene = IdleScene(node("n1"), use={"n1": 300})
+    scene.see(replace(needs("a", 400), choice=ONLY, opportunistic=True))
+    scene.step()
+    assert scene.written == [("nominate", "a", "n1"), ("release", "a")]
+    assert scene.told == [("a", "opportunistic", 100.0)]
+
+
+def test_a_pod_that_never_is_regular_is_not_released_to_no_node():
+    scene = full(replace(needs("a", 400, priority=9), choice=ONLY, opportunistic=True), use=900)
+    scene.releaser.pace = Pace(scale_up_after=1.0)
+    scene.step()
+    scene.step(5)
+    assert scene.written == []
+
+
+def test_a_pod_that_is_opportunistic_already_is_started_without_another_resize():
+    scene = full(opportunistic(needs("a", 400)))
+    scene.step()
+    assert scene.written == [("nominate", "a", "n1"), ("release", "a")]
+
+
+def test_a_pod_of_which_nobody_knows_what_it_requested_is_not_brought_back_in_vain():
+    scene = IdleScene(node("n1"), use={"n1": 900})
+    scene.see(replace(opportunistic(needs("a", 400)), regular_requests=None))
+    scene.step()
+    assert scene.written == [("nominate", "a", "n1"), ("release", "a")]
+
+
+def test_without_the_lead_nothing_is_written():
+    scene = full(needs("a", 400))
+    scene.late = True
+    scene.step()
+    scene.leading = False
+    scene.write_all()
+    scene.step(1)
+    assert scene.written == []
+
+
+def test_what_a_pod_requested_is_known_of_all_that_were_made_opportunistic():
+    scene = full(needs("a", 400))
+    scene.step()
+    assert scene.pods["a"].regular_requests == REQUESTS
