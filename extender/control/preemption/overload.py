@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask
+from extender.arrays import Counts, Floats
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.policy.slack import over
@@ -45,44 +45,54 @@ class Overload:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._streak: dict[str, Counts] = {}
-        self._seen: dict[str, float] = {}
         self._settles: dict[str, float] = {}
+        self._seen = _Seen((), {}, np.zeros((0, 0), dtype=np.int64), np.zeros(0))
 
     def settle(self, node: str, until: float) -> None:
         """Note that somebody leaves the node at `until`: samples that began before count for nothing from now on."""
         self._settles[node] = max(until, self._settles.get(node, until))
-        self._streak.pop(node, None)
+        row = self._seen.rows.get(node)
+        if row is not None:
+            self._seen.streak[row] = 0
 
     def look(self, measured: MeasuredUse) -> Floats:
         """Return by how much each node is over its limits [N, R], 0 where it has not been for long enough."""
         excess = over(measured.used, measured.allocatable, self._limits.thresholds(measured.axis))
-        needed = self._limits.counts(measured.axis)
-        known = ~np.isnan(measured.used)
-        confirmed = np.zeros_like(excess)
-        for row, name in enumerate(measured.names):
-            if not known[row].any():
-                continue
-            confirmed[row] = np.where(self._count(name, measured, row, excess[row] > 0) >= needed, excess[row], 0.0)
-        gone = self._streak.keys() - {name for row, name in enumerate(measured.names) if known[row].any()}
-        for name in gone:
-            del self._streak[name]
-        self._forget(measured.names)
-        return confirmed
+        # 1. Follow the nodes: those that have gone are forgotten, new ones and those not measured start anew.
+        seen = self._seen = self._seen.on(measured)
+        unknown = np.isnan(measured.used).all(axis=1)
+        seen.streak[unknown] = 0
+        # 2. Count each new sample once, but none that reaches back before somebody's end.
+        self._settles = {name: until for name, until in self._settles.items() if name in seen.rows}
+        settled = np.full(len(seen.names), -np.inf)
+        for name, until in self._settles.items():
+            settled[seen.rows[name]] = until
+        new = ~unknown & (measured.at > seen.at) & (measured.since >= settled)
+        seen.streak[new] = np.where(excess[new] > 0, seen.streak[new] + 1, 0)
+        seen.at[new] = measured.at[new]
+        # 3. Those are over their limits that were so often enough in a row.
+        return np.where(seen.streak >= self._limits.counts(measured.axis), excess, 0.0)
 
-    def _count(self, name: str, measured: MeasuredUse, row: int, above: Mask) -> Counts:
-        streak = self._streak.get(name)
-        if streak is None:
-            streak = np.zeros(len(above), dtype=np.int64)
-        at = measured.at.item(row)
-        if at > self._seen.get(name, -np.inf) and measured.since.item(row) >= self._settles.get(name, -np.inf):
-            streak = np.where(above, streak + 1, 0)
-            self._seen[name] = at
-        self._streak[name] = streak
-        return streak
 
-    def _forget(self, names: Sequence[str]) -> None:
-        there = set(names)
-        for kept in (self._seen, self._settles):
-            for name in [name for name in kept if name not in there]:
-                del kept[name]
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The time of the last sample of each node that counted [N], and how many in a row were above the limits [N, R]."""
+
+    names: Sequence[str]
+    rows: Mapping[str, int]
+    streak: Counts
+    at: Floats
+
+    def on(self, measured: MeasuredUse) -> "_Seen":
+        """Return the same on the rows and columns of another measurement; all is counted anew on other columns."""
+        if measured.names is self.names and self.streak.shape == measured.used.shape:
+            return self
+        rows = {name: row for row, name in enumerate(measured.names)}
+        streak, at = np.zeros(measured.used.shape, dtype=np.int64), np.full(len(rows), -np.inf)
+        stay = [(row, rows[name]) for name, row in self.rows.items() if name in rows]
+        if stay:
+            before, after = np.array(stay, dtype=np.intp).T
+            at[after] = self.at[before]
+            if self.streak.shape[1] == streak.shape[1]:
+                streak[after] = self.streak[before]
+        return _Seen(measured.names, rows, streak, at)

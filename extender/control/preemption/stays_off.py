@@ -39,9 +39,11 @@ class StaysOff:
     def barred(self, task_classes: Sequence[str], nodes: Sequence[str], now: float) -> Mask:
         """Return which of these classes stay off which of these nodes [C, N]."""
         self._expire(now)
+        if not self._stays:
+            return np.zeros((len(task_classes), len(nodes)), dtype=np.bool_)
         rows = {name: row for row, name in enumerate(task_classes)}
         columns = {name: column for column, name in enumerate(nodes)}
-        barred = np.zeros((len(rows), len(columns)), dtype=np.bool_)
+        barred = np.zeros((len(task_classes), len(nodes)), dtype=np.bool_)
         for (task_class, node), stay in self._stays.items():
             if now < stay.until and task_class in rows and node in columns:
                 barred[rows[task_class], columns[node]] = True

@@ -4,7 +4,7 @@ every pod gets a node in the end."""  # noqa: D205, D209 - one sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.service.control.opportunistic.idle_scene import IdleScene, needs
+from tests.service.control.opportunistic.idle_scene import IdleScene, needs, runs
 from tests.service.control.scene import node
 
 CPU, THRESHOLD, YOUNG_SECONDS = 1000, 0.8, 30.0
@@ -15,7 +15,10 @@ what_waits = st.lists(
     st.tuples(st.sampled_from(AMOUNTS), st.integers(0, 1), st.sampled_from("ab")), min_size=2, max_size=9
 )
 happens = st.lists(
-    st.sampled_from(["step", "write", "bind", "end", "restart", "lead", "refuse", "deaf", "blind", "wait"]), max_size=40
+    st.sampled_from(
+        ["step", "step", "write", "bind", "write", "bind", "end", "restart", "lead", "refuse", "deaf", "blind", "wait"]
+    ),
+    max_size=40,
 )
 VERBS = ("demote", "restore", "nominate", "release", "clear", "take back")
 
@@ -28,6 +31,7 @@ class RandomScene(IdleScene):
         self.sent_to = {}
         super().__init__(*(node(name, CPU) for name in NODES))
         self.late = True
+        self.see(*(runs(f"full-{name}", 900, on=name) for name in NODES))
         for number, (cpu, priority, queue) in enumerate(waiting):
             self.see(needs(f"p{number}", cpu, priority=priority, queue=queue))
 
