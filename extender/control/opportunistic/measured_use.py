@@ -1,6 +1,6 @@
 """What was measured, on the rows and columns of a snapshot: who is not to be trusted is as if not measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,46 +30,94 @@ class MeasuredUse:
     at: Floats
 
 
+class MeasuredRows:
+    """Makes what was measured into arrays, once for each look at the use. One thread.
+
+    A sample that is older than `stale_after` seconds or from the future counts as none, and so does a node with a
+    problem. `system` is what each node sets aside for itself (capacity - allocatable).
+    """
+
+    def __init__(self, stale_after: float, system: Mapping[str, Amounts] | None = None) -> None:
+        self._stale_after, self._system = stale_after, system or {}
+        self._kept: _Kept | None = None
+
+    def at(self, layout: Layout, usage: Usage, now: float) -> MeasuredUse:
+        """Return what is used of the nodes of a layout at `now`.
+
+        Where either the node's own use or that of its pods is missing, the other counts alone.
+        """
+        kept = self._kept
+        if kept is None or kept.layout is not layout or kept.usage is not usage:
+            kept = self._kept = _Kept(
+                layout,
+                usage,
+                _book(layout, usage.nodes, usage.problems),
+                _book(layout, usage.pods_on, usage.problems),
+                _aside(layout, self._system),
+            )
+        whole, pods = kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
+        return MeasuredUse(
+            layout.names,
+            layout.axis,
+            used(whole.amounts, pods.amounts, kept.aside),
+            layout.capacity,
+            np.fmin(whole.since, pods.since),
+            np.fmin(whole.at, pods.at),
+        )
+
+
 def measured_use(
     layout: Layout, usage: Usage, now: float, *, stale_after: float, system: Mapping[str, Amounts] | None = None
 ) -> MeasuredUse:
-    """Return what is used of the nodes of a layout at `now`.
-
-    `system` is what each node sets aside for itself (capacity - allocatable). A sample that is older than `stale_after`
-    seconds or from the future counts as none, and so does a node with a problem. Where either the node's own use or
-    that of its pods is missing, the other counts alone.
-    """
-    whole = _book(layout, usage.nodes, usage, now, stale_after)
-    pods = _book(layout, usage.pods_on, usage, now, stale_after)
-    aside = np.zeros(layout.capacity.shape)
-    for name, amounts in (system or {}).items():
-        if name in layout.rows:
-            aside[layout.rows[name]] = [amounts.get(dimension, 0.0) for dimension in layout.axis]
-    return MeasuredUse(
-        layout.names,
-        layout.axis,
-        used(whole.amounts, pods.amounts, aside),
-        layout.capacity,
-        np.fmin(whole.since, pods.since),
-        np.fmin(whole.at, pods.at),
-    )
+    """Return what is used of the nodes of a layout at `now`, as `MeasuredRows` does, for who asks once."""
+    return MeasuredRows(stale_after, system).at(layout, usage, now)
 
 
 @dataclass(frozen=True, slots=True)
 class _Book:
+    """What samples say [N, R], and their windows [N]; NaN where there is none."""
+
     amounts: Floats
     since: Floats
     at: Floats
 
+    def fresh(self, now: float, stale_after: float) -> "_Book":
+        """Return the same without samples that are too old, or from the future."""
+        age = now - self.at
+        is_fresh = (age >= -MOST_SKEW_SECONDS) & (age <= stale_after)
+        return _Book(
+            np.where(is_fresh[:, np.newaxis], self.amounts, np.nan),
+            np.where(is_fresh, self.since, np.nan),
+            np.where(is_fresh, self.at, np.nan),
+        )
 
-def _book(layout: Layout, samples: Mapping[str, Sample], usage: Usage, now: float, stale_after: float) -> _Book:
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was made of one look at the use, on the rows and columns of one layout."""
+
+    layout: Layout
+    usage: Usage
+    whole: _Book
+    pods: _Book
+    aside: Floats
+
+
+def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str]) -> _Book:
     count = len(layout.names)
     amounts = np.full((count, len(layout.axis)), np.nan)
     since, at = np.full(count, np.nan), np.full(count, np.nan)
     for name, sample in samples.items():
         row = layout.rows.get(name)
-        fresh = -MOST_SKEW_SECONDS <= now - sample.at <= stale_after
-        if row is not None and fresh and name not in usage.problems:
+        if row is not None and name not in problems:
             amounts[row, : len(DIMENSIONS)] = [sample.amounts.get(dimension, np.nan) for dimension in DIMENSIONS]
             since[row], at[row] = sample.since, sample.at
     return _Book(amounts, since, at)
+
+
+def _aside(layout: Layout, system: Mapping[str, Amounts]) -> Floats:
+    aside = np.zeros(layout.capacity.shape)
+    for name, amounts in system.items():
+        if name in layout.rows:
+            aside[layout.rows[name]] = [amounts.get(dimension, 0.0) for dimension in layout.axis]
+    return aside

@@ -95,15 +95,19 @@ class Promoter:
         nodes, place = np.unique(pods.node[able], return_inverse=True)
         room, demand = free[nodes], needs(waiting.demand)
         share = self._shares(plan_input)
+        own = np.array([share.get(pods.pods[pod].identity.queue, 0.0) for pod in able.tolist()])
+        lowest, most = pods.priority[able].min(), own.max()
         # Holds at each turn: what is the highest priority, and the least share, of the classes so far that want a node.
         highest, least = np.full(len(nodes), -np.inf), np.full(len(nodes), np.inf)
         for row in np.flatnonzero((waiting.count > 0) & needs_fit(room.max(axis=0), demand)).tolist():
+            rank, less = classes[row].template.priority, share.get(classes[row].job.queue, 0.0)
+            if rank <= lowest and less >= most:  # it comes before none of these pods
+                continue
             wants = needs_fit(room, demand[row])
             if waiting.barred is not None:
                 wants &= ~waiting.barred[row, nodes]
-            highest[wants] = np.maximum(highest[wants], classes[row].template.priority)
-            least[wants] = np.minimum(least[wants], share.get(classes[row].job.queue, 0.0))
-        own = np.array([share.get(pods.pods[pod].identity.queue, 0.0) for pod in able.tolist()])
+            highest[wants] = np.maximum(highest[wants], rank)
+            least[wants] = np.minimum(least[wants], less)
         return np.asarray((pods.priority[able] >= highest[place]) & (own <= least[place]))
 
     def _shares(self, plan_input: PlanInput) -> dict[str, float]:

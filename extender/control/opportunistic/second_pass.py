@@ -19,7 +19,7 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
-from extender.control.opportunistic.measured_use import measured_use
+from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.opportunistic.starting import starting
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
@@ -53,6 +53,7 @@ class SecondPass:
         self._rests_until: dict[str, float] = {}
         self._refused: deque[tuple[Pod, str]] = deque()
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
+        self._measured = MeasuredRows(terms.stale_after, terms.system)
         self._planner = second_planner(policy)
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
@@ -61,7 +62,7 @@ class SecondPass:
         if slots <= 0:
             return []
         waiting, layout, usage = planned.plan_input.waiting, planned.snapshot.layout, self._usage()
-        measured = measured_use(layout, usage, now, stale_after=self._terms.stale_after, system=self._terms.system)
+        measured = self._measured.at(layout, usage, now)
         if np.isnan(measured.at).all():
             return []
         snapshot = _as_planned(planned)

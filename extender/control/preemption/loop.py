@@ -17,7 +17,7 @@ from extender.control.allowance import Allowance
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.opportunistic.measured_use import measured_use
+from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.preemption.choice import Choice, choices
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.stays_off import StaysOff
@@ -92,6 +92,7 @@ class Preemptor:
         self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
         self._terms = terms
         self._overload = Overload(terms.limits)
+        self._measured = MeasuredRows(terms.stale_after)
         self._in_all, self._of_node = Allowance(terms.rates.in_all), dict[str, Allowance]()
         self._evicted: dict[str, str] = {}
         self._outcomes: deque[tuple[Choice, int]] = deque()
@@ -106,7 +107,7 @@ class Preemptor:
         self._settle(now)
         # 3. Count new samples above the limits.
         snapshot, usage = self._cluster.snapshot(), self._usage()
-        measured = measured_use(snapshot.layout, usage, now, stale_after=self._terms.stale_after)
+        measured = self._measured.at(snapshot.layout, usage, now)
         over = self._overload.look(measured)
         if not over.any() or not len(snapshot.opportunistic.pods):
             return 0

@@ -89,10 +89,9 @@ class _Seen:
             return self
         rows = {name: row for row, name in enumerate(measured.names)}
         streak, at = np.zeros(measured.used.shape, dtype=np.int64), np.full(len(rows), -np.inf)
-        stay = [(row, rows[name]) for name, row in self.rows.items() if name in rows]
-        if stay:
-            before, after = np.array(stay, dtype=np.intp).T
-            at[after] = self.at[before]
-            if self.streak.shape[1] == streak.shape[1]:
-                streak[after] = self.streak[before]
+        stay = [name for name in self.rows if name in rows]
+        before, after = [self.rows[name] for name in stay], [rows[name] for name in stay]
+        at[after] = self.at[before]
+        if stay and self.streak.shape[1] == streak.shape[1]:
+            streak[after] = self.streak[before]
         return _Seen(measured.names, rows, streak, at)

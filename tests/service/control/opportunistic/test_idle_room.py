@@ -88,3 +88,9 @@ def test_there_is_no_room_on_a_node_that_was_not_measured():
 def test_a_limited_rate_that_was_not_measured_is_no_room_for_anybody():
     found = room(amounts={**AMOUNTS, "disk-read": 1e6})
     assert_allclose([found["cpu"], found["disk-read"]], 0)
+
+
+def test_regular_pods_that_are_nominated_or_in_flight_count_with_their_demand():
+    nominated = pod("nominated", 3000, node=None, nominated="n1", opportunistic=False)
+    assert room([nominated])["cpu"] == pytest.approx(8000 - 7000)
+    assert room([replace(nominated, demand={"pods": 5.0, "cpu": 1.0})])["pods"] == pytest.approx(10 - 2 - 5)

@@ -5,7 +5,7 @@ from extender.cluster.ledger.snapshot import layout_of
 from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage import Sample, Usage
-from extender.control.opportunistic.measured_use import measured_use
+from extender.control.opportunistic.measured_use import MeasuredRows, measured_use
 
 LAYOUT = layout_of({name: Node(name, {"cpu": 8000.0, "memory": 100.0, "x.y/gpu": 2.0}) for name in ("a", "b")})
 NAN = np.nan
@@ -54,3 +54,21 @@ def test_the_window_of_two_books_is_the_older_of_both():
     usage = Usage({"a": sample(1.0, at=95.0, since=80.0)}, {"a": sample(1.0, at=99.0, since=89.0)})
     found = measured_use(LAYOUT, usage, 100.0, stale_after=30.0)
     assert (found.since[0], found.at[0]) == (80.0, 95.0)
+
+
+def test_what_was_made_of_one_look_is_used_again_and_grows_old():
+    layout = layout_of({"n1": Node("n1", {"cpu": 1000.0})})
+    usage = Usage({"n1": Sample({"cpu": 300.0}, 90.0, 100.0)})
+    rows = MeasuredRows(stale_after=60.0)
+    assert rows.at(layout, usage, 160.0).used[0, 0] == 300
+    assert np.isnan(rows.at(layout, usage, 160.1).used[0]).all()
+    assert rows.at(layout, Usage({"n1": Sample({"cpu": 400.0}, 90.0, 110.0)}), 160.1).used[0, 0] == 400
+
+
+def test_other_rows_are_made_for_another_layout():
+    usage = Usage({"n1": Sample({"cpu": 300.0}, 90.0, 100.0)})
+    rows = MeasuredRows(stale_after=60.0)
+    nodes = {name: Node(name, {"cpu": 1000.0}) for name in ("n0", "n1")}
+    assert rows.at(layout_of({"n1": nodes["n1"]}), usage, 100.0).used[:, 0].tolist() == [300]
+    assert np.isnan(rows.at(layout_of(nodes), usage, 100.0).used[0, 0])
+    assert rows.at(layout_of(nodes), usage, 100.0).used[1, 0] == 300

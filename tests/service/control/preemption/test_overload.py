@@ -72,3 +72,10 @@ def test_a_node_that_is_gone_is_forgotten(overload):
     overload.settle("n1", 99.0)
     reasons(overload, measured(1, cpu=10, name="n2"))
     assert reasons(overload, measured(2, memory=10)) == [["memory"]]
+
+
+def test_counts_follow_a_node_to_another_row(overload):
+    assert reasons(overload, measured(1, cpu=10), measured(2, cpu=10)) == [[], []]
+    used = np.array([[5.0, 0, 0, 0, 0, 0, 10], [10.0, 0, 0, 0, 0, 0, 10]])
+    both = MeasuredUse(("n0", "n1"), AXIS, used, np.full((2, 7), 10.0), np.full(2, 3.0), np.full(2, 3.0))
+    assert overload.look(both)[:, 0] == pytest.approx([0, 0.1])
