@@ -62,10 +62,10 @@ class Exporter(ThreadingHTTPServer):
             if node in self.gone:
                 continue
             at = f'instance="{node}"'
-            for cpu in range(2):
-                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="user"}} {since * busy / 2}')
-                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="iowait"}} {since}')
-                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="idle"}} {since * 3}')
+            for cpu in range(8):
+                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="user"}} {since * busy / 8}')
+                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="iowait"}} {since / 8}')
+                lines.append(f'node_cpu_seconds_total{{{at},cpu="{cpu}",mode="idle"}} {since * (7 - busy) / 8}')
             lines.append(f"node_memory_MemTotal_bytes{{{at}}} {16 * GIB}")
             lines.append(f"node_memory_MemAvailable_bytes{{{at}}} {12 * GIB}")
             for device in ("sda", "sda1", "dm-0", "md0", "loop3"):

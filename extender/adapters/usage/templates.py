@@ -34,7 +34,11 @@ _VIRTUAL = "(veth|cali|cilium|lxc|cni|cbr|docker|flannel|br-|virbr|vxlan|genev).
 
 NODES: Mapping[str, str] = MappingProxyType(
     {
-        CPU: 'sum without (cpu, mode) (rate(node_cpu_seconds_total{mode!~"idle|iowait",$matchers}[$window]))',
+        CPU: (
+            'sum without (cpu, mode) (rate(node_cpu_seconds_total{mode!~"idle|iowait",$matchers}[$window]))'
+            " / sum without (cpu, mode) (rate(node_cpu_seconds_total{$matchers}[$window]))"
+            ' * count without (cpu, mode) (node_cpu_seconds_total{mode="idle",$matchers})'
+        ),
         MEMORY: "node_memory_MemTotal_bytes{$matchers} - node_memory_MemAvailable_bytes{$matchers}",
         DISK_READ: f'sum without (device) (rate(node_disk_read_bytes_total{{device=~"{_DISKS}",$matchers}}[$window]))',
         DISK_WRITE: (
@@ -46,10 +50,18 @@ NODES: Mapping[str, str] = MappingProxyType(
         NETWORK_OUT: (
             f'sum without (device) (rate(node_network_transmit_bytes_total{{device=~"{_CARDS}",$matchers}}[$window]))'
         ),
-        TIME: 'max without (cpu, mode) (timestamp(node_cpu_seconds_total{mode="idle",$matchers}))',
+        TIME: (
+            'max without (cpu, mode) (timestamp(node_cpu_seconds_total{mode="idle",$matchers})'
+            ' and last_over_time(node_cpu_seconds_total{mode="idle",$matchers}[$window] offset $window))'
+        ),
     }
 )
-"""The whole node, by node-exporter. `sum without` keeps labels such as that of a replica, so doubles show."""
+"""The whole node, by node-exporter. `sum without` keeps labels such as that of a replica, so doubles show.
+
+A rate over a window that is not full of samples is too small, and would be taken for idle. So CPU is the busy part of
+all CPU time in the window, which has the same samples; and there is no time, which is a node that is not measured,
+until there was a sample before the window.
+"""
 
 _CONTAINER = 'container!="",container!="POD",$pods,$matchers'
 
