@@ -102,18 +102,20 @@ class Preemptor:
         # 1. Only the leader evicts.
         if not self._cluster.leads():
             return 0
-        # 2. See who was refused, and who has gone: older samples say nothing of their nodes any more.
+        # 2. See who was refused; then what was measured, and who is there or asked to go.
         self._take_outcomes()
+        usage, snapshot = self._usage(), self._cluster.snapshot()
+        self._requests.expire()
+        going, spared = self._requests.asked(), self._requests.spared()
+        # 3. See who has gone, after all else: whoever goes from now on is in what was read. Older samples say nothing
+        #    of their nodes any more.
         self._settle(now)
-        # 3. Count new samples above the limits.
-        snapshot, usage = self._cluster.snapshot(), self._usage()
+        # 4. Count new samples above the limits.
         measured = self._measured.at(snapshot.layout, usage, now)
         over = self._overload.look(measured)
         if not over.any() or not len(snapshot.opportunistic.pods):
             return 0
-        # 4. Choose who goes, and ask as far as the rates allow.
-        self._requests.expire()
-        going, spared = self._requests.asked(), self._requests.spared()
+        # 5. Choose who goes, and ask as far as the rates allow.
         found = choices(snapshot, over, usage, now, going=going, spared=spared)
         return sum(self._ask(choice, now) for choice in found)
 

@@ -24,6 +24,7 @@ class PreemptionScene(Scene):
         self.evicted, self.events, self.counted = [], [], []
         self.protected, self.slow = set(), False
         self.use, self.others, self.problems, self.frozen_at = {}, {}, {}, None
+        self.usage_hook = self.flight_hook = lambda: None
         super().__init__(*nodes)
 
     def start(self):
@@ -31,7 +32,12 @@ class PreemptionScene(Scene):
         requests = EvictionRequests(self.cluster, self)
         self.preemptor = Preemptor(self.cluster, self.usage, requests, self, self.terms, StaysOff())
 
+    def flight_time(self):
+        self.flight_hook()
+        return super().flight_time()
+
     def usage(self):
+        self.usage_hook()
         at = self.now if self.frozen_at is None else self.frozen_at
         there = {it.name: it for it in self.pods.values() if it.node}
         pods = {it.uid: Sample({"cpu": float(self.use.get(name, 0))}, at, at) for name, it in there.items()}
@@ -97,6 +103,24 @@ def test_while_a_victim_is_on_its_way_out_nobody_else_is_asked():
     full = scene()
     full.slow = True
     assert full.run(30) == ["a"]
+
+
+@pytest.mark.parametrize("when", ["use is read", "the cluster is read"])
+def test_nobody_else_goes_where_a_victim_goes_in_the_middle_of_a_step(when):
+    full = scene()
+    full.slow = True
+    full.run(4)
+
+    def go():
+        if "a" in full.pods:
+            full.remove("a")
+            full.others["n1"] = 900  # the samples still hold what it used
+
+    name = "usage_hook" if when == "use is read" else "flight_hook"
+    setattr(full, name, go)
+    full.run(1)
+    assert "a" not in full.pods
+    assert full.evicted == ["a"]
 
 
 def test_after_a_victim_has_gone_only_new_samples_count():
