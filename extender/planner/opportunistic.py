@@ -24,13 +24,13 @@ def second_planner(policy: Policy) -> Planner:
 
 
 def idle_snapshot(snapshot: Snapshot, room: Floats) -> Snapshot:
-    """Return the cluster as if only this `room` [N, R] were free; infinite where a node does not limit a resource."""
+    """Return the cluster as if only this `room` [N, R] were free; all of what a node does not limit."""
     capacity = snapshot.layout.capacity
-    taken = capacity - np.floor(np.where(np.isfinite(capacity), room, 0.0))
+    limited = np.isfinite(capacity)
+    taken = np.where(limited, capacity - np.floor(np.where(limited, room, 0.0)), 0.0)
     nothing = read_only(np.zeros_like(capacity))
     nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0])
-    allocated = read_only(np.where(np.isfinite(capacity), taken, 0.0))
-    return replace(snapshot, allocated=allocated, in_flight=nothing, nominations=nobody, flights=0)
+    return replace(snapshot, allocated=read_only(taken), in_flight=nothing, nominations=nobody, flights=0)
 
 
 def second_pass(
