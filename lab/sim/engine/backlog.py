@@ -6,7 +6,7 @@ have begun and of which a task waits.
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.planner import Assignments
@@ -16,16 +16,17 @@ from lab.sim.engine.open_classes import OpenClasses, open_classes_of
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
 from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import SHUFFLE, Machines
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
-_SHUFFLE = SOURCES.index(SHUFFLE)
+_BLOCKS, _SHUFFLE = SOURCES.index(BLOCKS), SOURCES.index(SHUFFLE)
 _READ, _IN = DISK_READ_INDEX, NETWORK_IN_INDEX
 
 
 class StageBacklog:
     """All jobs of a table as time goes by. Blocks are placed at the beginning, by `random`.
 
-    `job_allocated` [J, R] is what the running tasks of each job were promised, on any machine; `inputs` are where the
+    `job_allocated` [J, R] is what the running tasks of each job were promised, on any machine, `job_given` [J, R] what
+    its opportunistic ones need (None: there are none). `opened` [S] is when each stage began; `inputs` are where the
     tasks of open stages read.
     """
 
@@ -39,6 +40,7 @@ class StageBacklog:
         self._scratch = np.empty(tasks, dtype=np.intp)
         # Jobs.
         self.job_allocated = np.zeros((jobs, len(DIMENSIONS)))
+        self.job_given: Floats | None = None
         self._active = np.zeros(jobs, dtype=np.bool_)
         self._work = remaining_work(table.work, table.tasks, table.job, jobs)
         self._path = np.zeros(jobs)
@@ -50,7 +52,9 @@ class StageBacklog:
         self._ended = np.zeros(stages, dtype=np.int64)
         self._over = np.zeros(stages, dtype=np.bool_)
         self._since = np.zeros(stages)
+        self.opened = np.full(stages, np.nan)
         self._next_task = table.first_task.copy()
+        self._came_back: dict[int, list[int]] = {}
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
         # Arrivals, and the arrays that stay the same until a job arrives or ends, or a stage opens.
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
@@ -124,7 +128,7 @@ class StageBacklog:
         job = table.job[ends.stage]
         np.subtract.at(self._work, job, table.work[ends.stage])
         self._busy -= table.busy[ends.stage].sum(axis=0)
-        np.subtract.at(self.job_allocated.reshape(-1), _cells(job), ends.job_demand.ravel())
+        self._hold_less(job, ends.job_demand, ends.opportunistic)
         # 2. Stages of which every task has ended are over.
         np.add.at(self._ended, ends.stage, 1)
         over = self._ended[ends.stage] == table.tasks[ends.stage]
@@ -150,6 +154,36 @@ class StageBacklog:
         """Note what was promised to the jobs of these tasks [R, A]."""
         np.add.at(self.job_allocated.reshape(-1), _cells(self.table.job[starts.stage]), amounts.ravel())
 
+    def give(self, stage: Rows, amounts: Floats) -> None:
+        """Note what opportunistic tasks of these stages [A] need [R, A]."""
+        if self.job_given is None:
+            self.job_given = np.zeros_like(self.job_allocated)
+        np.add.at(self.job_given.reshape(-1), _cells(self.table.job[stage]), amounts.ravel())
+
+    def promote(self, stage: Rows, amounts: Floats) -> None:
+        """Note that opportunistic tasks of these stages [A] are regular now, with all that they need [R, A]."""
+        job = self.table.job[stage]
+        self._hold_less(job, amounts, np.ones(len(job), dtype=np.bool_))
+        np.add.at(self.job_allocated.reshape(-1), _cells(job), amounts.ravel())
+
+    def come_back(self, stage: Rows, task: Rows, node: Rows, amounts: Floats, opportunistic: Mask) -> None:
+        """Let tasks [A] wait again that ran on these nodes, their work lost; `amounts` [R, A] they hold no longer."""
+        self._hold_less(self.table.job[stage], amounts, opportunistic)
+        np.add.at(self._count, stage, 1)
+        self.inputs.come_back(stage, task, node)
+        for row, number in zip(stage.tolist(), task.tolist(), strict=True):
+            if self.table.source[row] != _BLOCKS:
+                self._came_back.setdefault(row, []).append(number)
+        self._open = None
+
+    def _hold_less(self, job: Rows, amounts: Floats, opportunistic: Mask | None) -> None:
+        """Take what tasks of these jobs held [R, A] off the book in which it was."""
+        if opportunistic is None or self.job_given is None or not opportunistic.any():
+            np.subtract.at(self.job_allocated.reshape(-1), _cells(job), amounts.ravel())
+            return
+        for book, chosen in ((self.job_allocated, ~opportunistic), (self.job_given, opportunistic)):
+            np.subtract.at(book.reshape(-1), _cells(job[chosen]), amounts[:, chosen].ravel())
+
     def waiting(self, running: Running) -> Waiting:
         """Return what waits now. Arrays that did not change since the last call are the same objects as then."""
         classes = self._open_now
@@ -162,6 +196,7 @@ class StageBacklog:
             queue_names=classes.queue_names,
             queue_weight=classes.queue_weight,
             path=self._path[classes.jobs],
+            opportunistic=None if self.job_given is None else self.job_given[classes.jobs],
         )
         return Waiting(
             names=classes.names,
@@ -190,7 +225,7 @@ class StageBacklog:
         """Open a stage: all its tasks wait from now on."""
         self._open = None
         self._count[stage] = self.table.tasks[stage]
-        self._since[stage] = now
+        self._since[stage] = self.opened[stage] = now
         self.inputs.open(stage)
 
     def _finish(self, stage: int, now: float) -> None:
@@ -232,6 +267,8 @@ class StageBacklog:
         """Return the tasks that start, as rows of the table: the chosen ones, else the next of their stage."""
         task = checked.task.copy()
         unchosen = np.flatnonzero(task < 0)
+        if self._came_back and len(task):
+            unchosen = self._again(task, stage, unchosen)
         if len(unchosen):
             # Sorted by stage, the k-th assignment of a stage takes the k-th task from the stage's next one.
             order = unchosen[np.argsort(stage[unchosen], kind="stable")]
@@ -240,6 +277,19 @@ class StageBacklog:
             task[order] = self._next_task[stage_in_order] + np.arange(len(order)) - first
             np.add.at(self._next_task, stage_in_order, 1)
         return task
+
+    def _again(self, task: Rows, stage: Rows, unchosen: Rows) -> Rows:
+        """Choose tasks that came back first, in the order in which they did; return for whom there is none."""
+        left = []
+        for place in unchosen.tolist():
+            returned = self._came_back.get(stage.item(place))
+            if not returned:
+                left.append(place)
+                continue
+            task[place] = returned.pop(0)
+            if not returned:
+                del self._came_back[stage.item(place)]
+        return np.array(left, dtype=np.intp)
 
     def _starts(self, stage: Rows, task: Rows, checked: CheckedAssignments) -> Starts:
         """Return what the tasks take of their nodes and where they read from."""

@@ -7,7 +7,8 @@ between ends at its exact time, but the scheduler sees that at the next heartbea
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from extender.errors import DovetailError
 from extender.planner import Scheduler
 from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import DONE_SECONDS
+from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World, machine_names
 from lab.sim.workloads.workload import Machines, Workload
 
@@ -25,6 +27,25 @@ Progress = Callable[[int, int], None]
 """Shows how many tasks have ended, of how many."""
 
 _PROGRESS_CALLS = 200
+_KILLED_SECONDS = 1.0
+"""How long it takes until it is seen that memory has killed somebody."""
+
+
+class Opportunism(Protocol):
+    """Runs tasks on what others were promised and do not use, and takes it back."""
+
+    def follow(self, world: World) -> None:
+        """Take the world at the beginning."""
+
+    def take_back(self) -> None:
+        """Evict and promote, before new regular work."""
+
+    def fill(self) -> None:
+        """Start opportunistic tasks, after all regular ones."""
+
+    @property
+    def again_at(self) -> float:
+        """When there is news of what is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +54,17 @@ class SimulationSettings:
 
     `heartbeat_seconds`: the time between steps, like the reports of Hadoop's machines; 0: every event is a step of its
     own. `loss`: the goodput that contention wastes (contention.factors). Points of time series are at least
-    `sample_seconds` apart, and there are at most `points`.
+    `sample_seconds` apart, and there are at most `points`. `sampling`: how the use of tasks is measured where it is not
+    the promise (None: that of Sampling, where a stage says what it uses); without `io_first` disks and links serve
+    regular and opportunistic tasks alike.
     """
 
     heartbeat_seconds: float = 3.0
     loss: float = 0.0
     sample_seconds: float = 1.0
     points: int = 1000
+    sampling: Sampling | None = None
+    io_first: bool = True
 
     def __post_init__(self) -> None:
         if not (self.heartbeat_seconds >= 0 and self.loss >= 0 and self.sample_seconds > 0 and self.points >= 2):
@@ -58,15 +83,22 @@ def run(
     policy: str = "",
     progress: Progress | None = None,
     follow: Callable[[World], None] | None = None,
+    opportunism: Opportunism | None = None,
 ) -> Outcome:
     """Return the outcome of a workload with this scheduler.
 
     `policy` is the scheduler's name in the outcome (default: the name of its class). `follow` gets the world at the
-    beginning, for a scheduler that needs more than a snapshot. Raises DovetailError, naming the class, for a stage that
-    fits no machine, for a decision that cannot be carried out, and if tasks wait but no event is left.
+    beginning, for a scheduler that needs more than a snapshot. `opportunism` runs tasks on what is promised and not
+    used (None: nobody does). Raises DovetailError, naming the class, for a stage that fits no machine, for a decision
+    that cannot be carried out, and if tasks wait but no event is left.
     """
     began = time.perf_counter()
-    simulation = _Simulation(workload, machines, scheduler, seed, settings or SimulationSettings())
+    chosen = settings or SimulationSettings()
+    if opportunism is not None and chosen.sampling is None:
+        chosen = replace(chosen, sampling=Sampling())
+    simulation = _Simulation(workload, machines, scheduler, seed, chosen, opportunism)
+    if opportunism is not None:
+        opportunism.follow(simulation.world)
     if follow is not None:
         follow(simulation.world)
     show = _seldom(progress, workload.tasks) if progress else None
@@ -94,7 +126,13 @@ class _Simulation:
     """A run: the world, the scheduler, and when the scheduler wants to plan again."""
 
     def __init__(
-        self, workload: Workload, machines: Machines, scheduler: Scheduler, seed: int, settings: SimulationSettings
+        self,
+        workload: Workload,
+        machines: Machines,
+        scheduler: Scheduler,
+        seed: int,
+        settings: SimulationSettings,
+        opportunism: Opportunism | None = None,
     ) -> None:
         self._heartbeat = settings.heartbeat_seconds
         first = min((job.arrives_at for job in workload.jobs), default=0.0)
@@ -106,9 +144,12 @@ class _Simulation:
             loss=settings.loss,
             sample_seconds=settings.sample_seconds,
             points=settings.points,
+            sampling=settings.sampling,
+            io_first=settings.io_first,
         )
+        self._opportunism = opportunism
         self._scheduler = scheduler
-        self._empty = _empty_snapshot(self.world.tasks.capacity)
+        self._empty = empty_snapshot(self.world.tasks.capacity)
         self._plans, self._plan_seconds = 0, 0.0
         self._again_at = np.inf
 
@@ -130,8 +171,9 @@ class _Simulation:
         # 4. Plan if anything has changed, or if the time has come; start what was decided.
         if arrived or ends is not None or self._again_at <= now + DONE_SECONDS:
             self._plan(now)
-        # 5. Set the rates of all running tasks until the next event.
-        world.share()
+        # 5. Set the rates of all running tasks until the next event. Whom memory kills is seen a moment later.
+        if world.share():
+            self._again_at = min(self._again_at, now + _KILLED_SECONDS)
         return True
 
     def speed(self, wall_seconds: float) -> Speed:
@@ -145,9 +187,20 @@ class _Simulation:
         return float(np.ceil((event - DONE_SECONDS) / period) * period) if period > 0 else event
 
     def _plan(self, now: float) -> None:
-        """Let the scheduler plan if a task waits, and start what it decided."""
-        backlog = self.world.backlog
+        """Let the scheduler plan if a task waits, and start what it decided; before and after, opportunistic tasks."""
+        opportunism = self._opportunism
         self._again_at = np.inf
+        if opportunism is None:
+            self._plan_regular(now)
+            return
+        opportunism.take_back()
+        self._plan_regular(now)
+        opportunism.fill()
+        if self.world.running or self.world.backlog.count.any():
+            self._again_at = min(self._again_at, opportunism.again_at)
+
+    def _plan_regular(self, now: float) -> None:
+        backlog = self.world.backlog
         if not backlog.count.any():
             return
         waiting = backlog.waiting(self.world.tasks.for_reservations())
@@ -189,7 +242,8 @@ class _Simulation:
             )
 
 
-def _empty_snapshot(capacity: Floats) -> Snapshot:
+def empty_snapshot(capacity: Floats) -> Snapshot:
+    """Return machines of this capacity [N, R] of which nothing is allocated."""
     names = machine_names(len(capacity))
     nothing = read_only(np.zeros_like(capacity))
     return Snapshot(

@@ -9,6 +9,7 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from lab.sim.engine.measures import HIGH_LOADS, Fullness, Series
+from lab.sim.engine.use.record import OpportunisticOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Outcome:
     `makespan` is from the first arrival to the last end. `jobs` are in the order of the workload, and so are the rows
     in `series.job_row`. `locality` is the part of the tasks with a block that read it on their own node (NaN: no task
     has one). `queue_names` are the columns of `series.queues`. `least_seconds`: no scheduler has a shorter makespan.
+    `opportunistic` is None in a run in which use is the promise.
     """
 
     workload: str
@@ -88,6 +90,7 @@ class Outcome:
     queue_names: Sequence[str]
     speed: Speed
     least_seconds: float = 0.0
+    opportunistic: OpportunisticOutcome | None = None
 
     @property
     def job_seconds(self) -> Floats:

@@ -75,12 +75,16 @@ class Starts:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Tasks that have ended [E], when exactly, and what their jobs were allocated for them on all nodes [R, E]."""
+    """Tasks that have ended [E], when exactly, and what their jobs were allocated for them on all nodes [R, E].
+
+    `opportunistic` [E] says which were (None: there are none).
+    """
 
     stage: Rows
     task: Rows
     at: Floats
     job_demand: Floats
+    opportunistic: Mask | None = None
 
 
 class RunningTasks:

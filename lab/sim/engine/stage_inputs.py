@@ -63,6 +63,18 @@ class StageInputs:
         read_later = row != _NO_ROW
         np.add.at(self._ran.values.reshape(-1), row[read_later] * self._nodes + node[read_later], 1)
 
+    def come_back(self, stage: Rows, task: Rows, node: Rows) -> None:
+        """Note that tasks [A] that ran on these nodes wait again."""
+        self.unstarted[task] = True
+        readers = np.flatnonzero(self._local_row[stage] != _NO_ROW)
+        if len(readers):
+            copies = self.copies[task[readers]]
+            cells = self._local_row[stage[readers], None] * self._nodes + copies
+            np.add.at(self._local.values.reshape(-1), cells[copies >= 0], 1)
+        row = self._ran_row[stage]
+        read_later = row != _NO_ROW
+        np.subtract.at(self._ran.values.reshape(-1), row[read_later] * self._nodes + node[read_later], 1)
+
     def close(self, stage: int) -> None:
         """Note that all tasks of a stage have ended."""
         self.by_stage[stage] = None

@@ -22,6 +22,10 @@ from lab.sim.engine.journal import Journal
 from lab.sim.engine.measures import SeriesRecorder
 from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import Ends, RunningTasks, Starts
+from lab.sim.engine.use.profiles import profiles_of
+from lab.sim.engine.use.sampling import Sampling
+from lab.sim.engine.use.tasks import UsedTasks, on_all_nodes
+from lab.sim.engine.use.usage import UseRecorder
 from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import Machines, Workload
 
@@ -38,7 +42,8 @@ class World:
     """The jobs of a workload and the machines, from the time `begin` on. It implements `measures.Moment`.
 
     Blocks are placed by `seed`. `loss`: the goodput that contention wastes (contention.factors). Points of time series
-    are at least `sample_seconds` apart, and there are at most `points`.
+    are at least `sample_seconds` apart, and there are at most `points`. With `sampling`, or where a stage says what it
+    uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic.
     """
 
     def __init__(
@@ -51,11 +56,17 @@ class World:
         loss: float,
         sample_seconds: float,
         points: int,
+        sampling: Sampling | None = None,
+        io_first: bool = True,
     ) -> None:
         self.table = table_of(workload, machines)
         capacity = np.array(machines.capacity, dtype=np.float64)
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed))
-        self.tasks = RunningTasks(capacity, loss=loss)
+        self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss)
+        self.usage: UseRecorder | None = None
+        if sampling is not None or self.table.uses:
+            self.tasks = used = UsedTasks(capacity, profiles_of(self.table), loss=loss, io_first=io_first)
+            self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))
         self.now = begin
         self._title = workload.name, machines.name, seed
@@ -114,6 +125,8 @@ class World:
         """
         # 1. Measure the time in which nothing changed.
         self._recorder.between(self.now, now, self)
+        if self.usage is not None:
+            self.usage.between(self.now, now)
         self.now = now
         # 2. End tasks, and write down when.
         ends = self.tasks.end_due(now)
@@ -131,11 +144,58 @@ class World:
         self._check_memory(starts)
         # 3. Write down when and where.
         self.journal.start(starts, self.now)
+        if self.usage is not None:
+            self.usage.record.start(starts.task, self.now, opportunistic=False)
         return starts
 
-    def share(self) -> None:
-        """Set the rate of every task from now on."""
+    def share(self) -> bool:
+        """Set the rate of every task from now on; return whether memory has killed any: they wait again."""
         self.tasks.share(self.now)
+        if self.usage is None:
+            return False
+        killed = self.usage.tasks.over_memory()
+        if len(killed):
+            self._come_back(killed, evicted=False)
+        return len(killed) > 0
+
+    # Opportunistic tasks
+
+    def start_opportunistic(self, assignments: Assignments) -> Starts:
+        """Start the assigned tasks, allocated nothing. Raises DovetailError for what cannot be started."""
+        used = self._used_tasks
+        starts = self.backlog.start(assignments, self.now)
+        used.rates = self.backlog.inputs.rates.values
+        self.backlog.give(starts.stage, used.start(starts, self.now, opportunistic=True))
+        self.journal.start(starts, self.now)
+        self._usage.record.start(starts.task, self.now, opportunistic=True)
+        return starts
+
+    def promote(self, places: Rows) -> None:
+        """Make these running tasks regular where they are."""
+        promoted = self._used_tasks.promote(places)
+        self.backlog.promote(promoted.stage, on_all_nodes(promoted))
+        self._usage.record.promoted += len(places)
+
+    def evict(self, places: Rows) -> None:
+        """End these running tasks; they wait again, and their work is lost."""
+        self._come_back(places, evicted=True)
+
+    @property
+    def _usage(self) -> UseRecorder:
+        if self.usage is None:
+            raise DovetailError("use is the promise in this run: nothing is opportunistic")
+        return self.usage
+
+    @property
+    def _used_tasks(self) -> UsedTasks:
+        return self._usage.tasks
+
+    def _come_back(self, places: Rows, *, evicted: bool) -> None:
+        tasks = self._used_tasks.take_away(places, self.now)
+        self._usage.record.lose(tasks, self.now, evicted=evicted)
+        self.backlog.come_back(tasks.stage, tasks.task, tasks.node, on_all_nodes(tasks), tasks.opportunistic)
+        if not evicted:
+            self.tasks.share(self.now)
 
     def _check_memory(self, starts: Starts) -> None:
         over = self.tasks.allocated[:, _MEMORY] > self.tasks.capacity[:, _MEMORY]
@@ -165,4 +225,9 @@ class World:
             queue_names=self.table.queue_names,
             least_seconds=self.table.least_seconds(self.tasks.capacity.sum(axis=0)),
             speed=speed,
+            opportunistic=None if self.usage is None else self.usage.record.outcome(self._opened()),
         )
+
+    def _opened(self) -> Floats:
+        """Return when the stage of each task was opened [T]."""
+        return self.backlog.opened[self.table.stage_of_task]

@@ -14,7 +14,7 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
-from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
+from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Use, Workload
 
 SOURCES = (LOCAL, BLOCKS, SHUFFLE)
 _READ, _IN, _OUT = DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
@@ -29,7 +29,8 @@ class StageTable:
     [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects. `work` [S] is the work of one task
     (policy.remaining), `busy` [S, R] the seconds for which it keeps each resource busy. `children` and `parents` are
     rows of stages. `job_place` [J] and `stage_place` [S] are places in the workload. `copies` has the blocks
-    [tasks, K] of the stages that declare them. At most `at_once` jobs are there at a time.
+    [tasks, K] of the stages that declare them, `uses` what tasks use over time of those that say so. At most `at_once`
+    jobs are there at a time.
     """
 
     job_names: Sequence[str]
@@ -54,6 +55,7 @@ class StageTable:
     stage_place: Rows
     durations: Floats
     copies: Mapping[int, Rows] = field(default_factory=dict)
+    uses: Mapping[int, Use] = field(default_factory=dict)
     at_once: float = np.inf
 
     @cached_property
@@ -144,6 +146,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
         durations=np.concatenate(durations) if durations else np.empty(0),
         copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
+        uses={row: stage.use for row, (_, _, stage) in enumerate(stages) if stage.use is not None},
         at_once=np.inf if workload.at_once is None else workload.at_once,
     )
 
@@ -178,12 +181,26 @@ def _check(job: Job, place: int, stage: Stage, capacity: Floats) -> None:
     follows = [_READ] if stage.source == LOCAL else _FOLLOWS  # who reads at home may use the network for something else
     if (stage.demand < 0).any() or (stage.demand[follows] != 0).any() or stage.reading < 0:
         raise DovetailError(f"{name}: its demand is negative, or says what follows from reading: {stage.demand}")
+    if stage.use is not None:
+        _check_use(name, stage, stage.use)
     need = np.ceil(stage.demand)
     need[_IN if stage.source == SHUFFLE else _READ] += np.ceil(stage.reading)
     if not (need <= capacity).all(axis=1).any():
         short = [name for column, name in enumerate(DIMENSIONS) if need[column] > capacity[:, column].max(initial=0)]
         lacking = ", ".join(short) or "all of it together"
         raise DovetailError(f"{name} fits no machine: it demands {_words(need)}, too much {lacking}")
+
+
+def _check_use(name: str, stage: Stage, use: Use) -> None:
+    """Raise if what the tasks of a stage use over time is malformed."""
+    phases, scale = len(use.until), use.scale
+    ascends = phases > 0 and use.until[0] > 0 and (np.diff(use.until) > 0).all() and use.until[-1] == 1
+    if not ascends or use.parts.shape != (phases, len(DIMENSIONS)) or not (use.parts >= 0).all():
+        raise DovetailError(
+            f"{name}: its use goes by phases, ascending to 1, with parts of 0 or more in each dimension"
+        )
+    if scale is not None and (scale.shape != (stage.tasks,) or not (scale >= 0).all()):
+        raise DovetailError(f"{name}: its use needs a scale of 0 or more for each of its {stage.tasks} tasks")
 
 
 def _words(demand: Floats) -> str:

@@ -14,6 +14,20 @@ ran on, in proportion; or the machine that the task runs on."""
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """What tasks use while they go on, as parts of their demand: piecewise constant in a task's progress.
+
+    `until` [K] is the progress up to which each phase goes, ascending, the last 1; `parts` [K, 6] what a task uses in
+    it. A part may be above 1. What a task reads from elsewhere goes by its disk-read. `scale` [tasks] times that is
+    what each task uses (None: 1).
+    """
+
+    until: Floats
+    parts: Floats
+    scale: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Tasks of one shape. It may begin when all its parents have ended (a barrier).
 
@@ -22,6 +36,7 @@ class Stage:
     take network besides); `reading` bytes per second at its peak.
     `duration` is what the scheduler expects, `durations` [tasks] what each task takes if it gets its peaks, in seconds.
     `copies` [tasks, K] are the machines that hold each task's block, -1 for none (None: they are drawn).
+    `use` is what tasks use of their demand as they go on (None: all of it, from the beginning to the end).
     """
 
     name: str
@@ -32,6 +47,7 @@ class Stage:
     parents: tuple[int, ...] = ()
     source: str = LOCAL
     copies: NDArray[np.intp] | None = None
+    use: Use | None = None
 
     @property
     def tasks(self) -> int:

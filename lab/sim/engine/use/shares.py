@@ -1,0 +1,36 @@
+"""Which part of what they want tasks get where regular ones go first, and whom memory past its capacity kills. Pure."""
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows
+from lab.sim.engine.contention import RATES, SHARED, factors
+
+
+def parts(regular: Floats, given: Floats, capacity: Floats, *, loss: float, io_first: bool) -> tuple[Floats, Floats]:
+    """Return which part of what they want regular and opportunistic tasks get, in [0, 1]; all arrays are [N, R].
+
+    `regular` and `given` are what both want. Regular tasks share in proportion as if they were alone; opportunistic
+    ones share what is left. `loss` wastes goodput by all that is wanted (contention.factors). Without `io_first` disks
+    and links know no order: all share them in proportion.
+    """
+    total = regular + given
+    whole = factors(total, capacity, loss=loss)
+    # 1. What the resource gives in all, with what contention wastes; memory is not shared.
+    served = np.where(SHARED, whole * total, total)
+    first = np.divide(np.minimum(served, regular), regular, out=np.ones_like(regular), where=regular > 0)
+    left = np.maximum(served - np.minimum(served, regular), 0.0)
+    second = np.divide(np.minimum(left, given), given, out=np.ones_like(given), where=given > 0)
+    # 2. Where all share alike.
+    alike = np.zeros_like(RATES) if io_first else RATES
+    return np.where(alike, whole, first), np.where(alike, whole, second)
+
+
+def killed(over: float, memory: Floats, request: Floats, first: Mask) -> Rows:
+    """Return whom the kernel kills of the tasks of a node [P] until memory is `over` by nothing, the first first.
+
+    Those that go `first` (of the lowest class), by what they use beyond their request.
+    """
+    order = np.lexsort((request - memory, ~first))
+    freed = np.cumsum(memory[order])
+    count = int(np.searchsorted(freed, over)) + 1
+    return np.asarray(order[: min(count, len(order))])
