@@ -1,0 +1,209 @@
+"""UBIS in the simulator: it asks the functions that the cluster asks, on samples of what is used.
+
+One decision, by algorithm 1 of the paper:
+
+1. `take_back`: a new sample may show overloaded nodes, whose opportunistic tasks are evicted, as few as suffice. Then
+   opportunistic tasks become regular where regular room has appeared.
+2. The scheduler plans regular work, as ever.
+3. `fill`: what is left waiting is planned again, on idle room.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows, fits
+from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.preemption.overload import Limits, Overload
+from extender.control.preemption.stays_off import StaysOff
+from extender.errors import DovetailError
+from extender.planner import Policy
+from extender.planner.opportunistic import nobody_before, promotions, second_pass, second_planner
+from extender.policy import slack
+from extender.policy.shares import dominant_shares
+from lab.sim.engine.clock import empty_snapshot
+from lab.sim.engine.contention import RATES
+from lab.sim.engine.use.sampling import Seen
+from lab.sim.engine.use.tasks import Tasks
+from lab.sim.engine.world import World
+from lab.sim.opportunistic.class_use import GAUGES, ClassUse, is_young
+from lab.sim.schedulers.bound import without_rates
+
+
+@dataclass(frozen=True, slots=True)
+class UbisSettings:
+    """`t_alloc`, a part of what each node has; `limits` has T_preempt; tasks of the jobs in `never` are regular only.
+
+    Without `learns`, a task that is not measured yet counts with all that it demands, as in the paper; else with what
+    its class has used. Without `io` disks and links are nobody's concern, as in the paper. `without_gone`: what a
+    sample holds of tasks that have ended is taken off.
+    """
+
+    t_alloc: float = 0.8
+    limits: Limits = field(default_factory=Limits.of)
+    never: frozenset[str] = frozenset()
+    learns: bool = True
+    io: bool = True
+    without_gone: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.t_alloc <= 1:
+            raise DovetailError(f"t_alloc: {self.t_alloc}; accepted: 0 to 1")
+
+
+class Ubis:
+    """Runs opportunistic tasks in a world; a `clock.Opportunism`."""
+
+    def __init__(self, settings: UbisSettings | None = None, policy: Policy | None = None) -> None:
+        self._settings = settings or UbisSettings()
+        self._planner = second_planner(policy or Policy())
+        self._overload, self._stays_off = Overload(self._settings.limits), StaysOff()
+        self._looked: Seen | None = None
+        self._wait_ends = np.inf
+
+    def follow(self, world: World) -> None:
+        """Take the world. Raises DovetailError where use is the promise."""
+        if world.usage is None:
+            raise DovetailError("nothing can be opportunistic where use is the promise: sampling is needed")
+        self._world, self._usage = world, world.usage
+        self._empty = empty_snapshot(self._usage.tasks.capacity)
+        self._classes = ClassUse(len(world.table.tasks), len(world.table.durations), len(self._empty.layout.axis))
+
+    @property
+    def again_at(self) -> float:
+        """When the next sample will be known, or when somebody's wait for locality ends."""
+        return min(self._usage.next_at(self._world.now), self._wait_ends)
+
+    def take_back(self) -> None:
+        """Evict by a new sample, then promote."""
+        seen = self._usage.seen(self._world.now)
+        if seen is not None and seen is not self._looked:
+            self._looked = seen
+            self._learn(seen)
+            self._evict(seen)
+        self._promote()
+
+    def fill(self) -> None:
+        """Start opportunistic tasks of what waits, where idle room is."""
+        world, seen = self._world, self._usage.seen(self._world.now)
+        self._wait_ends = np.inf
+        backlog = world.backlog
+        if seen is None or not backlog.count.any():
+            return
+        room = self.idle_room(seen)
+        waiting = backlog.waiting(world.tasks.for_reservations())
+        if not self._settings.io:
+            waiting = without_rates(waiting)
+        names = self._empty.layout.names
+        barred = self._stays_off.barred(waiting.names, names, world.now)
+        may = np.array(
+            [waiting.jobs.names[job] not in self._settings.never for job in waiting.job.tolist()], dtype=bool
+        )
+        plan = second_pass(
+            self._planner,
+            replace(self._empty, allocated=world.allocated),
+            room,
+            replace(waiting, barred=barred if barred.any() else None),
+            world.now,
+            may=may,
+        )
+        self._wait_ends = plan.again_at
+        if len(plan.assignments):
+            world.start_opportunistic(plan.assignments)
+
+    def idle_room(self, seen: Seen) -> Floats:
+        """Return what opportunistic tasks may take of each node now [N, R]."""
+        used = self._usage.tasks
+        young = used.running.of(is_young(used.running, seen))
+        held, _ = seen.of(young.task)
+        expected = young.demand.T
+        if self._settings.learns:
+            expected = self._classes.expected(young.stage, expected)
+        use = slack.ramped_up(
+            seen.nodes,
+            used.on_nodes(young, held.T, np.zeros(len(held))) + self._held_by_gone(seen),
+            used.on_nodes(young, expected.T, young.elsewhere),
+        )
+        room = slack.idle_room(use, used.capacity, np.full(len(used.capacity), self._settings.t_alloc))
+        return room if self._settings.io else np.where(RATES, used.capacity, room)
+
+    def _held_by_gone(self, seen: Seen) -> Floats:
+        """Return what a sample holds of tasks that have ended since its window began [N, R]."""
+        if not self._settings.without_gone:
+            return np.zeros_like(seen.nodes)
+        return seen.of_others(self._usage.tasks.running.task)
+
+    def _learn(self, seen: Seen) -> None:
+        running = self._usage.tasks.running
+        use, known = seen.of(running.task)
+        age = seen.at - running.began
+        known = known & (age > 0)
+        window = np.maximum((seen.at - seen.since) / np.where(known, np.minimum(age, seen.at - seen.since), 1.0), 1.0)
+        while_running = np.where(GAUGES, use, use * window[:, np.newaxis])
+        self._classes.learn(running.task[known], running.stage[known], while_running[known], age[known])
+
+    def _evict(self, seen: Seen) -> None:
+        """Evict the fewest that bring overloaded nodes back, those first who lose the least work."""
+        layout, now, running = self._empty.layout, self._world.now, self._usage.tasks.running
+        at = np.full(len(layout.names), seen.at)
+        since = np.full(len(layout.names), seen.since)
+        measured = MeasuredUse(layout.names, layout.axis, seen.nodes, layout.capacity, since, at)
+        over = self._overload.look(measured)
+        victims: list[int] = []
+        for node in np.flatnonzero(over.any(axis=1)).tolist():
+            there = np.flatnonzero((running.node == node) & running.opportunistic)
+            use, _ = seen.of(running.task[there])
+            lost = (now - running.began[there]) * dominant_shares(running.demand.T[there], layout.total)
+            chosen = slack.smallest_set(over[node], use, lost, np.ones(len(there), dtype=np.bool_))
+            if chosen is None:  # all together do not suffice: all that use what is short go
+                chosen = np.flatnonzero((use[:, over[node] > 0] > 0).any(axis=1))
+            for task in there[chosen].tolist():
+                self._stays_off.note(self._world.table.names[running.stage[task]], layout.names[node], now)
+            if len(chosen):
+                self._overload.settle(layout.names[node], now)
+                victims += there[chosen].tolist()
+        if victims:
+            self._world.evict(np.array(victims, dtype=np.intp))
+
+    def _promote(self) -> None:
+        """Make tasks regular that regular room holds where they are, unless somebody has an older claim to it."""
+        used, world = self._usage.tasks, self._world
+        given = np.flatnonzero(used.running.opportunistic)
+        if not len(given):
+            return
+        tasks, free = used.running.of(given), used.capacity - used.allocated
+        queue = world.table.job_queue[world.table.job[tasks.stage]]
+        may = nobody_before(self._queue_shares(), queue, tasks.node, self._wanted(free))
+        chosen = promotions(free, tasks.node, tasks.demand.T, tasks.began, may=may)
+        chosen = self._with_sources(tasks, chosen, free)
+        if len(chosen):
+            world.promote(given[chosen])
+
+    def _with_sources(self, tasks: Tasks, chosen: Rows, free: Floats) -> Rows:
+        """Return those chosen whose sources have regular room as well."""
+        if not tasks.elsewhere[chosen].any():
+            return chosen
+        left, held = free.copy(), []
+        for place in chosen.tolist():
+            one = tasks.of(np.array([place]))
+            needs = self._usage.tasks.on_nodes(one, one.demand, one.elsewhere)
+            if ((needs <= left) | (needs <= 0)).all():
+                left -= needs
+                held.append(place)
+        return np.array(held, dtype=np.intp)
+
+    def _queue_shares(self) -> Floats:
+        table = self._world.table
+        held = np.zeros((len(table.queue_names), self._usage.tasks.capacity.shape[1]))
+        np.add.at(held, table.job_queue, self._world.job_allocated)
+        return dominant_shares(held, self._empty.layout.total) / table.queue_weight
+
+    def _wanted(self, free: Floats) -> Mask:
+        """Return which queues have a task waiting that fits on each node now [Q, N]."""
+        backlog, table = self._world.backlog, self._world.table
+        wanted = np.zeros((len(table.queue_names), len(free)), dtype=np.bool_)
+        waits = backlog.count > 0
+        demand, queue = backlog.task_demand[waits], table.job_queue[table.job[backlog.classes[waits]]]
+        for row, needs in zip(queue.tolist(), demand, strict=True):
+            wanted[row] |= fits(free, needs)
+        return wanted

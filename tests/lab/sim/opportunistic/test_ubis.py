@@ -1,0 +1,167 @@
+"""UBIS in the simulator: the paper's example, promotion, eviction, and what memory does.
+
+Machines have 1000 millicores and 64 bytes of memory; disks and links are unlimited.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from extender.control.preemption.overload import Limits
+from extender.errors import DovetailError
+from extender.planner import Planner, Policy
+from lab.sim.engine.clock import SimulationSettings, run
+from lab.sim.engine.running import RunningTasks
+from lab.sim.engine.use.sampling import Sampling
+from lab.sim.engine.world import World
+from lab.sim.opportunistic.ubis import Ubis, UbisSettings
+from lab.sim.workloads.workload import Job, Machines, Stage, Use, Workload
+
+T = 200.0
+CPU, MEMORY = 0, 1
+EVENTS = SimulationSettings(heartbeat_seconds=0.0, sampling=Sampling(scrape=1.0, window=1.0, delay=0.0))
+SOON = 40.0
+"""A ramp-up, and a few samples."""
+
+
+def machines(count, cpu=1000.0):
+    return Machines("some", np.tile([cpu, 64.0, *[np.inf] * 4], (count, 1)))
+
+
+def use(*phases):
+    """Return a use by phases of (until, part of CPU, part of memory)."""
+    until, cpu, memory = np.array(phases, dtype=float).T
+    parts = np.zeros((len(phases), 6))
+    parts[:, CPU], parts[:, MEMORY] = cpu, memory
+    return Use(until, parts)
+
+
+def job(name, seconds, tasks=1, *, at=0.0, cpu=1000.0, memory=8.0, of=None, queue="default"):
+    demand = np.array([cpu, memory, 0, 0, 0, 0])
+    stage = Stage("only", demand, 0.0, seconds, np.full(tasks, seconds), use=of)
+    return Job(name, at, [stage], queue)
+
+
+def replay(count, *jobs, settings=None, sampling=EVENTS, cpu=1000.0):
+    opportunism = None if settings is None else Ubis(settings)
+    workload = Workload("test", jobs)
+    return run(workload, machines(count, cpu), Planner(), seed=0, settings=sampling, opportunism=opportunism)
+
+
+def seconds(outcome):
+    return {one.name: one.seconds for one in outcome.jobs}
+
+
+def figure_3():
+    """Three tasks of 2t; every t a machine has regular room. What holds the third uses nothing from 1.5t on."""
+    first = job("first", T, of=use((1.0, 1.0, 1.0)))
+    second = job("second", 2 * T, of=use((0.75, 1.0, 1.0), (1.0, 0.0, 0.0)))
+    return first, second, job("job", 2 * T, 3, at=1.0, of=use((1.0, 0.8, 0.8)))
+
+
+def test_figure_3_takes_4t_without_opportunistic_tasks():
+    assert seconds(replay(3, *figure_3()))["job"] / T == pytest.approx(4, abs=0.02)
+
+
+def test_figure_3_takes_three_and_a_half_t_with_them():
+    # At 1.5t the third task starts on what `second` does not use; at 2t, when that ends, it becomes regular.
+    outcome = replay(3, *figure_3(), settings=UbisSettings(1.0))
+    assert seconds(outcome)["job"] / T == pytest.approx(3.5, abs=0.02)
+    counts = outcome.opportunistic
+    assert (counts.opportunistic, counts.promoted, counts.evicted) == (1, 1, 0)
+
+
+def test_a_task_that_is_regular_only_starts_no_later_and_ends_no_later():
+    # `late` waits for the machine that `idle` was promised; `other` is there before it, regular or opportunistic.
+    idle = job("idle", T, of=use((1.0, 0.1, 0.1)))
+    other = job("other", 2 * T, at=1.0, cpu=900.0, of=use((1.0, 0.5, 0.5)), queue="other")
+    jobs = (idle, other, job("late", T, at=100.0, queue="third"))
+    off, on = replay(1, *jobs), replay(1, *jobs, settings=UbisSettings(1.0, never=frozenset({"late"})))
+    assert on.opportunistic.opportunistic == 1
+    assert seconds(on)["late"] <= seconds(off)["late"]
+    assert seconds(on)["idle"] == pytest.approx(T)
+
+
+def test_a_task_that_is_not_allowed_waits_for_regular_room():
+    idle, other = job("idle", T, of=use((1.0, 0.1, 0.1))), job("other", T, at=1.0)
+    settings = UbisSettings(1.0, never=frozenset({"other"}))
+    outcome = replay(1, idle, other, settings=settings)
+    assert outcome.opportunistic.opportunistic == 0
+    assert seconds(outcome)["other"] == pytest.approx(2 * T - 1)
+
+
+def test_no_more_is_started_than_t_alloc_allows():
+    # 100 of 1000 are used: at 0.5 there is room for 400, not for 500.
+    idle = job("idle", T, of=use((1.0, 0.1, 0.1)))
+    for cpu, started in ((400.0, 1), (500.0, 0)):
+        outcome = replay(1, idle, job("other", T, at=1.0, cpu=cpu), settings=UbisSettings(0.5))
+        assert outcome.opportunistic.opportunistic == started
+
+
+def test_memory_past_its_threshold_evicts_after_one_sample_and_the_class_stays_off():
+    # `grows` uses 64 of 64 bytes from its half on; 8 more would kill. The other's work until then is lost.
+    grows = job("grows", T, memory=64.0, cpu=500.0, of=use((0.5, 0.1, 0.1), (1.0, 0.1, 0.92)))
+    other = job("other", T, at=1.0, cpu=500.0, of=use((1.0, 0.1, 1.0)))
+    outcome = replay(1, grows, other, settings=UbisSettings(0.9))
+    counts = outcome.opportunistic
+    assert (counts.evicted, counts.killed_opportunistic, counts.killed_regular) == (0, 1, 0)
+    assert seconds(outcome)["grows"] == pytest.approx(T)
+    assert seconds(outcome)["other"] == pytest.approx(2 * T - 1, abs=SOON)
+    roomy = replay(1, grows, replace(other, stages=[_small(other)]), settings=UbisSettings(0.9))
+    assert (roomy.opportunistic.evicted, roomy.opportunistic.killed_opportunistic) == (1, 0)
+    assert roomy.opportunistic.lost_seconds == pytest.approx(T / 2 - SOON, abs=SOON)
+    assert seconds(roomy)["grows"] == pytest.approx(T)
+
+
+def _small(other):
+    """Return its stage with 4 bytes: 58.88 + 4 of 64 are past the threshold of 0.95, and fit."""
+    return replace(other.stages[0], demand=np.array([500.0, 4, 0, 0, 0, 0]))
+
+
+def test_a_full_cpu_evicts_only_after_three_samples_and_only_as_few_as_needed():
+    # `jumps` wants all of the CPU for 2 s at its half: two samples are not enough. From 0.8 on it uses 950, and the
+    # others 30 each, which is past 990; with one of them it is not.
+    jumps = job("jumps", T, cpu=1000.0, of=use((0.5, 0.1, 0.1), (0.51, 1.0, 0.1), (0.8, 0.1, 0.1), (1.0, 0.95, 0.1)))
+    others = job("others", 5 * T, 2, at=1.0, cpu=300.0, of=use((1.0, 0.1, 0.1)))
+    outcome = replay(1, jumps, others, settings=UbisSettings(1.0, Limits.of(cpu=0.99)))
+    counts = outcome.opportunistic
+    assert counts.evicted == 1
+    assert counts.lost_seconds == pytest.approx(0.8 * T - SOON, abs=SOON)
+
+
+def test_the_killed_wait_again_with_their_work_lost():
+    # Two regular tasks use one and a half times what they were promised: 2 x 48 of 64 bytes. One goes, and runs alone.
+    outcome = replay(1, job("greedy", T, 2, cpu=400.0, memory=32.0, of=use((0.5, 1.0, 0.5), (1.0, 1.0, 1.5))))
+    assert outcome.opportunistic.killed_regular == 1
+    assert seconds(outcome)["greedy"] == pytest.approx(1.5 * T + 1, abs=0.1 * T)
+
+
+def test_without_use_and_opportunistic_tasks_the_engine_is_the_plain_one():
+    world = World(
+        Workload("test", [job("plain", T)]), machines(1), seed=0, begin=0.0, loss=0.0, sample_seconds=1.0, points=10
+    )
+    assert isinstance(world.tasks, RunningTasks)
+    outcome = replay(1, job("plain", T), sampling=SimulationSettings(heartbeat_seconds=0.0))
+    assert outcome.opportunistic is None
+    with pytest.raises(DovetailError, match="promise"):
+        world.promote(np.array([0]))
+
+
+def test_the_same_seed_gives_the_same_run():
+    jobs = [
+        job(f"j{n}", 100.0 + n, 4, at=float(n), cpu=300.0, of=use((0.5, 0.2, 0.3), (1.0, 0.6, 0.8))) for n in range(3)
+    ]
+    first, again = (replay(2, *jobs, settings=UbisSettings(0.9, learns=True)) for _ in range(2))
+    assert first.tasks.ended.tolist() == again.tasks.ended.tolist()
+    assert first.opportunistic.opportunistic > 0
+
+
+@pytest.mark.parametrize("t_alloc", [-0.1, 1.1])
+def test_a_threshold_beyond_what_there_is_is_refused(t_alloc):
+    with pytest.raises(DovetailError, match="t_alloc"):
+        UbisSettings(t_alloc)
+
+
+def test_the_second_pass_goes_by_the_policy_that_is_given():
+    assert Ubis(policy=Policy(srtf=0.0))._planner.policy.srtf == 0.0
