@@ -125,6 +125,43 @@ def delay(
 
 
 @experiment.command()
+@click.option("--quick", is_flag=True, help="A small form, under a minute: to see that it works, not to quote.")
+@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 5; quick: 1]")
+@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
+@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
+@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
+def ubis(
+    *,
+    quick: bool,
+    seeds: int | None,
+    first_seed: int,
+    as_json: bool,
+    report: Path | None,
+    only: tuple[str, ...],
+    processes: int | None,
+) -> None:
+    """Run the experiments of the UBIS paper: sleeping maps, three pipelines, a busy cluster, and its constraints.
+
+    All runs are simulated, with and without opportunistic tasks, by the planner that the cluster runs.
+    """
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from lab.experiments.ubis import groups
+    from lab.experiments.ubis.parts import parts
+    from lab.report import progress
+    from lab.sim.parallel import usable_cores
+
+    scale = groups.QUICK if quick else groups.FULL
+    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)))
+    _check_names(only, [part.name for part in chosen])
+    selected = [part for part in chosen if not only or part.name in only]
+    with progress.together(list(groups.runs_of(selected)), "Simulating") as show:
+        sections, skipped = groups.run_parts(selected, processes=processes or usable_cores(), show=show)
+    _show(_Result("The experiments of UBIS", scale.about, sections, skipped), as_json=as_json, report=report)
+
+
+@experiment.command()
 @click.option("--quick", is_flag=True, help="Few short pods, over a minute: to see that it works, not to quote.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
 @click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from that on.")

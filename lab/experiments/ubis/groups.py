@@ -1,0 +1,143 @@
+"""The parts of the UBIS experiment: the runs that each needs, and figures over the seeds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lab.experiments.sections import Plot, Section, Skipped
+from lab.experiments.seeds import Seeds
+from lab.experiments.ubis.jobs import Pipelines
+from lab.experiments.ubis.runs import UbisOutcome, UbisRun, perform
+from lab.sim.parallel import Failed, Show, run_all
+
+Results = Mapping[UbisRun, UbisOutcome]
+
+
+@dataclass(frozen=True, slots=True)
+class UbisScale:
+    """How large the experiment is: maps of a sleep job, the pipelines, and the values that are gone through."""
+
+    about: str
+    seeds: int
+    maps: int = 315
+    pipelines: Pipelines = field(default_factory=Pipelines)
+    t_allocs: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+    t_preempts: Sequence[float] = (0.85, 0.9, 0.95, 0.99)
+    scrapes: Sequence[float] = (1.0, 5.0, 15.0, 30.0)
+
+
+FULL = UbisScale("The paper's nodes, tasks and thresholds.", 5)
+QUICK = UbisScale(
+    "A small form, which shows that everything works; its numbers are not to be quoted.",
+    seeds=1,
+    maps=100,
+    pipelines=Pipelines(size=0.05, nodes=1),
+    t_allocs=(0.5, 0.9),
+    t_preempts=(0.9, 0.99),
+    scrapes=(1.0, 15.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UbisPart:
+    """A part of the experiment: its name, the runs that it needs, and the function that makes its section."""
+
+    name: str
+    runs: Sequence[UbisRun]
+    make: Callable[[Results], Section]
+
+
+def run_parts(parts: Sequence[UbisPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
+    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
+    runs = runs_of(parts)
+    answers = run_all(perform, runs, processes=processes, show=show)
+    results = {runs[name]: answer for name, answer in answers.items() if isinstance(answer, UbisOutcome)}
+    sections, skipped = [], []
+    for part in parts:
+        failed = [(run.name, answers[run.name]) for run in part.runs if run not in results]
+        if failed:
+            name, failure = failed[0]
+            reason, trace = (failure.reason, failure.trace) if isinstance(failure, Failed) else ("it gave nothing", "")
+            skipped.append(Skipped(part.name, f"{name}: {reason}", trace))
+        else:
+            sections.append(part.make(results))
+    return sections, skipped
+
+
+def runs_of(parts: Sequence[UbisPart]) -> dict[str, UbisRun]:
+    """Return the runs that these parts need by their names, each once."""
+    return {run.name: run for part in parts for run in part.runs}
+
+
+def with_seeds(run: UbisRun, seeds: Sequence[int]) -> list[UbisRun]:
+    """Return a run with each of these seeds."""
+    return [replace(run, seed=seed) for seed in seeds]
+
+
+def over(results: Results, run: UbisRun, seeds: Sequence[int], figure: Callable[[UbisOutcome], float]) -> Seeds:
+    """Return a figure of a run for each seed."""
+    return Seeds(tuple(float(figure(results[one])) for one in with_seeds(run, seeds)))
+
+
+def compared(
+    results: Results,
+    run: UbisRun,
+    other: UbisRun,
+    seeds: Sequence[int],
+    figure: Callable[[UbisOutcome, UbisOutcome], float],
+) -> Seeds:
+    """Return for each seed a figure of a run and another with the same seed."""
+    pairs = zip(with_seeds(run, seeds), with_seeds(other, seeds), strict=True)
+    return Seeds(tuple(float(figure(results[one], results[base])) for one, base in pairs))
+
+
+def less(figure: Callable[[UbisOutcome], float]) -> Callable[[UbisOutcome, UbisOutcome], float]:
+    """Return by how many percent a figure is less than that of another run."""
+    return lambda ours, base: 100.0 * (figure(base) - figure(ours)) / figure(base)
+
+
+def makespan(outcome: UbisOutcome) -> float:
+    """Return the seconds from the first arrival to the last end."""
+    return outcome.makespan
+
+
+def total_job_seconds(outcome: UbisOutcome) -> float:
+    """Return the sum of all job times (figure 6)."""
+    return sum(outcome.job_seconds.values())
+
+
+def task_seconds(outcome: UbisOutcome) -> float:
+    """Return the sum of the times of all tasks (figure 7)."""
+    return outcome.task_seconds
+
+
+def share(outcome: UbisOutcome) -> float:
+    """Return the percentage of starts that were opportunistic."""
+    return outcome.share
+
+
+def preempted(outcome: UbisOutcome) -> float:
+    """Return the percentage of starts that were preempted."""
+    return outcome.preempted
+
+
+def cell(seeds: Seeds, unit: str = "") -> str:
+    """Return the mean over the seeds, with its unit."""
+    return f"{seeds.mean:.1f}{unit}"
+
+
+def plot(
+    name: str,
+    title: str,
+    note: str,
+    axes: tuple[str, str],
+    places: Sequence[float],
+    curves: Mapping[str, Sequence[Seeds]],
+) -> Plot:
+    """Return a figure with a curve for each key over the places; `axes` are the words on x and y."""
+
+    def draw() -> str:
+        from lab.experiments import curves as drawing
+
+        return drawing.curves(f"ubis-{name}", places, curves, axes[1], axes[0], [f"{place:g}" for place in places])
+
+    return Plot(title, note, draw)

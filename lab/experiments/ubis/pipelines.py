@@ -1,0 +1,269 @@
+"""Figures 6 to 8: three pipelines on nineteen nodes by T_alloc; and the same by how often use is sampled, and I/O."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lab.experiments.sections import Figure, Listing, Section
+from lab.experiments.seeds import Seeds
+from lab.experiments.ubis.groups import (
+    Results,
+    UbisPart,
+    UbisScale,
+    cell,
+    compared,
+    less,
+    makespan,
+    over,
+    plot,
+    preempted,
+    share,
+    task_seconds,
+    total_job_seconds,
+    with_seeds,
+)
+from lab.experiments.ubis.jobs import PIPELINES
+from lab.experiments.ubis.runs import UbisOutcome, UbisRun
+
+FIXED = (0.8, 0.9)
+"""The T_alloc at which other things are varied: the default, and the paper's best."""
+
+
+def slower_jobs(ours: UbisOutcome, base: UbisOutcome) -> float:
+    """Return the percentage of the jobs that took longer than in another run."""
+    return 100.0 * float(np.mean([ours.job_seconds[name] > seconds for name, seconds in base.job_seconds.items()]))
+
+
+def slowdown(ours: UbisOutcome, base: UbisOutcome) -> float:
+    """Return by how many percent tasks that began as regular took longer than in another run."""
+    return 100.0 * (ours.slowdown / base.slowdown - 1.0)
+
+
+def _seconds_of(name: str) -> Callable[[UbisOutcome], float]:
+    """Return the seconds of a job of an outcome."""
+    return lambda outcome: outcome.job_seconds[name]
+
+
+def pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
+    """Return the part with figures 6 to 8."""
+    base = UbisRun(scale.pipelines, None, 0)
+    runs_by = [replace(base, t_alloc=value) for value in scale.t_allocs]
+
+    def make(results: Results) -> Section:
+        gains, totals, tasks, slowed = (
+            [compared(results, run, base, seeds, figure) for run in runs_by]
+            for figure in (less(makespan), less(total_job_seconds), less(task_seconds), slowdown)
+        )
+        slower = [compared(results, run, base, seeds, slower_jobs) for run in runs_by]
+        killed = [over(results, run, seeds, lambda outcome: outcome.counts.killed_regular) for run in runs_by]
+        best = max(range(len(runs_by)), key=lambda place: gains[place].mean)
+        best_total = max(range(len(runs_by)), key=lambda place: totals[place].mean)
+        at = f"T_alloc {scale.t_allocs[best]:g}"
+        names = list(results[with_seeds(base, seeds)[0]].job_seconds)
+        seconds = {name: [over(results, run, seeds, _seconds_of(name)) for run in runs_by] for name in names}
+        alone = {name: over(results, base, seeds, _seconds_of(name)) for name in names}
+        return Section(
+            title="Three pipelines (figures 6 to 8)",
+            about=(
+                "A TPC-DS query, teragen + terasort + teravalidate, and Wordcount on 19 nodes of 56 vcores and 130 GB, "
+                "submitted together. Percent less than the same planner without opportunistic tasks."
+            ),
+            figures=[
+                Figure("ubis.makespan", gains[best], 30, f"percent less, {at}; aim 35"),
+                Figure(
+                    "ubis.total_job_time",
+                    totals[best_total],
+                    25,
+                    f"percent less, T_alloc {scale.t_allocs[best_total]:g}; aim 30",
+                ),
+                Figure("ubis.regular_slowdown", slowed[best], None, f"tasks begun as regular, {at}; aim at most 2"),
+                Figure(
+                    "ubis.regular_killed",
+                    Seeds(tuple(max(point.values[row] for point in killed) for row in range(len(seeds)))),
+                    None,
+                    "the most at any T_alloc; aim 0",
+                    unit="",
+                ),
+                Figure("ubis.jobs_slower", slower[best], None, f"of all jobs, {at}; aim at most 2"),
+            ],
+            listings=[
+                Listing(
+                    (
+                        "T_alloc",
+                        "makespan less by, %",
+                        "total job time, %",
+                        "task time, %",
+                        "opportunistic, %",
+                        "preempted, %",
+                        "killed by memory",
+                        "regular ones slower by, %",
+                        "slower jobs, %",
+                    ),
+                    [
+                        (
+                            f"{scale.t_allocs[place]:g}",
+                            *(cell(book[place]) for book in (gains, totals, tasks)),
+                            cell(over(results, run, seeds, share)),
+                            f"{over(results, run, seeds, preempted).mean:.2f}",
+                            cell(over(results, run, seeds, lambda outcome: outcome.counts.killed_opportunistic)),
+                            f"{slowed[place].mean:.2f}",
+                            cell(slower[place]),
+                        )
+                        for place, run in enumerate(runs_by)
+                    ],
+                ),
+                Listing(
+                    ("job", "without, s", *(f"T_alloc {value:g}, s" for value in scale.t_allocs)),
+                    [
+                        (name, cell(alone[name]), *(cell(point) for point in seconds[name]))
+                        for name in PIPELINES
+                        if name in seconds
+                    ],
+                ),
+            ],
+            plots=[
+                plot(
+                    "6",
+                    "Improvement (figure 6)",
+                    "Percent less than without; bars: the range over seeds.",
+                    ("T_alloc", "%"),
+                    scale.t_allocs,
+                    {"makespan": gains, "total job time": totals},
+                ),
+                plot(
+                    "7",
+                    "Deterioration of task times (figure 7)",
+                    "Percent more of all tasks' seconds, and of those that began as regular.",
+                    ("T_alloc", "%"),
+                    scale.t_allocs,
+                    {
+                        "all tasks": [Seeds(tuple(-value for value in point.values)) for point in tasks],
+                        "begun as regular": slowed,
+                    },
+                ),
+                plot(
+                    "8",
+                    "Job times (figure 8)",
+                    "Seconds from when a job could begin to its last end.",
+                    ("T_alloc", "s"),
+                    scale.t_allocs,
+                    seconds,
+                ),
+            ],
+            more=[
+                Figure(f"ubis.{name}.{value:g}", book[place])
+                for name, book in (("makespan", gains), ("total_job_time", totals))
+                for place, value in enumerate(scale.t_allocs)
+            ],
+        )
+
+    return UbisPart("pipelines", [one for run in (base, *runs_by) for one in with_seeds(run, seeds)], make)
+
+
+def scrapes(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
+    """Return the part that varies how often use is sampled."""
+    base = UbisRun(scale.pipelines, None, 0)
+    fixed = [value for value in FIXED if value in scale.t_allocs]
+    books = {value: [replace(base, t_alloc=value, scrape=scrape) for scrape in scale.scrapes] for value in fixed}
+
+    def make(results: Results) -> Section:
+        gains = {
+            f"T_alloc {value:g}": [compared(results, run, base, seeds, less(makespan)) for run in runs]
+            for value, runs in books.items()
+        }
+        lines = [
+            (
+                f"{value:g}",
+                f"{run.scrape:g}",
+                cell(compared(results, run, base, seeds, less(makespan))),
+                cell(compared(results, run, base, seeds, less(total_job_seconds))),
+                cell(over(results, run, seeds, share)),
+                f"{over(results, run, seeds, preempted).mean:.2f}",
+                cell(over(results, run, seeds, lambda outcome: outcome.counts.killed_opportunistic)),
+                cell(over(results, run, seeds, lambda outcome: outcome.counts.killed_regular)),
+            )
+            for value, runs in books.items()
+            for run in runs
+        ]
+        heads = ("T_alloc", "scrape, s", "makespan less by, %", "total job time, %", "opportunistic, %", "preempted, %")
+        return Section(
+            title="How often use is sampled",
+            about="The three pipelines; means are over four scrapes, and known a second late.",
+            listings=[Listing((*heads, "opportunistic ones killed", "regular ones killed"), lines)],
+            plots=[
+                plot(
+                    "scrapes",
+                    "Makespan by scrapes",
+                    "Percent less than without; bars: the range over seeds.",
+                    ("seconds between scrapes", "%"),
+                    scale.scrapes,
+                    gains,
+                )
+            ],
+            more=[
+                Figure(
+                    f"ubis.makespan.{run.t_alloc:g}.{run.scrape:g}s",
+                    compared(results, run, base, seeds, less(makespan)),
+                )
+                for runs in books.values()
+                for run in runs
+                if run.scrape != base.scrape
+            ],
+        )
+
+    runs = [base, *(run for book in books.values() for run in book)]
+    return UbisPart("scrapes", [one for run in runs for one in with_seeds(run, seeds)], make)
+
+
+def variants(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
+    """Return the part that varies who knows of disks and links, and what counts for tasks that are not measured."""
+    plain = UbisRun(scale.pipelines, None, 0)
+    paper = replace(plain, io=False, io_first=False)
+    pairs = (
+        ("disks and links planned, regular tasks first", plain, plain),
+        ("planned, but they know no order", replace(plain, io_first=False), replace(plain, io_first=False)),
+        ("not planned, and they know no order (as the paper's)", paper, paper),
+        ("scrapes of 15 s", replace(plain, scrape=15.0), plain),
+        (
+            "scrapes of 15 s, what ended tasks used not taken off",
+            replace(plain, scrape=15.0, without_gone=False),
+            plain,
+        ),
+        ("tasks count in full until they are measured (as the paper's)", replace(plain, learns=False), plain),
+        ("one queue for all", replace(plain, jobs=replace(scale.pipelines, one_queue=True)), None),
+    )
+
+    def make(results: Results) -> Section:
+        lines, more = [], []
+        for number, (words, run, base) in enumerate(pairs):
+            ours, other = replace(run, t_alloc=FIXED[-1]), base or run
+            figures = [
+                compared(results, ours, other, seeds, figure)
+                for figure in (less(makespan), less(total_job_seconds), less(task_seconds), slowdown, slower_jobs)
+            ]
+            lines.append((words, *(cell(figure) for figure in figures), cell(over(results, ours, seeds, share))))
+            more.append(Figure(f"ubis.variant.{number}.makespan", figures[0], None, words))
+        return Section(
+            title="Variants",
+            about="The three pipelines at T_alloc 0.9, each against the same without opportunistic tasks.",
+            listings=[
+                Listing(
+                    (
+                        "",
+                        "makespan less by, %",
+                        "total job time, %",
+                        "task time, %",
+                        "regular ones slower by, %",
+                        "slower jobs, %",
+                        "opportunistic, %",
+                    ),
+                    lines,
+                )
+            ],
+            more=more,
+        )
+
+    bases = [base or run for _, run, base in pairs]
+    runs = dict.fromkeys([*bases, *(replace(run, t_alloc=FIXED[-1]) for _, run, _ in pairs)])
+    return UbisPart("variants", [one for run in runs for one in with_seeds(run, seeds)], make)

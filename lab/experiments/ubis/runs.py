@@ -1,0 +1,152 @@
+"""One run of the UBIS experiment as a value, and the figures that are kept of it."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from extender.arrays import Floats, Rows
+from extender.cluster.resources import CPU_INDEX
+from extender.control.preemption.overload import Limits
+from extender.planner import Planner, Scheduler
+from lab.experiments.ubis.jobs import Pipelines, SleepJobs
+from lab.sim.engine import clock
+from lab.sim.engine.outcome import Outcome
+from lab.sim.engine.use.record import OpportunisticOutcome
+from lab.sim.engine.use.sampling import Sampling
+from lab.sim.opportunistic.ubis import Ubis, UbisSettings
+from lab.sim.parallel import Tell
+from lab.sim.schedulers.bound import CpuAndMemory
+from lab.sim.workloads.workload import Workload
+
+HEARTBEAT_SECONDS = 1.0
+"""Every node reports every second (5.A), in runs with and without opportunistic tasks alike."""
+
+_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class UbisRun:
+    """One run: these jobs, with opportunistic tasks up to `t_alloc` (None: without), and one seed.
+
+    `memory` and `cpu` are T_preempt. Without `io` only CPU and memory are planned; without `io_first` disks and links
+    know no order. Jobs in `never` are regular only. Without `learns`, tasks that are not measured yet count in full.
+    """
+
+    jobs: SleepJobs | Pipelines
+    t_alloc: float | None
+    seed: int
+    memory: float = 0.95
+    cpu: float = 0.99
+    scrape: float = 1.0
+    io: bool = True
+    io_first: bool = True
+    learns: bool = True
+    without_gone: bool = True
+    never: frozenset[str] = field(default_factory=frozenset)
+    at_mean_use: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that is shown; different runs have different names."""
+        marks = [
+            "without" if self.t_alloc is None else f"T_alloc {'at mean use' if self.at_mean_use else self.t_alloc}",
+            *([f"T_preempt {self.memory:g}, {self.cpu:g}"] if (self.memory, self.cpu) != (0.95, 0.99) else []),
+            *([f"scrapes of {self.scrape:g} s"] if self.scrape != 1.0 else []),
+            *([] if self.io else ["without I/O"]),
+            *([] if self.io_first else ["disks know no order"]),
+            *([] if self.learns else ["in full until measured"]),
+            *([] if self.without_gone else ["with who has ended"]),
+            *([f"never {', '.join(sorted(self.never))}"] if self.never else []),
+        ]
+        return f"{self.jobs.label}: {', '.join(marks)}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class UbisOutcome:
+    """The figures of a run.
+
+    `job_seconds` by the jobs of figure 8, from when they could begin to their last end; `task_seconds` is summed over
+    all tasks. `slowdown` is how much longer tasks that started as regular took than with what they use (1: no longer),
+    `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean
+    over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of
+    a regular plan.
+    """
+
+    makespan: float
+    job_seconds: dict[str, float]
+    task_seconds: float
+    slowdown: float
+    waits: dict[str, float]
+    use: Floats
+    allocated: Floats
+    at: Floats
+    use_at: Floats
+    queues_at: Floats
+    queue_names: tuple[str, ...]
+    decision_seconds: float
+    counts: OpportunisticOutcome
+
+    @property
+    def share(self) -> float:
+        """The percentage of all starts that were opportunistic."""
+        return 100.0 * self.counts.opportunistic / self.counts.starts
+
+    @property
+    def preempted(self) -> float:
+        """The percentage of all starts that were evicted, or killed as opportunistic ones."""
+        return 100.0 * (self.counts.evicted + self.counts.killed_opportunistic) / self.counts.starts
+
+
+def perform(run: UbisRun, progress: Tell) -> UbisOutcome:
+    """Return the figures of a run. Raises DovetailError."""
+    if run.at_mean_use:
+        alone = perform(replace(run, t_alloc=None, at_mean_use=False), progress)
+        run = replace(run, t_alloc=float(alone.use[CPU_INDEX]), at_mean_use=False)
+    workload, machines = run.jobs.workload(run.seed), run.jobs.machines
+    scheduler: Scheduler = Planner() if run.io else CpuAndMemory(Planner())
+    opportunism = None
+    if run.t_alloc is not None:
+        limits = Limits.of(cpu=run.cpu, memory=run.memory)
+        opportunism = Ubis(
+            UbisSettings(run.t_alloc, limits, run.never, learns=run.learns, io=run.io, without_gone=run.without_gone)
+        )
+    settings = clock.SimulationSettings(
+        heartbeat_seconds=HEARTBEAT_SECONDS, points=_POINTS, sampling=Sampling(run.scrape), io_first=run.io_first
+    )
+    outcome = clock.run(
+        workload, machines, scheduler, seed=run.seed, settings=settings, progress=progress, opportunism=opportunism
+    )
+    return figures_of(outcome, workload)
+
+
+def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
+    """Return the figures that are kept of an outcome. Raises ValueError where use is the promise."""
+    tasks, counts, series = outcome.tasks, outcome.opportunistic, outcome.series
+    if counts is None:
+        raise ValueError("use is the promise in this outcome")
+    seconds = tasks.ended - tasks.started
+    regular = ~counts.opportunistic_at_start
+    job = np.repeat(np.arange(len(workload.jobs)), [len(job.stages) for job in workload.jobs])[tasks.stage]
+    waits = counts.first_start - counts.opened
+    return UbisOutcome(
+        makespan=outcome.makespan,
+        job_seconds=_job_seconds(workload, tasks.stage, counts.opened, tasks.ended),
+        task_seconds=float(seconds.sum()),
+        slowdown=float((seconds[regular] / tasks.seconds[regular]).mean()),
+        waits={one.name: float(waits[job == row].mean()) for row, one in enumerate(workload.jobs)},
+        use=series.used.mean(axis=0),
+        allocated=series.allocated.mean(axis=0),
+        at=series.at,
+        use_at=series.used,
+        queues_at=series.queues,
+        queue_names=tuple(outcome.queue_names),
+        decision_seconds=outcome.speed.plan_seconds / max(outcome.speed.plans, 1),
+        counts=counts,
+    )
+
+
+def _job_seconds(workload: Workload, stage: Rows, opened: Floats, ended: Floats) -> dict[str, float]:
+    """Return the time of each job of figure 8: the stages whose names begin with its name."""
+    names = [one.name.partition("-")[0] for job in workload.jobs for one in job.stages]
+    group = np.array(names)[stage]
+    return {name: float(ended[group == name].max() - opened[group == name].min()) for name in dict.fromkeys(names)}

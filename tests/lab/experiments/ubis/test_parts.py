@@ -1,0 +1,70 @@
+"""The UBIS experiment: its jobs are the paper's, and its small form has every row."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from extender.cli import cli
+from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
+from lab.experiments.ubis.groups import FULL, QUICK, runs_of
+from lab.experiments.ubis.jobs import Pipelines, SleepJobs
+from lab.experiments.ubis.parts import parts
+
+GIB = 2.0**30
+
+ROWS = (
+    "ubis.share.sleep.0.9",
+    "ubis.preempted.sleep",
+    "ubis.makespan",
+    "ubis.total_job_time",
+    "ubis.regular_slowdown",
+    "ubis.regular_killed",
+    "ubis.jobs_slower",
+    "ubis.regular_delay",
+    "ubis.busy.opportunistic",
+)
+
+
+def test_sleeping_maps_grow_to_their_part_of_the_heap():
+    # 0.2 GB of the JVM, and 99 % of a heap of 1.6: 1.784 of 2.
+    use = SleepJobs("g-sleep").workload(0).jobs[0].stages[0].use
+    assert use.parts[-1, MEMORY_INDEX] == pytest.approx(1.784 / 2)
+    assert (np.diff(use.parts[:, MEMORY_INDEX]) > 0).all()
+    assert (SleepJobs("sleep").workload(0).jobs[0].stages[0].use.parts[:, MEMORY_INDEX] == 0.1).all()
+
+
+def test_a_node_holds_56_of_the_pipelines_tasks_by_its_vcores():
+    pipelines = Pipelines()
+    capacity = pipelines.machines.capacity
+    demand = pipelines.workload(0).jobs[0].stages[0].demand
+    assert capacity.shape[0] == 19
+    assert capacity[0, CPU_INDEX] / demand[CPU_INDEX] == 56
+    assert capacity[0, MEMORY_INDEX] // demand[MEMORY_INDEX] == 65
+
+
+def test_no_task_uses_more_than_it_demands_as_requests_were_set_to_the_observed_peaks():
+    for stage in (stage for job in Pipelines(size=0.05).workload(3).jobs for stage in job.stages):
+        most = stage.use.parts[:, [CPU_INDEX, MEMORY_INDEX]].max() * stage.use.scale.max()
+        assert most <= 1.0
+        assert stage.use.parts[:, MEMORY_INDEX].mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_different_runs_have_different_names():
+    for scale in (FULL, QUICK):
+        chosen = parts(scale, range(10, 12))
+        assert len(runs_of(chosen)) == len({run for part in chosen for run in part.runs})
+
+
+@pytest.mark.slow
+def test_the_small_form_has_every_row_and_a_report(tmp_path):
+    report = tmp_path / "ubis.html"
+    result = CliRunner().invoke(cli, ["experiment", "ubis", "--quick", "--json", "--report", str(report)])
+    assert result.exit_code == 0, result.output
+    rows = {row["id"]: row for row in json.loads(result.stdout)["rows"]}
+    for name in ROWS:
+        assert math.isfinite(rows[name]["ours"])
+    assert rows["ubis.regular_killed"]["ours"] == 0
+    assert report.read_text(encoding="utf-8").count("<svg") >= 12
