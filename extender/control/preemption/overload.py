@@ -88,7 +88,8 @@ class _Seen:
         if measured.names is self.names and self.streak.shape == measured.used.shape:
             return self
         rows = {name: row for row, name in enumerate(measured.names)}
-        streak, at = np.zeros(measured.used.shape, dtype=np.int64), np.full(len(rows), -np.inf)
+        streak: Counts = np.zeros(measured.used.shape, dtype=np.int64)
+        at = np.full(len(rows), -np.inf)
         stay = [name for name in self.rows if name in rows]
         before, after = [self.rows[name] for name in stay], [rows[name] for name in stay]
         at[after] = self.at[before]

@@ -68,7 +68,9 @@ def test_what_lies_on_a_card_or_is_none_does_not(other):
 def test_cpu_is_a_part_of_all_cpu_time_in_the_window_so_a_window_that_is_not_full_does_not_look_idle():
     busy, whole = DEFAULT.of_dimension("cpu").split(" or ")[0].split(" / ")
     assert 'rate(node_cpu_seconds_total{mode!~"idle|iowait"}[60s])' in busy
-    assert whole.startswith("sum without (cpu, mode) (rate(node_cpu_seconds_total{}[60s])) * count without (cpu, mode) ")
+    assert whole.startswith(
+        "sum without (cpu, mode) (rate(node_cpu_seconds_total{}[60s])) * count without (cpu, mode) "
+    )
 
 
 def test_a_node_has_a_time_once_there_was_a_sample_before_the_window():
