@@ -93,6 +93,6 @@ class _Seen:
         stay = [name for name in self.rows if name in rows]
         before, after = [self.rows[name] for name in stay], [rows[name] for name in stay]
         at[after] = self.at[before]
-        if stay and self.streak.shape[1] == streak.shape[1]:
+        if self.streak.shape[1:] == streak.shape[1:]:
             streak[after] = self.streak[before]
         return _Seen(measured.names, rows, streak, at)

@@ -1,0 +1,103 @@
+"""Pods on idle room as `control` is wired: a pod's Job is asked how many evictions it bears."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.adapters.kube.api import Refused
+from extender.app.measuring import Measuring
+from extender.app.on_idle_room import on_idle_room
+from extender.cluster.model import PodSeen
+from extender.control.eviction_requests import EvictionRequests
+from extender.control.opportunistic.resizing import NotEligible
+from extender.settings import parse
+from tests.service.control.opportunistic import pods
+from tests.service.control.scene import Scene
+from tests.service.control.scene import pod as waiting
+
+HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
+
+
+class Server:
+    """Pods by name, and one Job, None where it is gone."""
+
+    def __init__(self, job, *names):
+        self.job, self.pods = job, {name: pods.pod() for name in names}
+        for name, found in self.pods.items():
+            found["metadata"] |= {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
+
+    def read(self, path):
+        if "/jobs/" in path:
+            assert path == "/apis/batch/v1/namespaces/default/jobs/o"
+            if self.job is None:
+                raise Refused("not found", 404)
+            return self.job
+        return self.pods[path.split("/")[6]]
+
+    def patch(self, path, body, content):
+        name = path.split("/")[6]
+        self.pods[name] = pods.patched(self.pods[name], body)
+
+
+def wired(job, *names, enabled=True, registry=None):
+    """Return the parts, on a backlog with these pods of the Job, each of which is claimed for a write."""
+    scene, server, registry = Scene(), Server(job, *names), registry or CollectorRegistry()
+    settings = parse({**HEAD, "usage": {"url": "http://x"}, "opportunistic": {"enabled": enabled}})
+    for name in names:
+        scene.apply(PodSeen(waiting(name, owner="uid-o", owner_kind="Job", owner_name="o", job="j")))
+        scene.backlog.claim(f"uid-{name}", scene.now + 15)
+    measuring = Measuring(settings, server, registry, alone=lambda pod: pod.opportunistic)
+    requests = EvictionRequests(scene.cluster, None)
+    return scene, on_idle_room(settings, server, scene.cluster, measuring, requests, CollectorRegistry())
+
+
+def outcome(scene, parts, name):
+    try:
+        parts.resizer.demote(scene.backlog.pod(f"uid-{name}"), 2**30)
+    except NotEligible as refusal:
+        return refusal.reason.name
+    return "done"
+
+
+def test_nothing_runs_on_idle_room_unless_settings_say_so():
+    assert wired({}, enabled=False)[1] is None
+
+
+def test_of_a_job_only_as_many_are_exposed_as_its_limit_leaves_though_none_shows_yet():
+    # backoffLimit 3, one is kept: two.
+    scene, parts = wired({"spec": {"backoffLimit": 3}}, "a", "b", "c")
+    assert [outcome(scene, parts, name) for name in "abc"] == ["done", "done", "NO_EVICTION_LEFT"]
+
+
+def test_a_job_that_ignores_disruptions_bears_any_number():
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    scene, parts = wired({"spec": {"backoffLimit": 0, "podFailurePolicy": {"rules": [rule]}}}, "a", "b", "c")
+    assert [outcome(scene, parts, name) for name in "abc"] == ["done"] * 3
+
+
+def test_a_pod_whose_job_is_gone_stays_regular():
+    scene, parts = wired(None, "a")
+    assert outcome(scene, parts, "a") == "NO_EVICTION_LEFT"
+
+
+def test_who_is_refused_leaves_its_place_to_another():
+    scene, parts = wired({"spec": {"backoffLimit": 2}}, "a", "b")
+    server = parts.resizer.pods.api
+    server.pods["a"]["spec"]["os"] = {"name": "windows"}
+    assert [outcome(scene, parts, name) for name in "ab"] == ["WINDOWS", "done"]
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_job_that_cannot_be_read_is_no_job_that_is_gone(status):
+    scene, parts = wired({}, "a")
+    parts.resizer.pods.api.read = _refusing(parts.resizer.pods.api.read, status)
+    with pytest.raises(Refused):
+        parts.resizer.demote(scene.backlog.pod("uid-a"), 2**30)
+
+
+def _refusing(read, status):
+    def answer(path):
+        if "/jobs/" in path:
+            raise Refused("no", status)
+        return read(path)
+
+    return answer
