@@ -1,6 +1,7 @@
 """Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from prometheus_client import CollectorRegistry
 
@@ -59,7 +60,8 @@ def on_idle_room(
         exposure.leave(pod)
         second_pass.note_refused(pod, reason)
 
-    resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, exposure), note_refused)
+    version = cache(lambda: version_of(api.check_version()))
+    resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, exposure, version()), note_refused)
     limits = Limits.of(
         cpu=wanted.evict_at_cpu,
         io=wanted.evict_at_io,
@@ -79,7 +81,9 @@ def on_idle_room(
     )
 
 
-def _surroundings(pod: Pod, found: Document, pods: PodResources, exposure: Exposure) -> Surroundings:
+def _surroundings(
+    pod: Pod, found: Document, pods: PodResources, exposure: Exposure, version: tuple[int, int]
+) -> Surroundings:
     """Return what a pod's own spec does not say; its Job is read."""
     left: int | None = None
     if pod.owner_kind == "Job":
@@ -87,4 +91,10 @@ def _surroundings(pod: Pod, found: Document, pods: PodResources, exposure: Expos
         left = 0
         if job is not None:
             left = exposure.evictions_left(pod, lambda exposed: evictions_left(job, found, exposed=exposed))
-    return Surroundings(gang=bool(pod.identity.group), evictions_left=left)
+    return Surroundings(version, gang=bool(pod.identity.group), evictions_left=left)
+
+
+def version_of(text: str) -> tuple[int, int]:
+    """Return the major and minor version of Kubernetes, of a text such as v1.36.3 or v1.34.4+rke2r1."""
+    major, minor = text.removeprefix("v").split(".")[:2]
+    return int(major), int(minor)

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Refused
 from extender.app.measuring import Measuring
-from extender.app.on_idle_room import on_idle_room
+from extender.app.on_idle_room import on_idle_room, version_of
 from extender.cluster.model import PodSeen
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
@@ -24,6 +24,9 @@ class Server:
         self.job, self.pods = job, {name: pods.pod() for name in names}
         for name, found in self.pods.items():
             found["metadata"] |= {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
+
+    def check_version(self):
+        return "v1.36.3"
 
     def read(self, path):
         if "/jobs/" in path:
@@ -101,3 +104,8 @@ def _refusing(read, status):
         return read(path)
 
     return answer
+
+
+@pytest.mark.parametrize(("text", "version"), [("v1.36.3", (1, 36)), ("v1.34.4+rke2r1", (1, 34))])
+def test_the_version_of_the_api_server_is_read_from_its_name(text, version):
+    assert version_of(text) == version
