@@ -157,7 +157,7 @@ def test_scrapes_that_stop_are_seen_by_the_age_of_the_last_sample(exporter, star
     job = monitoring.scraped("nodes", [exporter.address], SECONDS, honor_labels=True)
     component = start(monitoring.prometheus(program(pins.prometheus()), tmp_path, port, [job]))
     reader = source(url, stale=3.0)
-    reader.queries = Queries(60, DEFAULTS.node_labels)
+    reader.queries = Queries(15, DEFAULTS.node_labels)
     until(lambda: reader.look(NODES, PODS), all_measured)
     # The same data, and nobody scrapes any more.
     component.stop()

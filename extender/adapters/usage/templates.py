@@ -32,6 +32,8 @@ _CARDS = "(eth|em)[0-9]+|en[a-z0-9]+|enX[0-9]+|p[0-9]+p[0-9]+|ib[a-z0-9]+|wl[a-z
 _VIRTUAL = "(veth|cali|cilium|lxc|cni|cbr|docker|flannel|br-|virbr|vxlan|genev).*"
 """Interfaces that only the host's own network has."""
 
+_IDLE = 'node_cpu_seconds_total{mode="idle",$matchers}'
+
 NODES: Mapping[str, str] = MappingProxyType(
     {
         CPU: (
@@ -51,8 +53,8 @@ NODES: Mapping[str, str] = MappingProxyType(
             f'sum without (device) (rate(node_network_transmit_bytes_total{{device=~"{_CARDS}",$matchers}}[$window]))'
         ),
         TIME: (
-            'max without (cpu, mode) (timestamp(node_cpu_seconds_total{mode="idle",$matchers})'
-            ' and last_over_time(node_cpu_seconds_total{mode="idle",$matchers}[$window] offset $window))'
+            f"max without (cpu, mode) (timestamp({_IDLE}) and"
+            f" (last_over_time({_IDLE}[$window] offset $window) or ({_IDLE} unless last_over_time({_IDLE}[$window]))))"
         ),
     }
 )
@@ -60,7 +62,7 @@ NODES: Mapping[str, str] = MappingProxyType(
 
 A rate over a window that is not full of samples is too small, and would be taken for idle. So CPU is the busy part of
 all CPU time in the window, which has the same samples; and there is no time, which is a node that is not measured,
-until there was a sample before the window.
+until there was a sample before the window. Where there is none in the window any more there is: that says how old.
 """
 
 _CONTAINER = 'container!="",container!="POD",$pods,$matchers'

@@ -108,7 +108,7 @@ def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:
         if name in values and (problem := _wrong_amount(name, values[name][0], offers)) is not None:
             return problem
     if TIME not in values:
-        return "time is not known: there are no raw samples"
+        return "time is not known: there are no raw samples, or not for a whole window yet"
     at = values[TIME][0]
     if not math.isfinite(at) or at > terms.now + SKEW_SECONDS:
         return "newest sample is from the future: clocks differ"

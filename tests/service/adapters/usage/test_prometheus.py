@@ -167,7 +167,9 @@ def test_a_node_without_any_series_is_not_measured(fake):
 
 def test_a_node_of_which_the_time_is_not_known_is_not_measured(fake):
     del fake.values["node", "time"]["a"]
-    assert source(fake.url).look(NODES, PODS).usage.problems == {"a": "time is not known: there are no raw samples"}
+    assert source(fake.url).look(NODES, PODS).usage.problems == {
+        "a": "time is not known: there are no raw samples, or not for a whole window yet"
+    }
 
 
 def test_disk_and_network_that_nobody_measures_are_absent_and_not_zero(fake):

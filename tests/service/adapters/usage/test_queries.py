@@ -73,6 +73,8 @@ def test_cpu_is_a_part_of_all_cpu_time_in_the_window_so_a_window_that_is_not_ful
     )
 
 
-def test_a_node_has_a_time_once_there_was_a_sample_before_the_window():
-    node, _ = DEFAULT.of_times([]).split(" or ")
-    assert 'and last_over_time(node_cpu_seconds_total{mode="idle"}[60s] offset 60s)' in node
+def test_a_node_has_a_time_once_there_was_a_sample_before_the_window_and_keeps_it_when_samples_stop():
+    node = DEFAULT.of_times([]).split(', "dovetail"')[0]
+    idle = 'node_cpu_seconds_total{mode="idle"}'
+    before, stopped = f"last_over_time({idle}[60s] offset 60s)", f"({idle} unless last_over_time({idle}[60s]))"
+    assert node.endswith(f"timestamp({idle}) and ({before} or {stopped}))")
