@@ -28,6 +28,9 @@ from extender.control.opportunistic.demotion import (
 from extender.control.opportunistic.eligibility import Ineligible, Surroundings, why_not
 from extender.errors import ClusterError, DovetailError
 
+_FINAL = frozenset({400, 403, 405, 422})
+"""Statuses by which an API server refuses what a write says."""
+
 
 class Pods(Protocol):
     """The pods of an API server, as they are. Each call raises ClusterError where that fails."""
@@ -54,7 +57,7 @@ class NotEligible(ClusterError):
 class Resizer:
     """Changes what pods request. `surroundings` says of a pod what its own spec does not.
 
-    `note_refused` is told which pods could not be made opportunistic, and why.
+    `note_refused` is told which pods cannot be made opportunistic, and why; not what may go well the next time.
     """
 
     pods: Pods
@@ -72,7 +75,8 @@ class Resizer:
         try:
             return self._demote(pod, memory_bytes)
         except DovetailError as error:
-            self.note_refused(pod, str(error))
+            if _is_lasting(error):
+                self.note_refused(pod, str(error))
             raise
 
     def _demote(self, pod: Pod, memory_bytes: int) -> int:
@@ -122,6 +126,11 @@ class Resizer:
         if patch is not None and any(requests_of(found).parts):
             patch["metadata"]["resourceVersion"] = part(found, "metadata").get("resourceVersion")
             self.pods.annotate(pod, patch)
+
+
+def _is_lasting(error: DovetailError) -> bool:
+    """Say whether the same pod would be refused again: not where the API server was away, or the pod has changed."""
+    return not isinstance(error, ClusterError) or isinstance(error, NotEligible) or error.status in _FINAL
 
 
 def _written_down(pod: Document) -> RegularRequests | None:

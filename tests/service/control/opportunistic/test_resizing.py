@@ -26,7 +26,7 @@ class Server:
 
     def __init__(self, document):
         self.pod, self.writes, self.fail, self.lost = document, [], set(), set()
-        self.pod["metadata"]["resourceVersion"] = "7"
+        self.pod["metadata"]["resourceVersion"], self.status = "7", 403
 
     def read(self, path):
         assert path == PATH
@@ -40,7 +40,7 @@ class Server:
             if meta.get(name, self.pod["metadata"][name]) != self.pod["metadata"][name]:
                 raise Refused(f"{name} is another", 409)
         if verb in self.fail:
-            raise Refused(f"{verb} is forbidden", 403)
+            raise Refused(f"{verb} is forbidden", self.status)
         self.writes.append(verb)
         self.pod = pods.patched(self.pod, body)
         self.pod["metadata"]["resourceVersion"] = str(int(self.pod["metadata"]["resourceVersion"]) + 1)
@@ -242,3 +242,13 @@ def test_pods_of_other_owners_do_not_count():
     scene = job("a")
     scene.see(waiting("x", owner="uid-other", opportunistic=True))
     assert exposed(scene, "a") == 2
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+def test_what_may_go_well_the_next_time_is_no_reason_against_the_pods_of_its_class(status):
+    bench = Bench()
+    bench.server.fail, bench.server.status = {"resize"}, status
+    with pytest.raises(ClusterError):
+        bench.resizer.demote(POD, GIB)
+    assert bench.refused == []
+    assert not bench.server.annotated
