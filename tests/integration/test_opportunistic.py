@@ -320,6 +320,31 @@ def test_where_a_regular_pod_ends_opportunistic_ones_are_promoted_in_place_and_k
     assert "Insufficient cpu" in message
 
 
+def test_control_killed_at_random_loses_nothing_leaves_nothing_stuck_and_releases_nothing_twice(scene, tell):
+    draw, kills = random.Random(14), 0
+    create_job(scene, "killed", 40, duration=1)
+
+    def status(name):
+        return request(scene.client, "GET", f"{JOBS}/killed")["status"].get(name, 0)
+
+    for _ in range(4):
+        time.sleep(draw.uniform(0.2, 1.5))
+        if status("succeeded") < 35:
+            scene.control_plane.kill("dovetail-control")
+            kills += 1
+            scene.control_plane.start("dovetail-control")
+    workload.wait_until(lambda: status("succeeded") == 40, 90, "the Job to end")
+
+    released = Counter(line["uid"] for line in scene.log("released"))
+    how = Counter(line["how"] for line in scene.log("released"))
+    tell(f"{kills} kills, {dict(how)}, writes {Counter(map(len, scene.writes_of('killed')))}")
+    assert kills >= 3
+    assert len(released) >= 35  # a line may be lost with its process
+    assert max(released.values()) == 1
+    assert status("failed") == 0
+    assert {pod["status"]["phase"] for name, pod in scene.pods().items() if name.startswith("killed")} == {"Succeeded"}
+
+
 @pytest.mark.parametrize("how", ["frozen", "stopped"])
 def test_without_measurement_nobody_is_started_on_idle_room_or_evicted_and_regular_work_goes_on(scene, how):
     create_job(scene, how, 36)
@@ -344,28 +369,3 @@ def test_without_measurement_nobody_is_started_on_idle_room_or_evicted_and_regul
     assert not any(is_opportunistic(pod) for pod in on_new_node())
     assert set(scene.opportunistic()) == set(started)
     assert scene.log("evicted") == []
-
-
-def test_control_killed_at_random_loses_nothing_leaves_nothing_stuck_and_releases_nothing_twice(scene, tell):
-    draw, kills = random.Random(14), 0
-    create_job(scene, "killed", 40, duration=1)
-
-    def status(name):
-        return request(scene.client, "GET", f"{JOBS}/killed")["status"].get(name, 0)
-
-    for _ in range(4):
-        time.sleep(draw.uniform(0.2, 1.5))
-        if status("succeeded") < 35:
-            scene.control_plane.kill("dovetail-control")
-            kills += 1
-            scene.control_plane.start("dovetail-control")
-    workload.wait_until(lambda: status("succeeded") == 40, 90, "the Job to end")
-
-    released = Counter(line["uid"] for line in scene.log("released"))
-    how = Counter(line["how"] for line in scene.log("released"))
-    tell(f"{kills} kills, {dict(how)}, writes {Counter(map(len, scene.writes_of('killed')))}")
-    assert kills >= 3
-    assert len(released) >= 35  # a line may be lost with its process
-    assert max(released.values()) == 1
-    assert status("failed") == 0
-    assert {pod["status"]["phase"] for name, pod in scene.pods().items() if name.startswith("killed")} == {"Succeeded"}
