@@ -17,6 +17,14 @@ def used(node: Floats, pods: Floats, system: Floats) -> Floats:
     return np.fmax(np.maximum(node - system, 0.0), pods)
 
 
+def measured_whole(started: Floats, since: Floats, at: Floats, seconds: float) -> Mask:
+    """Return which pods [P] a measurement from `since` to `at` [P] holds whole (Tetris, 4.1).
+
+    They started before its window, and `seconds` before its end at least. What is not known (NaN) is held by none.
+    """
+    return np.asarray((started + seconds <= at) & (started <= since))
+
+
 def ramped_up(measured: Floats, young: Floats, expected: Floats) -> Floats:
     """Return the use [N, R] with pods that were not measured for a whole window counted as `expected` [N, R].
 

@@ -93,7 +93,7 @@ def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage) -> tuple[Flo
     if not len(pods.node):
         return held, np.array(snapshot.given)
     node = pods.node
-    is_young = ~(pods.started + RAMP_UP_SECONDS <= measured.at[node]) | ~(pods.started <= measured.since[node])
+    is_young = ~slack.measured_whole(pods.started, measured.since[node], measured.at[node], RAMP_UP_SECONDS)
     np.add.at(old, node[~is_young], pods.demand[~is_young])
     young = np.flatnonzero(is_young)
     rows = [_row(usage.pods.get(pods.uids[place]), snapshot.layout) for place in young.tolist()]

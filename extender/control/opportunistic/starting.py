@@ -7,6 +7,7 @@ from extender.cluster.ledger.snapshot import Layout
 from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
 from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.policy.slack import measured_whole
 
 _LATE_SECONDS = 120.0
 """Pods of a class start in the order in which they got their nodes, give or take so much."""
@@ -41,6 +42,6 @@ def starting(backlog: Backlog, layout: Layout, measured: MeasuredUse) -> Floats:
                     demand.append(vector)
     if node:
         rows, began_at = np.array(node, dtype=np.intp), np.array(started)
-        old = (began_at + RAMP_UP_SECONDS <= measured.at[rows]) & (began_at <= measured.since[rows])
+        old = measured_whole(began_at, measured.since[rows], measured.at[rows], RAMP_UP_SECONDS)
         np.add.at(expected, rows[~old], np.array(demand)[~old])
     return expected
