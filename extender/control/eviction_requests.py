@@ -3,7 +3,7 @@
 Reclaim and preemption share one of these, so that nobody is asked twice.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,19 +30,17 @@ class Evictor(Protocol):
         """Write an event on a pod."""
 
 
-class EvictionBatch(Protocol):
-    """Evictions that are asked for one after the other, until one is refused. Called in the writers' threads."""
+@dataclass(frozen=True, slots=True)
+class EvictionBatch:
+    """Evictions of `victims` that are asked for one after the other, until one is refused; `fields` are logged.
 
-    @property
-    def victims(self) -> Sequence[Pod]:
-        """Who is to go, in this order."""
+    `note_evicted` notes that a victim was asked to go, in a writer's thread. It returns the reason and the words of the
+    event that the victim gets.
+    """
 
-    @property
-    def fields(self) -> dict[str, object]:
-        """What is logged with each."""
-
-    def note_evicted(self, victim: Pod) -> tuple[str, str]:
-        """Note that a victim was asked to go; return the reason and the words of the event that it gets."""
+    victims: Sequence[Pod]
+    fields: Mapping[str, object]
+    note_evicted: Callable[[Pod], tuple[str, str]]
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from extender.cluster.usage import Usage
 from extender.control.allowance import Allowance
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
-from extender.control.eviction_requests import EvictionRequests
+from extender.control.eviction_requests import EvictionBatch, EvictionRequests
 from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.preemption.choice import Choice, choices
 from extender.control.preemption.overload import Limits, Overload
@@ -48,31 +48,6 @@ class Terms:
     rates: Rates = Rates()
     stale_after: float = 60.0
     dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionBatch:
-    """The requests for one node's victims, and who is told."""
-
-    choice: Choice
-    listener: Listener
-
-    @property
-    def victims(self) -> list[Pod]:
-        """Who is to go."""
-        return list(self.choice.victims)
-
-    @property
-    def fields(self) -> dict[str, object]:
-        """What is logged with each."""
-        return {"node": self.choice.node, "why": "use", "short": sorted(self.choice.over)}
-
-    def note_evicted(self, victim: Pod) -> tuple[str, str]:
-        """Count an eviction, and return its event."""
-        self.listener.note_preemption(victim, _worst(self.choice), dry_run=False)
-        short = " and ".join(sorted(self.choice.over))
-        message = f"it ran on what others had reserved; these use it now: too little {short} on node {self.choice.node}"
-        return "Preempted", message
 
 
 class Preemptor:
@@ -141,8 +116,7 @@ class Preemptor:
         for victim in choice.victims:
             self._evicted[victim.uid] = choice.node
             self.stays_off.note(name_of(victim), choice.node, now)
-        batch = PreemptionBatch(choice, self._listener)
-        self._requests.send(batch, lambda asked: self._outcomes.append((choice, asked)))
+        self._requests.send(_batch_of(choice, self._listener), lambda asked: self._outcomes.append((choice, asked)))
         return count
 
     def _take_outcomes(self) -> None:
@@ -160,6 +134,18 @@ class Preemptor:
         self._overload.settle(choice.node, now)
         names = [f"{victim.namespace}/{victim.name}" for victim in choice.victims]
         log.info("would evict", node=choice.node, short=sorted(choice.over), pods=names)
+
+
+def _batch_of(choice: Choice, listener: Listener) -> EvictionBatch:
+    """Return the requests for one node's victims; the listener is told of each."""
+    short = sorted(choice.over)
+
+    def note_evicted(victim: Pod) -> tuple[str, str]:
+        listener.note_preemption(victim, _worst(choice), dry_run=False)
+        too_little = f"too little {' and '.join(short)} on node {choice.node}"
+        return "Preempted", f"it ran on what others had reserved; these use it now: {too_little}"
+
+    return EvictionBatch(choice.victims, {"node": choice.node, "why": "use", "short": short}, note_evicted)
 
 
 def _worst(choice: Choice) -> str:

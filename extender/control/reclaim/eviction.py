@@ -1,10 +1,11 @@
-"""One eviction for a waiting pod: what is asked for, and the port through which it is counted."""
+"""One eviction for a waiting pod: what is asked for, and who is told."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from extender.cluster.model import Pod
+from extender.control.eviction_requests import EvictionBatch
 from extender.control.pod_shapes import Shape
 from extender.control.queues.standings import MINIMUM_SHARE
 from extender.control.reclaim.trials import Vain
@@ -38,33 +39,15 @@ class Eviction:
     shape: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class ReclaimBatch:
-    """The requests for one eviction's victims, and who is told."""
+def batch_of(eviction: Eviction, listener: Listener) -> EvictionBatch:
+    """Return the requests for one eviction's victims; the listener is told of each."""
+    queue, why = eviction.queue, eviction.why
 
-    eviction: Eviction
-    listener: Listener
-
-    @property
-    def victims(self) -> Sequence[Pod]:
-        """Who is to go."""
-        return self.eviction.victims
-
-    @property
-    def fields(self) -> dict[str, object]:
-        """What is logged with each."""
-        eviction = self.eviction
-        return {
-            "queue": eviction.queue,
-            "why": eviction.why,
-            "node": eviction.node,
-            "room_for": eviction.pod.name,
-        }
-
-    def note_evicted(self, victim: Pod) -> tuple[str, str]:
-        """Count an eviction, and return its event."""
-        queue, why = self.eviction.queue, self.eviction.why
-        self.listener.note_reclaim(victim, queue, why)
+    def note_evicted(victim: Pod) -> tuple[str, str]:
+        listener.note_reclaim(victim, queue, why)
         share = "minimum" if why == MINIMUM_SHARE else "fair"
         message = f"evicted so that queue {queue} gets its {share} share"
         return "Reclaimed", f"{message}; queue {victim.identity.queue} is above its fair share"
+
+    fields = {"queue": queue, "why": why, "node": eviction.node, "room_for": eviction.pod.name}
+    return EvictionBatch(eviction.victims, fields, note_evicted)

@@ -17,7 +17,7 @@ from extender.control.backlog.backlog import PodPhase, phase_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.pod_shapes import Shape, queue_of, shape_of
-from extender.control.reclaim.eviction import Eviction, Listener, ReclaimBatch
+from extender.control.reclaim.eviction import Eviction, Listener, batch_of
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.pod_needs import need_of
 from extender.control.reclaim.trials import GONE, LATE, REFUSED, TAKEN, Trials, Vain
@@ -59,8 +59,7 @@ class Evictions:
         self._evictions.append(eviction)
         self._cluster.awaiting_evictions.add(pod.uid)
         self._cluster.ledger.promise(pod, eviction.node, time)
-        batch = ReclaimBatch(eviction, self._listener)
-        self.requests.send(batch, lambda asked: self._outcomes.append((eviction, asked)))
+        self.requests.send(batch_of(eviction, self._listener), lambda asked: self._outcomes.append((eviction, asked)))
 
     def reconcile(self, now: float) -> int:
         """Go on with all evictions; return how many of those that were counted were never asked for."""
