@@ -1,9 +1,9 @@
 """The command `dovetail experiment`: the papers' experiments again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,31 +13,63 @@ from lab.report.files import ReportFile
 from lab.sim.commands import TRACES
 
 if TYPE_CHECKING:
+    from lab.experiments.running import Part, RunParts
     from lab.experiments.sections import Section, Skipped
-    from lab.experiments.tetris.running import ExperimentPart
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120
 
+_Added = Callable[[Callable[..., None]], Callable[..., None]]
 
-_PART_OPTIONS = (
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
-    click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file."),
-    click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated."),
-    click.option(
-        "--traces",
-        type=click.Path(file_okay=False, path_type=Path),
-        help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-    ),
-    click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]"),
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What an experiment that is made of parts is told."""
+
+    quick: bool
+    seeds: int | None
+    first_seed: int
+    as_json: bool
+    report: Path | None
+    only: tuple[str, ...]
+    processes: int | None
+    traces: Path | None = None
+
+    def chosen_seeds(self, usual: int) -> range:
+        """Return the seeds: as many as asked for, else the usual ones."""
+        return range(self.first_seed, self.first_seed + (self.seeds or usual))
+
+
+_TRACES_OPTION = click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
 )
 
 
-def _part_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with the options of an experiment that is made of parts."""
-    for option in reversed(_PART_OPTIONS):
-        command = option(command)
-    return command
+def _of_parts(
+    *, seeds: str, tuned: str = "", quick: str = "A small form, under a minute", traces: bool = True
+) -> _Added:
+    """Return what adds the options of an experiment that is made of parts."""
+    options = (
+        click.option("--quick", is_flag=True, help=f"{quick}: to see that it works, not to quote."),
+        click.option("--seeds", type=click.IntRange(1), help=f"How many seeds.  [default: {seeds}]"),
+        click.option(
+            "--first-seed", default=10, show_default=True, type=click.IntRange(0), help=f"The first seed{tuned}."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+        click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file."),
+        click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated."),
+        *((_TRACES_OPTION,) if traces else ()),
+        click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]"),
+    )
+
+    def added(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
 
 
 @click.group()
@@ -46,119 +78,55 @@ def experiment() -> None:
 
 
 @experiment.command()
-@click.option("--quick", is_flag=True, help="A small form, under a minute: to see that it works, not to quote.")
-@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 5; quick: 2]")
-@click.option(
-    "--first-seed",
-    default=10,
-    show_default=True,
-    type=click.IntRange(0),
-    help="The first seed; the planner was tuned on 0 to 2.",
-)
-@_part_options
-def tetris(
-    *,
-    quick: bool,
-    seeds: int | None,
-    first_seed: int,
-    as_json: bool,
-    report: Path | None,
-    only: tuple[str, ...],
-    traces: Path | None,
-    processes: int | None,
-) -> None:
+@_of_parts(seeds="5; quick: 2", tuned="; the planner was tuned on 0 to 2")
+def tetris(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the Tetris paper: its suite, its Facebook trace, and what each part of it is worth.
 
     All runs are simulated, by the planner that the cluster runs. What cannot run is named with its reason, and the rest
     is done.
     """
-    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    options = _options(given)
     from lab.experiments.tetris.parts import parts
+    from lab.experiments.tetris.running import run_parts, runs_of
     from lab.experiments.tetris.scales import FULL, QUICK
-    from lab.sim.parallel import usable_cores
 
-    scale = QUICK if quick else FULL
-    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
-    _check_names(only, [part.name for part in chosen])
-    selected = [part for part in chosen if not only or part.name in only]
-    sections, skipped = _run(selected, processes or usable_cores())
-    _show(_Result("The experiments of Tetris", scale.about, sections, skipped), as_json=as_json, report=report)
+    scale = QUICK if options.quick else FULL
+    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
+    _run("The experiments of Tetris", scale.about, chosen, runs_of, run_parts, options)
 
 
 @experiment.command()
-@click.option("--quick", is_flag=True, help="A small form, about a minute: to see that it works, not to quote.")
-@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 2; quick: 1]")
-@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
-@_part_options
-def delay(
-    *,
-    quick: bool,
-    seeds: int | None,
-    first_seed: int,
-    as_json: bool,
-    report: Path | None,
-    only: tuple[str, ...],
-    traces: Path | None,
-    processes: int | None,
-) -> None:
+@_of_parts(seeds="2; quick: 1", quick="A small form, about a minute")
+def delay(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the Delay Scheduling paper: small jobs, sticky slots, waits, job sizes, Yahoo's traces.
 
     All runs are simulated, by the planner that the cluster runs. What cannot run is named with its reason, and the rest
     is done.
     """
-    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
-    from lab.experiments.delay import running
+    options = _options(given)
     from lab.experiments.delay.parts import parts
+    from lab.experiments.delay.running import run_parts, runs_of
     from lab.experiments.delay.scales import FULL, QUICK
-    from lab.report import progress
-    from lab.sim.parallel import usable_cores
 
-    scale = QUICK if quick else FULL
-    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
-    _check_names(only, [part.name for part in chosen])
-    selected = [part for part in chosen if not only or part.name in only]
-    with progress.together(list(running.runs_of(selected)), "Simulating") as show:
-        sections, skipped = running.run_parts(selected, processes=processes or usable_cores(), show=show)
-    _show(
-        _Result("The experiments of Delay Scheduling", scale.about, sections, skipped), as_json=as_json, report=report
-    )
+    scale = QUICK if options.quick else FULL
+    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
+    _run("The experiments of Delay Scheduling", scale.about, chosen, runs_of, run_parts, options)
 
 
 @experiment.command()
-@click.option("--quick", is_flag=True, help="A small form, under a minute: to see that it works, not to quote.")
-@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 5; quick: 1]")
-@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
-@click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated.")
-@click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
-def ubis(
-    *,
-    quick: bool,
-    seeds: int | None,
-    first_seed: int,
-    as_json: bool,
-    report: Path | None,
-    only: tuple[str, ...],
-    processes: int | None,
-) -> None:
+@_of_parts(seeds="5; quick: 1", traces=False)
+def ubis(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the UBIS paper: sleeping maps, three pipelines, a busy cluster, and its constraints.
 
     All runs are simulated, with and without opportunistic tasks, by the planner that the cluster runs.
     """
-    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
-    from lab.experiments.ubis import groups
+    options = _options(given)
+    from lab.experiments.ubis.groups import FULL, QUICK, run_parts, runs_of
     from lab.experiments.ubis.parts import parts
-    from lab.report import progress
-    from lab.sim.parallel import usable_cores
 
-    scale = groups.QUICK if quick else groups.FULL
-    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)))
-    _check_names(only, [part.name for part in chosen])
-    selected = [part for part in chosen if not only or part.name in only]
-    with progress.together(list(groups.runs_of(selected)), "Simulating") as show:
-        sections, skipped = groups.run_parts(selected, processes=processes or usable_cores(), show=show)
-    _show(_Result("The experiments of UBIS", scale.about, sections, skipped), as_json=as_json, report=report)
+    scale = QUICK if options.quick else FULL
+    chosen = parts(scale, options.chosen_seeds(scale.seeds))
+    _run("The experiments of UBIS", scale.about, chosen, runs_of, run_parts, options)
 
 
 @experiment.command()
@@ -207,45 +175,51 @@ def cluster(
 
 
 @experiment.command()
-@click.option("--quick", is_flag=True, help="A day and a half of the trace: to see that it works, not to quote.")
-@click.option("--seeds", type=click.IntRange(1), help="How many seeds.  [default: 5; quick: 1]")
-@click.option("--first-seed", default=10, show_default=True, type=click.IntRange(0), help="The first seed.")
-@_part_options
-def peaks(
-    *,
-    quick: bool,
-    seeds: int | None,
-    first_seed: int,
-    as_json: bool,
-    report: Path | None,
-    only: tuple[str, ...],
-    traces: Path | None,
-    processes: int | None,
-) -> None:
+@_of_parts(seeds="5; quick: 1", quick="A day and a half of the trace")
+def peaks(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Compare predictors of nodes' peak use on SURF's jobs: how often they are passed, and how much room they find.
 
     After the EuroSys paper on peak prediction. Takes some minutes; without the trace nothing can be run, and it says
     so.
     """
-    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    options = _options(given)
     from lab.experiments.peaks.parts import parts, run_parts, runs_of
     from lab.experiments.peaks.scales import FULL, QUICK
+
+    scale = QUICK if options.quick else FULL
+    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
+    _run("Predictors of peak use", scale.about, chosen, runs_of, run_parts, options, doing="Replaying")
+
+
+def _options(given: Mapping[str, Any]) -> _Options:
+    """Return the options of an experiment that is made of parts. Raises MissingExtra where it cannot be shown."""
+    options = _Options(**given)
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if options.report else ()))
+    return options
+
+
+def _run(
+    title: str,
+    about: str,
+    parts: "Sequence[Part]",
+    runs_of: "Callable[[Sequence[Part]], Mapping[str, object]]",
+    run_parts: "RunParts[Part]",
+    options: _Options,
+    *,
+    doing: str = "Simulating",
+) -> None:
+    """Run the parts that are asked for, and show what came of them."""
     from lab.report import progress
     from lab.sim.parallel import usable_cores
 
-    scale = QUICK if quick else FULL
-    chosen = parts(scale, range(first_seed, first_seed + (seeds or scale.seeds)), traces or TRACES)
-    _check_names(only, [part.name for part in chosen])
-    selected = [part for part in chosen if not only or part.name in only]
-    with progress.together(list(runs_of(selected)), "Replaying") as show:
-        sections, skipped = run_parts(selected, processes=processes or usable_cores(), show=show)
-    _show(_Result("Predictors of peak use", scale.about, sections, skipped), as_json=as_json, report=report)
-
-
-def _check_names(only: Sequence[str], names: Sequence[str]) -> None:
-    unknown = [name for name in only if name not in names]
+    names = [part.name for part in parts]
+    unknown = [name for name in options.only if name not in names]
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(names)}", param_hint="--only")
+    selected = [part for part in parts if not options.only or part.name in options.only]
+    with progress.together(list(runs_of(selected)), doing) as show:
+        sections, skipped = run_parts(selected, processes=options.processes or usable_cores(), show=show)
+    _show(_Result(title, about, sections, skipped), as_json=options.as_json, report=options.report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +246,6 @@ def _show(result: _Result, *, as_json: bool, report: Path | None) -> None:
         click.echo(f"report: {report.resolve()}", err=as_json)
     if not result.sections or any(skipped.trace for skipped in result.skipped):
         raise DovetailError("not everything could be run")
-
-
-def _run(parts: "Sequence[ExperimentPart]", processes: int) -> "tuple[list[Section], list[Skipped]]":
-    from lab.experiments.tetris.running import run_parts, runs_of
-    from lab.report import progress
-
-    with progress.together(list(runs_of(parts)), "Simulating") as show:
-        return run_parts(parts, processes=processes, show=show)
 
 
 def _print_json(sections: "Sequence[Section]") -> None:

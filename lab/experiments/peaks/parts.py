@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from extender.policy.peak import PeakTuning
+from lab.experiments import running
 from lab.experiments.peaks.predictors import AUTO, ORACLE, PREDICTORS, WORDS
 from lab.experiments.peaks.replay import HORIZONS, MAIN, PeakOutcome, PeakRun, PeakSetup, perform
 from lab.experiments.peaks.scales import PeakScale
 from lab.experiments.peaks.trace import STEP_SECONDS
 from lab.experiments.sections import Figure, Listing, Plot, Section, Skipped
 from lab.experiments.seeds import Seeds
-from lab.sim.parallel import Failed, Show, run_all
+from lab.sim.parallel import Show
 
 Results = Mapping[PeakRun, PeakOutcome]
 Read = Callable[[PeakOutcome], float]
@@ -70,18 +71,9 @@ def runs_of(chosen: Sequence[PeakPart]) -> dict[str, PeakRun]:
 
 def run_parts(chosen: Sequence[PeakPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
     """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    runs = runs_of(chosen)
-    answers = run_all(perform, runs, processes=processes, show=show)
-    results = {runs[name]: answer for name, answer in answers.items() if isinstance(answer, PeakOutcome)}
-    failures = {runs[name]: answer for name, answer in answers.items() if isinstance(answer, Failed)}
-    sections, skipped = [], []
-    for part in chosen:
-        failed = next((failures[run] for run in part.runs() if run in failures), None)
-        if failed:
-            skipped.append(Skipped(part.name, failed.reason, failed.trace))
-        else:
-            sections.append(part.make(part, results))
-    return sections, skipped
+    return running.run_parts(
+        chosen, runs_of, perform, lambda part, results: part.make(part, results), processes=processes, show=show
+    )
 
 
 def _run_name(run: PeakRun) -> str:

@@ -1,12 +1,13 @@
-"""The Tetris experiment from its parts to their sections: every run once, over all cores."""
+"""The Tetris experiment from its parts to their sections."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from lab.experiments import running
 from lab.experiments.sections import Section, Skipped
 from lab.experiments.tetris.gains import Results
-from lab.experiments.tetris.runs import RunSummary, perform, run_name
-from lab.sim.parallel import Failed, Show, run_all
+from lab.experiments.tetris.runs import perform, run_name
+from lab.sim.parallel import Show
 from lab.sim.runs import Run
 
 
@@ -31,17 +32,6 @@ def runs_of(parts: Sequence[ExperimentPart]) -> dict[str, Run]:
 
 def run_parts(parts: Sequence[ExperimentPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
     """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    runs = runs_of(parts)
-    answers = run_all(perform, runs, processes=processes, show=show)
-    results = {runs[name]: answer for name, answer in answers.items() if isinstance(answer, RunSummary)}
-    skipped = {part.name: reason for part in parts if (reason := _why(part, answers))}
-    return [part.section(results) for part in parts if part.name not in skipped], list(skipped.values())
-
-
-def _why(part: ExperimentPart, answers: "dict[str, RunSummary | Failed]") -> Skipped | None:
-    """Return why a part cannot be done: the first of its runs that failed."""
-    for name in runs_of([part]):
-        answer = answers[name]
-        if isinstance(answer, Failed):
-            return Skipped(part.name, f"{name}: {answer.reason}", answer.trace)
-    return None
+    return running.run_parts(
+        parts, runs_of, perform, lambda part, results: part.section(results), processes=processes, show=show
+    )

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lab.experiments import running
 from lab.experiments.sections import Plot, Section, Skipped
 from lab.experiments.seeds import Seeds
 from lab.experiments.ubis.jobs import Pipelines
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun, perform
-from lab.sim.parallel import Failed, Show, run_all
+from lab.sim.parallel import Show
 
 Results = Mapping[UbisRun, UbisOutcome]
 
@@ -48,19 +49,9 @@ class UbisPart:
 
 def run_parts(parts: Sequence[UbisPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
     """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    runs = runs_of(parts)
-    answers = run_all(perform, runs, processes=processes, show=show)
-    results = {runs[name]: answer for name, answer in answers.items() if isinstance(answer, UbisOutcome)}
-    sections, skipped = [], []
-    for part in parts:
-        failed = [(run.name, answers[run.name]) for run in part.runs if run not in results]
-        if failed:
-            name, failure = failed[0]
-            reason, trace = (failure.reason, failure.trace) if isinstance(failure, Failed) else ("it gave nothing", "")
-            skipped.append(Skipped(part.name, f"{name}: {reason}", trace))
-        else:
-            sections.append(part.make(results))
-    return sections, skipped
+    return running.run_parts(
+        parts, runs_of, perform, lambda part, results: part.make(results), processes=processes, show=show
+    )
 
 
 def runs_of(parts: Sequence[UbisPart]) -> dict[str, UbisRun]:
