@@ -34,12 +34,19 @@ def idle_snapshot(snapshot: Snapshot, room: Floats) -> Snapshot:
 
 
 def second_pass(
-    planner: Planner, snapshot: Snapshot, room: Floats, waiting: Waiting, now: float, *, may: Mask | None = None
+    planner: Planner,
+    snapshot: Snapshot,
+    room: Floats,
+    waiting: Waiting,
+    now: float,
+    *,
+    may: Mask | None = None,
+    most: int | None = None,
 ) -> Plan:
     """Return which tasks of `waiting`, what the regular pass left, go on idle `room` [N, R] as opportunistic ones.
 
     `may` [C] are the classes that can be opportunistic (None: all). `planner` is that of the second pass, which keeps
-    what one of its plans hands to the next. Gangs are never opportunistic.
+    what one of its plans hands to the next; `most` is how many it is asked for. Gangs are never opportunistic.
     """
     allowed = np.ones(len(waiting.count), dtype=np.bool_) if may is None else may
     if waiting.gang is not None:
@@ -54,7 +61,7 @@ def second_pass(
         gang_least=None,
         running=None,
     )
-    return planner.plan(idle_snapshot(snapshot, room), left, now)
+    return planner.plan(idle_snapshot(snapshot, room), left, now, most=most)
 
 
 def nobody_before(share: Floats, queue: Rows, node: Rows, wanted: Mask) -> Mask:

@@ -78,7 +78,7 @@ class SecondPass:
             barred |= waiting.barred
         waiting = replace(waiting, count=left, barred=barred if barred.any() else None)
         # 3. Plan once more, and take the pods.
-        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may)
+        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, most=slots)
         assignments = plan.assignments
         releases: list[Release] = []
         for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):

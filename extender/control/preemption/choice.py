@@ -31,7 +31,7 @@ def choices(
     together do not suffice, all that use what is short go: regular pods come first.
     """
     pods, names = snapshot.opportunistic, snapshot.layout.names
-    found = []
+    found: dict[int, Choice] = {}
     for row in np.flatnonzero(over.any(axis=1)).tolist():
         there = np.flatnonzero(pods.node == row)
         use = _measured(pods, there, usage)
@@ -44,9 +44,8 @@ def choices(
         if len(chosen):
             victims = [pods.pods[place] for place in there[chosen].tolist()]
             short = {name: left.item(column) for column, name in enumerate(snapshot.layout.axis) if left[column] > 0}
-            found.append(Choice(names[row], short, victims))
-    worst = {names[row]: float(over[row].max()) for row in range(len(names))}
-    return sorted(found, key=lambda choice: -worst[choice.node])
+            found[row] = Choice(names[row], short, victims)
+    return [found[row] for row in sorted(found, key=lambda row: -over[row].max())]
 
 
 def _measured(pods: OpportunisticPods, there: Rows, usage: Usage) -> Floats:
