@@ -19,8 +19,9 @@ from extender.adapters.http.server import Server
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
 from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.leases import ApiLease
+from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.recorder import Recorder
-from extender.adapters.kube.watching import Resource, Watch, jobs, nodes, pods
+from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.kube.writes import PodWriter
 from extender.adapters.metrics.control import ControlMetrics
 from extender.app.caches import Caches, name_of, wait_for
@@ -78,7 +79,8 @@ class Control:
         self._ledger = Ledger(in_flight_seconds=self._settings.assume_seconds)
         self._backlog = backlog_of(settings, by_filter=by_filter)
         self._feed = Feed(self._ledger, self._backlog, self._now)
-        self._watches = [self._watch(kind) for kind in (nodes(settings.capacity_rules()), pods(), jobs())]
+        node_kind = nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)
+        self._watches = [self._watch(kind) for kind in (node_kind, pods(), jobs())]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         # 2. Who may write, and what the loops see and write by.
         self._leader = self._make_leader()

@@ -13,8 +13,9 @@ from extender.adapters.http.routes import create_app
 from extender.adapters.http.server import Server
 from extender.adapters.http.verbs import Verbs
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
+from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.recorder import Recorder
-from extender.adapters.kube.watching import Resource, Watch, jobs, nodes, pods
+from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.metrics.serve import Gauges, Metrics
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
@@ -46,7 +47,7 @@ class Service:
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
         self._recorder = Recorder(self.liveness.over(api, "recorder"))
         self._backlog: Backlog | None = None
-        resources = [nodes(rules), pods()]
+        resources = [nodes(rules, settings.opportunistic.evict_at_memory), pods()]
         if settings.order == "filter":
             self._backlog = backlog_of(settings, by_filter=True)
             resources.append(jobs())
@@ -141,8 +142,7 @@ class Service:
         for node in nodes_seen:
             if node.problem is not None:
                 self._metrics.broken_annotations.labels("Node").inc()
-                text = f"{node.problem}; its capacity is taken from settings"
-                self._recorder.warn("Node", "", node.name, node.name, text)
+                self._recorder.warn("Node", "", node.name, node.name, node.problem)
 
     def _warn_of_bound(self, parts: Sequence[Event]) -> None:
         """Warn of changed annotations on pods that have a node: no verb will look at those again."""

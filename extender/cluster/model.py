@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
+from extender.cluster.node_terms import NodeTerms
 from extender.cluster.pods.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.pods.identity import NOBODY, Identity
 from extender.cluster.pods.opportunistic import RegularRequests
@@ -22,7 +23,8 @@ TURN_ANNOTATION = "dovetail.dev/turn"
 class Node:
     """What a node offers. A disk or network dimension that is absent from `allocatable` is not limited there.
 
-    `addresses` are those by which others may know it: IP addresses and host names.
+    `addresses` are those by which others may know it: IP addresses and host names. `problem` says which of its
+    annotations cannot be understood, and what counts instead. `terms` are about opportunistic pods.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     addresses: tuple[str, ...] = ()
+    terms: NodeTerms = field(default_factory=NodeTerms)
 
     def allows(self, constraints: Constraints) -> bool:
         """Say whether a pod with these constraints may go there."""

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import msgspec
 
-from extender.adapters.kube.decoding import node_from, pod_from
-from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.adapters.kube.decoding import pod_from
+from extender.adapters.kube.nodes import NodeObject, node_from
+from extender.adapters.kube.objects import PodObject
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import HOLD_GATE, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.queues import Queue

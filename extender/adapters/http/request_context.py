@@ -10,7 +10,8 @@ import structlog
 
 from extender.adapters.http import wire
 from extender.adapters.http.judging import Judged, NotReady, rows_of
-from extender.adapters.kube.decoding import node_from, pod_from, version_number
+from extender.adapters.kube.decoding import pod_from, version_number
+from extender.adapters.kube.nodes import node_from
 from extender.adapters.metrics.serve import Metrics
 from extender.arrays import Rows
 from extender.cluster.ledger.flights import at_point

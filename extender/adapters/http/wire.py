@@ -11,7 +11,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.adapters.kube.nodes import NodeObject
+from extender.adapters.kube.objects import PodObject
 from extender.arrays import Counts, Rows
 from extender.cluster.pods.limits import LONGEST_NAME
 from extender.errors import BadRequest

@@ -1,4 +1,4 @@
-"""Kubernetes' objects -> our Pod, Node, Owner and Group. Pure.
+"""Kubernetes' objects -> our Pod, Owner and Group. Pure.
 
 Kubernetes' spelling ends here.
 """
@@ -15,7 +15,6 @@ from extender.adapters.kube.objects import (
     Expression,
     GroupObject,
     JobObject,
-    NodeObject,
     OwnerReference,
     PodAnnotations,
     PodMeta,
@@ -27,8 +26,8 @@ from extender.adapters.kube.objects import (
     Selector,
     SelectorTerm,
 )
-from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Taint, Term, Terms, Toleration
-from extender.cluster.model import CapacityRule, Group, Node, Owner, Pod, io_capacity
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Term, Terms, Toleration
+from extender.cluster.model import Group, Owner, Pod
 from extender.cluster.pods.demand import Container, PodResources, counted, declared, requested, seconds
 from extender.cluster.pods.identity import Identity, identify
 from extender.cluster.pods.limits import LONGEST_NAME, LONGEST_NUMBER, shortened
@@ -42,7 +41,6 @@ from extender.cluster.resources import (
     Amounts,
     countable,
     greatest,
-    offered,
 )
 from extender.errors import BadAnnotation
 
@@ -118,28 +116,6 @@ def _controller(meta: PodMeta) -> OwnerReference | None:
     """Return a pod's controlling owner, if any."""
     owners = meta.owner_references or ()
     return next((owner for owner in owners if owner.controller and len(owner.uid) <= LONGEST_NAME), None)
-
-
-def node_from(document: NodeObject, rules: Sequence[CapacityRule]) -> Node:
-    """Return our Node. A broken annotation leaves the capacity from settings and says so in `problem`."""
-    meta, labels = document.metadata, document.metadata.labels or {}
-    allocatable, problem = offered(_quantities(document.status.allocatable if document.status else None)), None
-    try:
-        io = io_capacity(labels, meta.annotations.capacity if meta.annotations else None, rules)
-    except BadAnnotation as error:
-        io, problem = io_capacity(labels, None, rules), shortened(str(error))
-    spec = document.spec
-    return Node(
-        meta.name,
-        {**allocatable, **io},
-        problem,
-        labels=labels,
-        taints=tuple(
-            Taint(taint.key, taint.value or "", taint.effect) for taint in (spec.taints if spec else None) or ()
-        ),
-        unschedulable=spec.unschedulable if spec else False,
-        addresses=tuple(one.address for one in (document.status.addresses if document.status else None) or ()),
-    )
 
 
 def owner_from(job: JobObject) -> Owner:
@@ -256,11 +232,11 @@ def _is_refusal(condition: Condition) -> bool:
 def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
     reported = {s.name: s for s in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
     pending = next((c for c in status.conditions or () if c.type == "PodResizePending"), None)
-    level = countable(_quantities(spec.resources.requests if spec.resources else None))
+    level = countable(quantities_of(spec.resources.requests if spec.resources else None))
     return PodResources(
         containers=[_container(c, reported.get(c.name)) for c in spec.containers or ()],
         init_containers=[_container(c, reported.get(c.name)) for c in spec.init_containers or ()],
-        overhead=countable(_quantities(spec.overhead)),
+        overhead=countable(quantities_of(spec.overhead)),
         pod_level=level,
         pod_level_reported=_reported(status.resources, status.allocated_resources),
         resize_infeasible=pending is not None and pending.reason == "Infeasible",
@@ -269,7 +245,7 @@ def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
 
 def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container:
     return Container(
-        requests=countable(_quantities(spec.resources.requests if spec.resources else None)),
+        requests=countable(quantities_of(spec.resources.requests if spec.resources else None)),
         reported=_reported(status.resources, status.allocated_resources) if status else None,
         sidecar=spec.restart_policy == "Always",
         name=spec.name,
@@ -279,10 +255,11 @@ def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container
 def _reported(actuated: Requests | None, allocated: Quantities | None) -> Amounts | None:
     if actuated is None:
         return None
-    return greatest((countable(_quantities(actuated.requests)), countable(_quantities(allocated))))
+    return greatest((countable(quantities_of(actuated.requests)), countable(quantities_of(allocated))))
 
 
-def _quantities(quantities: Mapping[str, str] | None) -> Mapping[str, str]:
+def quantities_of(quantities: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return quantities as they are, none where they are not there."""
     return quantities or {}
 
 

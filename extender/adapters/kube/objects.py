@@ -3,7 +3,7 @@
 import msgspec
 
 from extender.cluster.model import PROMISED_ANNOTATION
-from extender.cluster.pods.demand import CAPACITY_ANNOTATION, DEMAND_ANNOTATION, DURATION_ANNOTATION, TASKS_ANNOTATION
+from extender.cluster.pods.demand import DEMAND_ANNOTATION, DURATION_ANNOTATION, TASKS_ANNOTATION
 from extender.cluster.pods.opportunistic import OPPORTUNISTIC_ANNOTATION, REGULAR_REQUESTS_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION
 
@@ -97,14 +97,6 @@ class TolerationSpec(msgspec.Struct):
     effect: str | None = None
 
 
-class TaintSpec(msgspec.Struct):
-    """Taint."""
-
-    key: str = ""
-    value: str | None = None
-    effect: str = ""
-
-
 class Expression(msgspec.Struct):
     """NodeSelectorRequirement."""
 
@@ -154,12 +146,6 @@ class SchedulingGroup(msgspec.Struct, rename="camel"):
     pod_group_name: str | None = None
 
 
-class NodeAnnotations(msgspec.Struct):
-    """Ours among a node's annotations."""
-
-    capacity: str | None = msgspec.field(default=None, name=CAPACITY_ANNOTATION)
-
-
 class PodMeta(msgspec.Struct, rename="camel"):
     """A pod's metadata."""
 
@@ -172,15 +158,6 @@ class PodMeta(msgspec.Struct, rename="camel"):
     labels: dict[str, str] | None = None
     annotations: PodAnnotations | None = None
     owner_references: list[OwnerReference] | None = None
-
-
-class NodeMeta(msgspec.Struct, rename="camel"):
-    """A node's metadata."""
-
-    name: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] | None = None
-    annotations: NodeAnnotations | None = None
 
 
 class ClaimSource(msgspec.Struct, rename="camel"):
@@ -238,40 +215,12 @@ class PodStatus(msgspec.Struct, rename="camel"):
     allocated_resources: Quantities | None = None
 
 
-class NodeSpec(msgspec.Struct):
-    """NodeSpec."""
-
-    unschedulable: bool = False
-    taints: list[TaintSpec] | None = None
-
-
-class NodeAddress(msgspec.Struct):
-    """NodeAddress: of what type it is does not matter."""
-
-    address: str = ""
-
-
-class NodeStatus(msgspec.Struct):
-    """NodeStatus."""
-
-    allocatable: Quantities | None = None
-    addresses: list[NodeAddress] | None = None
-
-
 class PodObject(msgspec.Struct):
     """Pod."""
 
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus | None = None
-
-
-class NodeObject(msgspec.Struct):
-    """Node."""
-
-    metadata: NodeMeta = msgspec.field(default_factory=NodeMeta)
-    spec: NodeSpec | None = None
-    status: NodeStatus | None = None
 
 
 class JobSpec(msgspec.Struct):

@@ -9,7 +9,7 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,17 +18,13 @@ import structlog
 import urllib3
 
 from extender.adapters.kube.api import Api, Refused
-from extender.adapters.kube.decoding import group_from, node_from, owner_from, pod_from
-from extender.adapters.kube.objects import GroupObject, JobObject, NodeObject, PodObject
+from extender.adapters.kube.decoding import group_from, owner_from, pod_from
+from extender.adapters.kube.objects import GroupObject, JobObject, PodObject
 from extender.cluster.model import (
-    CapacityRule,
     Event,
     GroupGone,
     GroupSeen,
     GroupsListed,
-    NodeGone,
-    NodeSeen,
-    NodesListed,
     OwnerGone,
     OwnerSeen,
     OwnersListed,
@@ -124,18 +120,6 @@ def pods() -> Resource:
         listed=lambda raws: PodsListed([pod_from(decode(raw)) for raw in raws]),
         seen=lambda raw: PodSeen(pod_from(decode(raw))),
         gone=lambda raw: PodGone(decode(raw).metadata.uid),
-    )
-
-
-def nodes(rules: Sequence[CapacityRule]) -> Resource:
-    """Return how nodes are read; `rules` give the I/O capacity of those that carry no annotation."""
-    decode = msgspec.json.Decoder(NodeObject).decode
-    return Resource(
-        name="nodes",
-        path="/api/v1/nodes",
-        listed=lambda raws: NodesListed([node_from(decode(raw), rules) for raw in raws]),
-        seen=lambda raw: NodeSeen(node_from(decode(raw), rules)),
-        gone=lambda raw: NodeGone(decode(raw).metadata.name),
     )
 
 

@@ -16,8 +16,9 @@ from extender import settings as files
 from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Api, Refused
 from extender.adapters.kube.namespaces import namespaces
+from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.volumes import claims, volumes
-from extender.adapters.kube.watching import Resource, jobs, listed, nodes, pod_groups, pods
+from extender.adapters.kube.watching import Resource, jobs, listed, pod_groups, pods
 from extender.adapters.metrics.scraping import NAME_LABEL
 from extender.app.ordering import POD_GROUPS, backlog_of, input_builder_of, policy_of
 from extender.cluster.ledger.ledger import Ledger
@@ -131,7 +132,7 @@ def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | No
     now = time.time()
     ledger, backlog = Ledger(in_flight_seconds=settings.control.assume_seconds), backlog_of(settings)
     feed = Feed(ledger, backlog, lambda: now)
-    node_list = _take(feed, reader.event(nodes(settings.capacity_rules())))
+    node_list = _take(feed, reader.event(nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)))
     pod_list = _take(feed, reader.event(pods()))
     groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
     others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]

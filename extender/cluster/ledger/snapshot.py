@@ -30,7 +30,9 @@ class Layout:
     """Which row is which node, which column is which dimension, and what each node offers.
 
     `capacity` [N, R] is infinite where a node does not declare a disk or network rate: we do not limit it there. Of all
-    else a node has nothing that it does not advertise, as kube-scheduler sees it.
+    else a node has nothing that it does not advertise, as kube-scheduler sees it. `system` [N, R] is what each has and
+    offers to nobody (capacity - allocatable), `threshold` [N] the T_alloc that it states; NaN: none, as where neither
+    is given.
     """
 
     names: tuple[str, ...]
@@ -38,6 +40,14 @@ class Layout:
     axis: tuple[str, ...]
     columns: Mapping[str, int]
     capacity: Floats
+    system: Floats = field(default_factory=lambda: _NOT_SAID)
+    threshold: Floats = field(default_factory=lambda: _NOT_SAID)
+
+    def __post_init__(self) -> None:
+        if self.system is _NOT_SAID:
+            object.__setattr__(self, "system", np.broadcast_to(0.0, self.capacity.shape))
+        if self.threshold is _NOT_SAID:
+            object.__setattr__(self, "threshold", np.broadcast_to(np.nan, self.capacity.shape[:1]))
 
     @property
     def total(self) -> Floats:
@@ -204,12 +214,16 @@ class Snapshot:
 
     def with_nodes(self, nodes: Sequence[Node]) -> "Snapshot":
         """Return a snapshot that also knows these empty nodes, after the others, on the same axis."""
-        axis = self.layout.axis
+        layout, axis = self.layout, self.layout.axis
         more = _capacities(nodes, axis)
         return replace(
             self,
             layout=_layout(
-                self.layout.names + tuple(node.name for node in nodes), axis, np.vstack((self.layout.capacity, more))
+                layout.names + tuple(node.name for node in nodes),
+                axis,
+                np.vstack((layout.capacity, more)),
+                np.vstack((layout.system, _systems(nodes, axis))),
+                np.concatenate((layout.threshold, _thresholds(nodes))),
             ),
             allocated=read_only(np.vstack((self.allocated, np.zeros_like(more)))),
             in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
@@ -228,16 +242,21 @@ def layout_of(nodes: Mapping[str, Node]) -> Layout:
     names = tuple(sorted(nodes))
     offered = {name for node in nodes.values() for name, amount in node.allocatable.items() if amount > 0}
     axis = (*DIMENSIONS, *sorted(offered.difference(DIMENSIONS)), UNADVERTISED)
-    return _layout(names, axis, _capacities([nodes[name] for name in names], axis))
+    rows = [nodes[name] for name in names]
+    return _layout(names, axis, _capacities(rows, axis), _systems(rows, axis), _thresholds(rows))
 
 
-def _layout(names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats) -> Layout:
+def _layout(
+    names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats, system: Floats, threshold: Floats
+) -> Layout:
     return Layout(
         names=names,
         rows={name: row for row, name in enumerate(names)},
         axis=axis,
         columns={name: column for column, name in enumerate(axis)},
         capacity=read_only(capacity),
+        system=read_only(system),
+        threshold=read_only(threshold),
     )
 
 
@@ -253,6 +272,18 @@ def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
         for node in nodes
     ]
     return np.array(rows).reshape(len(nodes), len(axis))
+
+
+def _systems(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:
+    """Return what nodes have and offer to nobody [N, R]."""
+    rows = [[node.terms.system.get(name, 0.0) for name in axis] for node in nodes]
+    return np.array(rows).reshape(len(nodes), len(axis))
+
+
+def _thresholds(nodes: Sequence[Node]) -> Floats:
+    """Return the T_alloc that nodes state [N], NaN where one states none."""
+    stated = [node.terms.effective for node in nodes]
+    return np.array([np.nan if threshold is None else threshold for threshold in stated], dtype=np.float64)
 
 
 def _offers(node: Node, besides: Set[str]) -> bool:

@@ -6,8 +6,7 @@ That holds for regular pods as well: what was promised to one that has not begun
 resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,14 +29,13 @@ SLOTS_KEPT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """T_alloc: of all nodes, and of those that say otherwise by name; 0 turns a node off."""
+    """T_alloc: of all nodes but those that state their own; 0 turns a node off."""
 
     usual: float = 0.8
-    of_nodes: Mapping[str, float] = field(default_factory=dict)
 
     def on(self, layout: Layout) -> Floats:
         """Return the threshold of each node of a layout [N]."""
-        return np.array([self.of_nodes.get(name, self.usual) for name in layout.names], dtype=np.float64)
+        return np.where(np.isnan(layout.threshold), self.usual, layout.threshold)
 
 
 def idle_room(

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DIMENSIONS, Amounts
+from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage import Sample, Usage
 from extender.policy.slack import used
 
@@ -34,11 +34,11 @@ class MeasuredRows:
     """Makes what was measured into arrays, once for each look at the use. One thread.
 
     A sample that is older than `stale_after` seconds or from the future counts as none, and so does a node with a
-    problem. `system` is what each node sets aside for itself (capacity - allocatable).
+    problem.
     """
 
-    def __init__(self, stale_after: float, system: Mapping[str, Amounts] | None = None) -> None:
-        self._stale_after, self._system = stale_after, system or {}
+    def __init__(self, stale_after: float) -> None:
+        self._stale_after = stale_after
         self._kept: _Kept | None = None
 
     def at(self, layout: Layout, usage: Usage, now: float) -> MeasuredUse:
@@ -53,24 +53,21 @@ class MeasuredRows:
                 usage,
                 _book(layout, usage.nodes, usage.problems),
                 _book(layout, usage.pods_on, usage.problems),
-                _aside(layout, self._system),
             )
         whole, pods = kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
         return MeasuredUse(
             layout.names,
             layout.axis,
-            used(whole.amounts, pods.amounts, kept.aside),
+            used(whole.amounts, pods.amounts, layout.system),
             layout.capacity,
             np.fmin(whole.since, pods.since),
             np.fmin(whole.at, pods.at),
         )
 
 
-def measured_use(
-    layout: Layout, usage: Usage, now: float, *, stale_after: float, system: Mapping[str, Amounts] | None = None
-) -> MeasuredUse:
+def measured_use(layout: Layout, usage: Usage, now: float, *, stale_after: float) -> MeasuredUse:
     """Return what is used of the nodes of a layout at `now`, as `MeasuredRows` does, for who asks once."""
-    return MeasuredRows(stale_after, system).at(layout, usage, now)
+    return MeasuredRows(stale_after).at(layout, usage, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,6 @@ class _Kept:
     usage: Usage
     whole: _Book
     pods: _Book
-    aside: Floats
 
 
 def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str]) -> _Book:
@@ -113,11 +109,3 @@ def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str
             amounts[row, : len(DIMENSIONS)] = [sample.amounts.get(dimension, np.nan) for dimension in DIMENSIONS]
             since[row], at[row] = sample.since, sample.at
     return _Book(amounts, since, at)
-
-
-def _aside(layout: Layout, system: Mapping[str, Amounts]) -> Floats:
-    aside = np.zeros(layout.capacity.shape)
-    for name, amounts in system.items():
-        if name in layout.rows:
-            aside[layout.rows[name]] = [amounts.get(dimension, 0.0) for dimension in layout.axis]
-    return aside

@@ -4,7 +4,7 @@ Off where nothing is measured: without use there is no idle room.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from extender.arrays import Counts, Mask
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
-from extender.cluster.resources import Amounts
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
@@ -33,11 +32,10 @@ _REFUSED_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """T_alloc, and for how long a sample is good; `system` is what each node sets aside for itself."""
+    """T_alloc, and for how long a sample is good."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     stale_after: float = 90.0
-    system: Mapping[str, Amounts] = field(default_factory=dict)
 
 
 class SecondPass:
@@ -53,7 +51,7 @@ class SecondPass:
         self._rests_until: dict[str, float] = {}
         self._refused: deque[tuple[Pod, str]] = deque()
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
-        self._measured = MeasuredRows(terms.stale_after, terms.system)
+        self._measured = MeasuredRows(terms.stale_after)
         self._planner = second_planner(policy)
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:

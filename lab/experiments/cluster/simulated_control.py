@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from extender.adapters.kube.decoding import node_from, pod_from
-from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.adapters.kube.decoding import pod_from
+from extender.adapters.kube.nodes import NodeObject, node_from
+from extender.adapters.kube.objects import PodObject
 from extender.app.ordering import backlog_of, input_builder_of, policy_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot

@@ -3,8 +3,9 @@
 import msgspec
 import numpy as np
 
-from extender.adapters.kube.decoding import node_from, pod_from
-from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.adapters.kube.decoding import pod_from
+from extender.adapters.kube.nodes import NodeObject, node_from
+from extender.adapters.kube.objects import PodObject
 from lab.demo.workload import FULL, KINDS, QUICK, SHAPES, STANDARD, Size, generate
 
 

@@ -16,7 +16,8 @@ from kubernetes.config.config_exception import ConfigException
 
 from extender.adapters.kube import watching
 from extender.adapters.kube.api import Api, Refused, UnsupportedVersion, connect, default_namespace
-from extender.adapters.kube.watching import Watch, nodes, pods
+from extender.adapters.kube.nodes import nodes
+from extender.adapters.kube.watching import Watch, pods
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import CapacityRule, Node, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.errors import ClusterError

@@ -3,10 +3,11 @@
 import msgspec
 import pytest
 
-from extender.adapters.kube.decoding import group_from, node_from, owner_from, pod_from, version_number
-from extender.adapters.kube.objects import GroupObject, JobObject, NodeObject, PodObject
+from extender.adapters.kube.decoding import group_from, owner_from, pod_from, version_number
+from extender.adapters.kube.nodes import NodeObject, node_from
+from extender.adapters.kube.objects import GroupObject, JobObject, PodObject
 from extender.cluster.eligibility import Requirement, Toleration
-from extender.cluster.model import CapacityRule, Group, Owner
+from extender.cluster.model import Group, Owner
 
 KEY = "dovetail.dev/"
 PLACE = {"pods": 1}
@@ -144,21 +145,6 @@ def test_a_broken_annotation_leaves_the_requests_and_is_named():
     assert pod.problem.startswith("annotation dovetail.dev/demand: disk-read: 'fast' is not a quantity")
 
 
-def node_document(capacity=None):
-    return {
-        "metadata": {"name": "n1", "labels": {"disk": "ssd"}, "annotations": capacity and {KEY + "capacity": capacity}},
-        "status": {"allocatable": {"cpu": "2", "memory": "1Ki", "pods": "110", "a.b/gpu": "1"}},
-    }
-
-
-def test_a_node_offers_what_is_allocatable_and_its_declared_rates():
-    rules = [CapacityRule({"disk": "ssd"}, {"disk-read": 5.0})]
-    own = {"cpu": 2000, "memory": 1024, "pods": 110, "a.b/gpu": 1}
-    assert read_node(node_document()).allocatable == own
-    assert read_node(node_document(), rules).allocatable == own | {"disk-read": 5}
-    assert read_node(node_document('{"disk-read": 7}'), rules).allocatable == own | {"disk-read": 7}
-
-
 def test_every_pod_takes_a_place_and_what_it_asks_for_of_scratch_space_and_huge_pages():
     asked = {"cpu": "1", "ephemeral-storage": "1Ki", "hugepages-2Mi": "4Mi"}
     overhead = {"ephemeral-storage": "1"}
@@ -179,19 +165,6 @@ def test_device_claims_are_counted():
     claims = [{"name": "a", "resourceClaimName": "x"}, {"name": "b", "resourceClaimTemplateName": "y"}]
     found = read_pod(pod_document(spec={"resourceClaims": claims})).demand
     assert found == {"cpu": 1000, "device-claims": 2} | PLACE
-
-
-def test_a_node_is_known_by_all_its_addresses():
-    addresses = [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n1.example"}]
-    known = read_node({"metadata": {"name": "n1"}, "status": {"addresses": addresses}})
-    assert known.addresses == ("10.0.0.1", "n1.example")
-    assert read_node({"metadata": {"name": "n1"}}).addresses == ()
-
-
-def test_a_broken_node_annotation_leaves_the_settings_capacity_and_is_named():
-    node = read_node(node_document("nonsense"), [CapacityRule({}, {"disk-read": 5.0})])
-    assert node.allocatable["disk-read"] == 5
-    assert node.problem.startswith("annotation dovetail.dev/capacity: ")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 import extender
-from extender.adapters.kube.decoding import node_from, pod_from
-from extender.adapters.kube.objects import NodeObject, PodObject
+from extender.adapters.kube.decoding import pod_from
+from extender.adapters.kube.nodes import NodeObject, node_from
+from extender.adapters.kube.objects import PodObject
 from extender.cluster.eligibility import Constraints, Requirement
 from extender.cluster.labels import NodeLabels
 from extender.cluster.model import Node
@@ -267,4 +268,5 @@ def test_an_affinity_with_many_values_is_looked_up_not_compared_value_by_value(o
 def test_a_node_s_annotation_has_the_same_limit_and_leaves_what_settings_say():
     raw = {"metadata": {"name": "n", "annotations": {"dovetail.dev/capacity": "1" * (LONGEST_RATES + 1)}}}
     node = node_from(msgspec.convert(raw, NodeObject), ())
-    assert node.problem == "annotation dovetail.dev/capacity: 1025 characters; accepted: at most 1024"
+    too_long = "annotation dovetail.dev/capacity: 1025 characters; accepted: at most 1024"
+    assert node.problem == f"{too_long}; its capacity is taken from settings"

@@ -3,11 +3,13 @@ from numpy.testing import assert_allclose
 
 from extender.cluster.ledger.snapshot import layout_of
 from extender.cluster.model import Node
+from extender.cluster.node_terms import NodeTerms
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.measured_use import MeasuredRows, measured_use
 
-LAYOUT = layout_of({name: Node(name, {"cpu": 8000.0, "memory": 100.0, "x.y/gpu": 2.0}) for name in ("a", "b")})
+AMOUNTS = {"cpu": 8000.0, "memory": 100.0, "x.y/gpu": 2.0}
+LAYOUT = layout_of({name: Node(name, AMOUNTS) for name in ("a", "b")})
 NAN = np.nan
 
 
@@ -15,8 +17,8 @@ def sample(cpu, at=100.0, since=90.0, **more):
     return Sample({"cpu": cpu, **more}, since, at)
 
 
-def cpu(usage, now=100.0, **options):
-    return measured_use(LAYOUT, usage, now, stale_after=30.0, **options).used[:, 0]
+def cpu(usage, now=100.0, layout=LAYOUT):
+    return measured_use(layout, usage, now, stale_after=30.0).used[:, 0]
 
 
 def test_what_a_node_uses_counts_in_its_row_and_what_was_not_measured_is_unknown():
@@ -34,7 +36,8 @@ def test_extended_resources_are_never_measured():
 
 def test_the_system_may_use_what_is_set_aside_for_it():
     usage = Usage({"a": sample(3000.0), "b": sample(3000.0)}, {"a": sample(500.0), "b": sample(2500.0)})
-    assert_allclose(cpu(usage, system={"a": {"cpu": 1000.0}, "b": {"cpu": 1000.0}}), [2000, 2500])
+    layout = layout_of({name: Node(name, AMOUNTS, terms=NodeTerms(system={"cpu": 1000.0})) for name in ("a", "b")})
+    assert_allclose(cpu(usage, layout=layout), [2000, 2500])
 
 
 def test_an_old_sample_and_one_from_the_future_are_none():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.cluster.node_terms import NodeTerms
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
@@ -17,13 +18,16 @@ from tests.service.control.scene import Scene, node, pod
 
 
 class PreemptionScene(Scene):
-    """`use` says what CPU each pod uses, `others` what regular ones do; samples come every second unless `frozen`."""
+    """`use` says what CPU each pod uses, `others` what regular ones do, `whole` what nodes do that say so as a whole.
+
+    Samples come every second unless `frozen`.
+    """
 
     def __init__(self, *nodes, **terms):
         self.terms = Terms(Limits.of(), **{"rates": Rates(600, 600), **terms})
         self.evicted, self.events, self.counted = [], [], []
         self.protected, self.slow = set(), False
-        self.use, self.others, self.problems, self.frozen_at = {}, {}, {}, None
+        self.use, self.others, self.whole, self.problems, self.frozen_at = {}, {}, {}, {}, None
         self.usage_hook = self.flight_hook = lambda: None
         super().__init__(*nodes)
 
@@ -47,7 +51,8 @@ class PreemptionScene(Scene):
             )
             for name, others in self.others.items()
         }
-        return Usage({}, pods_on, pods, self.problems)
+        whole = {name: Sample({"cpu": float(cpu)}, at, at) for name, cpu in self.whole.items()}
+        return Usage(whole, pods_on, pods, self.problems)
 
     def run(self, seconds):
         for _ in range(seconds):
@@ -97,6 +102,16 @@ def test_nobody_goes_before_the_third_sample_and_then_the_fewest_that_suffice():
 
 def test_once_the_node_is_under_its_limits_the_others_stay():
     assert scene().run(60) == ["a"]
+
+
+@pytest.mark.parametrize(("aside", "evicted"), [(0, ["b"]), (60, [])])
+def test_what_the_system_has_for_itself_is_not_counted_against_opportunistic_pods(aside, evicted):
+    # The node as a whole uses 1,050 of 1,000 offered: more than 990, unless 60 of it are the system's.
+    with_aside = replace(node("n1"), terms=NodeTerms(system={"cpu": float(aside)}))
+    found = PreemptionScene(with_aside)
+    found.see(runs("a"), runs("b"))
+    found.use, found.whole = {"a": 50, "b": 150}, {"n1": 1050}
+    assert found.run(5) == evicted
 
 
 def test_while_a_victim_is_on_its_way_out_nobody_else_is_asked():
