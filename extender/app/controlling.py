@@ -30,7 +30,7 @@ from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.measuring import Measuring
-from extender.app.on_idle_room import on_idle_room
+from extender.app.on_idle_room import on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event
@@ -101,7 +101,7 @@ class Control:
         requests = EvictionRequests(self._cluster, PodWriter(api))
         idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, self._metrics.registry)
         self._preemptor = idle.preemptor if idle else None
-        sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else None)
+        sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else way_back(api))
         pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
         self._waker = self._make_waker() if by_filter else None
         self._releaser = Releaser(

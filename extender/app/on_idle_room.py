@@ -81,6 +81,12 @@ def on_idle_room(
     )
 
 
+def way_back(api: Api) -> Resizer:
+    """Return what brings requests back where no pod is to run on idle room any more; it takes none away."""
+    nobody = Surroundings(opted_out=True)
+    return Resizer(PodResources(api), lambda _pod, _found: nobody, lambda _pod, _reason: None)
+
+
 def _surroundings(
     pod: Pod, found: Document, pods: PodResources, exposure: Exposure, version: tuple[int, int]
 ) -> Surroundings:

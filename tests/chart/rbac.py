@@ -22,10 +22,7 @@ DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
 EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 """The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
 
-RESIZE = [
-    {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]},
-    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
-]
+ON_IDLE = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]
 """The rules that the chart adds to those of `dovetail control` where pods run on idle resources, beside EVICT."""
 
 ORDER_RULES = [
@@ -80,7 +77,7 @@ def granted_eviction(control_plane: ControlPlane) -> Iterator[None]:
 @contextmanager
 def granted_opportunistic(control_plane: ControlPlane) -> Iterator[None]:
     """Give CONTROL_ACCOUNT the rights that the chart adds for pods on idle resources; take them away at the end."""
-    with _granted_more(control_plane, "dovetail-control-resizes", [*RESIZE, EVICT]):
+    with _granted_more(control_plane, "dovetail-control-resizes", [*ON_IDLE, EVICT]):
         yield
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from charts.render import CHART, GATING_API, VALUES, template
 from extender.settings import parse
-from tests.chart.rbac import EVICT, ORDER_RULES, RESIZE
+from tests.chart.rbac import EVICT, ON_IDLE, ORDER_RULES
 from tests.chart.test_chart import bindings_of, containers, only, pod_spec, with_values
 
 pytestmark = pytest.mark.chart
@@ -139,6 +139,7 @@ def test_control_has_these_rights_each_for_its_reason(objects):
         (("batch",), "jobs"): ["list", "watch"],
         (("scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), "podgroups"): ["list", "watch"],
         (("",), "persistentvolumeclaims", "persistentvolumes"): ["list", "watch"],
+        (("",), "pods/resize"): ["patch"],
     }
 
 
@@ -160,17 +161,24 @@ def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
 @pytest.mark.parametrize(
     ("changes", "more"),
     [
-        ({"enabled": True}, [*RESIZE, EVICT]),
-        ({"enabled": True, "dryRun": True}, RESIZE),
+        ({"enabled": True}, [*ON_IDLE, EVICT]),
+        ({"enabled": True, "dryRun": True}, ON_IDLE),
         ({"dryRun": True}, []),
     ],
 )
-def test_control_may_resize_and_evict_only_where_pods_run_on_idle_resources(helm, objects, changes, more):
+def test_control_may_read_single_jobs_and_evict_only_where_pods_run_on_idle_resources(helm, objects, changes, more):
     made = render(helm, with_values("scheduler", config__opportunistic=changes))
 
     for name in ("dovetail-control", "dovetail-extender"):
         rules, without = (only(it, "ClusterRole", name)["rules"] for it in (made, objects))
         assert rules == [*without, *(more if name == "dovetail-control" else [])]
+
+
+def test_control_alone_may_resize_and_always_so_that_requests_come_back_where_it_is_switched_off(objects):
+    resizing = {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]}
+    assert resizing in only(objects, "ClusterRole", "dovetail-control")["rules"]
+    others = [it for it in objects if "rules" in it and it["metadata"]["name"] != "dovetail-control"]
+    assert not [it for it in others if resizing in it["rules"]]
 
 
 def test_pods_do_not_run_on_idle_resources_where_kube_scheduler_goes_on_without_us(helm):

@@ -4,12 +4,12 @@ Off where nothing is measured: without use there is no idle room.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.arrays import Counts, Mask
+from extender.arrays import Counts, Floats, Mask
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
@@ -19,6 +19,7 @@ from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
 from extender.control.opportunistic.measured_use import MeasuredRows
+from extender.control.opportunistic.promises import PromiseCheck, Promises
 from extender.control.opportunistic.starting import starting
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
@@ -52,20 +53,17 @@ class SecondPass:
         self._refused: deque[tuple[Pod, str]] = deque()
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
         self._measured = MeasuredRows(terms.stale_after)
-        self._planner = second_planner(policy)
+        self._planner, self._promised = second_planner(policy), PromiseCheck(self.room)
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
         """Claim pods that the regular plan left waiting and idle room holds; return their releases, at most `slots`."""
         # 1. How much room there is, as far as it was measured.
         if slots <= 0:
             return []
-        waiting, layout, usage = planned.plan_input.waiting, planned.snapshot.layout, self._usage()
-        measured = self._measured.at(layout, usage, now)
-        if np.isnan(measured.at).all():
+        waiting, layout, snapshot = planned.plan_input.waiting, planned.snapshot.layout, _as_planned(planned)
+        room = self.room(snapshot, now)
+        if room is None:
             return []
-        snapshot = _as_planned(planned)
-        young = starting(self._cluster.backlog, snapshot.layout, measured)
-        room = idle_room(snapshot, measured, usage, self._terms.thresholds, young)
         # 2. Who is left, and may be opportunistic where.
         left = self._left(planned)
         may = self._may(planned, now)
@@ -89,6 +87,19 @@ class SecondPass:
             if pod is not None:
                 releases.append(Release(pod, layout.names[node], OPPORTUNISTIC))
         return releases
+
+    def room(self, snapshot: Snapshot, now: float) -> Floats | None:
+        """Return what opportunistic pods may take of each node [N, R]; None where nothing is measured."""
+        layout, usage = snapshot.layout, self._usage()
+        measured = self._measured.at(layout, usage, now)
+        if np.isnan(measured.at).all():
+            return None
+        young = starting(self._cluster.backlog, layout, measured)
+        return idle_room(snapshot, measured, usage, self._terms.thresholds, young)
+
+    def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
+        """Return what became of the room that was promised to these opportunistic pods."""
+        return self._promised.look(pods, snapshot, now)
 
     def note_refused(self, pod: Pod, reason: str) -> None:
         """Leave a pod's class regular for a while: the pod could not be made opportunistic."""

@@ -17,6 +17,7 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
+from extender.control.opportunistic.promises import Promises
 from extender.control.plan_input.builder import PlanInput
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
@@ -47,6 +48,9 @@ class OnIdleRoom(Protocol):
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
         """Claim pods that a plan left waiting; return their releases, at most so many."""
+
+    def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
+        """Return what became of the room that was promised to these opportunistic pods."""
 
 
 class Promotes(Protocol):
@@ -146,7 +150,8 @@ class Releaser:
 
     def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Release]:
         """Clear nominations that no longer hold; return releases that a predecessor, or a failed write, left undone."""
-        nominations = unfinished(self._backlog, snapshot, flights, self._given_up(now))
+        promises = self._promises(snapshot, flights, now)
+        nominations = unfinished(self._backlog, snapshot, flights, self._given_up(now), promises)
         for pod in nominations.to_clear:
             self._sender.clear(pod, now)
         for pod in self._stranded(flights):
@@ -157,6 +162,23 @@ class Releaser:
             Release(pod, None, COMPLETED, level=self._level_of(pod, snapshot), passed_over=None)
             for pod in nominations.to_complete
         ]
+
+    def _promises(self, snapshot: Snapshot, flights: set[str], now: float) -> Promises:
+        """Return what became of the idle room that was promised; where none is used any more all promises are broken.
+
+        A pod without a gate that never is regular keeps its promise: it would get no other.
+        """
+        promised = [
+            pod
+            for pod in self.cluster.ledger.nominated()
+            if pod.opportunistic and pod.promised == pod.nominated and pod.uid not in flights
+        ]
+        held = [pod for pod in promised if pod.held]
+        if self._idle is None:
+            return Promises(broken=frozenset(pod.uid for pod in held))
+        return self._idle.promises(
+            held + [pod for pod in promised if not (pod.held or pod.choice == ONLY)], snapshot, now
+        )
 
     def _stranded(self, flights: set[str]) -> list[Pod]:
         """Return released opportunistic pods that no node is promised to any more: they become regular again.

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Refused
 from extender.app.measuring import Measuring
-from extender.app.on_idle_room import on_idle_room, version_of
+from extender.app.on_idle_room import on_idle_room, version_of, way_back
 from extender.cluster.model import PodSeen
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
@@ -63,6 +63,21 @@ def outcome(scene, parts, name):
 
 def test_nothing_runs_on_idle_room_unless_settings_say_so():
     assert wired({}, enabled=False)[1] is None
+
+
+def test_switched_off_requests_are_brought_back_and_none_taken_away():
+    scene, parts = wired({"spec": {"backoffLimit": 9}}, "a", "b")
+    assert outcome(scene, parts, "a") == "done"
+    server = parts.resizer.pods.api
+    resizer = way_back(server)
+    assert resizer.pods.read(waiting("a"))["spec"]["containers"][0]["resources"]["requests"] == {
+        "cpu": "0",
+        "memory": "0",
+    }
+    resizer.restore(waiting("a"))
+    assert server.pods["a"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "4Gi"}
+    with pytest.raises(NotEligible):
+        resizer.demote(waiting("b"), 2**30)
 
 
 def test_of_a_job_only_as_many_are_exposed_as_its_limit_leaves_though_none_shows_yet():

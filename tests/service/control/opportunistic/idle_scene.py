@@ -20,13 +20,13 @@ class IdleScene(Scene):
     """`use` is what was measured of each node's CPU; nodes that are not there were not measured.
 
     Samples are of the last second, unless they are `frozen_at` a time. Writes are made at once, unless they are `late`:
-    then they wait in `queue`.
+    then they wait in `queue`. A new process goes by whether all that is `enabled`.
     """
 
     def __init__(self, *nodes, use=None, **more):
         self.use, self.frozen_at, self.problems = use or {}, None, {}
         self.late, self.queue, self.promoted, self.going = False, [], [], set()
-        self.by_idle_room = []
+        self.by_idle_room, self.enabled = [], True
         super().__init__(*nodes, **more)
 
     def start(self):
@@ -37,13 +37,21 @@ class IdleScene(Scene):
         self.promoter = Promoter(self.cluster, self, lambda it: self.promoted.append(it.name), lambda: self.going)
         self.sender = Sender(self.cluster, self, self, self)
         self.releaser = Releaser(
-            self.cluster, Planner(self.policy), self.sender, self.pace, idle=self, promoter=self.promoter
+            self.cluster,
+            Planner(self.policy),
+            self.sender,
+            self.pace,
+            idle=self if self.enabled else None,
+            promoter=self.promoter if self.enabled else None,
         )
 
     def take(self, planned, slots, now):
         releases = self.second_pass.take(planned, slots, now)
         self.by_idle_room += [(release.pod.name, release.node) for release in releases]
         return releases
+
+    def promises(self, pods, snapshot, now):
+        return self.second_pass.promises(pods, snapshot, now)
 
     def usage(self):
         at = self.now if self.frozen_at is None else self.frozen_at

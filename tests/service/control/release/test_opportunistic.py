@@ -123,3 +123,110 @@ def test_a_failed_nomination_leaves_a_pod_that_the_next_step_goes_on_with():
     scene.restart()
     scene.step(2)
     assert [verb for verb, *_ in scene.written] == ["demote", "nominate", "release"]
+
+
+# -- a promise is looked at again before its pod goes
+
+
+def promised(name, cpu, **more):
+    """Return a held pod that gave its requests up and was nominated, as a process left it that ended then."""
+    return opportunistic(needs(name, cpu, nominated="n1", promised="n1", **more))
+
+
+def verbs(scene):
+    return [(verb, name) for verb, name, *_ in scene.written]
+
+
+def left_behind(*pods, use, **more):
+    scene = IdleScene(node("n1"), use=use, **more)
+    scene.see(runs("full", 1000), *pods)
+    return scene
+
+
+def test_a_pod_whose_node_is_used_more_by_now_is_not_released_there():
+    # 800 - 500 = 300 are left of what was promised.
+    scene = left_behind(promised("a", 400), use={"n1": 500})
+    scene.step()
+    scene.step(1)
+    assert verbs(scene) == [("clear", "a")]
+    assert scene.pods["a"].held
+
+
+def test_of_several_promises_only_those_are_broken_that_the_room_does_not_hold():
+    # 800 - 200 = 600: two of 300, in the order of their UIDs.
+    scene = left_behind(*(promised(name, 300) for name in "abc"), use={"n1": 200})
+    scene.step()
+    assert sorted(verbs(scene)) == [("clear", "c"), ("release", "a"), ("release", "b")]
+
+
+def test_a_released_pod_that_is_not_bound_loses_its_promise_where_use_rises_and_becomes_regular():
+    scene = left_behind(needs("a", 400), use={"n1": 300})
+    scene.step()
+    scene.use["n1"] = 700
+    scene.step(16)  # it is in flight for 15 seconds
+    scene.step(1)
+    assert [verb for verb, _ in verbs(scene)] == ["demote", "nominate", "release", "clear", "restore"]
+
+
+def test_without_measurement_a_promise_is_neither_kept_nor_broken_for_a_while():
+    scene = left_behind(promised("a", 400), use={"n1": None})
+    for _ in range(29):
+        scene.step(1)
+    assert scene.written == []
+    scene.use["n1"] = 300
+    scene.step()
+    assert verbs(scene) == [("release", "a")]
+
+
+def test_a_promise_is_broken_once_nothing_was_measured_for_half_a_minute():
+    scene = left_behind(promised("a", 400), use={"n1": None})
+    scene.step()
+    scene.step(30)
+    assert verbs(scene) == [("clear", "a")]
+
+
+def test_a_pod_that_never_is_regular_and_has_no_gate_keeps_its_promise():
+    scene = left_behind(replace(promised("a", 400, gates=()), choice=ONLY, regular_requests=None), use={"n1": 900})
+    scene.step()
+    assert scene.written == []
+
+
+# -- switched off
+
+
+def switched_off(*pods):
+    """Return a scene of a node with room for a pod, whose process has been started anew without opportunistic pods."""
+    scene = IdleScene(node("n1"), use={"n1": 0})
+    scene.see(runs("half", 500), *pods)
+    scene.enabled = False
+    scene.restart()
+    return scene
+
+
+def test_switched_off_a_held_pod_gets_its_requests_back_before_it_is_released():
+    scene = switched_off(opportunistic(needs("a", 400)))
+    scene.step()
+    assert verbs(scene) == [("restore", "a"), ("nominate", "a"), ("release", "a")]
+    assert not scene.pods["a"].opportunistic
+
+
+def test_switched_off_a_pod_that_was_promised_idle_room_is_released_as_a_regular_one_where_that_fits():
+    scene = switched_off(promised("a", 400))
+    scene.step()
+    scene.step(1)
+    assert verbs(scene) == [("clear", "a"), ("restore", "a"), ("nominate", "a"), ("release", "a")]
+
+
+def test_switched_off_a_pod_without_regular_room_stays_held():
+    scene = switched_off(promised("a", 600))
+    for _ in range(40):
+        scene.step(1)
+    assert verbs(scene) == [("clear", "a")]
+    assert scene.pods["a"].held
+
+
+def test_switched_off_nobody_is_made_opportunistic_or_regular_again_who_runs():
+    scene = switched_off(needs("a", 600), opportunistic(runs("b", 100)))
+    for _ in range(40):
+        scene.step(1)
+    assert scene.written == []
