@@ -27,9 +27,13 @@ class Usage:
 
     Nodes and `pods_on` by the node's name, `pods` by UID. Whoever is missing, or has a `problem` (a node's name, and
     why its measurements cannot be trusted), was not measured: that is never the same as idle.
+
+    `pressure` is that for CPU, by node: the part of the window of `pods_on` for which the regular pod that waited
+    longest had to wait. Of a node that is missing it is not known: that is never the same as nobody waiting.
     """
 
     nodes: Mapping[str, Sample] = field(default_factory=dict)
     pods_on: Mapping[str, Sample] = field(default_factory=dict)
     pods: Mapping[str, Sample] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    pressure: Mapping[str, float] = field(default_factory=dict)

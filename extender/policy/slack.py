@@ -53,6 +53,19 @@ def over(used: Floats, allocatable: Floats, threshold: Floats) -> Floats:
     return np.asarray(np.maximum(above, 0.0))
 
 
+def to_free(waited: Floats, used: Floats, allocatable: Floats, *, at_most: float, floor: float) -> Floats:
+    """Return how much CPU is to come free at once where regular pods wait for it [N], 0 where they do not.
+
+    `waited` [N] is the part of the time for which the regular pod that waited longest did; `at_most` is borne. Where it
+    was not measured (NaN) nothing comes free. It does not say how much is lacking. So a part `at_most` of what is
+    allocatable comes free at once, and no more than is used above `floor` x allocatable: where less is used, they wait
+    for something else.
+    """
+    above = np.where(np.isnan(used), 0.0, used - floor * allocatable)
+    step = np.minimum(at_most * allocatable, above)
+    return np.asarray(np.where(waited > at_most, np.maximum(step, 0.0), 0.0))
+
+
 def smallest_set(over: Floats, use: Floats, lost: Floats, may_go: Mask) -> Rows | None:
     """Return whom to evict of a node's opportunistic pods [P]: as few as bring every resource under its threshold.
 

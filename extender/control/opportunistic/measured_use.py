@@ -19,7 +19,8 @@ MOST_SKEW_SECONDS = 5.0
 class MeasuredUse:
     """What is used of nodes by name: `used` and `allocatable` [N, R], each node's window from `since` to `at` [N].
 
-    NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was.
+    NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was. `pressure` [N] is for which
+    part of the window regular pods waited for CPU; None: nobody asks.
     """
 
     names: Sequence[str]
@@ -28,6 +29,7 @@ class MeasuredUse:
     allocatable: Floats
     since: Floats
     at: Floats
+    pressure: Floats | None = None
 
 
 class MeasuredRows:
@@ -53,6 +55,7 @@ class MeasuredRows:
                 usage,
                 _book(layout, usage.nodes, usage.problems),
                 _book(layout, usage.pods_on, usage.problems),
+                _pressure(layout, usage),
             )
         whole, pods = kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
         return MeasuredUse(
@@ -62,6 +65,7 @@ class MeasuredRows:
             layout.capacity,
             np.fmin(whole.since, pods.since),
             np.fmin(whole.at, pods.at),
+            np.where(np.isnan(pods.at), np.nan, kept.pressure),
         )
 
 
@@ -97,6 +101,7 @@ class _Kept:
     usage: Usage
     whole: _Book
     pods: _Book
+    pressure: Floats
 
 
 def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str]) -> _Book:
@@ -109,3 +114,11 @@ def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str
             amounts[row, : len(DIMENSIONS)] = [sample.amounts.get(dimension, np.nan) for dimension in DIMENSIONS]
             since[row], at[row] = sample.since, sample.at
     return _Book(amounts, since, at)
+
+
+def _pressure(layout: Layout, usage: Usage) -> Floats:
+    pressure = np.full(len(layout.names), np.nan)
+    for name, part in usage.pressure.items():
+        if name in layout.rows and name not in usage.problems:
+            pressure[layout.rows[name]] = part
+    return pressure

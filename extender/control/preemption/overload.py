@@ -1,4 +1,7 @@
-"""Which nodes are overloaded: above their threshold for so many new samples in a row (UBIS, IV.C and V.A)."""
+"""Which nodes are overloaded: above their threshold for so many new samples in a row (UBIS, IV.C and V.A).
+
+Of CPU the reason may be instead that regular pods wait for it: a full CPU harms nobody while they do not.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +11,43 @@ import numpy as np
 from extender.arrays import Counts, Floats
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.control.opportunistic.measured_use import MeasuredUse
-from extender.policy.slack import over
+from extender.policy.slack import over, to_free
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """Regular pods may wait for CPU for a part `at_most` of the time; nobody goes below a use of `floor` (T_alloc)."""
+
+    at_most: float = 0.1
+    floor: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """T_preempt by resource, a part of what is allocatable, and after how many new samples above it somebody goes.
 
-    Memory cannot wait: one sample is enough. A resource that is not here is never a reason to evict.
+    Memory cannot wait: one sample is enough. A resource that is not here is never a reason to evict. With `pressure`
+    that is the limit for CPU, and the threshold is not.
     """
 
     threshold: Mapping[str, float]
     samples: Mapping[str, int]
+    pressure: Pressure | None = None
 
     @classmethod
-    def of(cls, *, cpu: float = 0.99, io: float = 0.95, memory: float = 0.95, samples: int = 3) -> "Limits":
+    def of(
+        cls,
+        *,
+        cpu: float = 0.99,
+        io: float = 0.95,
+        memory: float = 0.95,
+        samples: int = 3,
+        pressure: Pressure | None = None,
+    ) -> "Limits":
         """Return the usual limits: CPU and rates may be full for a moment, memory may not."""
         rates = dict.fromkeys(IO_DIMENSIONS, io)
-        return cls({CPU: cpu, MEMORY: memory, **rates}, {CPU: samples, MEMORY: 1, **dict.fromkeys(rates, samples)})
+        counts = {CPU: samples, MEMORY: 1, **dict.fromkeys(rates, samples)}
+        return cls({CPU: cpu, MEMORY: memory, **rates}, counts, pressure)
 
     def thresholds(self, axis: Sequence[str]) -> Floats:
         """Return the thresholds on this axis [R], infinite for what has none."""
@@ -57,7 +79,7 @@ class Overload:
 
     def look(self, measured: MeasuredUse) -> Floats:
         """Return by how much each node is over its limits [N, R], 0 where it has not been for long enough."""
-        excess = over(measured.used, measured.allocatable, self._limits.thresholds(measured.axis))
+        excess = self._excess(measured)
         # 1. Follow the nodes: those that have gone are forgotten, new ones and those not measured start anew.
         seen = self._seen = self._seen.on(measured)
         unknown = np.isnan(measured.used).all(axis=1)
@@ -72,6 +94,21 @@ class Overload:
         seen.at[new] = measured.at[new]
         # 3. Those are over their limits that were so often enough in a row.
         return np.where(seen.streak >= self._limits.counts(measured.axis), excess, 0.0)
+
+    def _excess(self, measured: MeasuredUse) -> Floats:
+        excess = over(measured.used, measured.allocatable, self._limits.thresholds(measured.axis))
+        allowed = self._limits.pressure
+        if allowed is not None:
+            cpu = measured.axis.index(CPU)
+            waited = np.full(len(measured.names), np.nan) if measured.pressure is None else measured.pressure
+            excess[:, cpu] = to_free(
+                waited,
+                measured.used[:, cpu],
+                measured.allocatable[:, cpu],
+                at_most=allowed.at_most,
+                floor=allowed.floor,
+            )
+        return excess
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from extender.policy.slack import idle_room, over, ramped_up, smallest_set, used
+from extender.policy.slack import idle_room, over, ramped_up, smallest_set, to_free, used
 
 NAN, INF = np.nan, np.inf
 
@@ -105,3 +105,21 @@ def test_the_set_is_the_smallest_there_is_and_of_its_size_the_one_that_loses_lea
     least = min(len(subset) for subset in sets)
     assert len(chosen) == least
     assert lost[chosen].sum() == pytest.approx(min(lost[list(subset)].sum() for subset in sets if len(subset) == least))
+
+
+def free(waited, used, allocatable=100.0):
+    return to_free(rows(waited), rows(used), rows(allocatable), at_most=0.1, floor=0.8).tolist()[0]
+
+
+def test_where_regular_pods_wait_a_tenth_comes_free_at_once_but_nothing_below_the_floor():
+    assert free(0.11, 100) == pytest.approx(10)
+    assert free(1.0, 100) == pytest.approx(10)  # it does not say how much is lacking
+    assert free(0.5, 83) == pytest.approx(3)
+    assert free(0.5, 79) == 0
+
+
+def test_where_they_do_not_wait_for_longer_than_is_borne_or_nobody_knows_nothing_comes_free():
+    assert free(0.1, 100) == 0
+    assert free(NAN, 100) == 0
+    assert free(0.5, NAN) == 0
+    assert free(0.5, 100, INF) == 0

@@ -75,3 +75,11 @@ def test_other_rows_are_made_for_another_layout():
     assert rows.at(layout_of({"n1": nodes["n1"]}), usage, 100.0).used[:, 0].tolist() == [300]
     assert np.isnan(rows.at(layout_of(nodes), usage, 100.0).used[0, 0])
     assert rows.at(layout_of(nodes), usage, 100.0).used[1, 0] == 300
+
+
+def test_how_long_regular_pods_wait_is_known_as_long_as_their_samples_are_fresh_and_trusted():
+    usage = Usage({}, {"a": sample(1.0), "b": sample(1.0)}, {}, {"b": "two series"}, {"a": 0.25, "b": 0.5, "x": 1.0})
+    fresh, stale = (measured_use(LAYOUT, usage, now, stale_after=30.0).pressure for now in (100.0, 200.0))
+    assert fresh[LAYOUT.rows["a"]] == 0.25
+    assert np.isnan(fresh[LAYOUT.rows["b"]])
+    assert np.isnan(stale).all()

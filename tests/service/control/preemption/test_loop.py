@@ -6,13 +6,15 @@ One node of 1,000 of CPU; opportunistic pods of 300 that use what the test says.
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.cluster.node_terms import NodeTerms
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.preemption.loop import Preemptor, Rates, Terms
-from extender.control.preemption.overload import Limits
+from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.stays_off import StaysOff
 from tests.service.control.scene import Scene, node, pod
 
@@ -20,14 +22,16 @@ from tests.service.control.scene import Scene, node, pod
 class PreemptionScene(Scene):
     """`use` says what CPU each pod uses, `others` what regular ones do, `whole` what nodes do that say so as a whole.
 
-    Samples come every second unless `frozen`.
+    Samples come every second unless `frozen`. `waiting` says by node for which part of the time regular pods wait for
+    CPU.
     """
 
     def __init__(self, *nodes, **terms):
-        self.terms = Terms(Limits.of(), **{"rates": Rates(600, 600), **terms})
+        self.terms = Terms(**{"limits": Limits.of(), "rates": Rates(600, 600), **terms})
         self.evicted, self.events, self.counted = [], [], []
         self.protected, self.slow = set(), False
-        self.use, self.others, self.whole, self.problems, self.frozen_at = {}, {}, {}, {}, None
+        self.use, self.others, self.whole, self.waiting, self.problems = {}, {}, {}, {}, {}
+        self.frozen_at = None
         self.usage_hook = self.flight_hook = lambda: None
         super().__init__(*nodes)
 
@@ -52,7 +56,7 @@ class PreemptionScene(Scene):
             for name, others in self.others.items()
         }
         whole = {name: Sample({"cpu": float(cpu)}, at, at) for name, cpu in self.whole.items()}
-        return Usage(whole, pods_on, pods, self.problems)
+        return Usage(whole, pods_on, pods, self.problems, self.waiting)
 
     def run(self, seconds):
         for _ in range(seconds):
@@ -190,3 +194,71 @@ def test_an_evicted_class_stays_off_the_node():
     name = name_of(full.pods["a"])
     full.run(3)
     assert full.preemptor.stays_off.barred([name], ["n1", "n2"], full.now).tolist() == [[True, False]]
+
+
+AT_MOST, FLOOR = 0.1, 0.8
+BY_PRESSURE = Limits.of(pressure=Pressure(AT_MOST, FLOOR))
+
+
+def test_by_pressure_a_full_cpu_evicts_nobody_until_regular_pods_wait_for_it():
+    full = scene(limits=BY_PRESSURE)  # 1,050 of 1,000
+    full.waiting = {"n1": 0.02}
+    assert full.run(60) == []
+    full.waiting = {"n1": 0.3}
+    assert full.run(2) == []
+    assert full.run(1) == ["a"]  # 100 is a tenth of the node
+    assert full.counted == [("a", "cpu", False)]
+    assert "too little cpu" in full.events[0][2]
+
+
+@pytest.mark.parametrize("problem", [{}, {"n1": "two series"}])
+def test_by_pressure_nobody_goes_for_cpu_where_it_is_not_known_or_not_to_be_trusted(problem):
+    full = scene(limits=BY_PRESSURE)
+    full.waiting, full.problems = ({"n1": 0.9} if problem else {}), problem
+    assert full.run(60) == []
+
+
+def test_by_pressure_nobody_goes_below_t_alloc_however_long_a_pod_waits_for_itself():
+    full = scene(limits=BY_PRESSURE, regular=540)  # 790 of 1,000
+    full.waiting = {"n1": 1.0}
+    assert full.run(60) == []
+
+
+def test_by_pressure_a_dry_run_counts_at_each_round_and_asks_nobody():
+    full = scene(limits=BY_PRESSURE, dry_run=True)
+    full.waiting = {"n1": 0.3}
+    assert full.run(3) == []
+    assert full.counted == [("a", "cpu", True)]
+
+
+@given(
+    uses=st.lists(st.integers(0, 300), min_size=1, max_size=8),
+    regular=st.integers(0, 1000),
+    parts=st.lists(st.sampled_from([0.0, 0.1, 0.11, 1.0, None]), min_size=1, max_size=5),
+)
+def test_by_pressure_rounds_are_apart_small_and_come_to_an_end_whatever_is_measured(uses, regular, parts):
+    # parts follow each other for ever; None: it is not known.
+    full = scene(*(runs(f"p{place}") for place in range(len(uses))), limits=BY_PRESSURE, regular=regular)
+    full.use = {f"p{place}": use for place, use in enumerate(uses)}
+    rounds = []
+    for second in range(60):
+        before, used = len(full.evicted), regular + sum(full.use[name] for name in full.pods)
+        part = parts[second % len(parts)]
+        full.waiting = {} if part is None else {"n1": part}
+        full.run(1)
+        if gone := full.evicted[before:]:
+            rounds.append(second)
+            assert part is not None
+            assert part > AT_MOST
+            # No more than is needed: without any of them it would not be a tenth of the node, nor the floor.
+            step = min(AT_MOST * 1000, used - FLOOR * 1000)
+            freed = [full.use[name] for name in gone]
+            assert step > 0
+            assert min(freed) > 0
+            assert sum(freed) - min(freed) < step
+    assert len(set(full.evicted)) == len(full.evicted)
+    assert all(later - earlier >= 3 for earlier, later in zip([-1, *rounds], rounds, strict=False))
+    if min(part or 0.0 for part in parts) > AT_MOST:  # they never cease to wait: down to the floor, then no further
+        assert regular + sum(full.use[name] for name in full.pods) <= FLOOR * 1000 or not any(
+            full.use[name] for name in full.pods
+        )

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from extender.control.opportunistic.measured_use import MeasuredUse
-from extender.control.preemption.overload import Limits, Overload
+from extender.control.preemption.overload import Limits, Overload, Pressure
 
 AXIS = ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", "pods")
 NOTHING = np.full(7, np.nan)
 
 
-def measured(at, cpu=0.0, memory=0.0, disk=0.0, since=None, name="n1"):
+def measured(at, cpu=0.0, memory=0.0, disk=0.0, since=None, name="n1", pressure=None):
     """Return one node that offers 10 of everything."""
     used = np.array([[cpu, memory, disk, 0, 0, 0, 10]], dtype=float)
     began = np.array([at if since is None else since], dtype=float)
-    return MeasuredUse((name,), AXIS, used, np.full((1, 7), 10.0), began, np.array([at], dtype=float))
+    return MeasuredUse((name,), AXIS, used, np.full((1, 7), 10.0), began, np.array([at], dtype=float), pressure)
 
 
 def reasons(overload, *looks):
@@ -79,3 +79,38 @@ def test_counts_follow_a_node_to_another_row(overload):
     used = np.array([[5.0, 0, 0, 0, 0, 0, 10], [10.0, 0, 0, 0, 0, 0, 10]])
     both = MeasuredUse(("n0", "n1"), AXIS, used, np.full((2, 7), 10.0), np.full(2, 3.0), np.full(2, 3.0))
     assert overload.look(both)[:, 0] == pytest.approx([0, 0.1])
+
+
+def waits(at, part, cpu=10.0, **others):
+    return measured(at, cpu=cpu, pressure=np.array([part]), **others)
+
+
+class TestPressure:
+    @pytest.fixture
+    def overload(self):
+        return Overload(Limits.of(pressure=Pressure(0.1, 0.8)))
+
+    def test_a_full_cpu_for_which_no_regular_pod_waits_is_borne_for_ever(self, overload):
+        assert reasons(overload, *[waits(at, 0.05) for at in range(1, 20)]) == [[]] * 19
+
+    def test_where_regular_pods_wait_somebody_goes_after_the_third_sample_though_the_cpu_is_not_full(self, overload):
+        assert reasons(overload, *[waits(at, 0.2, cpu=9) for at in (1, 2, 3)]) == [[], [], ["cpu"]]
+
+    def test_a_tenth_of_the_node_comes_free_or_what_is_used_above_the_floor(self, overload):
+        full = [overload.look(waits(at, 0.9))[0, 0] for at in (1, 2, 3)]
+        assert full == pytest.approx([0, 0, 1.0])
+        assert overload.look(waits(4, 0.9, cpu=8.3))[0, 0] == pytest.approx(0.3)
+
+    def test_one_sample_without_waiting_starts_the_count_anew(self, overload):
+        looks = [waits(at, part) for at, part in enumerate((0.2, 0.2, 0.0, 0.2, 0.2, 0.2))]
+        assert reasons(overload, *looks) == [[], [], [], [], [], ["cpu"]]
+
+    @pytest.mark.parametrize("pressure", [None, np.array([np.nan])])
+    def test_where_it_is_not_known_nobody_goes_for_cpu_and_the_count_starts_anew(self, overload, pressure):
+        unknown = measured(3, cpu=10, pressure=pressure)
+        looks = [waits(1, 0.2), waits(2, 0.2), unknown, waits(4, 0.2), waits(5, 0.2), waits(6, 0.2)]
+        assert reasons(overload, *looks) == [[], [], [], [], [], ["cpu"]]
+
+    def test_memory_and_disks_go_by_use_as_ever(self, overload):
+        looks = [waits(at, 0.0, cpu=0.0, memory=9.6, disk=10) for at in (1, 2, 3)]
+        assert reasons(overload, *looks) == [["memory"], ["memory"], ["memory", "disk-read"]]
