@@ -86,6 +86,7 @@ class Measuring:
         self._places = places
         self._source = usage.url or METRICS_API
         self._lease = settings.control.lease
+        self._pressure = settings.opportunistic.by_pressure
         self._metrics = UsageMetrics(registry)
         self._warn: Callable[[str], None] = _say_nothing
         self.reader: UsageReader | None = None
@@ -95,7 +96,12 @@ class Measuring:
                 return [pod for pod in places.pods() if alone(pod)]
 
             self.reader = UsageReader(
-                _source(usage, api, places), places.nodes, pods, self, usage.interval_seconds, usage.stale_seconds
+                _source(usage, api, places, pressure=self._pressure),
+                places.nodes,
+                pods,
+                self,
+                usage.interval_seconds,
+                usage.stale_seconds,
             )
         self._metrics.observe(self.usage)
 
@@ -110,7 +116,11 @@ class Measuring:
 
     def report(self) -> bytes:
         """Return what is measured, as JSON for doctor."""
-        told = UsageReport(on=False) if self.reader is None else report_of(self.reader, self._source)
+        told = (
+            UsageReport(on=False)
+            if self.reader is None
+            else report_of(self.reader, self._source, pressure=self._pressure)
+        )
         return written(told)
 
     def start(
@@ -142,8 +152,8 @@ def _say_nothing(problem: str) -> None:
     """Drop a warning: nobody writes events yet."""
 
 
-def _source(usage: UsageSettings, api: Api, places: Places) -> Source:
+def _source(usage: UsageSettings, api: Api, places: Places, *, pressure: bool) -> Source:
     if usage.metrics_api:
         return MetricsApi(api, usage.stale_seconds, places.by_name)
     queries = Queries(usage.window_seconds, usage.node_labels, usage.matchers, usage.node_queries, usage.pod_queries)
-    return Prometheus(Access(usage.url, usage.access), queries, usage.stale_seconds)
+    return Prometheus(Access(usage.url, usage.access), queries, usage.stale_seconds, pressure)

@@ -22,7 +22,7 @@ from extender.control.opportunistic.resizing import Resizer
 from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.preemption.loop import Preemptor, Rates
 from extender.control.preemption.loop import Terms as PreemptionTerms
-from extender.control.preemption.overload import Limits
+from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.stays_off import StaysOff
 from extender.settings import Settings
 
@@ -67,6 +67,7 @@ def on_idle_room(
         io=wanted.evict_at_io,
         memory=wanted.evict_at_memory,
         samples=wanted.evict_after_samples,
+        pressure=Pressure(wanted.evict_at_pressure, wanted.threshold) if wanted.by_pressure else None,
     )
     preemptor = Preemptor(
         cluster,

@@ -159,6 +159,8 @@ def _in_opportunistic(settings: Settings) -> Iterator[str]:
         yield "opportunistic.enabled: true without usage; accepted: with usage.url or usage.metricsApi"
     if settings.order == "filter":
         yield "opportunistic.enabled: true with order: filter; accepted: with order: gates"
+    if opportunistic.by_pressure and settings.usage.metrics_api:
+        yield "opportunistic.evictBy: pressure with usage.metricsApi; accepted: with usage.url, which can know it"
     if opportunistic.threshold > opportunistic.evict_at_memory:
         yield (
             f"opportunistic.threshold: {opportunistic.threshold:g} above evictAtMemory "
@@ -175,13 +177,16 @@ def _in_usage(usage: UsageSettings) -> Iterator[str]:
     for label in usage.node_labels:
         if not _SERIES_LABEL.fullmatch(label):
             yield f"usage.nodeLabels: {label!r} cannot be a label of a series; accepted: such as node or instance"
-    names = (*DIMENSIONS, "time")
-    for key, queries in (("nodeQueries", usage.node_queries), ("podQueries", usage.pod_queries)):
+    of_nodes = (*DIMENSIONS, "time")
+    for key, queries, names in (
+        ("nodeQueries", usage.node_queries, of_nodes),
+        ("podQueries", usage.pod_queries, (*of_nodes, "cpu-pressure")),
+    ):
         for name in queries.keys() - set(names):
             yield f"usage.{key}: {name!r} is no dimension; accepted: {', '.join(names)}"
     for key, queries, needed in (
         ("nodeQueries", usage.node_queries, ("cpu", "memory", "time")),
-        ("podQueries", usage.pod_queries, ("time",)),
+        ("podQueries", usage.pod_queries, ("time", "cpu-pressure")),
     ):
         for name in needed:
             if queries.get(name) == "":

@@ -144,7 +144,8 @@ class UsageSettings(_Section, frozen=True):
     """Where the use of nodes and pods is read. Without `url` and `metrics_api` nothing is.
 
     `node_labels` are the labels of series that may say which node they are of, the surest first. `node_queries` and
-    `pod_queries` replace PromQL templates by the dimension, "" leaves one out; `time` is for the times of the samples.
+    `pod_queries` replace PromQL templates by the dimension, "" leaves one out; `time` is for the times of the samples,
+    `cpu-pressure` (of pods) for how long they wait for CPU.
     """
 
     url: str = ""
@@ -174,18 +175,25 @@ class LogSettings(_Section, frozen=True):
 class OpportunisticSettings(_Section, frozen=True):
     """Running pods on what others reserved and do not use. Off unless `enabled`; needs `usage`.
 
-    `threshold` is T_alloc, up to which a node's use may rise by it; `evict_at` are T_preempt. With `dry_run` evictions
-    are counted and not made.
+    `threshold` is T_alloc, up to which a node's use may rise by it; `evict_at` are T_preempt. What CPU is short of says
+    its use, or how long regular pods wait for it (`evict_by`). With `dry_run` evictions are counted and not made.
     """
 
     enabled: bool = False
     threshold: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+    evict_by: Literal["use", "pressure"] = "use"
     evict_at_cpu: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.99
+    evict_at_pressure: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1
     evict_at_io: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.95
     evict_at_memory: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.95
     evict_after_samples: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     evictions_per_minute: Annotated[float, msgspec.Meta(ge=1, le=1e6)] = 600.0
     dry_run: bool = False
+
+    @property
+    def by_pressure(self) -> bool:
+        """Whether anybody is evicted where regular pods wait for CPU."""
+        return self.enabled and self.evict_by == "pressure"
 
 
 class Settings(_Section, frozen=True):

@@ -1,4 +1,4 @@
-"""One look by Prometheus: eight questions, then whose each series is, then what can be believed."""
+"""One look by Prometheus: its questions, then whose each series is, then what can be believed."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -8,8 +8,9 @@ from extender.adapters.usage.access import Access
 from extender.adapters.usage.decoding import Answer, Row, answer
 from extender.adapters.usage.looks import MOST_NAMED, Look
 from extender.adapters.usage.matching import NodeNames
+from extender.adapters.usage.pressure import LatelyOpportunistic
 from extender.adapters.usage.queries import NODE, PODS_ON, TAG, Queries
-from extender.adapters.usage.templates import NAMES, TIME
+from extender.adapters.usage.templates import NAMES, PRESSURE, TIME
 from extender.adapters.usage.trust import SKEW_SECONDS, Tally, Terms, judged
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import DIMENSIONS
@@ -22,14 +23,19 @@ LOOK_SECONDS = 10.0
 
 @dataclass(slots=True)
 class Prometheus:
-    """Prometheus, or what speaks as it does. `clock` is the time since the epoch, `timer` is monotonic."""
+    """Prometheus, or what speaks as it does. `clock` is the time since the epoch, `timer` is monotonic.
+
+    With `pressure` it is also asked how long regular pods wait for CPU.
+    """
 
     access: Access
     queries: Queries
     stale_seconds: float
+    pressure: bool = False
     look_seconds: float = LOOK_SECONDS
     clock: Callable[[], float] = time.time
     timer: Callable[[], float] = time.monotonic
+    _lately: LatelyOpportunistic = field(default_factory=LatelyOpportunistic)
 
     def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
         """Return the use of these nodes, and of these pods, each of which is on a node. Raises UsageError."""
@@ -40,6 +46,7 @@ class Prometheus:
         times = self._ask(self.queries.of_times(names), deadline)
         answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
         single = self._ask(self.queries.of_pods(names), deadline) if pods else Answer((), None)
+        waiting = self._ask_pressure(names, deadline) if self.pressure else Answer((), None)
         if nodes and not any(one.rows for one in answers.values()):
             raise UsageError("empty", "there is not one series: see usage.nodeQueries, podQueries and matchers")
         # 2. Whose each series is.
@@ -47,12 +54,17 @@ class Prometheus:
         for name, one in (*answers.items(), (TIME, times)):
             sorting.take(name, one.rows)
         sorting.take("", single.rows)
+        sorting.take(PRESSURE, waiting.rows)
         # 3. What can be believed. The window is the earliest that any answer reaches back to.
         evaluated = min(one.evaluated for one in answers.values() if one.evaluated is not None) if nodes else 0.0
         terms = Terms(self.clock(), evaluated - self.queries.window_seconds, self.stale_seconds)
         node_of = {pod.uid: pod.node or "" for pod in pods}
         usage = judged(sorting.tally, nodes, node_of, terms)
         return Look(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
+
+    def _ask_pressure(self, opportunistic: Sequence[tuple[str, str]], deadline: float) -> Answer:
+        others = self._lately.at(self.timer(), opportunistic, self.queries.window_seconds)
+        return self._ask(self.queries.of_pressure(others), deadline)
 
     def _ask(self, query: str, deadline: float) -> Answer:
         """Return the answer, by Prometheus' own clock, which must be near ours."""
@@ -91,6 +103,8 @@ class _Sorting:
                 self.tally.put(self.tally.nodes, node, name, row.value)
             elif tag == PODS_ON:
                 self.tally.put(self.tally.pods_on, node, name, row.value)
+            elif tag == PRESSURE:
+                self.tally.put(self.tally.pressure, node, name, row.value)
             elif tag in NAMES:
                 pod = self._pods.get((row.labels.get("namespace", ""), row.labels.get("pod", "")))
                 if pod is not None and pod.node == node:

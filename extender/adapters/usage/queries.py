@@ -1,13 +1,16 @@
 """The eight questions of one look: one for each dimension, one for opportunistic pods, one for the samples' times.
 
+Where evictions go by it, there is a ninth: how long regular pods wait for CPU.
+
 Each asks for several things at once. The label `dovetail` says of which each series of the answer is.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
-from extender.adapters.usage.templates import NODES, PODS, TIME
+from extender.adapters.usage.templates import NODES, PODS, PRESSURE, TIME
 from extender.cluster.resources import DIMENSIONS
 
 TAG = "dovetail"
@@ -42,6 +45,17 @@ class Queries:
         single = _tagged(self._of_pods(TIME, _selected(pods)), TIME) if pods else ""
         return _either((self._both(TIME, "max"), single))
 
+    def of_pressure(self, others: Collection[tuple[str, str]]) -> str:
+        """Return the query for how long regular pods wait for CPU, the longest on each node.
+
+        All pods are regular but the `others` (namespace, name).
+        """
+        waiting = self._of_pods(PRESSURE, _ALL_PODS)
+        if others:
+            left_out = " or ".join(f"({self._of_pods(PRESSURE, one)})" for one in _by_namespace(others))
+            waiting = f"({waiting}) unless on (namespace, pod) ({left_out})"
+        return _tagged(f"max by ({', '.join(self.node_labels)}) ({waiting})", PRESSURE)
+
     def _both(self, name: str, over_pods: str) -> str:
         node = self._filled({**NODES, **self.nodes}[name])
         pods = self._of_pods(name, _ALL_PODS)
@@ -73,6 +87,11 @@ def _selected(pods: Collection[tuple[str, str]]) -> str:
     """Return the matchers of these pods. A pod of one's name in the namespace of another is asked for in vain."""
     namespaces, names = (sorted({pod[part] for pod in pods}) for part in (0, 1))
     return f'namespace=~"{"|".join(map(_quoted, namespaces))}",pod=~"{"|".join(map(_quoted, names))}"'
+
+
+def _by_namespace(pods: Collection[tuple[str, str]]) -> Iterable[str]:
+    """Return matchers of these pods, for each namespace: so no pod of another namespace that has such a name."""
+    return (_selected(list(found)) for _, found in groupby(sorted(pods), key=lambda pod: pod[0]))
 
 
 def _quoted(name: str) -> str:

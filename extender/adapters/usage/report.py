@@ -17,7 +17,8 @@ class UsageReport(msgspec.Struct, frozen=True):
     """`failure` says why nothing could be read, None where it could. Ages are of the newest samples of nodes.
 
     `without_series` counts nodes of which nothing is said, `strangers` series that are of no node; some are named.
-    `problems` counts nodes by what else is wrong with their measurements.
+    `problems` counts nodes by what else is wrong with their measurements, `without_pressure` those measured of which it
+    is not known whether regular pods wait for CPU, where evictions go by that.
     """
 
     on: bool
@@ -32,10 +33,11 @@ class UsageReport(msgspec.Struct, frozen=True):
     strangers: int = 0
     strangers_named: tuple[str, ...] = ()
     problems: dict[str, int] = {}
+    without_pressure: int = 0
 
 
-def report_of(reader: UsageReader, source: str) -> UsageReport:
-    """Return what the reader knows now."""
+def report_of(reader: UsageReader, source: str, *, pressure: bool = False) -> UsageReport:
+    """Return what the reader knows now. `pressure`: evictions go by how long regular pods wait for CPU."""
     look, usage, now = reader.last, reader.usage(), reader.clock()
     if look.failure is not None:
         return UsageReport(True, source, look.failure, max(now - reader.looked_at, 0.0))
@@ -53,6 +55,7 @@ def report_of(reader: UsageReader, source: str) -> UsageReport:
         strangers=look.strangers,
         strangers_named=look.named,
         problems=_other_problems(usage),
+        without_pressure=len(usage.nodes.keys() - usage.pressure.keys()) if pressure else 0,
     )
 
 

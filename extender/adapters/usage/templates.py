@@ -23,6 +23,9 @@ TIME = "time"
 
 NAMES = (*DIMENSIONS, TIME)
 
+PRESSURE = "cpu-pressure"
+"""For which part of the time a pod waits for CPU. Only for pods, and only asked where evictions go by it."""
+
 _DISKS = "(sd|hd|vd|xvd|dasd)[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|(nbd|rbd|pmem|sr)[0-9]+"
 """Whole disks; neither partitions nor what is made of disks."""
 
@@ -84,6 +87,16 @@ def _of_cards(metric: str) -> str:
     return f"{own} unless group by (namespace, pod, $node) ({metric}{{{host}}})"
 
 
+def _longest(metric: str) -> str:
+    return f"max by (namespace, pod, container, $node) (rate({metric}{{{_CONTAINER}}}[$window]))"
+
+
+_WAITED, _THROTTLED = (
+    _longest("container_pressure_cpu_waiting_seconds_total"),
+    _longest("container_cpu_cfs_throttled_seconds_total"),
+)
+"""The kernel counts as waiting also that a container's own CPU limit holds it. Nobody else can end that."""
+
 PODS: Mapping[str, str] = MappingProxyType(
     {
         CPU: f"sum by (namespace, pod, $node) (rate(container_cpu_usage_seconds_total{{{_CONTAINER}}}[$window]))",
@@ -93,6 +106,7 @@ PODS: Mapping[str, str] = MappingProxyType(
         NETWORK_IN: _of_cards("container_network_receive_bytes_total"),
         NETWORK_OUT: _of_cards("container_network_transmit_bytes_total"),
         TIME: f"max by (namespace, pod, $node) (timestamp(container_cpu_usage_seconds_total{{{_CONTAINER}}}))",
+        PRESSURE: f"max by (namespace, pod, $node) (clamp_min({_WAITED} - {_THROTTLED}, 0) or {_WAITED})",
     }
 )
-"""Pods, by the kubelet's cAdvisor."""
+"""Pods, by the kubelet's cAdvisor. `container_pressure_...` (PSI, "some") needs Kubernetes 1.34 and cgroup v2."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from extender.adapters.usage.templates import TIME
+from extender.adapters.usage.templates import PRESSURE, TIME
 from extender.cluster.model import Node
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
 from extender.cluster.usage import Sample, Usage
@@ -25,11 +25,14 @@ SKEW_SECONDS = 10.0
 _PODS_ABOVE_NODE, _NOT_WORTH = 1.5, 0.1
 """Pods that use so many times the CPU of their whole node were counted twice, unless it is this little of the node."""
 
+_MOST_PRESSURE = 1.1
+"""Nobody waits for more than all of the time; a rate of a counter over a window is not exact."""
+
 _UNITS = {CPU: 1000.0}
 """What a unit of a series is in ours: a core is 1,000 millicores."""
 
 Values = dict[str, list[float]]
-"""Dimension, or `TIME` -> the values that were found; more than one: it was measured twice."""
+"""Dimension, `TIME` or `PRESSURE` -> the values that were found; more than one: it was measured twice."""
 
 
 @dataclass(slots=True)
@@ -39,9 +42,10 @@ class Tally:
     nodes: dict[str, Values] = field(default_factory=dict)
     pods_on: dict[str, Values] = field(default_factory=dict)
     pods: dict[str, Values] = field(default_factory=dict)
+    pressure: dict[str, Values] = field(default_factory=dict)
 
     def put(self, whose: dict[str, Values], who: str, name: str, value: float) -> None:
-        """Note a value, in cores, bytes or bytes per second; a time in seconds since the epoch."""
+        """Note a value: cores, bytes or bytes per second; seconds since the epoch; a part of the time."""
         whose.setdefault(who, {}).setdefault(name, []).append(value * _UNITS.get(name, 1.0))
 
 
@@ -60,7 +64,7 @@ def judged(tally: Tally, nodes: Iterable[Node], node_of: Mapping[str, str], term
     A node is measured where its CPU and memory are, and everything about it can be believed: the node itself, its pods
     together, and each pod that was asked about. A pod that starts has no raw sample yet: it is left out by itself.
     """
-    tally = Tally(tally.nodes, _begun(tally.pods_on), _begun(tally.pods))
+    tally = Tally(tally.nodes, _begun(tally.pods_on), _begun(tally.pods), tally.pressure)
     problems: dict[str, str] = {}
     offers = {node.name: node.allocatable for node in nodes}
     for name, amounts in offers.items():
@@ -75,6 +79,7 @@ def judged(tally: Tally, nodes: Iterable[Node], node_of: Mapping[str, str], term
         nodes=_samples(tally.nodes, terms, lambda name: name in offers and name not in problems),
         pods_on=_samples(tally.pods_on, terms, lambda name: name in offers and name not in problems),
         pods=_samples(tally.pods, terms, lambda uid: node_of[uid] in offers and node_of[uid] not in problems),
+        pressure=_pressure(tally, lambda name: name in offers and name not in problems),
         problems=problems,
     )
 
@@ -95,6 +100,7 @@ def still_fresh(usage: Usage, now: float, stale_seconds: float, node_of: Mapping
         nodes={name: sample for name, sample in usage.nodes.items() if name not in old},
         pods_on={name: sample for name, sample in usage.pods_on.items() if name not in old},
         pods={uid: sample for uid, sample in usage.pods.items() if node_of[uid] not in old},
+        pressure={name: part for name, part in usage.pressure.items() if name not in old},
         problems={**usage.problems, **dict.fromkeys(sorted(old), _stale(stale_seconds))},
     )
 
@@ -157,6 +163,19 @@ def _stale(stale_seconds: float) -> str:
 def _begun(tally: Mapping[str, Values]) -> dict[str, Values]:
     """Return those of which there are raw samples: a sandbox has a network before any container runs."""
     return {who: values for who, values in tally.items() if TIME in values}
+
+
+def _pressure(tally: Tally, believed: Callable[[str], bool]) -> dict[str, float]:
+    """Return for which part of the time somebody waits for CPU, by node; all else about a node stays as it is.
+
+    It has the window of the node's pods, so without these it is not known.
+    """
+    found = {name: values[PRESSURE] for name, values in tally.pressure.items() if name in tally.pods_on}
+    return {
+        name: parts[0]
+        for name, parts in found.items()
+        if believed(name) and len(parts) == 1 and 0.0 <= parts[0] <= _MOST_PRESSURE
+    }
 
 
 def _samples(tally: Mapping[str, Values], terms: Terms, believed: Callable[[str], bool]) -> dict[str, Sample]:

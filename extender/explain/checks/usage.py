@@ -43,6 +43,13 @@ def _measured(report: UsageReport) -> Iterator[Finding]:
     for problem, count in sorted(report.problems.items(), key=lambda pair: -pair[1])[:MOST_SHOWN]:
         advice = "until it is well, no pod is started on what is idle there"
         yield Finding(_CHECK, WARNING, f"{many(count, 'node')}: {problem}", advice)
+    if report.without_pressure:
+        text = f"{many(report.without_pressure, 'node')}: whether regular pods wait for CPU is not known"
+        advice = (
+            "until it is, nobody is evicted for CPU there; container_pressure_cpu_waiting_seconds_total needs kubelets "
+            "from 1.34 and cgroup v2"
+        )
+        yield Finding(_CHECK, WARNING, text, advice)
     if report.strangers:
         names = _few(report.strangers_named, report.strangers)
         text = f"series of {many(report.strangers, 'machine')} outside this cluster: {names}"

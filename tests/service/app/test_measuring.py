@@ -12,7 +12,7 @@ from extender.app.measuring import Measuring
 from extender.cluster.model import Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.usage import Usage
 from extender.settings import parse
-from tests.service.adapters.usage.fake import NAMES, NODES, PODS, FakePrometheus
+from tests.service.adapters.usage.fake import NAMES, NODES, PODS, PRESSURE, FakePrometheus
 
 HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
 
@@ -35,14 +35,14 @@ def fake():
     server.server_close()
 
 
-def measuring_of(url, registry=None):
+def measuring_of(url, registry=None, **opportunistic):
     usage = {
         "url": url,
         "intervalSeconds": 1,
         "nodeQueries": {name: f"N_{name}" for name in NAMES},
-        "podQueries": {name: f"P_{name}" for name in NAMES},
+        "podQueries": {name: f"P_{name}" for name in (*NAMES, PRESSURE)},
     }
-    settings = parse({**HEAD, "usage": usage if url else {}})
+    settings = parse({**HEAD, "usage": usage if url else {}, "opportunistic": opportunistic})
     measuring = Measuring(settings, None, registry or CollectorRegistry(), alone=lambda pod: pod.name == "one")
     measuring.take(NodesListed(NODES))
     measuring.take(PodsListed(PODS))
@@ -66,6 +66,18 @@ def test_all_nodes_are_measured_and_of_pods_those_that_count_alone(fake):
     assert registry.get_sample_value("dovetail_usage_looks_total", {"result": "ok"}) == 1
     assert registry.get_sample_value("dovetail_usage_nodes", {"state": "measured"}) == 2
     assert registry.get_sample_value("dovetail_usage_nodes", {"state": "problem"}) == 0
+
+
+@pytest.mark.parametrize(
+    ("opportunistic", "known", "without"),
+    [({"enabled": True, "evictBy": "pressure"}, {"a": 0.25}, 1), ({"enabled": True}, {}, 0)],
+)
+def test_how_long_regular_pods_wait_is_read_and_reported_where_settings_say_so(fake, opportunistic, known, without):
+    del fake.values[PRESSURE, PRESSURE]["b"]
+    measuring = measuring_of(fake.url, **opportunistic)
+    measuring.reader.look()
+    assert measuring.usage().pressure == known
+    assert read("here", measuring.report().decode()).without_pressure == without
 
 
 @pytest.mark.parametrize(("leads", "events"), [(True, 1), (False, 0)])

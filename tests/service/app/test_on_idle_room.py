@@ -9,6 +9,7 @@ from extender.app.on_idle_room import on_idle_room, version_of, way_back
 from extender.cluster.model import PodSeen
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
+from extender.control.preemption.overload import Pressure
 from extender.settings import parse
 from tests.service.control.opportunistic import pods
 from tests.service.control.scene import Scene
@@ -41,10 +42,10 @@ class Server:
         self.pods[name] = pods.patched(self.pods[name], body)
 
 
-def wired(job, *names, enabled=True, registry=None):
+def wired(job, *names, enabled=True, registry=None, **wanted):
     """Return the parts, on a backlog with these pods of the Job, each of which is claimed for a write."""
     scene, server, registry = Scene(), Server(job, *names), registry or CollectorRegistry()
-    settings = parse({**HEAD, "usage": {"url": "http://x"}, "opportunistic": {"enabled": enabled}})
+    settings = parse({**HEAD, "usage": {"url": "http://x"}, "opportunistic": {"enabled": enabled, **wanted}})
     for name in names:
         scene.apply(PodSeen(waiting(name, owner="uid-o", owner_kind="Job", owner_name="o", job="j")))
         scene.backlog.claim(f"uid-{name}", scene.now + 15)
@@ -78,6 +79,19 @@ def test_switched_off_requests_are_brought_back_and_none_taken_away():
     assert server.pods["a"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "4Gi"}
     with pytest.raises(NotEligible):
         resizer.demote(waiting("b"), 2**30)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "limit"),
+    [
+        ({}, None),
+        ({"evictBy": "pressure"}, Pressure(0.1, 0.8)),
+        ({"evictBy": "pressure", "evictAtPressure": 0.05, "threshold": 0.7}, Pressure(0.05, 0.7)),
+    ],
+)
+def test_evictions_for_cpu_go_by_use_or_by_pressure_down_to_the_threshold_as_settings_say(wanted, limit):
+    _, parts = wired({}, **wanted)
+    assert parts.preemptor._terms.limits.pressure == limit
 
 
 def test_of_a_job_only_as_many_are_exposed_as_its_limit_leaves_though_none_shows_yet():

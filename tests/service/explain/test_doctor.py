@@ -307,6 +307,13 @@ MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_
             ],
         ),
         (
+            msgspec.structs.replace(MEASURED, without_pressure=2),
+            [
+                ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),
+                ("warning", "2 nodes: whether regular pods wait for CPU is not known"),
+            ],
+        ),
+        (
             msgspec.structs.replace(MEASURED, strangers=2, strangers_named=("x", "y")),
             [
                 ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),

@@ -88,7 +88,9 @@ usage:
 opportunistic:
   enabled: false
   threshold: 0.8
+  evictBy: use
   evictAtCpu: 0.99
+  evictAtPressure: 0.1
   evictAtIo: 0.95
   evictAtMemory: 0.95
   evictAfterSamples: 3
@@ -374,6 +376,11 @@ def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_kno
         ("{url: 'http://here', metricsApi: true}", "usage.metricsApi: true with usage.url; accepted: one of them"),
         ("{nodeLabels: [a-b]}", "usage.nodeLabels: 'a-b' cannot be a label of a series"),
         ("{nodeQueries: {disk: x}}", "usage.nodeQueries: 'disk' is no dimension; accepted: cpu, memory, disk-read"),
+        (
+            "{nodeQueries: {cpu-pressure: x}}",
+            "usage.nodeQueries: 'cpu-pressure' is no dimension; accepted: cpu, memory",
+        ),
+        ("{podQueries: {cpu-pressure: ''}}", "usage.podQueries.cpu-pressure: empty; accepted: a PromQL template"),
         ("{podQueries: {gpu: x}}", "usage.podQueries: 'gpu' is no dimension; accepted: cpu"),
         ("{nodeQueries: {cpu: ''}}", "usage.nodeQueries.cpu: empty; accepted: a PromQL template"),
         ("{podQueries: {time: ''}}", "usage.podQueries.time: empty; accepted: a PromQL template"),
@@ -409,6 +416,10 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
             "opportunistic: {enabled: true, threshold: 0.96}\nusage: {metricsApi: true}\n",
             "opportunistic.threshold: 0.96 above evictAtMemory 0.95; accepted: at most that, "
             "else pods would be started to be evicted",
+        ),
+        (
+            "opportunistic: {enabled: true, evictBy: pressure}\nusage: {metricsApi: true}\n",
+            "opportunistic.evictBy: pressure with usage.metricsApi; accepted: with usage.url, which can know it",
         ),
     ],
 )

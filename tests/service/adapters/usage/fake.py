@@ -15,6 +15,7 @@ from extender.cluster.model import Node, Pod
 from extender.settings.sections import UsageAccess
 
 NAMES = ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", "time")
+PRESSURE = "cpu-pressure"
 GIB = 2.0**30
 OFFERS = {"cpu": 4000.0, "memory": 8 * GIB, "network-in": 1e8}
 NODES = [Node("a", OFFERS, addresses=("10.0.0.1",)), Node("b", OFFERS, addresses=("10.0.0.2",))]
@@ -26,7 +27,7 @@ _PART = re.compile(r'label_replace\((.+?), "dovetail", "([a-z-]+)", "", ""\)')
 class FakePrometheus(ThreadingHTTPServer):
     """Answers the questions of one look. `values` are by (who measures, dimension): who -> value, or several values.
 
-    Who measures is `node` (by the node), `pods-on` (by the node) or `pod` (by namespace, pod, node). The other
+    Who measures is `node`, `pods-on` or `cpu-pressure` (by the node) or `pod` (by namespace, pod, node). The other
     attributes are what goes wrong.
     """
 
@@ -46,6 +47,7 @@ class FakePrometheus(ThreadingHTTPServer):
             ("pods-on", "cpu"): {"a": 1.5, "b": 0.75},
             ("pods-on", "memory"): {"a": 3 * GIB, "b": GIB},
             ("pods-on", "time"): {"a": now - 8, "b": now - 8},
+            (PRESSURE, PRESSURE): {"a": 0.25, "b": 0.0},
             ("pod", "cpu"): {("lab", "one", "a"): 1.0, ("lab", "two", "b"): 0.5},
             ("pod", "memory"): {("lab", "one", "a"): GIB, ("lab", "two", "b"): GIB},
             ("pod", "time"): {("lab", "one", "a"): now - 7, ("lab", "two", "b"): now - 7},
@@ -67,7 +69,7 @@ class FakePrometheus(ThreadingHTTPServer):
         result, now = [], time.time() + self.skew
         for template, tag in _PART.findall(query):
             name = template.strip("()").split("(")[-1].split("_")[-1]
-            who = tag if tag in ("node", "pods-on") else "pod"
+            who = tag if tag in ("node", "pods-on", PRESSURE) else "pod"
             for key, value in self.values.get((who, name), {}).items():
                 labels = (
                     {self.node_label: key}
@@ -110,9 +112,13 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def source(url, *, seconds=5.0, access=None, labels=("node", "instance"), **more):
+def source(url, *, seconds=5.0, access=None, labels=("node", "instance"), pressure=False, **more):
     """Return what reads this Prometheus, by templates that the fake understands."""
     queries = Queries(
-        60, labels, nodes={name: f"N_{name}" for name in NAMES}, pods={name: f"P_{name}" for name in NAMES}, **more
+        60,
+        labels,
+        nodes={name: f"N_{name}" for name in NAMES},
+        pods={name: f"P_{name}" for name in (*NAMES, PRESSURE)},
+        **more,
     )
-    return Prometheus(Access(url, access or UsageAccess()), queries, STALE, look_seconds=seconds)
+    return Prometheus(Access(url, access or UsageAccess()), queries, STALE, pressure, look_seconds=seconds)

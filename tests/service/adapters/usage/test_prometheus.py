@@ -1,6 +1,7 @@
 """A look by a Prometheus that is well, and by one that is not in every way that there is."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -208,3 +209,46 @@ def test_nodes_are_found_by_their_address_with_a_port_too(fake):
         if key[0] != "pod":
             fake.values[key] = {{"a": "10.0.0.1:9100", "b": "10.0.0.2"}[name]: one for name, one in value.items()}
     assert set(source(fake.url).look(NODES, PODS).usage.nodes) == {"a", "b"}
+
+
+def test_how_long_regular_pods_wait_for_cpu_is_asked_only_where_evictions_go_by_it(fake):
+    assert source(fake.url).look(NODES, PODS).usage.pressure == {}
+    assert len(fake.requests) == 8
+    fake.requests.clear()
+    assert source(fake.url, pressure=True).look(NODES, PODS).usage.pressure == {"a": 0.25, "b": 0.0}
+    assert len(fake.requests) == 9
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", -0.1, 1.2, [0.25, 0.25]])
+def test_a_waiting_that_cannot_be_believed_is_not_known_and_all_else_about_the_node_is(fake, value):
+    fake.set("cpu-pressure", "cpu-pressure", "a", value)
+    usage = source(fake.url, pressure=True).look(NODES, PODS).usage
+    assert usage.pressure == {"b": 0.0}
+    assert (set(usage.nodes), usage.problems) == ({"a", "b"}, {})
+
+
+def test_without_samples_of_its_pods_or_with_a_problem_nothing_is_known_of_a_nodes_waiting(fake):
+    del fake.values["pods-on", "time"]["a"]
+    fake.set("node", "cpu", "b", -1.0)
+    assert source(fake.url, pressure=True).look(NODES, []).usage.pressure == {}
+
+
+def test_who_is_or_was_opportunistic_within_the_window_does_not_count_as_regular(fake):
+    now = [0.0]
+    reader = source(fake.url, pressure=True, seconds=1e6)
+    reader.timer = lambda: now[0]
+
+    def left_out(pods):
+        fake.requests.clear()
+        reader.look(NODES, pods)
+        (query,) = [form["query"] for _, _, form in fake.requests if "cpu-pressure" in form["query"]]
+        return [name for name in ("one", "two") if f'pod=~"{name}' in query or f'|{name}"' in query]
+
+    reader.queries = replace(reader.queries, pods={**reader.queries.pods, "cpu-pressure": "P_cpu-pressure{$pods}"})
+    assert left_out(PODS) == ["one", "two"]
+    now[0] = 15.0  # `one` was promoted since: what it waited before still stands in the window
+    assert left_out(PODS[1:]) == ["one", "two"]
+    now[0] = 74.0
+    assert left_out(PODS[1:]) == ["one", "two"]
+    now[0] = 75.0
+    assert left_out(PODS[1:]) == ["two"]

@@ -12,7 +12,8 @@ DEFAULT = Queries(60, ("node", "instance"))
 
 
 def test_there_is_a_template_for_each_dimension_and_for_times():
-    assert set(NODES) == set(PODS) == set(NAMES) == {*DIMENSIONS, "time"}
+    assert set(NODES) == set(NAMES) == {*DIMENSIONS, "time"}
+    assert set(PODS) == {*NAMES, "cpu-pressure"}
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
@@ -78,3 +79,37 @@ def test_a_node_has_a_time_once_there_was_a_sample_before_the_window_and_keeps_i
     idle = 'node_cpu_seconds_total{mode="idle"}'
     before, stopped = f"last_over_time({idle}[60s] offset 60s)", f"({idle} unless last_over_time({idle}[60s]))"
     assert node.endswith(f"timestamp({idle}) and ({before} or {stopped}))")
+
+
+def test_of_how_long_pods_wait_for_cpu_the_longest_on_each_node_counts_but_of_regular_ones_only():
+    waits = DEFAULT.of_pressure([])
+    assert waits.startswith("label_replace(max by (node, instance) (max by (namespace, pod, node, instance) (")
+    assert "unless" not in waits
+    query = DEFAULT.of_pressure([("b", "x.1"), ("a", "y")])
+    # A namespace each: the pods b/y and a/x.1 are others.
+    assert query.count('namespace=~"a",pod=~"y"') == query.count('namespace=~"b",pod=~"x\\\\.1"') > 0
+    assert 'pod=~"y|' not in query
+
+
+def test_what_a_containers_own_limit_holds_it_is_taken_off_its_waiting():
+    waits = DEFAULT.of_pressure([])
+    assert "clamp_min(" in waits
+    assert waits.count("container_cpu_cfs_throttled_seconds_total") == 1
+    assert waits.count("container_pressure_cpu_waiting_seconds_total") == 2
+
+
+@pytest.mark.parametrize("matchers", ["", 'cluster="prod"'])
+def test_the_query_for_waiting_keeps_no_placeholder_and_each_selector_has_the_matchers(matchers):
+    query = Queries(60, ("node",), matchers).of_pressure([("lab", "one")])
+    assert "$" not in query
+    selectors = re.findall(r"_total\{(.*?)\}\[60s\]", query)
+    assert len(selectors) == 6
+    assert all(selector.endswith(matchers) for selector in selectors)
+
+
+def test_a_template_of_settings_for_waiting_takes_the_place_of_ours_on_both_sides():
+    query = Queries(30, ("node",), pods={"cpu-pressure": "mine{$pods}[$window]"}).of_pressure([("lab", "one")])
+    assert query == (
+        'label_replace(max by (node) ((mine{pod!=""}[30s]) unless on (namespace, pod)'
+        ' ((mine{namespace=~"lab",pod=~"one"}[30s]))), "dovetail", "cpu-pressure", "", "")'
+    )

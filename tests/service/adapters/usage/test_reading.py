@@ -140,3 +140,18 @@ def test_the_report_says_why_nothing_is_known():
     reader, _, _ = reader_of(UsageError("refused", "401"))
     reader.look()
     assert report_of(reader, "http://there").failure == "401"
+
+
+def test_how_long_pods_wait_is_forgotten_with_the_samples_of_their_node():
+    usage = Usage(USAGE.nodes, USAGE.pods_on, USAGE.pods, pressure={"a": 0.5, "b": 0.25})
+    reader, _, time = reader_of(Look(usage, {"uid": "a"}))
+    reader.look()
+    time[0] = 122.0
+    assert reader.usage().pressure == {"b": 0.25}
+
+
+def test_the_report_counts_the_measured_nodes_of_which_no_waiting_is_known_where_it_is_asked_for():
+    reader, _, _ = reader_of(Look(Usage(USAGE.nodes, pressure={"a": 0.5})))
+    reader.look()
+    assert read("here", written(report_of(reader, "x", pressure=True)).decode()).without_pressure == 1
+    assert report_of(reader, "x").without_pressure == 0
