@@ -137,6 +137,12 @@ _SMALL_WORDCOUNT = (
     Shape("small-map", 20, 20.0, (0.7, 0.4), (0.5, 0.6), (0.85, 1.0), 5e6, 1e6),
     Shape("small-reduce", 1, 10.0, (0.3,), (0.4,), (1.0,), 1e6, 1e6, (0,)),
 )
+_BURST = (0.2, 1.0, 0.4)
+"""Tasks that request what they use in the middle of their time; as they differ by 40 %, some use more than that."""
+_BURSTS = (
+    Shape("burst-map", 6000, 60.0, _BURST, (0.3, 0.3, 0.3), (0.3, 0.6, 1.0)),
+    Shape("burst-reduce", 500, 60.0, _BURST, (0.3, 0.3, 0.3), (0.3, 0.6, 1.0), parents=(0,)),
+)
 _NEVER = (Shape("never", 400, 60.0, (0.5,), (0.5,)),)
 
 
@@ -181,6 +187,7 @@ _JOBS: dict[str, tuple[Sequence[Shape], float, float]] = {
     "terasort-2tb": (_TERASORT, 2.0, 0.0),
     "small": (_SMALL_WORDCOUNT, 1.0, 60.0),
     "never": (_NEVER, 1.0, 120.0),
+    "bursts": (_BURSTS, 1.0, 0.0),
 }
 """The stages of each job by name, times how many of their tasks, and when it arrives."""
 

@@ -6,6 +6,7 @@ from lab.experiments.ubis.busy import busy
 from lab.experiments.ubis.constraints import constraints
 from lab.experiments.ubis.groups import UbisPart, UbisScale
 from lab.experiments.ubis.pipelines import pipelines, scrapes, variants
+from lab.experiments.ubis.pressure import pressure
 from lab.experiments.ubis.sensitivity import sleep
 
 _FEW = 2
@@ -22,4 +23,5 @@ def parts(scale: UbisScale, seeds: Sequence[int]) -> list[UbisPart]:
         busy(scale, few),
         scrapes(scale, few),
         variants(scale, few),
+        pressure(scale, few),
     ]

@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.arrays import Floats, Rows
 from extender.cluster.resources import CPU_INDEX
-from extender.control.preemption.overload import Limits
+from extender.control.preemption.overload import Limits, Pressure
 from extender.planner import Planner, Scheduler
 from lab.experiments.ubis.jobs import Pipelines, SleepJobs
 from lab.sim.engine import clock
@@ -30,6 +30,8 @@ class UbisRun:
 
     `memory` and `cpu` are T_preempt. Without `io` only CPU and memory are planned; without `io_first` disks and links
     know no order. Jobs in `never` are regular only. Without `learns`, tasks that are not measured yet count in full.
+    `by_pressure`: for CPU tasks are evicted where regular ones wait for it, not where it is full. `cpu_weight` is that
+    of opportunistic ones (clock.SimulationSettings).
     """
 
     jobs: SleepJobs | Pipelines
@@ -44,6 +46,8 @@ class UbisRun:
     without_gone: bool = True
     never: frozenset[str] = field(default_factory=frozenset)
     at_mean_use: bool = False
+    by_pressure: bool = False
+    cpu_weight: float = 0.0
 
     @property
     def name(self) -> str:
@@ -56,6 +60,8 @@ class UbisRun:
             *([] if self.io_first else ["disks know no order"]),
             *([] if self.learns else ["in full until measured"]),
             *([] if self.without_gone else ["with who has ended"]),
+            *(["by pressure"] if self.by_pressure else []),
+            *([f"CPU weight {self.cpu_weight:.3g}"] if self.cpu_weight else []),
             *([f"never {', '.join(sorted(self.never))}"] if self.never else []),
         ]
         return f"{self.jobs.label}: {', '.join(marks)}, seed {self.seed}"
@@ -69,7 +75,7 @@ class UbisOutcome:
     all tasks. `slowdown` is how much longer tasks that started as regular took than with what they use (1: no longer),
     `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean
     over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of
-    a regular plan.
+    a regular plan. `evicted_for` counts evictions by the resource that was short.
     """
 
     makespan: float
@@ -85,6 +91,7 @@ class UbisOutcome:
     queue_names: tuple[str, ...]
     decision_seconds: float
     counts: OpportunisticOutcome
+    evicted_for: dict[str, int] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -106,17 +113,23 @@ def perform(run: UbisRun, progress: Tell) -> UbisOutcome:
     scheduler: Scheduler = Planner() if run.io else CpuAndMemory(Planner())
     opportunism = None
     if run.t_alloc is not None:
-        limits = Limits.of(cpu=run.cpu, memory=run.memory)
+        pressure = Pressure(floor=run.t_alloc) if run.by_pressure else None
+        limits = Limits.of(cpu=run.cpu, memory=run.memory, pressure=pressure)
         opportunism = Ubis(
             UbisSettings(run.t_alloc, limits, run.never, learns=run.learns, io=run.io, without_gone=run.without_gone)
         )
     settings = clock.SimulationSettings(
-        heartbeat_seconds=HEARTBEAT_SECONDS, points=_POINTS, sampling=Sampling(run.scrape), io_first=run.io_first
+        heartbeat_seconds=HEARTBEAT_SECONDS,
+        points=_POINTS,
+        sampling=Sampling(run.scrape),
+        io_first=run.io_first,
+        cpu_weight=run.cpu_weight,
     )
     outcome = clock.run(
         workload, machines, scheduler, seed=run.seed, settings=settings, progress=progress, opportunism=opportunism
     )
-    return figures_of(outcome, workload)
+    figures = figures_of(outcome, workload)
+    return figures if opportunism is None else replace(figures, evicted_for=dict(opportunism.evicted_for))
 
 
 def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:

@@ -56,7 +56,8 @@ class SimulationSettings:
     own. `loss`: the goodput that contention wastes (contention.factors). Points of time series are at least
     `sample_seconds` apart, and there are at most `points`. `sampling`: how the use of tasks is measured where it is not
     the promise (None: that of Sampling, where a stage says what it uses); without `io_first` disks and links serve
-    regular and opportunistic tasks alike.
+    regular and opportunistic tasks alike. `cpu_weight`: what an opportunistic task weighs beside a core that a regular
+    one was promised, where CPU is short; 0: regular ones get all.
     """
 
     heartbeat_seconds: float = 3.0
@@ -65,6 +66,7 @@ class SimulationSettings:
     points: int = 1000
     sampling: Sampling | None = None
     io_first: bool = True
+    cpu_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if not (self.heartbeat_seconds >= 0 and self.loss >= 0 and self.sample_seconds > 0 and self.points >= 2):
@@ -146,6 +148,7 @@ class _Simulation:
             points=settings.points,
             sampling=settings.sampling,
             io_first=settings.io_first,
+            cpu_weight=settings.cpu_weight,
         )
         self._opportunism = opportunism
         self._scheduler = scheduler

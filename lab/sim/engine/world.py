@@ -58,6 +58,7 @@ class World:
         points: int,
         sampling: Sampling | None = None,
         io_first: bool = True,
+        cpu_weight: float = 0.0,
     ) -> None:
         self.table = table_of(workload, machines)
         capacity = np.array(machines.capacity, dtype=np.float64)
@@ -65,7 +66,9 @@ class World:
         self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss)
         self.usage: UseRecorder | None = None
         if sampling is not None or self.table.uses:
-            self.tasks = used = UsedTasks(capacity, profiles_of(self.table), loss=loss, io_first=io_first)
+            self.tasks = used = UsedTasks(
+                capacity, profiles_of(self.table), loss=loss, io_first=io_first, cpu_weight=cpu_weight
+            )
             self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))
         self.now = begin

@@ -8,6 +8,7 @@ One decision, by algorithm 1 of the paper:
 3. `fill`: what is left waiting is planned again, on idle room.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -53,12 +54,13 @@ class UbisSettings:
 
 
 class Ubis:
-    """Runs opportunistic tasks in a world; a `clock.Opportunism`."""
+    """Runs opportunistic tasks in a world; a `clock.Opportunism`. `evicted_for` counts evictions by resource."""
 
     def __init__(self, settings: UbisSettings | None = None, policy: Policy | None = None) -> None:
         self._settings = settings or UbisSettings()
         self._planner = second_planner(policy or Policy())
         self._overload, self._stays_off = Overload(self._settings.limits), StaysOff()
+        self.evicted_for: Counter[str] = Counter()
         self._looked: Seen | None = None
         self._wait_ends = np.inf
 
@@ -151,7 +153,7 @@ class Ubis:
         layout, now, running = self._empty.layout, self._world.now, self._usage.tasks.running
         at = np.full(len(layout.names), seen.at)
         since = np.full(len(layout.names), seen.since)
-        measured = MeasuredUse(layout.names, layout.axis, seen.nodes, layout.capacity, since, at)
+        measured = MeasuredUse(layout.names, layout.axis, seen.nodes, layout.capacity, since, at, seen.pressure)
         over = self._overload.look(measured)
         victims: list[int] = []
         for node in np.flatnonzero(over.any(axis=1)).tolist():
@@ -164,6 +166,8 @@ class Ubis:
             for task in there[chosen].tolist():
                 self._stays_off.note(self._world.table.names[running.stage[task]], layout.names[node], now)
             if len(chosen):
+                worst = int((over[node] / layout.capacity[node]).argmax())
+                self.evicted_for[layout.axis[worst]] += len(chosen)
                 self._overload.settle(layout.names[node], now)
                 victims += there[chosen].tolist()
         if victims:

@@ -1,7 +1,7 @@
 """Use as a policy sees it: the mean over a window, sampled every so often, and known a while later.
 
-As with Prometheus: CPU, disk and network are the rate of a counter over the window, memory is what it is at the time
-of the sample.
+As with Prometheus: CPU, disk and network are the rate of a counter over the window, and so is how long regular tasks
+wait for CPU; memory is what it is at the time of the sample.
 """
 
 from collections import deque
@@ -40,6 +40,7 @@ class Sampling:
 class Seen:
     """A sample: the mean use from `since` to `at` of each node [N, R], and of each of these `task`s [P, R].
 
+    `pressure` [N] is for which part of that time regular tasks waited for CPU: those of a node all wait alike.
     Tasks are rows of the table, with the `node` on which each ran: all of which a scrape in the window has something,
     also those that have ended since.
     """
@@ -50,6 +51,7 @@ class Seen:
     task: Rows
     node: Rows
     tasks: Floats
+    pressure: Floats
 
     def of(self, task: Rows) -> tuple[Floats, Mask]:
         """Return what was measured of these tasks [K, R], 0 where nothing was; and of which something was."""
@@ -69,10 +71,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Scrape:
-    """Counters and gauges at one moment: what nodes and tasks have used until `at`, and their memory then."""
+    """Counters and gauges at one moment: what nodes and tasks have used until `at`, and their memory then.
+
+    `waited` [N] is for how many seconds regular tasks have waited for CPU.
+    """
 
     at: float
     used: Floats
+    waited: Floats
     memory: Floats
     task: Rows
     node: Rows
@@ -86,7 +92,7 @@ class Sampler:
 
     def __init__(self, sampling: Sampling, nodes: int, width: int, begin: float) -> None:
         self._sampling = sampling
-        self._used = np.zeros((nodes, width))
+        self._used, self._waited = np.zeros((nodes, width)), np.zeros(nodes)
         self._scrapes: deque[_Scrape] = deque()
         self._next = begin
         self._newest: Seen | None = None
@@ -97,6 +103,7 @@ class Sampler:
             self._scrapes.append(self._scrape(self._next, self._next - begin, tasks))
             self._next += self._sampling.scrape
         self._used += tasks.use_on * (end - begin)
+        self._waited += tasks.waits * (end - begin)
 
     def newest(self, now: float) -> Seen | None:
         """Return the newest sample that is known now; the same object until there is another."""
@@ -115,6 +122,7 @@ class Sampler:
         return _Scrape(
             at=at,
             used=self._used + tasks.use_on * seconds,
+            waited=self._waited + tasks.waits * seconds,
             memory=tasks.use_on[:, _MEMORY].copy(),
             task=running.task.copy(),
             node=running.node.copy(),
@@ -133,6 +141,7 @@ class Sampler:
         seconds = last.at - first.at
         # 2. What nodes have used from there on, and each task that any scrape has seen: the newest that is known of it.
         nodes = (last.used - first.used) / max(seconds, _LEAST)
+        pressure = (last.waited - first.waited) / max(seconds, _LEAST)
         inside = [scrape for scrape in self._scrapes if scrape.at <= last.at]
         tasks = np.unique(np.concatenate([scrape.task for scrape in inside]))
         newest, began = np.zeros((len(tasks), nodes.shape[1])), np.zeros(len(tasks))
@@ -147,4 +156,4 @@ class Sampler:
         of_tasks = (newest - before) / max(seconds, _LEAST)
         # 3. Memory is a gauge.
         nodes[:, _MEMORY], of_tasks[:, _MEMORY] = last.memory, memory
-        return Seen(first.at, last.at, nodes, tasks, node, of_tasks)
+        return Seen(first.at, last.at, nodes, tasks, node, of_tasks, pressure)

@@ -14,15 +14,16 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, MEMORY_INDEX, NETWORK_OUT_INDEX
+from extender.cluster.resources import CPU_INDEX, DIMENSIONS, DISK_READ_INDEX, MEMORY_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Running
 from lab.sim.engine.contention import TERM_COLUMNS, TERMS, spread_part, term_rates
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.use.profiles import Profiles
-from lab.sim.engine.use.shares import killed, parts
+from lab.sim.engine.use.shares import kept_cpu, killed, parts
 
 _T, _R = len(TERMS), len(DIMENSIONS)
 _READ, _OUT, _MEMORY = DISK_READ_INDEX, NETWORK_OUT_INDEX, MEMORY_INDEX
+_CORE = 1000.0
 _TERM = TERM_COLUMNS.argmax(axis=0)
 """The term that takes each dimension [R]; of memory it says nothing."""
 
@@ -109,17 +110,21 @@ class UsedTasks:
     """The running tasks on machines of this `capacity` [N, R]; `rates` [., N] are what shuffles read (inputs.Pool).
 
     `allocated` [N, R] is what was promised to regular tasks, `demand` what all want of each machine now, `use_on` what
-    they really use of it.
+    they really use of it. `waits` [N] is for which part of the time regular tasks wait for CPU now: they get the rest.
     """
 
-    def __init__(self, capacity: Floats, profiles: Profiles, *, loss: float, io_first: bool = True) -> None:
+    def __init__(
+        self, capacity: Floats, profiles: Profiles, *, loss: float, io_first: bool = True, cpu_weight: float = 0.0
+    ) -> None:
         self.capacity = capacity
         self.allocated = np.zeros_like(capacity)
         self.demand = np.zeros_like(capacity)
         self.use_on = np.zeros_like(capacity)
+        self.waits = np.zeros(len(capacity))
         self.rates = np.zeros((0, len(capacity)))
         self.running = _begun(_NOTHING, 0.0, opportunistic=False)
         self._profiles, self._loss, self._io_first = profiles, loss, io_first
+        self._cpu_weight = cpu_weight
         self._settled = 0.0
         self._next_at = np.inf
 
@@ -203,7 +208,9 @@ class UsedTasks:
         given = tasks.opportunistic
         wanted = [self.on_nodes(some, some.want, some.want_elsewhere) for some in (tasks.of(~given), tasks.of(given))]
         self.demand = wanted[0] + wanted[1]
-        of_class = parts(wanted[0], wanted[1], self.capacity, loss=self._loss, io_first=self._io_first)
+        kept = self._kept() if self._cpu_weight else None
+        of_class = parts(wanted[0], wanted[1], self.capacity, loss=self._loss, io_first=self._io_first, kept=kept)
+        self.waits = 1.0 - of_class[0][:, CPU_INDEX]
         # 3. The rate of each term, and when its phase is over.
         for chosen, part in ((~given, of_class[0]), (given, of_class[1])):
             rows = np.flatnonzero(chosen)
@@ -279,6 +286,14 @@ class UsedTasks:
         over[_MEMORY] = False
         tasks.want[:] = np.where(over, 0.0, tasks.demand * part)
         tasks.want_elsewhere[:] = np.where(done[2], 0.0, tasks.elsewhere * part[_READ])
+
+    def _kept(self) -> Floats:
+        """Return what opportunistic tasks get at least [N, R]: a regular one weighs its cores, those without work 0."""
+        tasks = self.running
+        weight = np.where(tasks.opportunistic, self._cpu_weight, tasks.demand[CPU_INDEX] / _CORE)
+        return kept_cpu(
+            tasks.node, np.where(tasks.want[CPU_INDEX] > 0, weight, 0.0), tasks.opportunistic, self.capacity
+        )
 
     def _rates(self, tasks: Tasks, part: Floats) -> Floats:
         """Return how fast each term goes [3, P]; a term that wants nothing goes at its peak."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from lab.experiments.ubis.groups import FULL, QUICK, runs_of
 from lab.experiments.ubis.jobs import Pipelines, SleepJobs
 from lab.experiments.ubis.parts import parts
+from lab.experiments.ubis.pressure import fewer
 
 GIB = 2.0**30
 
@@ -25,6 +27,8 @@ ROWS = (
     "ubis.jobs_slower",
     "ubis.regular_delay",
     "ubis.busy.opportunistic",
+    "ubis.pressure.preemptions",
+    "ubis.pressure.regular_slowdown",
 )
 
 
@@ -50,6 +54,19 @@ def test_no_task_uses_more_than_it_demands_as_requests_were_set_to_the_observed_
         most = stage.use.parts[:, [CPU_INDEX, MEMORY_INDEX]].max() * stage.use.scale.max()
         assert most <= 1.0
         assert stage.use.parts[:, MEMORY_INDEX].mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_bursting_tasks_request_what_they_use_in_the_middle_of_their_time_and_little_memory():
+    stage = Pipelines(mix=("bursts",), size=0.05).workload(3).jobs[0].stages[0]
+    assert stage.use.parts[:, CPU_INDEX].tolist() == [0.2, 1.0, 0.4]
+    assert stage.use.scale.mean() == pytest.approx(1.0, abs=0.05)
+    assert (stage.use.parts[:, MEMORY_INDEX] == 0.3).all()
+
+
+def test_by_pressure_fewer_are_preempted_and_none_fewer_where_none_was():
+    outcomes = [SimpleNamespace(preempted=part) for part in (1.0, 4.0, 0.0)]
+    assert fewer(outcomes[0], outcomes[1]) == 75
+    assert fewer(outcomes[2], outcomes[2]) == 0
 
 
 def test_different_runs_have_different_names():

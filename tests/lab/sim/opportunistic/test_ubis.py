@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from extender.control.preemption.overload import Limits
+from extender.control.preemption.overload import Limits, Pressure
 from extender.errors import DovetailError
 from extender.planner import Planner, Policy
 from lab.sim.engine.clock import SimulationSettings, run
@@ -44,7 +44,7 @@ def job(name, seconds, tasks=1, *, at=0.0, cpu=1000.0, memory=8.0, of=None, queu
 
 
 def replay(count, *jobs, settings=None, sampling=EVENTS, cpu=1000.0):
-    opportunism = None if settings is None else Ubis(settings)
+    opportunism = settings if isinstance(settings, Ubis) else None if settings is None else Ubis(settings)
     workload = Workload("test", jobs)
     return run(workload, machines(count, cpu), Planner(), seed=0, settings=sampling, opportunism=opportunism)
 
@@ -165,3 +165,27 @@ def test_a_threshold_beyond_what_there_is_is_refused(t_alloc):
 
 def test_the_second_pass_goes_by_the_policy_that_is_given():
     assert Ubis(policy=Policy(srtf=0.0))._planner.policy.srtf == 0.0
+
+
+def full_from_its_half_on():
+    """Return a job that uses nearly all of the CPU from its half on, and two more that use 300 each of what it left."""
+    jumps = job("jumps", T, cpu=1000.0, of=use((0.5, 0.1, 0.1), (1.0, 0.9, 0.1)))
+    return jumps, job("others", T, 2, at=1.0, cpu=300.0)
+
+
+def test_by_pressure_a_full_cpu_evicts_nobody_while_regular_tasks_come_first():
+    by_use, by_pressure = Ubis(UbisSettings(1.0)), Ubis(UbisSettings(1.0, Limits.of(pressure=Pressure(0.1, 0.8))))
+    used, pressed = (replay(1, *full_from_its_half_on(), settings=each) for each in (by_use, by_pressure))
+    assert used.opportunistic.evicted == by_use.evicted_for["cpu"] > 0
+    assert pressed.opportunistic.evicted == by_pressure.evicted_for.total() == 0
+    assert seconds(pressed)["jumps"] == pytest.approx(T)
+
+
+def test_by_pressure_they_are_evicted_where_regular_tasks_wait_for_them():
+    # All share alike: of 1000, 900 + 600 are wanted, so the regular task waits.
+    alike = replace(EVENTS, cpu_weight=1.0)
+    ubis = Ubis(UbisSettings(1.0, Limits.of(pressure=Pressure(0.1, 0.8))))
+    outcome = replay(1, *full_from_its_half_on(), settings=ubis, sampling=alike)
+    assert outcome.opportunistic.evicted == ubis.evicted_for["cpu"] > 0
+    alone = replay(1, full_from_its_half_on()[0], sampling=alike)
+    assert T <= seconds(alone)["jumps"] < seconds(outcome)["jumps"] < T + 10

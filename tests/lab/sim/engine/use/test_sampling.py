@@ -57,3 +57,14 @@ def test_what_tasks_used_that_have_ended_is_in_the_window_and_can_be_told():
 def test_a_window_shorter_than_a_scrape_is_refused():
     with pytest.raises(DovetailError, match="window"):
         Sampling(scrape=15, window=5)
+
+
+def test_pressure_is_the_part_of_the_window_for_which_regular_tasks_waited():
+    # From second 10 on two tasks want 2000 of 1000: they wait for half of the time, 2.5 s of the window from 5 to 15.
+    tasks, sampler = machines(2), Sampler(Sampling(scrape=5, window=10, delay=0), 2, 6, 0.0)
+    passes(sampler, tasks, 0.0, 10.0)
+    for number in range(2):
+        tasks.start(task(number, cpu=1000), 10.0)
+    tasks.share(10.0)
+    passes(sampler, tasks, 10.0, 15.5)
+    assert sampler.newest(15.5).pressure.tolist() == pytest.approx([0.25, 0.0])

@@ -50,3 +50,13 @@ def test_memory_kills_opportunistic_tasks_first_the_largest_of_them_first():
 def test_of_regular_tasks_the_one_most_over_its_request_is_killed_first():
     # 30 of 28 requested is 2 over, 20 of 8 is 12 over.
     assert killed(1, np.array([30.0, 20]), np.array([28.0, 8]), np.array([False, False])).tolist() == [1]
+
+
+def test_what_is_kept_for_opportunistic_tasks_they_get_as_far_as_they_want_it():
+    # Of 1000, 100 are kept: regular tasks want all and get 900, or 970 where only 30 are wanted.
+    kept = np.array([[100.0, 0, 0, 0, 0, 0]])
+    for given, parts_of_both in ((1000, (0.9, 0.1)), (30, (0.97, 1.0))):
+        regular, opportunistic = parts(wants(cpu=1000), wants(cpu=given), CAPACITY, loss=0.0, io_first=True, kept=kept)
+        assert (regular[0, CPU], opportunistic[0, CPU]) == parts_of_both
+    regular, opportunistic = parts(wants(cpu=400), wants(cpu=500), CAPACITY, loss=0.0, io_first=True, kept=kept)
+    assert (regular[0, CPU], opportunistic[0, CPU]) == (1.0, 1.0)

@@ -154,3 +154,33 @@ def test_without_profiles_and_opportunistic_tasks_all_ends_are_those_of_the_plai
         tasks.share(0.0)
     assert used.use() == pytest.approx(plain.use())
     assert ends(used) == pytest.approx(ends(plain))
+
+
+def test_regular_tasks_wait_for_cpu_where_they_get_less_than_they_want_and_only_they_count():
+    # Two regular tasks want 1600 of 1000 and get 0.625. On the other node only the opportunistic one waits.
+    tasks = machines(2)
+    for number, node in ((0, 0), (1, 0), (2, 1)):
+        tasks.start(task(number, node=node, cpu=800), 0.0)
+    tasks.start(task(3, node=1, cpu=800), 0.0, opportunistic=True)
+    tasks.share(0.0)
+    assert tasks.waits.tolist() == pytest.approx([0.375, 0.0])
+
+
+def test_by_weight_an_opportunistic_task_takes_its_part_of_a_cpu_that_is_short():
+    # A regular task of a core weighs 1, the other a quarter: 200 of 1000. It wants 500, so the regular one waits for a
+    # fifth of the time.
+    tasks = machines(cpu_weight=0.25)
+    tasks.start(task(0, cpu=1000), 0.0)
+    tasks.start(task(1, cpu=500), 0.0, opportunistic=True)
+    tasks.share(0.0)
+    assert tasks.waits.tolist() == pytest.approx([0.2])
+    assert tasks.use_on[0, CPU] == pytest.approx(1000)
+    assert tasks.running.rate[0].tolist() == pytest.approx([0.8, 0.4])
+
+
+def test_who_wants_no_cpu_now_weighs_nothing():
+    tasks = machines(of=profiles(((1.0,), {}), ((1.0,), {CPU: [0.0]})), cpu_weight=0.25)
+    tasks.start(task(0, cpu=1000), 0.0)
+    tasks.start(task(1, stage=1, cpu=500), 0.0, opportunistic=True)
+    tasks.share(0.0)
+    assert tasks.waits.tolist() == [0.0]
