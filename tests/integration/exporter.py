@@ -11,6 +11,8 @@ from lab.controlplane.component import Component
 from lab.controlplane.guard import Guard
 
 GIB = 2.0**30
+WAITS = (("one", 0.3, 0.0), ("two.x", 0.6, 0.0), ("two-x", 0.05, 0.0), ("three", 0.2, 0.15))
+"""For which part of the time a pod's first container waits for CPU, and for which of that by its own limit."""
 INSTANCES = (("10.0.0.1:9100", 3.0), ("10.0.0.2:9100", 1.0))
 """What the nodes a and b are called by their node-exporters, and how many cores are busy there."""
 
@@ -82,6 +84,16 @@ class Exporter(ThreadingHTTPServer):
             for container, part in (("main", 0.75), ("side", 0.25), ("", 1.0)):
                 lines.append(f'container_cpu_usage_seconds_total{{{of},container="{container}"}} {since * cpu * part}')
                 lines.append(f'container_memory_working_set_bytes{{{of},container="{container}"}} {gib * part * GIB}')
+                waits, by_limit = next(found for name, *found in WAITS if name == pod)
+                # The whole pod (no container) waits longer than any of its containers.
+                waits *= {"main": 1.0, "side": 0.5, "": 1.5}[container]
+                lines.append(
+                    f'container_pressure_cpu_waiting_seconds_total{{{of},container="{container}"}} {since * waits}'
+                )
+                if by_limit and container == "main":
+                    lines.append(
+                        f'container_cpu_cfs_throttled_seconds_total{{{of},container="main"}} {since * by_limit}'
+                    )
                 for device in ("/dev/sda", "/dev/dm-0"):
                     labels = f'{of},container="{container}",device="{device}"'
                     lines.append(f"container_fs_reads_bytes_total{{{labels}}} {since * 1e6 * part}")

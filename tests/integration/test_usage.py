@@ -54,8 +54,9 @@ def prometheus(start, exporter, tmp_path_factory):
     return component, f"http://127.0.0.1:{port}"
 
 
-def source(url, *, stale=30.0, seconds=10.0, labels=DEFAULTS.node_labels, **changed):
-    return Prometheus(Access(url, UsageAccess()), Queries(WINDOW, labels, **changed), stale, look_seconds=seconds)
+def source(url, *, stale=30.0, seconds=10.0, labels=DEFAULTS.node_labels, pressure=False, **changed):
+    queries = Queries(WINDOW, labels, **changed)
+    return Prometheus(Access(url, UsageAccess()), queries, stale, pressure, look_seconds=seconds)
 
 
 def until(look: Callable, holds: Callable, seconds=60.0):
@@ -114,6 +115,19 @@ def test_pods_are_measured_one_by_one_and_in_the_sum_of_their_node_without_the_h
     assert on_a["memory"] == pytest.approx(3.1 * GIB)  # 2 + 1 + 0.1; not the 5 of the pod that ended
     assert on_a["cpu"] == pytest.approx(1600, rel=0.1)
     assert on_a["network-in"] == pytest.approx(3e5, rel=0.1)
+
+
+@pytest.mark.usefixtures("measured")
+def test_of_each_node_the_longest_waiting_of_a_regular_pod_counts_without_what_its_own_limit_held_it(prometheus):
+    one, two, three = PODS
+
+    def pressure_beside(*opportunistic):
+        return source(prometheus[1], pressure=True).look(NODES, opportunistic).usage.pressure
+
+    assert pressure_beside() == {"a": pytest.approx(0.6, rel=0.1), "b": pytest.approx(0.1, abs=0.02)}
+    # `two.x` is another pod than `two-x`; of b nobody regular is left, so nothing is known.
+    assert pressure_beside(two) == {"a": pytest.approx(0.3, rel=0.1), "b": pytest.approx(0.1, abs=0.02)}
+    assert pressure_beside(one, two, three) == {"a": pytest.approx(0.05, rel=0.1)}
 
 
 def test_without_a_look_at_times_the_memory_of_a_pod_that_ended_would_count_for_five_minutes(prometheus, measured):

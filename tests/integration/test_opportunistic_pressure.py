@@ -1,0 +1,165 @@
+"""Evictions for CPU by pressure, with a real Prometheus: a full CPU harms nobody until regular pods wait for it."""
+
+from collections import Counter, defaultdict
+
+import pytest
+import yaml
+
+from lab.controlplane import builders, monitoring, pins, ports, workload
+from lab.controlplane.rest import request
+from tests.chart.rbac import granted_opportunistic
+from tests.integration.dovetail import control_on, dovetail_on
+from tests.integration.exporter import program, starting
+from tests.integration.machines import REGULAR_REQUESTS, Machines
+from tests.integration.test_seeing import asked, metric
+
+HOLD = "dovetail.dev/hold"
+NODE, CORES = "pressed", 8
+USAGE = {"intervalSeconds": 1, "windowSeconds": 4, "staleSeconds": 8}
+OPPORTUNISTIC = {"enabled": True, "evictBy": "pressure"}
+HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
+
+
+class PressedMachines(Machines):
+    """Machines whose kubelets also say for which part of the time pods wait for CPU, by name: `waits`.
+
+    Of that, their own limit holds them for `by_limit`. Opportunistic pods wait nearly always. While `silent`, nothing
+    is said.
+    """
+
+    def __init__(self, client):
+        self.waits, self.by_limit, self.silent = {}, {}, False
+        self._waited = defaultdict(float)
+        super().__init__(client)
+
+    def _look(self):
+        before = self._at
+        lines = super()._look().splitlines()
+        seconds, milliseconds = self._at - before, round(1000 * self._at)
+        for pod in workload.pods(self.client):
+            name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
+            if not node or self.silent:
+                continue
+            opportunistic = REGULAR_REQUESTS in pod["metadata"].get("annotations", {})
+            labels = f'node="{node}",namespace="{pod["metadata"]["namespace"]}",pod="{name}",container="main"'
+            parts = {
+                "container_pressure_cpu_waiting_seconds_total": self.waits.get(name, 0.9 if opportunistic else 0.02),
+                "container_cpu_cfs_throttled_seconds_total": self.by_limit.get(name, 0.0),
+            }
+            for series, part in parts.items():
+                self._waited[series, name] += seconds * part
+                lines.append(f"{series}{{{labels}}} {self._waited[series, name]} {milliseconds}")
+        return "".join(f"{line}\n" for line in lines)
+
+
+def use(pod):
+    """Return which part of what it declares a pod uses: a regular one half, until the test says otherwise."""
+    return 0.5 if pod["metadata"]["name"].startswith("regular") else 1.0
+
+
+@pytest.fixture
+def machines(control_plane):
+    running = PressedMachines(control_plane.client())
+    running.begin(use)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def addresses(control_plane, machines, tmp_path):
+    """Run Dovetail and Prometheus on one full node at half use; return the addresses of `control` and `serve`."""
+    client = control_plane.client()
+    (port,) = ports.pick(1)
+    usage = {**USAGE, "url": f"http://127.0.0.1:{port}"}
+    job = monitoring.scraped("machines", [machines.address], 1.0, honor_labels=True)
+    launch = monitoring.prometheus(program(pins.prometheus()), tmp_path / "prometheus", port, [job])
+    (tmp_path / "dovetail.yaml").write_text(yaml.safe_dump({**HEAD, "usage": usage, "opportunistic": OPPORTUNISTIC}))
+    workload.create_nodes(client, [builders.node(NODE, cpu=CORES, memory="16Gi")])
+    regular = [builders.pod(f"regular-{n}", cpu=2, memory="1Gi", spec={"nodeName": NODE}) for n in range(4)]
+    workload.create_pods(client, regular)
+    settings = {"usage": usage, "opportunistic": OPPORTUNISTIC, "control": {"planSeconds": 0.5}}
+    with (
+        starting() as start,
+        dovetail_on(control_plane) as running,
+        granted_opportunistic(control_plane),
+        control_on(control_plane, **settings) as url,
+    ):
+        start(launch)
+        workload.wait_until(lambda: metric(url, "dovetail_usage_nodes", state="measured") == 1, 60, "a measured node")
+        yield url, running.url
+
+
+def create_job(client, name, count):
+    """Create a Job of held pods of 0.17 cores; an eviction does not count against it."""
+    held = {"schedulingGates": [{"name": HOLD}]}
+    template = builders.pod(name, cpu="170m", memory="256Mi", scheduler_name="dovetail", spec=held)
+    ignored = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    spec = {
+        "completions": count,
+        "parallelism": count,
+        "podFailurePolicy": {"rules": [ignored]},
+        "template": {"metadata": {"annotations": template["metadata"]["annotations"]}, "spec": template["spec"]},
+    }
+    request(client, "POST", "/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": name}, "spec": spec})
+
+
+def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_the_node_comes_free(
+    control_plane, machines, addresses, tmp_path, tell
+):
+    client, (control, serve) = control_plane.client(), addresses
+
+    def started():
+        pods = workload.pods(client)
+        return {
+            pod["metadata"]["name"]: pod
+            for pod in pods
+            if pod["spec"].get("nodeName") and REGULAR_REQUESTS in pod["metadata"].get("annotations", {})
+        }
+
+    def looks():
+        return metric(control, "dovetail_usage_looks_total", result="ok")
+
+    def after_looks(count):
+        begun = looks()
+        workload.wait_until(lambda: looks() >= begun + count, 60, f"{count} more looks")
+
+    def preempted():
+        return metric(control, "dovetail_preemptions_total", resource="cpu")
+
+    def victims():
+        events = request(client, "GET", "/api/v1/namespaces/default/events")["items"]
+        return Counter(event["involvedObject"]["name"] for event in events if event["reason"] == "Preempted")
+
+    # 1. 14 pods of 0.17 cores fill the node up to 6.4 of 8.
+    create_job(client, "job", 28)
+    workload.wait_until(lambda: len(started()) == 14, 60, "14 opportunistic pods")
+
+    # 2. Regular pods use 7 of the 8 cores: with 2.38 more the CPU is full. Opportunistic pods wait for most of the
+    #    time; the regular ones do not, but for one that its own limit holds.
+    machines.begin(lambda pod: 7 / CORES if pod["metadata"]["name"].startswith("regular") else 1.0)
+    machines.waits["regular-3"] = machines.by_limit["regular-3"] = 0.9
+    after_looks(10)
+    assert machines.most[NODE, "cpu"] > 0.99 * CORES * 1000
+    assert not preempted()
+
+    # 3. How long they wait is not known, and one waits for most of the time.
+    machines.silent, machines.waits["regular-0"] = True, 0.9
+    after_looks(10)
+    doctor = ("doctor", f"--config={tmp_path / 'dovetail.yaml'}", f"--extender={serve}", f"--control={control}")
+    found = [it["text"] for it in asked(control_plane, *doctor)["findings"] if it["check"] == "usage"]
+    assert "1 node: whether regular pods wait for CPU is not known" in found
+    assert not preempted()
+
+    # 4. It is known: five pods of 0.17 are a tenth of the node. Then nobody waits any more, and the others stay.
+    before = started()
+    machines.silent = False
+    workload.wait_until(lambda: preempted() >= 5, 60, "evictions")
+    machines.waits["regular-0"] = 0.02
+    after_looks(12)
+    assert preempted() == 5
+    assert len(victims()) == 5
+    assert set(victims()) <= set(before)
+    assert set(victims().values()) == {1}
+    names = {pod["metadata"]["name"] for pod in workload.pods(client)}
+    assert {f"regular-{n}" for n in range(4)} <= names
+    tell(f"{len(before)} pods on idle room, {len(victims())} evicted of a node of {CORES} cores")
