@@ -33,23 +33,14 @@ class _Options:
     report: Path | None
     only: tuple[str, ...]
     processes: int | None
-    traces: Path | None = None
+    traces: Path | None
 
     def chosen_seeds(self, usual: int) -> range:
         """Return the seeds: as many as asked for, else the usual ones."""
         return range(self.first_seed, self.first_seed + (self.seeds or usual))
 
 
-_TRACES_OPTION = click.option(
-    "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-)
-
-
-def _of_parts(
-    *, seeds: str, tuned: str = "", quick: str = "A small form, under a minute", traces: bool = True
-) -> _Added:
+def _of_parts(*, seeds: str, tuned: str = "", quick: str = "A small form, under a minute") -> _Added:
     """Return what adds the options of an experiment that is made of parts."""
     options = (
         click.option("--quick", is_flag=True, help=f"{quick}: to see that it works, not to quote."),
@@ -60,7 +51,11 @@ def _of_parts(
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
         click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file."),
         click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated."),
-        *((_TRACES_OPTION,) if traces else ()),
+        click.option(
+            "--traces",
+            type=click.Path(file_okay=False, path_type=Path),
+            help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+        ),
         click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]"),
     )
 
@@ -114,18 +109,19 @@ def delay(**given: Any) -> None:  # noqa: ANN401 - click's own
 
 
 @experiment.command()
-@_of_parts(seeds="5; quick: 1", traces=False)
+@_of_parts(seeds="5; quick: 1")
 def ubis(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the UBIS paper: sleeping maps, three pipelines, a busy cluster, and its constraints.
 
-    All runs are simulated, with and without opportunistic tasks, by the planner that the cluster runs.
+    Also Alibaba's jobs. All runs are simulated, with and without opportunistic tasks, by the planner that the cluster
+    runs. What cannot run is named with its reason, and the rest is done.
     """
     options = _options(given)
     from lab.experiments.ubis.groups import FULL, QUICK, run_parts, runs_of
     from lab.experiments.ubis.parts import parts
 
     scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds))
+    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
     _run("The experiments of UBIS", scale.about, chosen, runs_of, run_parts, options)
 
 

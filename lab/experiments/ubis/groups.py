@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from lab.experiments import running
 from lab.experiments.sections import Plot, Section, Skipped
 from lab.experiments.seeds import Seeds
+from lab.experiments.ubis.alibaba_jobs import AlibabaJobs
 from lab.experiments.ubis.jobs import Pipelines
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun, perform
 from lab.sim.parallel import Show
@@ -15,12 +16,13 @@ Results = Mapping[UbisRun, UbisOutcome]
 
 @dataclass(frozen=True, slots=True)
 class UbisScale:
-    """How large the experiment is: maps of a sleep job, the pipelines, and the values that are gone through."""
+    """How large the experiment is: maps of a sleep job, other jobs, and the values that are gone through."""
 
     about: str
     seeds: int
     maps: int = 315
     pipelines: Pipelines = field(default_factory=Pipelines)
+    alibaba: AlibabaJobs = field(default_factory=AlibabaJobs)
     t_allocs: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
     t_preempts: Sequence[float] = (0.85, 0.9, 0.95, 0.99)
     scrapes: Sequence[float] = (1.0, 5.0, 15.0, 30.0)
@@ -32,6 +34,7 @@ QUICK = UbisScale(
     seeds=1,
     maps=100,
     pipelines=Pipelines(size=0.05, nodes=1),
+    alibaba=AlibabaJobs(nodes=1, seconds=300.0),
     t_allocs=(0.5, 0.9),
     t_preempts=(0.9, 0.99),
     scrapes=(1.0, 15.0),

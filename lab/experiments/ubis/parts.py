@@ -1,7 +1,10 @@
 """The list of the parts of the UBIS paper's evaluation (5)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from lab.experiments.ubis.alibaba import alibaba
 from lab.experiments.ubis.busy import busy
 from lab.experiments.ubis.constraints import constraints
 from lab.experiments.ubis.groups import UbisPart, UbisScale
@@ -13,8 +16,9 @@ _FEW = 2
 """What varies one thing at a time is over so many seeds at most."""
 
 
-def parts(scale: UbisScale, seeds: Sequence[int]) -> list[UbisPart]:
-    """Return the parts of the experiment at this scale, over these seeds."""
+def parts(scale: UbisScale, seeds: Sequence[int], traces: Path) -> list[UbisPart]:
+    """Return the parts of the experiment at this scale, over these seeds; `traces` is the folder of the traces."""
+    scale = replace(scale, alibaba=replace(scale.alibaba, traces=traces))
     few = seeds[:_FEW]
     return [
         sleep(scale, seeds),
@@ -24,4 +28,5 @@ def parts(scale: UbisScale, seeds: Sequence[int]) -> list[UbisPart]:
         scrapes(scale, few),
         variants(scale, few),
         pressure(scale, few),
+        alibaba(scale, seeds, few),
     ]

@@ -8,6 +8,7 @@ from extender.arrays import Floats, Rows
 from extender.cluster.resources import CPU_INDEX
 from extender.control.preemption.overload import Limits, Pressure
 from extender.planner import Planner, Scheduler
+from lab.experiments.ubis.alibaba_jobs import AlibabaJobs
 from lab.experiments.ubis.jobs import Pipelines, SleepJobs
 from lab.sim.engine import clock
 from lab.sim.engine.outcome import Outcome
@@ -34,7 +35,7 @@ class UbisRun:
     of opportunistic ones (clock.SimulationSettings).
     """
 
-    jobs: SleepJobs | Pipelines
+    jobs: SleepJobs | Pipelines | AlibabaJobs
     t_alloc: float | None
     seed: int
     memory: float = 0.95
@@ -73,6 +74,7 @@ class UbisOutcome:
 
     `job_seconds` by the jobs of figure 8, from when they could begin to their last end; `task_seconds` is summed over
     all tasks. `slowdown` is how much longer tasks that started as regular took than with what they use (1: no longer),
+    `stretch` [T] the same of each task, as they are in the workload,
     `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean
     over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of
     a regular plan. `evicted_for` counts evictions by the resource that was short.
@@ -82,6 +84,7 @@ class UbisOutcome:
     job_seconds: dict[str, float]
     task_seconds: float
     slowdown: float
+    stretch: Floats
     waits: dict[str, float]
     use: Floats
     allocated: Floats
@@ -138,6 +141,7 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
     if counts is None:
         raise ValueError("use is the promise in this outcome")
     seconds = tasks.ended - tasks.started
+    stretch = seconds / tasks.seconds
     regular = ~counts.opportunistic_at_start
     job = np.repeat(np.arange(len(workload.jobs)), [len(job.stages) for job in workload.jobs])[tasks.stage]
     waits = counts.first_start - counts.opened
@@ -145,7 +149,8 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
         makespan=outcome.makespan,
         job_seconds=_job_seconds(workload, tasks.stage, counts.opened, tasks.ended),
         task_seconds=float(seconds.sum()),
-        slowdown=float((seconds[regular] / tasks.seconds[regular]).mean()),
+        slowdown=float(stretch[regular].mean()),
+        stretch=stretch,
         waits={one.name: float(waits[job == row].mean()) for row, one in enumerate(workload.jobs)},
         use=series.used.mean(axis=0),
         allocated=series.allocated.mean(axis=0),

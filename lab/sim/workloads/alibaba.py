@@ -43,11 +43,19 @@ _COLUMNS_2018: Mapping[str, Callable[[str], object]] = {
     "cpu_req_pct": number,
     "mem_req": number,
 }
+_COLUMNS_USED: Mapping[str, Callable[[str], object]] = {
+    **_COLUMNS_2018,
+    "cpu_used_pct_per_inst": number,
+    "mem_used_per_inst": number,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class StageLine:
-    """A stage in a trace: `where` is its file and line; it requests cores and a part of a machine's memory."""
+    """A stage in a trace: `where` is its file and line; it requests cores and a part of a machine's memory.
+
+    `used_cores` and `used_memory` are what an instance used of them, in the mean (None: not read).
+    """
 
     where: str
     job: str
@@ -58,6 +66,8 @@ class StageLine:
     cores: float
     memory: float
     parents: tuple[str, ...] = ()
+    used_cores: float | None = None
+    used_memory: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,31 @@ def alibaba2018(
     )
 
 
+def used_2018(path: Path) -> list[list[StageLine]]:
+    """Return the jobs of the trace of 2018 by arrival, each as its stages with their use, parents first.
+
+    Raises TraceError, as `alibaba2018` does.
+    """
+    return _by_arrival(
+        StageLine(
+            where,
+            job,
+            str(stage),
+            submitted,
+            instances,
+            seconds,
+            cpu / _PERCENT,
+            memory / _PERCENT,
+            tuple(str(parent) for parent in parents),
+            used_cpu / _PERCENT,
+            used_memory / _PERCENT,
+        )
+        for where, (job, stage, parents, instances, submitted, seconds, cpu, memory, used_cpu, used_memory) in lines(
+            path, _COLUMNS_USED
+        )
+    )
+
+
 def _lines_2017(path: Path) -> Iterator[StageLine]:
     for where, (job, stage, submitted, seconds, cores, memory, instances) in lines(path, _COLUMNS_2017):
         yield StageLine(where, job, stage, submitted, instances, seconds, cores, memory)
@@ -130,12 +165,17 @@ def _lines_2018(path: Path) -> Iterator[StageLine]:
 
 def _jobs_of(replay: _Replay, stage_lines: Iterator[StageLine], jobs: int | None) -> list[Job]:
     """Return the jobs of a window, each with its stages in an order in which parents come first."""
+    ordered = _by_arrival(stage_lines)
+    return [_job(replay, rows) for rows in ordered[window(replay.rng, len(ordered), jobs)]]
+
+
+def _by_arrival(stage_lines: Iterator[StageLine]) -> list[list[StageLine]]:
+    """Return the jobs in the order of their arrival, each as its stages in an order in which parents come first."""
     stages: dict[str, list[StageLine]] = {}
     for line in stage_lines:
         stages.setdefault(line.job, []).append(line)
-    ordered = {job: _parents_first(rows) for job, rows in stages.items()}
-    by_arrival = sorted(ordered, key=lambda job: min(line.submitted for line in ordered[job]))
-    return [_job(replay, ordered[job]) for job in by_arrival[window(replay.rng, len(by_arrival), jobs)]]
+    ordered = [_parents_first(rows) for rows in stages.values()]
+    return sorted(ordered, key=lambda rows: min(line.submitted for line in rows))
 
 
 def _parents_first(rows: Sequence[StageLine]) -> list[StageLine]:

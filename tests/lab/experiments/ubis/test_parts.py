@@ -14,6 +14,7 @@ from lab.experiments.ubis.groups import FULL, QUICK, runs_of
 from lab.experiments.ubis.jobs import Pipelines, SleepJobs
 from lab.experiments.ubis.parts import parts
 from lab.experiments.ubis.pressure import fewer
+from lab.sim.commands import TRACES
 
 GIB = 2.0**30
 
@@ -71,7 +72,7 @@ def test_by_pressure_fewer_are_preempted_and_none_fewer_where_none_was():
 
 def test_different_runs_have_different_names():
     for scale in (FULL, QUICK):
-        chosen = parts(scale, range(10, 12))
+        chosen = parts(scale, range(10, 12), TRACES)
         assert len(runs_of(chosen)) == len({run for part in chosen for run in part.runs})
 
 
