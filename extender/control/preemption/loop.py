@@ -19,6 +19,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionBatch, EvictionRequests
 from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.preemption.choice import Choice, choices
+from extender.control.preemption.held_back import HeldBack
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.stays_off import StaysOff
 
@@ -69,6 +70,7 @@ class Preemptor:
         self._overload = Overload(terms.limits)
         self._measured = MeasuredRows(terms.stale_after)
         self._in_all, self._of_node = Allowance(terms.rates.in_all), dict[str, Allowance]()
+        self._held_back = HeldBack()
         self._evicted: dict[str, str] = {}
         self._outcomes: deque[tuple[Choice, int]] = deque()
 
@@ -88,10 +90,11 @@ class Preemptor:
         # 4. Count new samples above the limits.
         measured = self._measured.at(snapshot.layout, usage, now)
         over = self._overload.look(measured)
-        if not over.any() or not len(snapshot.opportunistic.pods):
-            return 0
-        # 5. Choose who goes, and ask as far as the rates allow.
-        found = choices(snapshot, over, usage, now, going=going, spared=spared)
+        # 5. Choose who goes, and ask as far as the rates allow; those that the rates held back go on.
+        found: list[Choice] = []
+        if over.any() and len(snapshot.opportunistic.pods):
+            found = choices(snapshot, over, usage, now, going=going, spared=spared)
+        found += self._held_back.due(snapshot, measured, found, {*going, *spared})
         return sum(self._ask(choice, now) for choice in found)
 
     def _settle(self, now: float) -> None:
@@ -106,6 +109,7 @@ class Preemptor:
         left = min(self._in_all.left, of_node.left)
         if left < 1.0:
             return 0
+        self._held_back.note(choice, int(left), now)
         choice = replace(choice, victims=choice.victims[: int(left)])
         count = len(choice.victims)
         for allowance in (self._in_all, of_node):

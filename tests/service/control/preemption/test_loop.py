@@ -22,14 +22,14 @@ from tests.service.control.scene import Scene, node, pod
 class PreemptionScene(Scene):
     """`use` says what CPU each pod uses, `others` what regular ones do, `whole` what nodes do that say so as a whole.
 
-    Samples come every second unless `frozen`. `waiting` says by node for which part of the time regular pods wait for
-    CPU.
+    Samples come every second unless `frozen`, and are means over `window` s. `waiting` says by node for which part of
+    the time regular pods wait for CPU.
     """
 
     def __init__(self, *nodes, **terms):
         self.terms = Terms(**{"limits": Limits.of(), "rates": Rates(600, 600), **terms})
         self.evicted, self.events, self.counted = [], [], []
-        self.protected, self.slow = set(), False
+        self.protected, self.slow, self.window = set(), False, 0
         self.use, self.others, self.whole, self.waiting, self.problems = {}, {}, {}, {}, {}
         self.frozen_at = None
         self.usage_hook = self.flight_hook = lambda: None
@@ -48,10 +48,14 @@ class PreemptionScene(Scene):
         self.usage_hook()
         at = self.now if self.frozen_at is None else self.frozen_at
         there = {it.name: it for it in self.pods.values() if it.node}
-        pods = {it.uid: Sample({"cpu": float(self.use.get(name, 0))}, at, at) for name, it in there.items()}
+        pods = {
+            it.uid: Sample({"cpu": float(self.use.get(name, 0))}, at - self.window, at) for name, it in there.items()
+        }
         pods_on = {
             name: Sample(
-                {"cpu": sum(self.use.get(it.name, 0) for it in there.values() if it.node == name) + others}, at, at
+                {"cpu": sum(self.use.get(it.name, 0) for it in there.values() if it.node == name) + others},
+                at - self.window,
+                at,
             )
             for name, others in self.others.items()
         }
@@ -187,6 +191,45 @@ def test_no_more_go_than_the_rates_allow(rates, evicted):
         full.use = used | {"p4": 2000}
         full.run(5)
     assert len(full.evicted) <= evicted
+
+
+def short_of_three(**terms):
+    """Return a node that is 300 over its limit by five pods of 100, with samples over a minute."""
+    full = scene(*(runs(f"p{place}") for place in range(5)), regular=790, **terms)
+    full.use = {f"p{place}": 100 for place in range(5)}
+    full.window = 60
+    return full
+
+
+def test_those_that_the_rates_hold_back_go_a_second_later_each_though_the_first_has_gone_already():
+    full = short_of_three(rates=Rates())
+    assert len(full.run(3)) == 1
+    assert len(full.run(1)) == 2
+    assert len(full.run(50)) == 3
+    assert len(set(full.evicted)) == 3
+
+
+def test_a_dry_run_counts_those_that_the_rates_hold_back_once_each():
+    full = short_of_three(rates=Rates(), dry_run=True)
+    full.run(50)
+    assert len({name for name, *_ in full.counted}) == len(full.counted) == 3
+
+
+@pytest.mark.parametrize("what", ["nothing is measured", "something newer is", "they are regular", "they leave"])
+def test_who_was_held_back_stays_where(what):
+    full = short_of_three(rates=Rates())
+    full.run(3)
+    if what == "nothing is measured":
+        full.problems = {"n1": "two series"}
+    elif what == "something newer is":
+        full.window = 0
+        full.others = {"n1": 100}
+    elif what == "they are regular":
+        full.see(*(replace(it, opportunistic=False) for it in full.pods.values()))
+    else:
+        for name in list(full.pods):
+            full.change(name, leaving=True)
+    assert len(full.run(2)) == 1
 
 
 def test_an_evicted_class_stays_off_the_node():
