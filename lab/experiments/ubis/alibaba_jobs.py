@@ -38,7 +38,7 @@ class AlibabaJobs:
     """
 
     traces: Path = Path()
-    nodes: int = 6
+    nodes: int = 4
     seconds: float = 3600.0
     memory: str = CAPPED
     load: float | None = None
