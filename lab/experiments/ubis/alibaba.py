@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
@@ -31,6 +33,7 @@ SCRAPES = (1.0, 15.0)
 LOAD = 1.2
 """Where jobs arrive over time, they request so many times what there is."""
 
+_MUCH = 5.0
 _AIMS = {1.0: 40, 15.0: 30}
 _ABOUT = (
     "DAGs with what they requested and used of CPU and memory. Memory over time is synthetic. Percent less than the "
@@ -49,6 +52,7 @@ _HEADS = (
     "preempted, %",
     "regular ones slower by, %",
     "slower jobs, %",
+    f"by over {_MUCH:g} %",
     "killed by memory: opportunistic",
     "regular",
 )
@@ -58,6 +62,14 @@ def regular_slowdown(ours: UbisOutcome, base: UbisOutcome) -> float:
     """Return by how many percent tasks that begin as regular take longer than the same tasks in another run."""
     regular = ~ours.counts.opportunistic_at_start
     return 100.0 * float(ours.stretch[regular].mean() / base.stretch[regular].mean() - 1.0)
+
+
+def much_slower_jobs(ours: UbisOutcome, base: UbisOutcome) -> float:
+    """Return the percentage of the jobs that took longer by more than 5 % than in another run."""
+    much = 1.0 + _MUCH / 100.0
+    return 100.0 * float(
+        np.mean([ours.job_seconds[name] > much * seconds for name, seconds in base.job_seconds.items()])
+    )
 
 
 def at_most(t_alloc: float) -> Callable[[UbisOutcome, UbisOutcome], float]:
@@ -188,6 +200,12 @@ def _figures(
                 f"percent more than the same tasks, {at}",
             ),
             Figure(
+                f"alibaba.jobs_slower{mark}",
+                compared(results, run, base, seeds, slower_jobs),
+                None,
+                f"of all jobs, however little, {at}",
+            ),
+            Figure(
                 f"alibaba.regular_killed{mark}",
                 _most_killed(results, runs, seeds),
                 None,
@@ -218,7 +236,7 @@ def _line(results: Results, run: UbisRun, base: UbisRun, seeds: Sequence[int]) -
         cell(over(results, run, seeds, share)),
         f"{over(results, run, seeds, preempted).mean:.2f}",
         f"{compared(results, run, base, seeds, regular_slowdown).mean:.2f}",
-        cell(compared(results, run, base, seeds, slower_jobs)),
+        *(cell(compared(results, run, base, seeds, figure)) for figure in (slower_jobs, much_slower_jobs)),
         cell(over(results, run, seeds, lambda outcome: outcome.counts.killed_opportunistic)),
         cell(over(results, run, seeds, lambda outcome: outcome.counts.killed_regular)),
     )

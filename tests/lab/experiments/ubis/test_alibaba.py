@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from extender.cli import cli
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.errors import TraceError
-from lab.experiments.ubis.alibaba import at_most, regular_slowdown
+from lab.experiments.ubis.alibaba import at_most, much_slower_jobs, regular_slowdown
 from lab.experiments.ubis.alibaba_jobs import CAPPED, RAISED, AlibabaJobs
+from lab.experiments.ubis.pipelines import slower_jobs
 from lab.experiments.ubis.runs import UbisRun, perform
 from lab.sim.commands import TRACES
 from lab.sim.workloads.alibaba import JOBS_2018
@@ -108,6 +109,13 @@ def test_regular_tasks_are_compared_with_the_same_tasks(jobs):
     )  # the third began as an opportunistic one
 
 
+def test_a_job_is_much_slower_from_five_percent_on(jobs):
+    off = replace(perform(UbisRun(jobs, None, 0), lambda *_: None), job_seconds={"a": 100.0, "b": 100.0, "c": 100.0})
+    ours = replace(off, job_seconds={"a": 104.0, "b": 106.0, "c": 90.0})
+    assert much_slower_jobs(ours, off) == pytest.approx(100 / 3)
+    assert slower_jobs(ours, off) == pytest.approx(200 / 3)
+
+
 def test_the_scarcer_of_cpu_and_memory_says_how_much_less_it_can_be_at_most(jobs):
     off = perform(UbisRun(jobs, None, 0), lambda *_: None)
     scarce = replace(off, use=np.array([0.2, 0.4, 0.9, 0.9, 0.9, 0.9]))
@@ -119,7 +127,7 @@ def test_the_part_has_its_rows_and_a_report(jobs, tmp_path):
     result = asked("--traces", str(jobs.traces), "--json", "--report", str(report))
     assert result.exit_code == 0, result.output
     rows = {row["id"]: row["ours"] for row in json.loads(result.stdout)["rows"]}
-    for name in ("makespan", "total_job_time", "preempted", "regular_slowdown", "regular_killed"):
+    for name in ("makespan", "total_job_time", "preempted", "jobs_slower", "regular_slowdown", "regular_killed"):
         assert math.isfinite(rows[f"alibaba.{name}"])
         assert math.isfinite(rows[f"alibaba.{name}.15s"])
     assert {"alibaba.makespan.raised.0.9.1s", "alibaba.total_job_time.paced.0.9.15s"} <= set(rows)
