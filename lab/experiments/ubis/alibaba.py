@@ -40,7 +40,8 @@ _ABOUT = (
     "same planner without opportunistic tasks."
 )
 _NOTE = (
-    "At most: if CPU or memory, the scarcer of them, were used up to T_alloc all the time. Raised: memory is requested "
+    "At most: if CPU or memory, the scarcer of them, were used up to T_alloc until the end, and not before the longest "
+    "chain of stages is over. Raised: memory is requested "
     f"as it is used, where that is more. Paced: jobs come over time, and request {LOAD:g} times what there is. SURF's "
     "use of CPU over time is replayed by `dovetail experiment peaks`."
 )
@@ -73,11 +74,17 @@ def much_slower_jobs(ours: UbisOutcome, base: UbisOutcome) -> float:
 
 
 def at_most(t_alloc: float) -> Callable[[UbisOutcome, UbisOutcome], float]:
-    """Return by how many percent the makespan would be less if a resource were used up to T_alloc all the time.
+    """Return by how many percent the makespan would be less if CPU or memory were used up to T_alloc all the time.
 
-    Of CPU and memory the scarcer one counts, by what a run without opportunistic tasks uses: that is all the work.
+    The scarcer of them counts, by what a run without opportunistic tasks uses: that is all the work. The makespan is no
+    less than the longest chain of stages.
     """
-    return lambda _, base: 100.0 * (1.0 - float(base.use[[CPU_INDEX, MEMORY_INDEX]].max()) / t_alloc)
+
+    def percent(_: UbisOutcome, base: UbisOutcome) -> float:
+        scarcer = float(base.use[[CPU_INDEX, MEMORY_INDEX]].max())
+        return 100.0 * (1.0 - max(scarcer / t_alloc, base.chain / base.makespan))
+
+    return percent
 
 
 def alibaba(scale: UbisScale, seeds: Sequence[int], few: Sequence[int]) -> UbisPart:

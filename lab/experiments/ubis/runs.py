@@ -17,7 +17,7 @@ from lab.sim.engine.use.sampling import Sampling
 from lab.sim.opportunistic.ubis import Ubis, UbisSettings
 from lab.sim.parallel import Tell
 from lab.sim.schedulers.bound import CpuAndMemory
-from lab.sim.workloads.workload import Workload
+from lab.sim.workloads.workload import Job, Workload
 
 HEARTBEAT_SECONDS = 1.0
 """Every node reports every second (5.A), in runs with and without opportunistic tasks alike."""
@@ -77,7 +77,8 @@ class UbisOutcome:
     `stretch` [T] the same of each task, as they are in the workload,
     `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean
     over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of
-    a regular plan. `evicted_for` counts evictions by the resource that was short.
+    a regular plan. `chain` is how long the makespan is at least: until the longest chain of stages of a job is over.
+    `evicted_for` counts evictions by the resource that was short.
     """
 
     makespan: float
@@ -94,6 +95,7 @@ class UbisOutcome:
     queue_names: tuple[str, ...]
     decision_seconds: float
     counts: OpportunisticOutcome
+    chain: float
     evicted_for: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -160,7 +162,17 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
         queue_names=tuple(outcome.queue_names),
         decision_seconds=outcome.speed.plan_seconds / max(outcome.speed.plans, 1),
         counts=counts,
+        chain=max(map(_chain_end, workload.jobs)) - workload.jobs[0].arrives_at,
     )
+
+
+def _chain_end(job: Job) -> float:
+    """Return when a job has ended that gets all that it wants as it arrives."""
+    ends: list[float] = []
+    for stage in job.stages:
+        begin = max((ends[parent] for parent in stage.parents), default=job.arrives_at)
+        ends.append(begin + float(stage.durations.max()))
+    return max(ends)
 
 
 def _job_seconds(workload: Workload, stage: Rows, opened: Floats, ended: Floats) -> dict[str, float]:

@@ -119,7 +119,16 @@ def test_a_job_is_much_slower_from_five_percent_on(jobs):
 def test_the_scarcer_of_cpu_and_memory_says_how_much_less_it_can_be_at_most(jobs):
     off = perform(UbisRun(jobs, None, 0), lambda *_: None)
     scarce = replace(off, use=np.array([0.2, 0.4, 0.9, 0.9, 0.9, 0.9]))
-    assert at_most(0.8)(off, scarce) == pytest.approx(50)  # 0.4 of a run's time is half of it at 0.8
+    assert at_most(0.8)(off, replace(scarce, chain=0.0)) == pytest.approx(50)  # 0.4 of the time is half of it at 0.8
+    assert at_most(0.8)(off, replace(scarce, chain=0.75 * off.makespan)) == pytest.approx(25)
+
+
+def test_no_run_is_over_before_the_longest_chain_of_stages(jobs):
+    paced = replace(jobs, load=1.2)
+    (last, *_) = (stage.durations.max() for stage in paced.workload(0).jobs[-1].stages)
+    for t_alloc in (None, 0.9):
+        outcome = perform(UbisRun(paced, t_alloc, 0), lambda *_: None)
+        assert paced.workload(0).jobs[-1].arrives_at + last < outcome.chain <= outcome.makespan
 
 
 def test_the_part_has_its_rows_and_a_report(jobs, tmp_path):
