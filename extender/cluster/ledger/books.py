@@ -39,7 +39,8 @@ class Books:
         self._layout_is_old = False
         self._copies: dict[str, Floats] = {}
         self._nominations: Nominations | None = None
-        self._opportunistic: OpportunisticPods | None = None
+        self._opportunistic = OpportunisticPods((), self.layout)
+        self._opportunistic_changed: set[str] = set()
 
     def snapshot(self, *, assumed: int, heard: int) -> Snapshot:
         """Return what the books say now, with these counts of the ledger."""
@@ -47,9 +48,11 @@ class Books:
         if self._nominations is None:
             waiting = (pod for pod in self.nominated.values() if not pod.leaving and pod.uid not in self.flights)
             self._nominations = nominations_of(waiting, self.layout)
-        if self._opportunistic is None:
-            holders = tuple(self.pods[uid] for uid in self.held.opportunistic)
-            self._opportunistic = OpportunisticPods(holders, self.layout)
+        if self._opportunistic_changed:
+            there = self.held.opportunistic
+            changes = {uid: self.pods[uid] if uid in there else None for uid in self._opportunistic_changed}
+            self._opportunistic = self._opportunistic.after(changes)
+            self._opportunistic_changed.clear()
         return Snapshot(
             version=self.version,
             assumed=assumed,
@@ -86,7 +89,9 @@ class Books:
         before, after = self.allocated.lay_out(self.layout)
         self.flights.lay_out(self.layout, before, after)
         self._copies.clear()
-        self._nominations = self._opportunistic = None
+        self._nominations = None
+        self._opportunistic = OpportunisticPods((), self.layout)
+        self._opportunistic_changed = set(self.held.opportunistic)
 
     # -- pods
 
@@ -98,7 +103,7 @@ class Books:
             self._release(known)
             self._hold(pod)
         elif pod.opportunistic:
-            self._opportunistic = None
+            self._opportunistic_changed.add(pod.uid)
         self._nominate(pod)
         return known
 
@@ -124,7 +129,7 @@ class Books:
         self._change("allocated")
         if pod.opportunistic:
             self._change("given")
-            self._opportunistic = None
+            self._opportunistic_changed.add(pod.uid)
 
     def _nominate(self, pod: Pod) -> None:
         waits = pod.nominated is not None and pod.node is None and not pod.finished

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Floats, Mask, Rows
+from extender.cluster.ledger.pod_rows import PodRows, no_pods
 from extender.cluster.model import Node, Pod
 from extender.cluster.pods.reading import given, taken
 from extender.cluster.resources import DEVICE_CLAIMS, DIMENSIONS, IO_DIMENSIONS, PODS, Amounts, is_extended, is_packed
@@ -128,58 +129,91 @@ class Nominations:
         return load
 
 
-@dataclass(frozen=True)
 class OpportunisticPods:
-    """The opportunistic pods that hold a node of a layout [P], sorted by UID; `holders` are those that hold any.
+    """The opportunistic pods that hold a node of a layout [P], sorted by UID.
 
-    Arrays are made when somebody asks: most who look at a snapshot do not.
+    Arrays are made when somebody asks: most who look at a snapshot do not. They are made of those that were asked for
+    before, and of what has changed since.
     """
 
-    holders: Sequence[Pod]
-    layout: Layout
+    def __init__(self, holders: Iterable[Pod], layout: Layout) -> None:
+        """Take those that hold any node."""
+        self.layout = layout
+        self._known = no_pods(len(layout.axis))
+        self._changes: Mapping[str, Pod | None] = {pod.uid: pod for pod in holders}
+
+    def after(self, changes: Mapping[str, Pod | None]) -> "OpportunisticPods":
+        """Return these pods after some have changed, by UID; None: it is none of them any more.
+
+        Where nobody asks for arrays, changes pile up, but not beyond the number of the pods.
+        """
+        later = OpportunisticPods((), self.layout)
+        if "_rows" in vars(self) or len(self._changes) > len(self._known.uids):
+            later._known, later._changes = self._rows, changes
+        else:
+            later._known, later._changes = self._known, {**self._changes, **changes}
+        return later
+
+    @cached_property
+    def _rows(self) -> PodRows:
+        if not self._changes:
+            return self._known
+        there = (pod for pod in self._changes.values() if pod is not None and pod.holds in self.layout.rows)
+        come = sorted(there, key=lambda pod: pod.uid)
+        return self._known.changed(self._changes.keys(), _rows_of(come, self.layout))
 
     @cached_property
     def pods(self) -> Sequence[Pod]:
         """The pods themselves [P]."""
-        there = (pod for pod in self.holders if pod.holds in self.layout.rows)
-        return tuple(sorted(there, key=lambda pod: pod.uid))
+        return tuple(self._rows.pods.tolist())
 
     @cached_property
     def uids(self) -> Sequence[str]:
         """Their UIDs [P]."""
-        return tuple(pod.uid for pod in self.pods)
+        return tuple(self._rows.uids.tolist())
 
-    @cached_property
+    @property
     def node(self) -> Rows:
         """The row of the node that each holds [P]."""
-        return read_only(np.array([self.layout.rows[pod.node or ""] for pod in self.pods], dtype=np.intp))
+        return self._rows.node
 
-    @cached_property
+    @property
     def demand(self) -> Floats:
         """What each needs of its own node beyond what it counts there [P, R]: its part of the snapshot's `given`."""
-        layout = self.layout
-        vectors: list[Floats] = [np.zeros((0, len(layout.axis)))]
-        kinds: dict[tuple[object, ...], int] = {}  # pods of a class are alike
-        rows: list[int] = []
-        for pod in self.pods:
-            node = pod.node or ""
-            kind = (tuple(pod.demand.items()), pod.inputs, node if pod.inputs else "")
-            if kind not in kinds:
-                kinds[kind] = len(kinds)
-                vectors.append(layout.vector(given(pod, node, layout.rows)[node])[np.newaxis])
-            rows.append(kinds[kind])
-        return read_only(np.concatenate(vectors)[np.array(rows, dtype=np.intp)])
+        return self._rows.demand
 
-    @cached_property
+    @property
     def started(self) -> Floats:
         """When each started, in seconds since the epoch [P]; infinite where it has not yet."""
-        started = [np.inf if pod.started is None else pod.started for pod in self.pods]
-        return read_only(np.array(started, dtype=np.float64))
+        return self._rows.started
 
-    @cached_property
+    @property
     def priority(self) -> NDArray[np.int64]:
         """The priority of each [P]."""
-        return read_only(np.array([pod.priority for pod in self.pods], dtype=np.int64))
+        return self._rows.priority
+
+
+def _rows_of(pods: Sequence[Pod], layout: Layout) -> PodRows:
+    """Return the rows of opportunistic pods that hold nodes of a layout, in this order."""
+    vectors: list[Floats] = []
+    kinds: dict[tuple[object, ...], int] = {}  # pods of a class are alike
+    rows: list[int] = []
+    for pod in pods:
+        node = pod.node or ""
+        kind = (tuple(pod.demand.items()), pod.inputs, node if pod.inputs else "")
+        if kind not in kinds:
+            kinds[kind] = len(kinds)
+            vectors.append(layout.vector(given(pod, node, layout.rows)[node]))
+        rows.append(kinds[kind])
+    started = [np.inf if pod.started is None else pod.started for pod in pods]
+    return PodRows(
+        np.array([pod.uid for pod in pods], dtype=np.object_),
+        np.fromiter(pods, dtype=np.object_, count=len(pods)),
+        np.array([layout.rows[pod.node or ""] for pod in pods], dtype=np.intp),
+        np.array(vectors).reshape(len(vectors), len(layout.axis))[np.array(rows, dtype=np.intp)],
+        np.array(started, dtype=np.float64),
+        np.array([pod.priority for pod in pods], dtype=np.int64),
+    )
 
 
 _NOBODY = OpportunisticPods((), Layout((), {}, (), {}, _NOT_SAID))

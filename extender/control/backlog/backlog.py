@@ -177,8 +177,7 @@ class Backlog(PodIndex):
         task_class, phase = self._job_table.class_of(pod), self._phase_of(pod)
         after = (task_class, phase)
         task_class.pods[phase][pod.uid] = self._by_phase[phase][pod.uid] = pod
-        self._where[pod.uid], self._pods[pod.uid] = after, pod
-        self._note_book(pod, known)
+        self._move(pod, after)
         self.changes += known is not None and known.opportunistic != pod.opportunistic
         if pod.claims:
             self._volumes.use(pod)
@@ -196,9 +195,8 @@ class Backlog(PodIndex):
 
     def _remove(self, uid: str) -> None:
         """Forget a pod: it has ended, is gone, or takes no part any more."""
+        self._leave_book(uid)
         known, where = self._pods.pop(uid, None), self._where.pop(uid, None)
-        if known is not None:
-            self._leave_book(known)
         self.writes.forget(uid)
         if known is None or where is None:
             return

@@ -32,6 +32,7 @@ class PodIndex:
         self._where: dict[str, tuple[TaskClass, PodPhase]] = {}
         self._by_phase: dict[PodPhase, dict[str, Pod]] = {phase: {} for phase in PodPhase}
         self._opportunistic: set[str] = set()
+        self._opportunistic_on_nodes: Counter[TaskClass] = Counter()
         self._opportunistic_of: dict[str, set[str]] = {}
 
     # -- pods
@@ -106,9 +107,8 @@ class PodIndex:
         with self.lock:
             if not self._opportunistic:
                 return Counter(), Counter()
-            where = (self._where[uid] for uid in self._opportunistic)
-            on_nodes = Counter(task_class for task_class, phase in where if phase is PodPhase.RUNNING)
-            return on_nodes, Counter(self._where[uid][0] for uid in self._coming() if uid in self._opportunistic)
+            coming = (self._where[uid][0] for uid in self._coming() if uid in self._opportunistic)
+            return self._opportunistic_on_nodes.copy(), Counter(coming)
 
     def opportunistic_of(self, owner: str) -> set[str]:
         """Return the opportunistic pods of an owner, by UID, wherever they are."""
@@ -148,22 +148,29 @@ class PodIndex:
         with self.lock:
             self.writes.in_progress = dict.fromkeys(uids, math.inf)
 
-    def _note_book(self, pod: Pod, known: Pod | None) -> None:
-        """Note whether a pod, that was `known` before, is opportunistic."""
-        if known is not None:
-            self._leave_book(known)
+    def _move(self, pod: Pod, after: tuple[TaskClass, PodPhase]) -> None:
+        """Note what a pod is now, and its place."""
+        self._leave_book(pod.uid)
+        self._pods[pod.uid], self._where[pod.uid] = pod, after
         if pod.opportunistic:
             self._opportunistic.add(pod.uid)
             self._opportunistic_of.setdefault(pod.owner, set()).add(pod.uid)
+            if after[1] is PodPhase.RUNNING:
+                self._opportunistic_on_nodes[after[0]] += 1
 
-    def _leave_book(self, pod: Pod) -> None:
-        """Take a pod, as it was, out of those that are opportunistic."""
-        if pod.opportunistic:
-            self._opportunistic.discard(pod.uid)
-            left = self._opportunistic_of.get(pod.owner, set())
-            left.discard(pod.uid)
-            if not left:
-                self._opportunistic_of.pop(pod.owner, None)
+    def _leave_book(self, uid: str) -> None:
+        """Take a pod, as it is known, out of those that are opportunistic."""
+        if uid not in self._opportunistic:
+            return
+        self._opportunistic.discard(uid)
+        (task_class, phase), owner = self._where[uid], self._pods[uid].owner
+        if phase is PodPhase.RUNNING:
+            self._opportunistic_on_nodes[task_class] -= 1
+            if not self._opportunistic_on_nodes[task_class]:
+                del self._opportunistic_on_nodes[task_class]
+        self._opportunistic_of[owner].discard(uid)
+        if not self._opportunistic_of[owner]:
+            del self._opportunistic_of[owner]
 
     def _coming(self) -> Iterator[str]:
         """Return the UIDs of the pods that hold room and are on no node."""
