@@ -112,6 +112,7 @@ class Control:
             self._waker,
             idle=idle.second_pass if idle else None,
             promoter=idle.promoter if idle else None,
+            regular_first=idle.regular_first if idle else None,
         )
         waits = LocalityWaits(planner)
         self._reclaimer = Reclaimer(

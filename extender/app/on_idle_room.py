@@ -23,6 +23,7 @@ from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.preemption.loop import Preemptor, Rates
 from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits, Pressure
+from extender.control.preemption.regular_first import RegularFirst
 from extender.control.preemption.stays_off import StaysOff
 from extender.settings import Settings
 
@@ -35,6 +36,7 @@ class OnIdleRoom:
     second_pass: SecondPass
     promoter: Promoter
     preemptor: Preemptor
+    regular_first: RegularFirst
 
 
 def on_idle_room(
@@ -77,9 +79,9 @@ def on_idle_room(
         PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
         stays_off,
     )
-    return OnIdleRoom(
-        resizer, second_pass, Promoter(cluster, resizer, metrics.note_promotion, requests.asked), preemptor
-    )
+    promoter = Promoter(cluster, resizer, metrics.note_promotion, requests.asked)
+    regular_first = RegularFirst(cluster, preemptor, requests, promoter.under_way, dry_run=wanted.dry_run)
+    return OnIdleRoom(resizer, second_pass, promoter, preemptor, regular_first)
 
 
 def way_back(api: Api) -> Resizer:

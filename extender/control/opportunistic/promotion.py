@@ -57,6 +57,10 @@ class Promoter:
         self._writing: set[str] = set()
         self._rests_until: dict[str, float] = {}
 
+    def under_way(self) -> Collection[str]:
+        """Return the pods that are being made regular, by UID."""
+        return self._under_way.keys()
+
     def step(self, snapshot: Snapshot, plan_input: PlanInput | None, now: float) -> Snapshot:
         """Begin the promotions that are due; return the cluster with their room taken."""
         # 1. See what came of those that began before; the room of those under way is taken.

@@ -15,11 +15,15 @@ from extender.policy.slack import smallest_set
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An overloaded node, by how much it is over by resource, and who is to go."""
+    """A node, what it has too little of by resource, and who is to go.
+
+    It is overloaded, or a regular pod such as `room_for` fits there without them.
+    """
 
     node: str
     over: Mapping[str, float]
     victims: Sequence[Pod]
+    room_for: Pod | None = None
 
 
 def choices(
@@ -38,7 +42,7 @@ def choices(
         gone = np.array([pods.pods[place].leaving or pods.uids[place] in going for place in there.tolist()], dtype=bool)
         left = np.maximum(over[row] - use[gone].sum(axis=0), 0.0)
         may_go = ~gone & np.array([pods.uids[place] not in spared for place in there.tolist()], dtype=bool)
-        chosen = smallest_set(left, use, _work_lost(snapshot, there, now), may_go)
+        chosen = smallest_set(left, use, work_lost(snapshot, there, now), may_go)
         if chosen is None:
             chosen = np.flatnonzero(may_go & (use[:, left > 0] > 0).any(axis=1))
         if len(chosen):
@@ -58,7 +62,7 @@ def _measured(pods: OpportunisticPods, there: Rows, usage: Usage) -> Floats:
     return use
 
 
-def _work_lost(snapshot: Snapshot, there: Rows, now: float) -> Floats:
+def work_lost(snapshot: Snapshot, there: Rows, now: float) -> Floats:
     """Return the work that each of these pods would lose [P]: its dominant share times the seconds that it ran."""
     pods = snapshot.opportunistic
     seconds = np.where(np.isfinite(pods.started[there]), np.maximum(now - pods.started[there], 0.0), 0.0)

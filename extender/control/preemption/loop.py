@@ -4,8 +4,8 @@ All that it goes by is what was measured. Where nothing was, or what there is ca
 kubelet's own eviction is the last resort. What it remembers (counts of samples, who stays off) is lost at a restart.
 """
 
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -102,17 +102,38 @@ class Preemptor:
         for uid in gone:
             self._overload.settle(self._evicted.pop(uid), now)
 
+    def make_way(self, choices: Sequence[Choice], now: float) -> bool:
+        """Ask all of these victims to go, or none where the rates do not allow that; in a dry run tell it only."""
+        count = sum(len(choice.victims) for choice in choices)
+        counts = Counter[str]()
+        for choice in choices:
+            counts[choice.node] += len(choice.victims)
+        in_all, of_nodes = self._refilled(now), {node: self._refilled(now, node) for node in counts}
+        if not in_all.allows(count) or not all(of_nodes[node].allows(counts[node]) for node in counts):
+            return False
+        for choice in choices:
+            self._send(choice, now)
+        return True
+
     def _ask(self, choice: Choice, now: float) -> int:
-        of_node = self._of_node.setdefault(choice.node, Allowance(self._terms.rates.per_node))
-        for allowance in (self._in_all, of_node):
-            allowance.refill(now)
-        left = min(self._in_all.left, of_node.left)
+        left = min(self._refilled(now).left, self._refilled(now, choice.node).left)
         if left < 1.0:
             return 0
         self._held_back.note(choice, int(left), now)
-        choice = replace(choice, victims=choice.victims[: int(left)])
+        return self._send(replace(choice, victims=choice.victims[: int(left)]), now)
+
+    def _refilled(self, now: float, node: str | None = None) -> Allowance:
+        """Return how many may be asked for now: of a node, or in all."""
+        allowance = self._in_all
+        if node is not None:
+            allowance = self._of_node.setdefault(node, Allowance(self._terms.rates.per_node))
+        allowance.refill(now)
+        return allowance
+
+    def _send(self, choice: Choice, now: float) -> int:
+        """Ask the victims to go, unless that is a dry run; return how many were asked."""
         count = len(choice.victims)
-        for allowance in (self._in_all, of_node):
+        for allowance in (self._in_all, self._of_node[choice.node]):
             allowance.left -= count
         if self._terms.dry_run:
             self._tell_only(choice, now)
@@ -147,9 +168,12 @@ def _batch_of(choice: Choice, listener: Listener) -> EvictionBatch:
     def note_evicted(victim: Pod) -> tuple[str, str]:
         listener.note_preemption(victim, _worst(choice), dry_run=False)
         too_little = f"too little {' and '.join(short)} on node {choice.node}"
+        if choice.room_for is not None:
+            return "Preempted", f"it kept a regular pod such as {choice.room_for.name} out: {too_little}"
         return "Preempted", f"it ran on what others had reserved; these use it now: {too_little}"
 
-    return EvictionBatch(choice.victims, {"node": choice.node, "why": "use", "short": short}, note_evicted)
+    why = "use" if choice.room_for is None else "regular pods"
+    return EvictionBatch(choice.victims, {"node": choice.node, "why": why, "short": short}, note_evicted)
 
 
 def _worst(choice: Choice) -> str:

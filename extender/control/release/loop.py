@@ -6,7 +6,7 @@ yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.in_progres
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,6 +60,13 @@ class Promotes(Protocol):
         """Begin what is due; return the cluster with that room taken."""
 
 
+class MakesWay(Protocol):
+    """What has opportunistic pods go that keep regular ones out."""
+
+    def step(self, planned: Planned, now: float) -> set[TaskClass]:
+        """Do so after a plan that came to its end; return the classes for which room comes free."""
+
+
 class Releaser:
     """The release loop. One thread calls it; the writes that it sends run in others.
 
@@ -78,10 +85,15 @@ class Releaser:
         *,
         idle: OnIdleRoom | None = None,
         promoter: Promotes | None = None,
+        regular_first: MakesWay | None = None,
     ) -> None:
-        """Take who wakes pods without a gate (`order: filter`), starts pods on idle room, and makes these regular."""
+        """Take who wakes pods without a gate (`order: filter`), starts pods on idle room, and makes these regular.
+
+        Those who keep regular pods out are asked to go by `regular_first`.
+        """
         self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
         self.input_builder, self._idle, self._promoter = cluster.input_builder, idle, promoter
+        self._regular_first = regular_first
         self.passed_over = PassedOver()
         self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
         self._backlog, self._sender = cluster.backlog, sender
@@ -235,14 +247,18 @@ class Releaser:
         ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
         releases = self._planned_releases.take(planned, slots, now, ungated=ungated)
         self._wake(ungated, snapshot, now)
-        # 5. Where the plan has come to its end, start some of those that are left on idle room.
+        # 5. Where the plan has come to its end, start some of those that are left on idle room;
+        #    who keeps regular pods out goes.
         if self._idle is not None and len(plan.assignments) < slots:
             on_idle_room = self._idle.take(planned, slots - len(releases), now)
             for release in on_idle_room:
                 self._refusals.note_release(release.pod)
             releases += on_idle_room
+        served: Collection[TaskClass] = ()
+        if self._regular_first is not None and len(plan.assignments) < slots:
+            served = self._regular_first.step(planned, now)
         # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
-        left = planned.unplaced()
+        left = [task_class for task_class in planned.unplaced() if task_class not in served]
         for task_class in self._without_node.preempting(snapshot, left):
             releases += self._to_no_node(task_class, PREEMPTING, now)
         return releases + self._scaling_up(snapshot, [*left, *refused], slots - len(releases), now)

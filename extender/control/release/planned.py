@@ -42,6 +42,10 @@ class Planned:
             self.trials_left[shape] = left - 1
         return left is None or left > 0
 
+    def may_be_refused(self, pod: Pod) -> bool:
+        """Say whether kube-scheduler refuses pods of this shape, as far as is known."""
+        return bool(self.trials_left) and shape_of(pod) in self.trials_left
+
     @property
     def rows(self) -> set[int]:
         """The rows of the plan's input of which it places a pod."""

@@ -1,0 +1,206 @@
+"""Regular pods that only opportunistic ones keep out: by places for pods, GPUs and the like, never by CPU."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.model import Node
+from extender.cluster.pods.opportunistic import ONLY
+from extender.control.backlog.task_classes import name_of
+from extender.control.eviction_requests import EvictionRequests
+from extender.control.preemption.loop import Preemptor, Rates, Terms
+from extender.control.preemption.overload import Limits
+from extender.control.preemption.regular_first import RegularFirst
+from extender.control.release.loop import Pace, Releaser
+from extender.planner import Planner
+from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs
+
+
+def node(name, *, slots=3, cpu=1000, **more):
+    return Node(name, {"cpu": float(cpu), "memory": 1000.0, "pods": float(slots), **more})
+
+
+class FullScene(IdleScene):
+    """Who is evicted is gone at once, unless `slow`: then it is leaving. Nobody evicts who is `protected`."""
+
+    def __init__(self, *nodes, rates=None, dry_run=False, **more):
+        self.terms = Terms(Limits.of(), rates or Rates(600, 600), dry_run=dry_run)
+        self.evicted, self.events, self.counted = [], [], []
+        self.protected, self.slow, self.promoting = set(), False, set()
+        super().__init__(*nodes, **more)
+
+    def start(self):
+        super().start()
+        self.requests = EvictionRequests(self.cluster, self)
+        self.preemptor = Preemptor(self.cluster, self.usage, self.requests, self, self.terms, self.stays_off)
+        first = RegularFirst(
+            self.cluster, self.preemptor, self.requests, lambda: self.promoting, dry_run=self.terms.dry_run
+        )
+        self.releaser = Releaser(
+            self.cluster, Planner(self.policy), self.sender, self.pace, idle=self, regular_first=first
+        )
+
+    def step(self, seconds=0.0):
+        self.now += seconds
+        self.preemptor.step(self.now)
+        return self.releaser.step(self.now)
+
+    def evict(self, victim):
+        if victim.name in self.protected:
+            return False
+        self.evicted.append(victim.name)
+        if self.slow:
+            self.change(victim.name, leaving=True)
+        else:
+            self.remove(victim.name)
+        return True
+
+    def tell(self, victim, reason, message):
+        self.events.append((victim.name, reason, message))
+
+    def note_preemption(self, victim, resource, *, dry_run):
+        self.counted.append((victim.name, resource, dry_run))
+
+
+def on_idle(name, *, on="n1", started=0.0, gpus=0, **more):
+    """Return a running opportunistic pod, perhaps with GPUs."""
+    it = opportunistic(runs(name, 100, on=on, started=started, **more))
+    return replace(it, demand={**it.demand, "gpu": float(gpus)}) if gpus else it
+
+
+def full(*waiting, **more):
+    """Return a scene of one node with three places: a regular pod and two opportunistic ones, and 900 of CPU free."""
+    scene = FullScene(node("n1"), **more)
+    scene.see(runs("regular", 100), on_idle("old", started=0.0), on_idle("young", started=90.0), *waiting)
+    return scene
+
+
+def test_who_keeps_a_regular_pod_out_by_its_place_goes_at_once_and_the_pod_gets_the_node():
+    scene = full(needs("a", 400))
+    scene.step()
+    assert scene.evicted == ["young"]  # it loses less work
+    assert scene.counted == [("young", "pods", False)]
+    assert scene.events == [("young", "Preempted", "it kept a regular pod such as a out: too little pods on node n1")]
+    scene.step(1)
+    assert scene.nominated() == {"a": "n1"}
+    assert not scene.pods["a"].opportunistic
+
+
+def test_nobody_goes_for_a_pod_that_would_not_fit_all_the_same():
+    scene = full(needs("a", 950))
+    scene.step()
+    scene.step(5)
+    assert scene.evicted == []
+
+
+def test_nobody_goes_for_a_pod_that_fits_elsewhere():
+    scene = FullScene(node("n1"), node("n2"))
+    scene.see(runs("regular", 100), on_idle("x"), on_idle("y"), needs("a", 400))
+    scene.step()
+    assert (scene.evicted, scene.nominated()) == ([], {"a": "n2"})
+
+
+def test_nobody_goes_for_a_pod_that_never_is_regular():
+    scene = full(replace(needs("a", 400), choice=ONLY, opportunistic=True))
+    scene.step()
+    assert scene.evicted == []
+
+
+def test_while_a_victim_is_on_its_way_out_nobody_else_goes_for_the_same_pod():
+    scene = full(needs("a", 400))
+    scene.slow = True
+    for _ in range(20):
+        scene.step(1)
+    assert scene.evicted == ["young"]
+
+
+def test_as_many_go_as_pods_wait_that_fit_besides():
+    # 900 of CPU: two of 400.
+    scene = full(*(needs(f"a{n}", 400, job="a") for n in range(5)))
+    scene.step()
+    assert sorted(scene.evicted) == ["old", "young"]
+
+
+def test_whoever_a_budget_protects_stays_and_the_next_one_goes():
+    scene = full(needs("a", 400))
+    scene.protected = {"young"}
+    scene.step()
+    scene.step(1)
+    assert scene.evicted == ["old"]
+
+
+def test_nobody_goes_who_was_asked_by_others_or_is_being_promoted():
+    scene = full(needs("a", 400))
+    scene.promoting = {"uid-young"}
+    scene.step()
+    assert scene.evicted == ["old"]
+
+
+@pytest.mark.parametrize(("rates", "evicted"), [(Rates(1, 600), 1), (Rates(600, 1), 1), (Rates(60, 120), 1)])
+def test_no_more_go_than_the_rates_allow(rates, evicted):
+    scene = full(*(needs(f"a{n}", 400, job="a") for n in range(2)), rates=rates)
+    scene.step()
+    assert len(scene.evicted) == evicted
+
+
+def test_where_gpus_are_short_the_fewest_go_on_the_node_where_that_is_one():
+    scene = FullScene(node("n1", slots=9, gpu=2.0), node("n2", slots=9, gpu=2.0))
+    scene.see(*(on_idle(f"one{n}", gpus=1) for n in range(2)), on_idle("two", on="n2", gpus=2))
+    waiting = needs("a", 400)
+    scene.see(replace(waiting, demand={**waiting.demand, "gpu": 2.0}))
+    scene.step()
+    assert scene.evicted == ["two"]
+    assert scene.counted == [("two", "gpu", False)]
+
+
+def test_a_gang_makes_room_for_all_that_it_lacks_or_nobody_goes():
+    gang = [needs(f"g{n}", 300, group="g", least=2, job="g") for n in range(2)]
+    scene = full(*gang)
+    scene.step()
+    assert sorted(scene.evicted) == ["old", "young"]
+    scene.step(1)
+    assert scene.nominated() == {"g0": "n1", "g1": "n1"}
+    large = [needs(f"g{n}", 300, group="g", least=3, job="g") for n in range(3)]
+    scene = full(*large)
+    scene.step()
+    assert scene.evicted == []
+
+
+def test_of_higher_priority_goes_first_where_not_all_get_room():
+    scene = FullScene(node("n1", slots=2))
+    scene.see(runs("regular", 100), on_idle("x"), needs("low", 400), needs("high", 500, priority=5))
+    scene.step()
+    scene.step(1)
+    assert (scene.evicted, scene.nominated()) == (["x"], {"high": "n1"})
+
+
+def test_a_dry_run_tells_once_of_each_and_asks_nobody():
+    scene = full(needs("a", 400), dry_run=True)
+    for _ in range(5):
+        scene.step(1)
+    assert scene.evicted == []
+    assert scene.counted == [("young", "pods", True)]
+
+
+def test_who_had_to_go_stays_off_the_node_for_a_while():
+    scene = full(needs("a", 400))
+    name = name_of(scene.pods["young"])
+    scene.step()
+    assert scene.stays_off.barred([name], ["n1"], scene.now).tolist() == [[True]]
+
+
+def test_nobody_goes_while_the_plan_was_cut_short_or_we_do_not_lead():
+    scene = full(needs("a", 400))
+    scene.leading = False
+    scene.step()
+    assert scene.evicted == []
+    cut = FullScene(node("n1"), node("n2"), pace=Pace(unbound_pods=2))
+    cut.see(runs("regular", 100), on_idle("x"), on_idle("y"), *(needs(f"a{n}", 400, job="a") for n in range(4)))
+    cut.step()
+    assert cut.evicted == []
+
+
+def test_nobody_goes_for_a_shape_that_kube_scheduler_refuses():
+    scene = full(needs("refused", 400, gates=(), unschedulable=True, job="a"), needs("a", 400, job="a"))
+    scene.step()
+    assert scene.evicted == []
