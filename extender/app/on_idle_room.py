@@ -20,6 +20,7 @@ from extender.control.opportunistic.idle_room import Thresholds
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.resizing import Resizer
 from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.loop import Preemptor, Rates
 from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits, Pressure
@@ -51,10 +52,11 @@ def on_idle_room(
     wanted = settings.opportunistic
     if not wanted.enabled:
         return None
-    metrics, stays_off, pods = OpportunisticMetrics(registry), StaysOff(), PodResources(api)
+    metrics, pods = OpportunisticMetrics(registry), PodResources(api)
+    stays_off, history = StaysOff(), EvictionHistory()
     stale = settings.usage.stale_seconds
     second_pass = SecondPass(
-        cluster, policy_of(settings), measuring.usage, Terms(Thresholds(wanted.threshold), stale), stays_off
+        cluster, policy_of(settings), measuring.usage, Terms(Thresholds(wanted.threshold), stale), stays_off, history
     )
     exposure = Exposure(cluster.backlog)
 
@@ -78,6 +80,7 @@ def on_idle_room(
         metrics,
         PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
         stays_off,
+        history=history,
     )
     promoter = Promoter(cluster, resizer, metrics.note_promotion, requests.asked)
     regular_first = RegularFirst(cluster, preemptor, requests, promoter.under_way, dry_run=wanted.dry_run)

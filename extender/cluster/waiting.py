@@ -142,7 +142,8 @@ class Waiting:
     use. `gang` [C] is the row of its gang, -1 for none; of gang g a plan starts at least `gang_least[g]` tasks [G] over
     all its classes, or none: what of its minimum does not run yet. `preferred` [C, N] says how far each node is from
     what the class reads or prefers: 0 for the nodes themselves, then level by level; alike where it prefers none. It
-    counts for classes without `Blocks`. `waits_as` [C] is the name under which a class waits for locality (None: its
+    counts for classes without `Blocks`. `suited` [C] says how well idle room suits the class, in [0, 1], where that is
+    given (policy.suitability). `waits_as` [C] is the name under which a class waits for locality (None: its
     job's; to be given where a row of `jobs` is a queue), `jobs_there` the names of all jobs that are there, whether or
     not they have something waiting: their waits are kept (None: those of `jobs`).
     """
@@ -167,5 +168,6 @@ class Waiting:
     topology: Rows | None = None
     level_names: Sequence[str] = ("node", "rack", "zone")
     preferred: Counts | None = None
+    suited: Floats | None = None
     waits_as: Sequence[str] | None = None
     jobs_there: Collection[str] | None = None

@@ -16,6 +16,7 @@ from extender.cluster.waiting import Waiting
 from extender.planner.plan import Plan
 from extender.planner.planning import Planner
 from extender.planner.tuning import Policy
+from extender.policy.suitability import suitability
 
 
 def second_planner(policy: Policy) -> Planner:
@@ -41,12 +42,15 @@ def second_pass(
     now: float,
     *,
     may: Mask | None = None,
+    evicted: Floats | None = None,
     most: int | None = None,
 ) -> Plan:
     """Return which tasks of `waiting`, what the regular pass left, go on idle `room` [N, R] as opportunistic ones.
 
-    `may` [C] are the classes that can be opportunistic (None: all). `planner` is that of the second pass, which keeps
-    what one of its plans hands to the next; `most` is how many it is asked for. Gangs are never opportunistic.
+    `may` [C] are the classes that can be opportunistic (None: all), `evicted` [C] which part of each was evicted when
+    it was (None: nobody): among those whose turn it is, short and seldom evicted ones come first (UBIS, VII).
+    `planner` is that of the second pass, which keeps what one of its plans hands to the next; `most` is how many it is
+    asked for. Gangs are never opportunistic.
     """
     allowed = np.ones(len(waiting.count), dtype=np.bool_) if may is None else may
     if waiting.gang is not None:
@@ -60,6 +64,7 @@ def second_pass(
         gang=None,
         gang_least=None,
         running=None,
+        suited=suitability(waiting.duration, np.zeros(len(allowed)) if evicted is None else evicted),
     )
     return planner.plan(idle_snapshot(snapshot, room), left, now, most=most)
 

@@ -121,7 +121,14 @@ def _remaining_work(scene: Scene, candidates: NodeCandidates, aligned: Floats) -
     return -(weight / total if total > 0 else 0.0) * scene.counted_work[rows]
 
 
-SCORE_TERMS: tuple[ScoreTerm, ...] = (ScoreTerm("remaining work", _remaining_work),)
+def _suited(scene: Scene, candidates: NodeCandidates, aligned: Floats) -> Floats:
+    """Return mean(alignment) x how well idle room suits each (UBIS, VII); 0 where no idle room is given."""
+    if scene.waiting.suited is None:
+        return np.zeros(len(candidates.rows))
+    return np.asarray(np.abs(aligned).mean() * scene.waiting.suited[candidates.rows])
+
+
+SCORE_TERMS: tuple[ScoreTerm, ...] = (ScoreTerm("remaining work", _remaining_work), ScoreTerm("suited", _suited))
 """What is added to the alignment, in this order. Each is in the unit of the alignment: 0 to the number of resources."""
 
 

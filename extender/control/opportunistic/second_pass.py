@@ -21,6 +21,7 @@ from extender.control.opportunistic.idle_room import Thresholds, idle_room
 from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.opportunistic.promises import PromiseCheck, Promises
 from extender.control.opportunistic.starting import starting
+from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
 from extender.control.release.sending import OPPORTUNISTIC, Release
@@ -29,6 +30,9 @@ from extender.planner.opportunistic import second_pass, second_planner
 
 _REFUSED_SECONDS = 300.0
 """A class of which a pod could not be made opportunistic stays regular for so long."""
+
+_KEPT_SECONDS = 60.0
+"""After so long the history of evictions is rid of classes that have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,17 @@ class SecondPass:
     """
 
     def __init__(
-        self, cluster: ClusterView, policy: Policy, usage: Callable[[], Usage], terms: Terms, stays_off: StaysOff
+        self,
+        cluster: ClusterView,
+        policy: Policy,
+        usage: Callable[[], Usage],
+        terms: Terms,
+        stays_off: StaysOff,
+        history: EvictionHistory | None = None,
     ) -> None:
+        """Take what was measured last (`usage`), and what is known of evictions."""
+        self._history = EvictionHistory() if history is None else history
+        self._kept_at = -np.inf
         self.reasons: dict[str, str] = {}
         self._rests_until: dict[str, float] = {}
         self._refused: deque[tuple[Pod, str]] = deque()
@@ -74,7 +87,8 @@ class SecondPass:
             barred |= waiting.barred
         waiting = replace(waiting, count=left, barred=barred if barred.any() else None)
         # 3. Plan once more, and take the pods.
-        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, most=slots)
+        evicted = self._history.evicted(waiting.names)
+        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, evicted=evicted, most=slots)
         assignments = plan.assignments
         releases: list[Release] = []
         for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
@@ -85,7 +99,9 @@ class SecondPass:
                 continue
             pod = self._claim(task_class, layout.names[node], now)
             if pod is not None:
+                self._history.note_start(task_class.name)
                 releases.append(Release(pod, layout.names[node], OPPORTUNISTIC))
+        self._forget_ended(now)
         return releases
 
     def room(self, snapshot: Snapshot, now: float) -> Floats | None:
@@ -100,6 +116,13 @@ class SecondPass:
     def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
         """Return what became of the room that was promised to these opportunistic pods."""
         return self._promised.look(pods, snapshot, now)
+
+    def _forget_ended(self, now: float) -> None:
+        """Forget the evictions of classes of which no pod is there any more, now and then."""
+        if not 0 <= now - self._kept_at < _KEPT_SECONDS:
+            backlog, self._kept_at = self._cluster.backlog, now
+            with backlog.lock:
+                self._history.keep({task_class.name for task_class in backlog.classes()})
 
     def note_refused(self, pod: Pod, reason: str) -> None:
         """Leave a pod's class regular for a while: the pod could not be made opportunistic."""

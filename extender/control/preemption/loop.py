@@ -19,6 +19,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionBatch, EvictionRequests
 from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.preemption.choice import Choice, choices
+from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.held_back import HeldBack
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.stays_off import StaysOff
@@ -62,9 +63,11 @@ class Preemptor:
         listener: Listener,
         terms: Terms,
         stays_off: StaysOff,
+        *,
+        history: EvictionHistory | None = None,
     ) -> None:
-        """Take what was measured last (`usage`), and who is told which classes stay off which nodes."""
-        self.stays_off = stays_off
+        """Take what was measured last (`usage`), and who is told which classes were evicted, and from where."""
+        self.stays_off, self._history = stays_off, EvictionHistory() if history is None else history
         self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
         self._terms = terms
         self._overload = Overload(terms.limits)
@@ -141,6 +144,7 @@ class Preemptor:
         for victim in choice.victims:
             self._evicted[victim.uid] = choice.node
             self.stays_off.note(name_of(victim), choice.node, now)
+            self._history.note_eviction(name_of(victim))
         self._requests.send(_batch_of(choice, self._listener), lambda asked: self._outcomes.append((choice, asked)))
         return count
 

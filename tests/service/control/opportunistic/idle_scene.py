@@ -7,6 +7,7 @@ from extender.cluster.pods.opportunistic import RegularRequests
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.loop import Releaser
 from extender.control.release.sending import Sender
@@ -32,8 +33,8 @@ class IdleScene(Scene):
     def start(self):
         super().start()
         self.queue.clear()
-        self.stays_off = StaysOff()
-        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, Terms(), self.stays_off)
+        self.stays_off, self.history = StaysOff(), EvictionHistory()
+        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, Terms(), self.stays_off, self.history)
         self.promoter = Promoter(self.cluster, self, lambda it: self.promoted.append(it.name), lambda: self.going)
         self.sender = Sender(self.cluster, self, self, self)
         self.releaser = Releaser(

@@ -121,6 +121,40 @@ def test_shares_of_opportunistic_resources_are_apart_from_regular_ones():
     assert (started.count("a"), started.count("b")) == (4, 4)
 
 
+def test_of_one_queue_short_tasks_and_those_seldom_evicted_are_started_first():
+    # There is room for one of them.
+    scene = full(needs("long", 400, duration=900.0), needs("short", 400, duration=30.0))
+    scene.step()
+    assert list(scene.on_idle_room()) == ["short"]
+    scene = full(needs("often", 400), needs("seldom", 400))
+    scene.history.note_start(name_of(scene.pods["often"]))
+    scene.history.note_eviction(name_of(scene.pods["often"]))
+    scene.step()
+    assert list(scene.on_idle_room()) == ["seldom"]
+
+
+def test_a_queue_whose_turn_it_is_goes_first_however_long_its_tasks():
+    scene = full(needs("long", 100, duration=900.0, queue="a"), needs("short", 100, duration=30.0, queue="b"))
+    scene.see(replace(opportunistic(runs("b-before", 300, queue="b")), duration=30.0))
+    scene.use["n1"] = 500
+    scene.history.note_eviction(name_of(scene.pods["long"]))
+    scene.releaser.pace = Pace(unbound_pods=1)
+    scene.step()
+    assert list(scene.on_idle_room()) == ["long"]
+
+
+def test_starts_are_counted_by_class_and_forgotten_with_it():
+    scene = full(needs("a", 100))
+    scene.step()
+    name = name_of(scene.pods["a"])
+    scene.history.note_eviction(name)
+    assert scene.history.evicted([name]).tolist() == [1.0]
+    scene.remove("a")
+    scene.see(needs("b", 100))
+    scene.step(61)
+    assert scene.history.evicted([name]).tolist() == [0.0]
+
+
 def test_room_that_the_same_plan_gives_to_regular_pods_is_not_idle():
     # 600 are placed as regular now. 800 - 600 = 200 are left.
     scene = IdleScene(node("n1"), use={"n1": 0})
