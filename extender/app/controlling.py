@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import version
@@ -33,8 +33,9 @@ from extender.app.measuring import Measuring
 from extender.app.on_idle_room import on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Event
+from extender.cluster.model import Event, NamespaceSeen, NamespacesListed
 from extender.control.backlog.feeding import Feed
+from extender.control.backlog.tenancy import problem_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.filter_order.waking import Waker
@@ -286,6 +287,16 @@ class Control:
     def _take(self, event: Event) -> None:
         for part in self._feed.take(event):
             self.measuring.take(part)
+        match event:
+            case NamespaceSeen(name, labels):
+                self._warn_of_namespaces({name: labels})
+            case NamespacesListed(namespaces):
+                self._warn_of_namespaces(namespaces)
+
+    def _warn_of_namespaces(self, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+        for name, labels in namespaces.items():
+            if (problem := problem_of(labels)) is not None:
+                self._recorder.warn("Namespace", "", name, name, problem)
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

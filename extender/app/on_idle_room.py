@@ -11,6 +11,7 @@ from extender.adapters.metrics.opportunistic import OpportunisticMetrics
 from extender.app.measuring import Measuring
 from extender.app.ordering import policy_of
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ALLOWED, NEVER
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.demotion import Document
@@ -103,7 +104,13 @@ def _surroundings(
         left = 0
         if job is not None:
             left = exposure.evictions_left(pod, lambda exposed: evictions_left(job, found, exposed=exposed))
-    return Surroundings(version, gang=bool(pod.identity.group), evictions_left=left)
+    return Surroundings(
+        version,
+        opted_in=pod.tenant_choice == ALLOWED,
+        opted_out=pod.tenant_choice == NEVER,
+        gang=bool(pod.identity.group),
+        evictions_left=left,
+    )
 
 
 def version_of(text: str) -> tuple[int, int]:

@@ -86,10 +86,14 @@ def volumes_of(api: Api) -> list[Resource]:
 
 
 def namespaces_of(settings: Settings, api: Api) -> list[Resource]:
-    """Return namespaces where their labels say who may use a queue. Where they may not be read, none has a label."""
-    wanted = any(queue.asks_for_labels for queue in settings.declared_queues())
+    """Return namespaces where their labels count. Where they may not be read, none has a label."""
     kind = namespaces()
-    return [kind] if wanted and _may_read(api, kind.path, kind.name) else []
+    return [kind] if asks_for_labels(settings) and _may_read(api, kind.path, kind.name) else []
+
+
+def asks_for_labels(settings: Settings) -> bool:
+    """Say whether labels of namespaces count: who may use a queue, and whose pods may be opportunistic."""
+    return settings.opportunistic.enabled or any(queue.asks_for_labels for queue in settings.declared_queues())
 
 
 def _may_read(api: Api, path: str, name: str) -> bool:

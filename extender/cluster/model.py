@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
-from extender.cluster.node_terms import NodeTerms
+from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.pods.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.pods.identity import NOBODY, Identity
 from extender.cluster.pods.opportunistic import RegularRequests
@@ -34,7 +34,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     addresses: tuple[str, ...] = ()
-    terms: NodeTerms = field(default_factory=NodeTerms)
+    terms: OpportunisticTerms = field(default_factory=OpportunisticTerms)
 
     def allows(self, constraints: Constraints) -> bool:
         """Say whether a pod with these constraints may go there."""
@@ -52,7 +52,8 @@ class Pod:
 
     `demand` is what it needs, whatever its spec requests now. An `opportunistic` pod has given its requests up: it runs
     on what others reserved and do not use. `regular_requests` is what it requests as a regular pod, where it says so
-    and may become one; `choice` is ONLY or NEVER where its user chose one way to run, else None.
+    and may become one; `choice` is ONLY, NEVER or ALLOWED where its user chose how it may run, else None. Then
+    `tenant_choice` counts: ALLOWED or NEVER where its namespace says so, or else its queue.
     """
 
     uid: str
@@ -88,6 +89,12 @@ class Pod:
     opportunistic: bool = False
     regular_requests: RegularRequests | None = None
     choice: str | None = None
+    tenant_choice: str | None = None
+
+    @property
+    def may_run(self) -> str | None:
+        """How it may run by what was chosen: by itself, else by its namespace, else by its queue; None: nobody did."""
+        return self.choice or self.tenant_choice
 
     @property
     def counted(self) -> Amounts:

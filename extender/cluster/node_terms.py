@@ -15,7 +15,7 @@ RUNS_WINDOWS = "it runs Windows, where there is no resize"
 
 
 @dataclass(frozen=True, slots=True)
-class NodeTerms:
+class OpportunisticTerms:
     """What a node says about opportunistic pods.
 
     `threshold` is its own T_alloc, 0 where it is off; None: the usual one. `refuses` is why none can run there, None

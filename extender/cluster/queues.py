@@ -9,7 +9,8 @@ class Queue:
     """`weight` counts among siblings; `minimum` is the part of the cluster that it is sure of, in [0, 1].
 
     Inside, jobs share (fair) or go in the order of their arrival (`fifo`). Who may use it: the `namespaces` of these
-    names, or those that carry all these labels; None: all.
+    names, or those that carry all these labels; None: all. `opportunistic` is ALLOWED or NEVER for its pods that choose
+    nothing, "": as its parent says.
     """
 
     name: str
@@ -18,6 +19,7 @@ class Queue:
     fifo: bool = False
     parent: str = ""
     namespaces: Sequence[str] | Mapping[str, str] | None = None
+    opportunistic: str = ""
 
     @property
     def asks_for_labels(self) -> bool:
@@ -31,6 +33,22 @@ class Queue:
         if isinstance(self.namespaces, Mapping):
             return self.namespaces.items() <= (labels or {}).items()
         return namespace in self.namespaces
+
+
+def chosen_by_queue(queues: Sequence[Queue]) -> Mapping[str, str]:
+    """Return what queues choose of opportunistic pods, by name: their own choice, else that of the nearest above."""
+    by_name = {queue.name: queue for queue in queues}
+    chosen: dict[str, str] = {}
+    for queue in queues:
+        path = [queue]
+        while not path[-1].opportunistic and path[-1].name not in chosen and len(path) <= len(queues):
+            above = by_name.get(path[-1].parent)
+            if above is None:
+                break
+            path.append(above)
+        choice = path[-1].opportunistic or chosen.get(path[-1].name, "")
+        chosen |= {below.name: choice for below in path}
+    return {name: choice for name, choice in chosen.items() if choice}
 
 
 def mistakes_of(queues: Sequence[Queue]) -> Iterator[str]:

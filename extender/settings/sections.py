@@ -109,7 +109,8 @@ class LocalitySettings(_Section, frozen=True):
 class QueueSetting(_Section, frozen=True):
     """One queue: its weight among its siblings, the part of the cluster it is sure of, and who goes first inside.
 
-    `namespaces` says who may use it, by their names or by labels that they carry; None: all.
+    `namespaces` says who may use it, by their names or by labels that they carry; None: all. `opportunistic` says
+    whether its pods may run on what others do not use, where neither they nor their namespace do.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
@@ -118,6 +119,7 @@ class QueueSetting(_Section, frozen=True):
     policy: Literal["fair", "fifo"] = "fair"
     parent: str = ""
     namespaces: Namespaces = None
+    opportunistic: Literal["", "allowed", "never"] = ""
 
 
 class ReclaimSettings(_Section, frozen=True):
@@ -222,6 +224,14 @@ class Settings(_Section, frozen=True):
     def declared_queues(self) -> tuple[Queue, ...]:
         """Return the queues that settings declare."""
         return tuple(
-            Queue(queue.name, queue.weight, queue.minimum_share, queue.policy == "fifo", queue.parent, queue.namespaces)
+            Queue(
+                queue.name,
+                queue.weight,
+                queue.minimum_share,
+                queue.policy == "fifo",
+                queue.parent,
+                queue.namespaces,
+                queue.opportunistic,
+            )
             for queue in self.queues
         )

@@ -22,7 +22,10 @@ DRAIN_ACCOUNT = f"{ACCOUNT}-drain"
 EVICT = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 """The rule that the chart adds to those of `dovetail control` where a timeout of reclaim is on (test_order)."""
 
-ON_IDLE = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]
+ON_IDLE = [
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+]
 """The rules that the chart adds to those of `dovetail control` where pods run on idle resources, beside EVICT."""
 
 ORDER_RULES = [

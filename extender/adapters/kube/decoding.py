@@ -31,7 +31,7 @@ from extender.cluster.model import Group, Owner, Pod
 from extender.cluster.pods.demand import Container, PodResources, counted, declared, requested, seconds
 from extender.cluster.pods.identity import Identity, identify
 from extender.cluster.pods.limits import LONGEST_NAME, LONGEST_NUMBER, shortened
-from extender.cluster.pods.opportunistic import NEVER, ONLY, Needs, chosen, demoted, outright, regular_requests
+from extender.cluster.pods.opportunistic import ALLOWED, NEVER, ONLY, Needs, chosen, demoted, outright, regular_requests
 from extender.cluster.pods.preference import Preferences, declared_input
 from extender.cluster.resources import (
     DEVICE_CLAIMS,
@@ -105,7 +105,8 @@ def _needs(pod: PodResources, annotations: PodAnnotations, problems: list[str]) 
     if choice == ONLY and (needs := _read(lambda _: outright(pod, amounts), ONLY, problems)) is not None:
         return needs
     rates = {name: amount for name, amount in amounts.items() if name in IO_DIMENSIONS}
-    choice = None if annotations.opportunistic is None else NEVER
+    if choice != ALLOWED:
+        choice = None if annotations.opportunistic is None else NEVER
     if annotations.regular_requests is None:
         return Needs({**requested(pod), **rates}, choice=choice)
     requests = _read(partial(regular_requests, pod=pod), annotations.regular_requests, problems)

@@ -13,7 +13,7 @@ from extender.cluster.node_terms import (
     HAS_SWAP,
     RUNS_WINDOWS,
     THRESHOLD_ANNOTATION,
-    NodeTerms,
+    OpportunisticTerms,
     set_aside,
     threshold_of,
 )
@@ -135,7 +135,7 @@ def node_from(document: NodeObject, rules: Sequence[CapacityRule], highest: floa
         ),
         unschedulable=spec.unschedulable if spec else False,
         addresses=tuple(one.address for one in status.addresses or ()),
-        terms=NodeTerms(
+        terms=OpportunisticTerms(
             threshold, _refuses(labels, status), set_aside(countable(quantities_of(status.capacity)), allocatable)
         ),
     )

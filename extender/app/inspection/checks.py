@@ -15,6 +15,7 @@ from extender.app.inspection.eligible import eligible_pods
 from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Look, Reader, in_short, look
+from extender.cluster.model import Pod
 from extender.errors import ClusterError
 from extender.explain.doctor import due_now
 from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, SchedulerConfiguration
@@ -58,7 +59,7 @@ class Diagnosis:
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
-            eligible=eligible_pods(self.reader, cluster.pods, jobs) if opportunistic else None,
+            eligible=eligible_pods(self.reader, _settled(cluster), jobs) if opportunistic else None,
         )
 
     def _lease(self, cluster: Look) -> LeaseState | str | None:
@@ -120,6 +121,13 @@ class Diagnosis:
                 name = _name("Deployment", deployment)
                 deadlines[replica_set["metadata"]["uid"]] = Deadline(name, "progressDeadlineSeconds", limit)
         return deadlines
+
+
+def _settled(cluster: Look) -> Sequence[Pod]:
+    """Return the pods with what follows from their namespaces, where they take part in the order."""
+    if cluster.order is None:
+        return cluster.pods
+    return [cluster.order.backlog.pod(pod.uid) or pod for pod in cluster.pods]
 
 
 def _summed(scrapes: Sequence[Scrape]) -> FilterCalls:

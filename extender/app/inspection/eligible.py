@@ -9,6 +9,7 @@ from typing import Any
 
 from extender.app.inspection.reading import Reader
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ALLOWED, NEVER
 from extender.control.opportunistic.demotion import part
 from extender.control.opportunistic.eligibility import Surroundings, evictions_left, why_not
 from extender.explain.findings import Eligible
@@ -40,4 +41,9 @@ def _surroundings(pod: Pod, raw: Mapping[str, Any], jobs: Jobs, exposed: int) ->
     """Return what is known of a pod beside its spec; of a Job that was not read, that its pods may be evicted."""
     job = jobs.get(pod.owner)
     left = None if job is None else evictions_left(job, raw, exposed=exposed)
-    return Surroundings(gang=bool(pod.identity.group), evictions_left=left)
+    return Surroundings(
+        opted_in=pod.tenant_choice == ALLOWED,
+        opted_out=pod.tenant_choice == NEVER,
+        gang=bool(pod.identity.group),
+        evictions_left=left,
+    )

@@ -22,8 +22,11 @@ from extender.errors import BadAnnotation, BadQuantity
 REGULAR_REQUESTS_ANNOTATION = "dovetail.dev/regular-requests"
 OPPORTUNISTIC_ANNOTATION = "dovetail.dev/opportunistic"
 
-ONLY, NEVER = "only", "never"
-"""What a user may choose: the pod never is regular, or it never is opportunistic."""
+ONLY, NEVER, ALLOWED = "only", "never", "allowed"
+"""What a pod may choose: it never is regular, it never is opportunistic, or it may be although it never ends."""
+
+TENANT_CHOICES = (ALLOWED, NEVER)
+"""What a namespace or a queue may choose for the pods that choose nothing."""
 
 Resizable = Mapping[Literal["cpu", "memory"], str]
 """What is requested of what a resize can change, as it stands in a spec; what is 0 is left out."""
@@ -63,9 +66,9 @@ class Needs:
 
 
 def chosen(annotation: str | None, name: str = OPPORTUNISTIC_ANNOTATION) -> str | None:
-    """Return what an annotation chooses, ONLY or NEVER; None without annotation. Raises BadAnnotation."""
-    if annotation not in (None, ONLY, NEVER):
-        raise BadAnnotation(f"annotation {name}: {annotation[:64]!r}; accepted: {ONLY}, {NEVER}")
+    """Return what an annotation chooses, one of three; None without annotation. Raises BadAnnotation."""
+    if annotation not in (None, ONLY, NEVER, ALLOWED):
+        raise BadAnnotation(f"annotation {name}: {annotation[:64]!r}; accepted: {ONLY}, {NEVER}, {ALLOWED}")
     return annotation
 
 

@@ -125,7 +125,8 @@ def key_of(pod: Pod) -> Key:
     identity = pod.identity
     demand = tuple(sorted(pod.demand.items()))
     near = () if pod.inputs else pod.prefers
-    rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, pod.choice, bool(pod.inputs), near)
+    chosen = (pod.choice, pod.tenant_choice)
+    rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, chosen, bool(pod.inputs), near)
     return (identity.stage, identity.group, demand, *rules)
 
 

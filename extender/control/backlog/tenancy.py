@@ -1,13 +1,24 @@
-"""Which queue a pod counts in: the one that it names if its namespace may use that, else its namespace's own.
+"""What follows from a pod's namespace: which queue it counts in, and whether it may be opportunistic.
 
-A queue that is not declared is for the namespace of the same name alone, so a made-up name gains nothing.
+The queue is the one that it names if its namespace may use that, else its namespace's own. A queue that is not declared
+is for the namespace of the same name alone, so a made-up name gains nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.cluster.model import NamespaceEvent, NamespaceGone, NamespaceSeen, NamespacesListed, Pod
-from extender.cluster.queues import Queue
+from extender.cluster.pods.opportunistic import NEVER, OPPORTUNISTIC_ANNOTATION, TENANT_CHOICES
+from extender.cluster.queues import Queue, chosen_by_queue
+
+
+def problem_of(labels: Mapping[str, str]) -> str | None:
+    """Return what is wrong with the label of a namespace that is about opportunistic pods; None: nothing."""
+    label = labels.get(OPPORTUNISTIC_ANNOTATION)
+    if label is None or label in TENANT_CHOICES:
+        return None
+    accepted = f"accepted: {', '.join(TENANT_CHOICES)}; until then none of its pods is made opportunistic"
+    return f"label {OPPORTUNISTIC_ANNOTATION}: {label!r}; {accepted}"
 
 
 class Tenancy:
@@ -15,6 +26,7 @@ class Tenancy:
 
     def __init__(self, queues: Sequence[Queue] = ()) -> None:
         self._declared = {queue.name: queue for queue in queues}
+        self._chosen = chosen_by_queue(queues)
         self._labels: dict[str, Mapping[str, str]] = {}
 
     def apply(self, event: NamespaceEvent) -> set[str]:
@@ -30,7 +42,10 @@ class Tenancy:
         return {name for name in before.keys() | self._labels.keys() if before.get(name) != self._labels.get(name)}
 
     def settle(self, pod: Pod) -> Pod:
-        """Return the pod in the queue that it counts in; `queue_problem` says why that is not the one that it names."""
+        """Return the pod in the queue that it counts in; `queue_problem` says why that is not the one that it names.
+
+        `tenant_choice` is what its namespace says of opportunistic pods, or else that queue.
+        """
         identity = pod.identity
         own = pod.namespace if identity.named else identity.queue
         named = identity.named or own
@@ -38,9 +53,16 @@ class Tenancy:
         queue = next(choices, f"{own} (namespace)")
         refused = bool(identity.named) and queue != named
         problem = f"{self._refusal(identity.named)}; it counts in {queue}" if refused else None
-        if (queue, problem) == (identity.queue, pod.queue_problem):
+        choice = self._choice(pod.namespace) or self._chosen.get(queue)
+        if (queue, problem, choice) == (identity.queue, pod.queue_problem, pod.tenant_choice):
             return pod
-        return replace(pod, identity=replace(identity, queue=queue), queue_problem=problem)
+        settled = identity if queue == identity.queue else replace(identity, queue=queue)
+        return replace(pod, identity=settled, queue_problem=problem, tenant_choice=choice)
+
+    def _choice(self, namespace: str) -> str | None:
+        """Return what a namespace says of opportunistic pods: NEVER where that cannot be understood."""
+        label = self._labels.get(namespace, {}).get(OPPORTUNISTIC_ANNOTATION)
+        return NEVER if label is not None and label not in TENANT_CHOICES else label
 
     def _may_use(self, namespace: str, name: str, own: str) -> bool:
         queue = self._declared.get(name)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from extender.cluster.pods.opportunistic import OPPORTUNISTIC_ANNOTATION, REGULAR_REQUESTS_ANNOTATION
+from extender.cluster.pods.opportunistic import ALLOWED, OPPORTUNISTIC_ANNOTATION, REGULAR_REQUESTS_ANNOTATION
 from extender.cluster.resources import CPU, MEMORY
 from extender.control.opportunistic.demotion import Document, containers_of, has_limit, items, part, requests_of
 from extender.errors import BadAnnotation
@@ -51,7 +51,7 @@ class Ineligible(Enum):
 class Surroundings:
     """What a pod's own spec does not say.
 
-    `opted_in` and `opted_out` are what its stage, queue or namespace says. `evictions_left` says how many more pods of
+    `opted_in` and `opted_out` are what its namespace or queue says. `evictions_left` says how many more pods of
     its Job may be evicted (the function of this name), None: any number. `version` is that of Kubernetes.
     """
 
@@ -65,17 +65,24 @@ class Surroundings:
 
 
 def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
-    """Return why a pod may not be made opportunistic, the first reason of the list; None where it may."""
+    """Return why a pod may not be made opportunistic, the first reason of the list; None where it may.
+
+    What the pod chooses comes before what its namespace or queue does. A pod that nobody would make again has to choose
+    it itself.
+    """
     meta, spec = part(pod, "metadata"), part(pod, "spec")
-    annotations, requests = part(meta, "annotations"), requests_of(pod)
+    annotations, requests, owner = part(meta, "annotations"), requests_of(pod), _owner_kind(meta)
+    own = annotations.get(OPPORTUNISTIC_ANNOTATION)
+    opted_out = around.opted_out if own is None else own != ALLOWED
+    opted_in = bool(owner) and around.opted_in if own is None else own == ALLOWED
     reasons = {
         Ineligible.NOT_WAITING: bool(spec.get("nodeName") or meta.get("deletionTimestamp")),
         Ineligible.ALREADY: REGULAR_REQUESTS_ANNOTATION in annotations,
-        Ineligible.OPTED_OUT: around.opted_out or OPPORTUNISTIC_ANNOTATION in annotations,
+        Ineligible.OPTED_OUT: opted_out,
         Ineligible.GUARANTEED: part(pod, "status").get("qosClass") == "Guaranteed",
         Ineligible.NOTHING_TO_GIVE: not any(requests.parts),
         Ineligible.GANG: around.gang,
-        Ineligible.NOT_RUN_TO_COMPLETION: not (around.opted_in or _owner_kind(meta) in around.run_to_completion),
+        Ineligible.NOT_RUN_TO_COMPLETION: not (opted_in or owner in around.run_to_completion),
         Ineligible.AUTOSCALED: around.autoscaled,
         Ineligible.RESTARTS: any(map(_restarts, containers_of(pod))),
         Ineligible.OVERHEAD: any(name in part(spec, "overhead") for name in (CPU, MEMORY)),

@@ -149,7 +149,7 @@ class SecondPass:
         return np.array(
             [
                 planned.plan_input.pods[row] is None
-                and task_class.template.choice != NEVER
+                and task_class.template.may_run != NEVER
                 and task_class.name not in self.reasons
                 for row, task_class in enumerate(planned.plan_input.classes)
             ],

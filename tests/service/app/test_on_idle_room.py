@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 from extender.adapters.kube.api import Refused
 from extender.app.measuring import Measuring
 from extender.app.on_idle_room import on_idle_room, version_of, way_back
-from extender.cluster.model import PodSeen
+from extender.cluster.model import NamespaceSeen, PodSeen
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
 from extender.control.preemption.overload import Pressure
@@ -116,6 +116,18 @@ def test_who_is_refused_leaves_its_place_to_another():
     server = parts.resizer.pods.api
     server.pods["a"]["spec"]["os"] = {"name": "windows"}
     assert [outcome(scene, parts, name) for name in "ab"] == ["WINDOWS", "done"]
+
+
+@pytest.mark.parametrize(
+    ("label", "said"), [("allowed", "done"), (None, "NOT_RUN_TO_COMPLETION"), ("never", "OPTED_OUT")]
+)
+def test_a_pod_without_a_job_goes_by_the_label_of_its_namespace(label, said):
+    scene, parts = wired({}, "a")
+    server = parts.resizer.pods.api
+    server.pods["a"]["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    scene.apply(PodSeen(waiting("a", owner="uid-o", owner_kind="StatefulSet", owner_name="o", version=2)))
+    scene.apply(NamespaceSeen("default", {} if label is None else {"dovetail.dev/opportunistic": label}))
+    assert outcome(scene, parts, "a") == said
 
 
 @pytest.mark.parametrize("status", [403, 500])

@@ -172,7 +172,8 @@ def test_what_is_stated_is_taken(settings_file):
             "queues: 3",
             "queues",
             "3",
-            "a list of {name: ..., weight: ..., minimumShare: ..., policy: ..., parent: ..., namespaces: ...}",
+            "a list of {name: ..., weight: ..., minimumShare: ..., policy: ..., parent: ..., namespaces: ...,"
+            " opportunistic: ...}",
         ),
         ("log: {level: loud}", "log.level", "loud", "debug, info, warning, error"),
         ("log: {format: xml}", "log.format", "xml", "json, text"),

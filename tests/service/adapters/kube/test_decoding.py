@@ -368,10 +368,16 @@ def test_one_that_says_never_is_regular():
     assert kind(read_pod(pod_document(annotations={KEY + "opportunistic": "never"}))) == (False, "never", None)
 
 
+def test_a_pod_may_choose_that_it_may_be_opportunistic():
+    pod = read_pod(pod_document(annotations={KEY + "opportunistic": "allowed"}))
+    assert kind(pod)[:2] == (False, "allowed")
+    assert pod.problem is None
+
+
 def test_a_choice_that_is_none_counts_as_never():
     pod = read_pod(pod_document(annotations={KEY + "opportunistic": "often"}))
     assert kind(pod)[:2] == (False, "never")
-    assert pod.problem == "annotation dovetail.dev/opportunistic: 'often'; accepted: only, never"
+    assert pod.problem == "annotation dovetail.dev/opportunistic: 'often'; accepted: only, never, allowed"
 
 
 def test_one_that_says_only_declares_cpu_and_memory():

@@ -8,7 +8,7 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import UNADVERTISED as REST
 from extender.cluster.ledger.snapshot import layout_of
 from extender.cluster.model import Node, NodeSeen, NodesListed, Pod, PodSeen
-from extender.cluster.node_terms import HAS_SWAP, NodeTerms
+from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.resources import DIMENSIONS
 
 GPU, FPGA = "a.b/gpu", "a.b/fpga"
@@ -84,9 +84,11 @@ def test_places_for_pods_are_no_part_of_a_share_and_say_nothing_of_how_well_a_po
 
 def test_a_layout_has_what_nodes_set_aside_and_the_thresholds_that_they_state_also_of_more_nodes():
     ledger = Ledger(in_flight_seconds=15.0)
-    stated = Node("b", {"cpu": 2.0}, terms=NodeTerms(threshold=0.5, system={"cpu": 7.0}))
+    stated = Node("b", {"cpu": 2.0}, terms=OpportunisticTerms(threshold=0.5, system={"cpu": 7.0}))
     ledger.apply(NodesListed([Node("a", {"cpu": 1.0}), stated]))
-    refusing = Node("0", {"cpu": 3.0}, terms=NodeTerms(threshold=0.9, refuses=HAS_SWAP, system={"memory": 5.0}))
+    refusing = Node(
+        "0", {"cpu": 3.0}, terms=OpportunisticTerms(threshold=0.9, refuses=HAS_SWAP, system={"memory": 5.0})
+    )
     layout = ledger.snapshot(0.0).with_nodes([refusing]).layout
     assert_array_equal(layout.threshold, [np.nan, 0.5, 0.0])
     assert layout.system[:, :2].tolist() == [[0, 0], [7, 0], [0, 5]]
@@ -96,7 +98,7 @@ def test_a_node_that_changes_its_threshold_counts_by_the_new_one_at_once():
     ledger = Ledger(in_flight_seconds=15.0)
     ledger.apply(NodeSeen(Node("a", {"cpu": 1.0})))
     assert np.isnan(ledger.snapshot(0.0).layout.threshold[0])
-    ledger.apply(NodeSeen(Node("a", {"cpu": 1.0}, terms=NodeTerms(threshold=0.5))))
+    ledger.apply(NodeSeen(Node("a", {"cpu": 1.0}, terms=OpportunisticTerms(threshold=0.5))))
     assert ledger.snapshot(0.0).layout.threshold[0] == 0.5
 
 

@@ -5,6 +5,7 @@ import pytest
 from extender.cluster.pods.demand import Container, PodResources
 from extender.cluster.pods.limits import LONGEST_REQUESTS
 from extender.cluster.pods.opportunistic import (
+    ALLOWED,
     NEVER,
     ONLY,
     RegularRequests,
@@ -92,10 +93,10 @@ def test_what_is_too_long_to_be_read_back_is_not_written():
         long.written()
 
 
-def test_a_choice_is_one_of_two():
-    assert [chosen("only"), chosen("never")] == [ONLY, NEVER]
+def test_a_choice_is_one_of_three():
+    assert [chosen("only"), chosen("never"), chosen("allowed")] == [ONLY, NEVER, ALLOWED]
     for text in ("", "Never", "always", "x" * 100_000):
-        with pytest.raises(BadAnnotation, match="accepted: only, never") as raised:
+        with pytest.raises(BadAnnotation, match="accepted: only, never, allowed") as raised:
             chosen(text)
         assert len(str(raised.value)) < 300
 

@@ -7,7 +7,7 @@ import pytest
 from extender.cluster.model import NamespaceGone, NamespaceSeen, NamespacesListed
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
-from extender.control.backlog.tenancy import Tenancy
+from extender.control.backlog.tenancy import Tenancy, problem_of
 from tests.service.control.scene import Scene, node, pod
 
 QUEUES = (
@@ -71,6 +71,63 @@ def test_a_pod_in_the_right_queue_stays_as_it_is(tenancy):
     assert tenancy.settle(it) is it
     again = tenancy.settle(of("web", "made-up"))
     assert tenancy.settle(again) is again
+
+
+CHOICES = (
+    Queue("open", opportunistic="never"),
+    Queue("lab", opportunistic="allowed"),
+    Queue("below", parent="middle"),
+    Queue("middle", parent="lab"),
+    Queue("other", parent="middle", opportunistic="never"),
+)
+
+
+def labelled(text):
+    return {"dovetail.dev/opportunistic": text}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "queue", "choice"),
+    [
+        ("plain", "", None),
+        ("plain", "open", "never"),
+        ("plain", "lab", "allowed"),
+        ("plain", "below", "allowed"),
+        ("plain", "other", "never"),
+        ("generous", "open", "allowed"),
+        ("strict", "lab", "never"),
+        ("broken", "lab", "never"),
+        ("broken", "", "never"),
+    ],
+)
+def test_a_namespace_chooses_for_its_pods_and_else_the_queue_or_the_nearest_above_it(namespace, queue, choice):
+    tenancy = Tenancy(CHOICES)
+    labels = {"generous": labelled("allowed"), "strict": labelled("never"), "broken": labelled("yes"), "plain": {}}
+    tenancy.apply(NamespacesListed(labels))
+    settled = tenancy.settle(of(namespace, queue))
+    assert (settled.tenant_choice, settled.may_run) == (choice, choice)
+    assert dataclasses.replace(settled, choice="only").may_run == "only"
+
+
+def test_a_label_that_cannot_be_understood_is_named_with_what_is_accepted():
+    assert problem_of(labelled("never")) is problem_of({}) is None
+    said = "label dovetail.dev/opportunistic: 'yes'; accepted: allowed, never; until then none of its pods is made"
+    assert problem_of(labelled("yes")).startswith(said)
+
+
+def test_queues_that_are_above_each_other_choose_nothing_and_end():
+    circle = (Queue("a", parent="b"), Queue("b", parent="a"))
+    assert Tenancy(circle).settle(of("a", "b")).tenant_choice is None
+
+
+def test_the_choice_of_a_namespace_counts_from_its_next_label_on():
+    scene = Scene(node("n1"))
+    scene.see(of("shop", name="a"))
+    assert [it.template.may_run for it in scene.backlog.classes()] == [None]
+    scene.apply(NamespaceSeen("shop", labelled("never")))
+    assert [it.template.may_run for it in scene.backlog.classes()] == ["never"]
+    scene.apply(NamespaceGone("shop"))
+    assert [it.template.may_run for it in scene.backlog.classes()] == [None]
 
 
 def test_pods_change_queues_with_the_labels_of_their_namespace():

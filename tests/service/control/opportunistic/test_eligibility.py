@@ -110,7 +110,32 @@ def test_by_what_is_around_it_a_pod_may_or_may_not(around, reason):
 
 def test_whoever_opts_in_may_whatever_its_owner():
     assert why_not(pod(owner="ReplicaSet"), Surroundings(opted_in=True)) is None
-    assert why_not(pod(owner=None), Surroundings(opted_in=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "tenant", "reason"),
+    [
+        ("allowed", {}, None),
+        ("allowed", {"opted_out": True}, None),
+        ("never", {"opted_in": True}, Ineligible.OPTED_OUT),
+        (None, {"opted_out": True}, Ineligible.OPTED_OUT),
+        (None, {"opted_in": True}, None),
+        (None, {}, Ineligible.NOT_RUN_TO_COMPLETION),
+    ],
+)
+def test_what_a_pod_chooses_comes_before_what_its_namespace_or_queue_does(own, tenant, reason):
+    annotations = {"dovetail.dev/opportunistic": own} if own else {}
+    assert why_not(pod(owner="ReplicaSet", annotations=annotations), Surroundings(**tenant)) is reason
+
+
+def test_a_pod_that_nobody_would_make_again_has_to_choose_it_itself():
+    assert why_not(pod(owner=None), Surroundings(opted_in=True)) is Ineligible.NOT_RUN_TO_COMPLETION
+    assert why_not(pod(owner=None, annotations={"dovetail.dev/opportunistic": "allowed"}), HERE) is None
+
+
+def test_who_may_by_choice_must_be_eligible_all_the_same():
+    windows = pod(owner="ReplicaSet", annotations={"dovetail.dev/opportunistic": "allowed"}, os={"name": "windows"})
+    assert why_not(windows, HERE) is Ineligible.WINDOWS
 
 
 def test_a_pod_may_read_what_does_not_change():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, NodesListed, Pod, PodSeen
-from extender.cluster.node_terms import HAS_SWAP, NodeTerms
+from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
 from extender.control.opportunistic.measured_use import measured_use
@@ -23,7 +23,7 @@ def pod(name, cpu, *, node="n1", started=0.0, opportunistic=True, **more):
 def room(pods=(), used=4000.0, of_pods=None, terms=None, problems=None, amounts=AMOUNTS, now=NOW):
     """Return the idle room of the one node by resource, where `used` of its CPU and 30 of its memory was measured."""
     ledger = Ledger(in_flight_seconds=15.0)
-    ledger.apply(NodesListed([Node("n1", amounts, terms=terms or NodeTerms())]))
+    ledger.apply(NodesListed([Node("n1", amounts, terms=terms or OpportunisticTerms())]))
     for it in pods:
         ledger.apply(PodSeen(it))
     snapshot = ledger.snapshot(now)
@@ -77,13 +77,13 @@ def test_a_nominated_pod_counts_with_its_demand():
 
 
 def test_a_node_may_have_a_threshold_of_its_own_or_none():
-    assert room(terms=NodeTerms(threshold=0.5))["cpu"] == pytest.approx(1000)
-    off = room(terms=NodeTerms(threshold=0.0))
+    assert room(terms=OpportunisticTerms(threshold=0.5))["cpu"] == pytest.approx(1000)
+    off = room(terms=OpportunisticTerms(threshold=0.0))
     assert (off["cpu"], off["disk-read"]) == (0, 0)
 
 
 def test_there_is_no_room_on_a_node_that_refuses_opportunistic_pods_whatever_it_states():
-    assert room(terms=NodeTerms(threshold=0.9, refuses=HAS_SWAP))["cpu"] == 0
+    assert room(terms=OpportunisticTerms(threshold=0.9, refuses=HAS_SWAP))["cpu"] == 0
 
 
 def test_there_is_no_room_on_a_node_that_was_not_measured():

@@ -3,7 +3,7 @@ from numpy.testing import assert_allclose
 
 from extender.cluster.ledger.snapshot import layout_of
 from extender.cluster.model import Node
-from extender.cluster.node_terms import NodeTerms
+from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.measured_use import MeasuredRows, measured_use
@@ -36,7 +36,9 @@ def test_extended_resources_are_never_measured():
 
 def test_the_system_may_use_what_is_set_aside_for_it():
     usage = Usage({"a": sample(3000.0), "b": sample(3000.0)}, {"a": sample(500.0), "b": sample(2500.0)})
-    layout = layout_of({name: Node(name, AMOUNTS, terms=NodeTerms(system={"cpu": 1000.0})) for name in ("a", "b")})
+    layout = layout_of(
+        {name: Node(name, AMOUNTS, terms=OpportunisticTerms(system={"cpu": 1000.0})) for name in ("a", "b")}
+    )
     assert_allclose(cpu(usage, layout=layout), [2000, 2500])
 
 

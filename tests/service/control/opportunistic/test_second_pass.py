@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.cluster.model import NamespaceSeen
 from extender.cluster.pods.opportunistic import NEVER, ONLY
 from extender.control.backlog.task_classes import name_of
 from extender.control.release.loop import Pace
@@ -76,6 +77,16 @@ def test_a_class_that_says_never_stays_regular():
     scene = full(needs("a", 100, choice=NEVER), needs("b", 100))
     scene.step()
     assert scene.on_idle_room() == {"b": "n1"}
+
+
+def test_a_namespace_that_says_never_keeps_its_pods_regular():
+    scene = full(needs("a", 100))
+    scene.apply(NamespaceSeen("default", {"dovetail.dev/opportunistic": "never"}))
+    scene.step()
+    assert scene.written == []
+    scene.apply(NamespaceSeen("default", {}))
+    scene.step(1)
+    assert scene.on_idle_room() == {"a": "n1"}
 
 
 def test_a_class_whose_pods_have_inputs_of_their_own_stays_regular():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.node_terms import NodeTerms
+from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
@@ -115,7 +115,7 @@ def test_once_the_node_is_under_its_limits_the_others_stay():
 @pytest.mark.parametrize(("aside", "evicted"), [(0, ["b"]), (60, [])])
 def test_what_the_system_has_for_itself_is_not_counted_against_opportunistic_pods(aside, evicted):
     # The node as a whole uses 1,050 of 1,000 offered: more than 990, unless 60 of it are the system's.
-    with_aside = replace(node("n1"), terms=NodeTerms(system={"cpu": float(aside)}))
+    with_aside = replace(node("n1"), terms=OpportunisticTerms(system={"cpu": float(aside)}))
     found = PreemptionScene(with_aside)
     found.see(runs("a"), runs("b"))
     found.use, found.whole = {"a": 50, "b": 150}, {"n1": 1050}
