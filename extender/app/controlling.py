@@ -30,10 +30,10 @@ from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.measuring import Measuring
-from extender.app.on_idle_room import on_idle_room, way_back
+from extender.app.on_idle_room import Reporting, on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Event, NamespaceSeen, NamespacesListed
+from extender.cluster.model import Event, NamespaceSeen, NamespacesListed, Pod
 from extender.control.backlog.feeding import Feed
 from extender.control.backlog.tenancy import problem_of
 from extender.control.cluster_view import ClusterView
@@ -100,7 +100,8 @@ class Control:
         # 3. The loops.
         planner = Planner(policy_of(settings), explain=False)
         requests = EvictionRequests(self._cluster, PodWriter(api))
-        idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, self._metrics.registry)
+        reporting = Reporting(self._metrics.registry, self._say_once)
+        idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, reporting)
         self._preemptor = idle.preemptor if idle else None
         sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else way_back(api))
         pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
@@ -297,6 +298,10 @@ class Control:
         for name, labels in namespaces.items():
             if (problem := problem_of(labels)) is not None:
                 self._recorder.warn("Namespace", "", name, name, problem)
+
+    def _say_once(self, pod: Pod, reason: str, message: str) -> None:
+        """Say this of a pod in an event, once for each message."""
+        self._recorder.say(pod, reason, message, message)
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

@@ -1,5 +1,6 @@
 """Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,7 +28,16 @@ from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.regular_first import RegularFirst
 from extender.control.preemption.stays_off import StaysOff
+from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Where metrics go, and what makes an event of a pod, a reason and a message."""
+
+    registry: CollectorRegistry
+    say: Callable[[Pod, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +57,13 @@ def on_idle_room(
     cluster: ClusterView,
     measuring: Measuring,
     requests: EvictionRequests,
-    registry: CollectorRegistry,
+    reporting: Reporting,
 ) -> OnIdleRoom | None:
     """Return the parts; None where no pod is to run on idle room."""
     wanted = settings.opportunistic
     if not wanted.enabled:
         return None
-    metrics, pods = OpportunisticMetrics(registry), PodResources(api)
+    metrics, pods = OpportunisticMetrics(reporting.registry), PodResources(api)
     stays_off, history = StaysOff(), EvictionHistory()
     stale = settings.usage.stale_seconds
     second_pass = SecondPass(
@@ -64,6 +74,7 @@ def on_idle_room(
     def note_refused(pod: Pod, reason: str) -> None:
         exposure.leave(pod)
         second_pass.note_refused(pod, reason)
+        reporting.say(pod, STAYS_REGULAR, reason)
 
     version = cache(lambda: version_of(api.check_version()))
     resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, exposure, version()), note_refused)
@@ -83,7 +94,13 @@ def on_idle_room(
         stays_off,
         history=history,
     )
-    promoter = Promoter(cluster, resizer, metrics.note_promotion, requests.asked)
+    promoter = Promoter(
+        cluster,
+        resizer,
+        metrics.note_promotion,
+        requests.asked,
+        note_refused=lambda pod, reason: reporting.say(pod, PROMOTION_REFUSED, reason),
+    )
     regular_first = RegularFirst(cluster, preemptor, requests, promoter.under_way, dry_run=wanted.dry_run)
     return OnIdleRoom(resizer, second_pass, promoter, preemptor, regular_first)
 

@@ -73,7 +73,8 @@ class Explanation:
     (1: it has nothing). `preferred` are at most `MOST_NODES` nodes that have its input or that it prefers most, and
     `level` says how near to those its node is. `wait` is how long it has waited for them, None: not known.
     `running_as` is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is
-    what its event says where it was evicted because others use what it ran on.
+    what its event says where it was evicted because others use what it ran on. `stays` is what its event says where it
+    could not be made opportunistic while it is held, or regular while it runs.
     """
 
     pod: str
@@ -105,6 +106,7 @@ class Explanation:
     regular_requests: Amounts = field(default_factory=dict)
     opportunistic_share: float = 0.0
     preempted: str = ""
+    stays: str = ""
 
 
 def state_of(pod: Pod, *, ours: bool) -> str:
@@ -197,11 +199,13 @@ def explain(
     waits_known: bool = True,
     most_nodes: int = MOST_NODES,
     preempted: str = "",
+    stays: str = "",
 ) -> Explanation:
     """Return all that there is to say of a pod; `change` (`advice.changes_for`) is what would have to change.
 
     `refusal` is what kube-scheduler said of it last. `waits_known` is False where the plan did not know how long jobs
-    have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its preemption.
+    have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its preemption, `stays`
+    that of a change that was refused.
     """
     case = case_of(order, pod)
     state = state_of(pod, ours=order.backlog.takes_part(pod))
@@ -243,6 +247,7 @@ def explain(
         regular_requests=regular_requests(pod),
         opportunistic_share=order.plan_input.usage.opportunistic_share({pod.identity.queue}),
         preempted=preempted,
+        stays=stays,
     )
 
 

@@ -5,6 +5,9 @@ from extender.cluster.resources import CPU, MEMORY, Amounts
 
 REGULAR, OPPORTUNISTIC, PROMOTED = "regular", "opportunistic", "promoted"
 
+STAYS_REGULAR, PROMOTION_REFUSED = "StaysRegular", "PromotionRefused"
+"""Events: why a pod could not be made opportunistic, or regular again."""
+
 
 def running_as(pod: Pod) -> str:
     """Return how a pod runs, or is to run. One that is promoted got its node as an opportunistic one."""

@@ -27,6 +27,7 @@ def declared(pod):
 class Machines(ThreadingHTTPServer):
     """`part` says which part of what it declares a pod uses; while `frozen`, all stays as it was.
 
+    `system` says how many millicores a node uses that are no pod's.
     `most` is the most that each node used so far, in millicores and bytes.
     """
 
@@ -47,7 +48,7 @@ class Machines(ThreadingHTTPServer):
 
     def begin(self, part):
         """Let pods use by this from now on."""
-        self.part, self.most = part, {}
+        self.part, self.most, self.system = part, {}, {}
 
     def text(self):
         with self._lock:
@@ -64,7 +65,7 @@ class Machines(ThreadingHTTPServer):
         running = [pod for pod in workload.pods(self.client) if pod["status"]["phase"] == "Running"]
         now = time.time()
         seconds, self._at = now - self._at, now
-        used = {name: {"cpu": 1.0, "memory": 1.0} for name in nodes}
+        used = {name: {"cpu": 1.0 + self.system.get(name, 0.0), "memory": 1.0} for name in nodes}
         lines = []
         for pod in running:
             name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]

@@ -219,7 +219,9 @@ def scene(stage):
         stage.end()
 
 
-def create_job(scene, name, count, *, cpu="170m", memory="256Mi", limits=None, annotations=None, duration=None):
+def create_job(
+    scene, name, count, *, cpu="170m", memory="256Mi", limits=None, annotations=None, duration=None, path=JOBS
+):
     """Create a Job of held pods; an eviction does not count against it."""
     template = builders.pod(
         name,
@@ -238,7 +240,7 @@ def create_job(scene, name, count, *, cpu="170m", memory="256Mi", limits=None, a
         "podFailurePolicy": {"rules": [ignored]},
         "template": {"metadata": {"annotations": template["metadata"]["annotations"]}, "spec": template["spec"]},
     }
-    request(scene.client, "POST", JOBS, {"metadata": {"name": name}, "spec": spec})
+    request(scene.client, "POST", path, {"metadata": {"name": name}, "spec": spec})
 
 
 def names_of(pods, prefix):

@@ -9,7 +9,7 @@ from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused, connect, default_namespace
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
-from extender.app.inspection.known_preemptions import preemption_of
+from extender.app.inspection.known_preemptions import preemption_of, said_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.page import NARROW, WIDE, Page
 from extender.app.inspection.pod_text import pod_text
@@ -24,6 +24,7 @@ from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod import HELD, MOST_NODES, explain, state_of
 from extender.explain.pod_in_plan import case_of
 from extender.explain.queues import queue_states
+from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.settings import Settings
 
 _MOST_NODES_WIDE = 20
@@ -62,6 +63,7 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
         preempted=preemption_of(reader, namespace, pod_name, pod.uid) if pod.leaving or pod.failed else "",
+        stays=_stays(reader, pod) if settings.opportunistic.enabled else "",
     )
     document = msgspec.to_builtins(explanation)
     return _printed(query, reader, source, document, pod_text(explanation, _page(query))), not reader.unread
@@ -123,6 +125,15 @@ def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str) ->
         return []
     by_target = settings.locality.target > 0
     return changes_for(case_of(order, pod), order.why.get(pod.uid), unknown=unknown, by_target=by_target)
+
+
+def _stays(reader: Reader, pod: Pod) -> str:
+    """Return why a held pod could not be made opportunistic, or why one that runs so could not be made regular."""
+    if pod.held and not pod.opportunistic:
+        return said_of(reader, pod.namespace, pod.name, STAYS_REGULAR, pod.uid)
+    if pod.holds is not None and pod.opportunistic:
+        return said_of(reader, pod.namespace, pod.name, PROMOTION_REFUSED, pod.uid)
+    return ""
 
 
 def _refusal(raw: dict[str, Any]) -> str:

@@ -62,6 +62,7 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
         ("Nominated", _nominated(pod)),
         ("Runs", _runs(pod)),
         ("Preempted", pod.preempted),
+        ("Stays regular" if pod.state == HELD else "Not promoted", pod.stays),
         ("Queue", _queue(pod)),
         ("Job", _job(pod)),
         ("Priority", str(pod.priority)),

@@ -4,6 +4,7 @@ Before new regular work, but not before somebody who has an older claim to that 
 priority, or of a queue that has less of its share (C3 before algorithm 1). The pod is not restarted.
 """
 
+from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Protocol
@@ -17,14 +18,19 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import LOWEST_PRIORITY
+from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
 from extender.control.release.planned import regular_only
+from extender.errors import ClusterError
 from extender.planner.opportunistic import promotions
 
 SHOWS_SECONDS = 60.0
 """A promotion that does not show after so long has failed: the kubelet cannot grant it, and it is taken back."""
 
-RESTS_SECONDS = 300.0
+RESTS_SECONDS, LONGEST_REST_SECONDS = 300.0, 4_800.0
+"""A pod whose promotion has failed is left alone for so long at first, twice as long each time, and at most."""
+
+_MOST_DOUBLINGS = 10
 
 log = structlog.get_logger()
 
@@ -42,7 +48,8 @@ class Resizes(Protocol):
 class Promoter:
     """Promotes opportunistic pods. One thread: that of the release loop; the writes run in others.
 
-    `note` is told who was promoted, as soon as that shows. Pods that are `going`, by UID, were asked to leave.
+    `note` is told who was promoted, as soon as that shows, `note_refused` whose promotion the API server refuses, and
+    why. Pods that are `going`, by UID, were asked to leave.
     """
 
     def __init__(
@@ -51,11 +58,15 @@ class Promoter:
         resizes: Resizes,
         note: Callable[[Pod], object],
         going: Callable[[], Collection[str]] = tuple,
+        note_refused: Callable[[Pod, str], object] = lambda _pod, _reason: None,
     ) -> None:
         self._cluster, self._resizes, self._note, self._going = cluster, resizes, note, going
         self._under_way: dict[str, float] = {}
         self._writing: set[str] = set()
         self._rests_until: dict[str, float] = {}
+        self._failures: Counter[str] = Counter()
+        self._note_refused = note_refused
+        self._refused: deque[str] = deque()
 
     def under_way(self) -> Collection[str]:
         """Return the pods that are being made regular, by UID."""
@@ -129,7 +140,16 @@ class Promoter:
 
     def _begin(self, pod: Pod, now: float) -> None:
         self._under_way[pod.uid] = now + SHOWS_SECONDS
-        self._soon(pod, lambda: self._resizes.restore(pod))
+        self._soon(pod, lambda: self._restore(pod))
+
+    def _restore(self, pod: Pod) -> None:
+        try:
+            self._resizes.restore(pod)
+        except ClusterError as error:
+            if is_final(error):
+                self._refused.append(pod.uid)
+                self._note_refused(pod, str(error))
+            raise
 
     def _see_outcomes(self, opportunistic: Collection[str], now: float) -> None:
         """Note whose promotion shows, and take back those that do not in time.
@@ -138,6 +158,13 @@ class Promoter:
         not counted there.
         """
         self._rests_until = {uid: until for uid, until in self._rests_until.items() if now < until}
+        self._failures = Counter(
+            {uid: count for uid, count in self._failures.items() if self._cluster.backlog.pod(uid)}
+        )
+        while self._refused:  # nothing was changed, so there is nothing to take back
+            uid = self._refused.popleft()
+            if self._under_way.pop(uid, None) is not None:
+                self._rest(uid, now)
         for uid, until in list(self._under_way.items()):
             pod = self._cluster.backlog.pod(uid)
             if pod is None or not (pod.opportunistic or uid in opportunistic):
@@ -146,8 +173,13 @@ class Promoter:
                     self._note(pod)
             elif now >= until and pod.opportunistic and uid not in self._writing:
                 del self._under_way[uid]
-                self._rests_until[uid] = now + RESTS_SECONDS
+                self._rest(uid, now)
                 self._take_back(pod)
+
+    def _rest(self, uid: str, now: float) -> None:
+        """Leave a pod alone for a while after a promotion that failed, longer each time."""
+        self._rests_until[uid] = now + min(RESTS_SECONDS * 2.0 ** self._failures[uid], LONGEST_REST_SECONDS)
+        self._failures[uid] = min(self._failures[uid] + 1, _MOST_DOUBLINGS)
 
     def _take_back(self, pod: Pod) -> None:
         self._soon(pod, lambda: self._resizes.take_back(pod))

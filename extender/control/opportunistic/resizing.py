@@ -128,9 +128,14 @@ class Resizer:
             self.pods.annotate(pod, patch)
 
 
+def is_final(error: Exception) -> bool:
+    """Say whether the API server refused what a write says (a LimitRange, a ResourceQuota): it would do so again."""
+    return isinstance(error, ClusterError) and error.status in _FINAL
+
+
 def _is_lasting(error: DovetailError) -> bool:
     """Say whether the same pod would be refused again: not where the API server was away, or the pod has changed."""
-    return not isinstance(error, ClusterError) or isinstance(error, NotEligible) or error.status in _FINAL
+    return not isinstance(error, ClusterError) or isinstance(error, NotEligible) or is_final(error)
 
 
 def _written_down(pod: Document) -> RegularRequests | None:

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Refused
 from extender.app.measuring import Measuring
-from extender.app.on_idle_room import on_idle_room, version_of, way_back
+from extender.app.on_idle_room import Reporting, on_idle_room, version_of, way_back
 from extender.cluster.model import NamespaceSeen, PodSeen
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
@@ -51,7 +51,9 @@ def wired(job, *names, enabled=True, registry=None, **wanted):
         scene.backlog.claim(f"uid-{name}", scene.now + 15)
     measuring = Measuring(settings, server, registry, alone=lambda pod: pod.opportunistic)
     requests = EvictionRequests(scene.cluster, None)
-    return scene, on_idle_room(settings, server, scene.cluster, measuring, requests, CollectorRegistry())
+    scene.said = []
+    reporting = Reporting(CollectorRegistry(), lambda *event: scene.said.append(event))
+    return scene, on_idle_room(settings, server, scene.cluster, measuring, requests, reporting)
 
 
 def outcome(scene, parts, name):
@@ -116,6 +118,9 @@ def test_who_is_refused_leaves_its_place_to_another():
     server = parts.resizer.pods.api
     server.pods["a"]["spec"]["os"] = {"name": "windows"}
     assert [outcome(scene, parts, name) for name in "ab"] == ["WINDOWS", "done"]
+    ((pod, reason, message),) = scene.said
+    assert (pod.name, reason) == ("a", "StaysRegular")
+    assert message == "it stays regular: it runs on Windows, where there is no resize"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.app.inspection.known_preemptions import preemption_of
+from extender.app.inspection.known_preemptions import preemption_of, said_of
 from extender.app.inspection.reading import Reader
 from tests.service.app.inspection.api_server import items, server
 
@@ -33,6 +33,12 @@ def test_the_last_event_of_a_preemption_says_why():
 )
 def test_events_of_others_say_nothing(other):
     assert not known(event("it", **other), uid="u")
+
+
+def test_an_event_of_another_reason_is_told_to_who_asks_for_that():
+    reader = Reader(server(**{EVENTS: items(event("minimum cpu", reason="StaysRegular"), event("too little cpu"))}))
+    assert said_of(reader, "d", "a", "StaysRegular", "u") == "minimum cpu"
+    assert said_of(reader, "d", "a", "PromotionRefused", "u") == ""
 
 
 def test_of_a_pod_that_is_gone_any_of_its_name_counts():

@@ -1,5 +1,7 @@
 """What `dovetail explain pod` prints for people."""
 
+import dataclasses
+
 import pytest
 
 from extender.app.inspection.pod_text import pod_text
@@ -59,6 +61,13 @@ def test_of_a_regular_pod_nothing_is_said_of_it():
     text = pod_text(Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", queue="q", share=0.5, fair_share=0.5))
     assert "Runs" not in text
     assert "opportunistic" not in text
+
+
+@pytest.mark.parametrize(("state", "label"), [("held", "Stays regular"), ("bound", "Not promoted ")])
+def test_a_pod_says_why_it_stays_as_it_is(state, label):
+    pod = Explanation("default/a", state, 60.0, {}, 0, "dovetail", node="n1", stays="the quota is used up")
+    assert f"{label} the quota is used up" in pod_text(pod).splitlines()
+    assert label.strip() not in pod_text(dataclasses.replace(pod, stays=""))
 
 
 def test_a_preempted_pod_says_why_and_its_queue_has_both_shares():

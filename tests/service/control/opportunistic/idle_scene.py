@@ -11,6 +11,7 @@ from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.loop import Releaser
 from extender.control.release.sending import Sender
+from extender.errors import ClusterError
 from extender.planner import Planner
 from tests.service.control.scene import Scene, pod
 
@@ -21,13 +22,15 @@ class IdleScene(Scene):
     """`use` is what was measured of each node's CPU; nodes that are not there were not measured.
 
     Samples are of the last second, unless they are `frozen_at` a time. Writes are made at once, unless they are `late`:
-    then they wait in `queue`. A new process goes by whether all that is `enabled`.
+    then they wait in `queue`. Writes that are refused are so `refused_with` a status. A new process goes by whether all
+    that is `enabled`.
     """
 
     def __init__(self, *nodes, use=None, **more):
         self.use, self.frozen_at, self.problems = use or {}, None, {}
         self.late, self.queue, self.promoted, self.going = False, [], [], set()
         self.by_idle_room, self.enabled = [], True
+        self.asked, self.refusals, self.refused_with = Counter(), [], None
         super().__init__(*nodes, **more)
 
     def start(self):
@@ -35,7 +38,13 @@ class IdleScene(Scene):
         self.queue.clear()
         self.stays_off, self.history = StaysOff(), EvictionHistory()
         self.second_pass = SecondPass(self.cluster, self.policy, self.usage, Terms(), self.stays_off, self.history)
-        self.promoter = Promoter(self.cluster, self, lambda it: self.promoted.append(it.name), lambda: self.going)
+        self.promoter = Promoter(
+            self.cluster,
+            self,
+            lambda it: self.promoted.append(it.name),
+            lambda: self.going,
+            note_refused=lambda it, reason: self.refusals.append((it.name, reason)),
+        )
         self.sender = Sender(self.cluster, self, self, self)
         self.releaser = Releaser(
             self.cluster,
@@ -73,6 +82,14 @@ class IdleScene(Scene):
         """Make the writes that wait, and those that follow from them."""
         while self.queue:
             self.queue.pop(0)()
+
+    def _write(self, verb, pod, *more):
+        self.asked[verb, pod.name] += 1
+        try:
+            super()._write(verb, pod, *more)
+        except ClusterError as error:
+            error.status = self.refused_with
+            raise
 
     def on_idle_room(self):
         """Return where pods were started on idle room, by name."""

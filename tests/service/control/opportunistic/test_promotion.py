@@ -1,5 +1,6 @@
 """Promotion in place: one node of 1,000 of CPU, with opportunistic pods on it."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -160,6 +161,33 @@ def test_what_is_refused_is_tried_again_after_a_rest():
     assert promoted(scene) == []
     scene.step(1)
     assert promoted(scene) == ["a"]
+
+
+def test_what_the_api_server_refuses_is_told_at_once_and_tried_again_after_rests_that_grow():
+    scene = scene_of(given("a", 400))
+    scene.refuse, scene.refused_with = {("restore", "a")}, 403
+    asked = []
+    for _ in range(2000):
+        before = scene.asked["restore", "a"]
+        scene.step(1)
+        if scene.asked["restore", "a"] > before:
+            asked.append(scene.now)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(asked)]
+    assert pauses == pytest.approx([RESTS_SECONDS, 2 * RESTS_SECONDS], abs=2)
+    assert scene.refusals == [("a", "restore a is refused")] * 3
+    assert scene.count("take back") == {}
+    scene.remove("a")
+    scene.step(1)
+    assert not scene.promoter._failures
+
+
+def test_the_room_of_a_refused_promotion_is_free_for_others():
+    scene = scene_of(given("a", 400))
+    scene.refuse, scene.refused_with = {("restore", "a")}, 403
+    scene.step()
+    scene.see(needs("b", 400))
+    scene.step(1)
+    assert scene.released() == ["b"]
 
 
 def test_a_pod_is_not_taken_back_while_its_promotion_is_still_being_written():
