@@ -29,6 +29,7 @@ from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.regular_first import RegularFirst
 from extender.control.preemption.stays_off import StaysOff
 from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
+from extender.planner.caps import Caps
 from extender.settings import Settings
 
 
@@ -66,9 +67,9 @@ def on_idle_room(
     metrics, pods = OpportunisticMetrics(reporting.registry), PodResources(api)
     stays_off, history = StaysOff(), EvictionHistory()
     stale = settings.usage.stale_seconds
-    second_pass = SecondPass(
-        cluster, policy_of(settings), measuring.usage, Terms(Thresholds(wanted.threshold), stale), stays_off, history
-    )
+    caps = Caps(wanted.max_queue_share, wanted.max_job_share)
+    terms = Terms(Thresholds(wanted.threshold), stale, caps=caps)
+    second_pass = SecondPass(cluster, policy_of(settings), measuring.usage, terms, stays_off, history)
     exposure = Exposure(cluster.backlog)
 
     def note_refused(pod: Pod, reason: str) -> None:

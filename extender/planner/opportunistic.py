@@ -13,7 +13,8 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows, fits
 from extender.cluster.ledger.snapshot import Nominations, Snapshot, read_only
 from extender.cluster.waiting import Waiting
-from extender.planner.plan import Plan
+from extender.planner.caps import Caps, Room, below
+from extender.planner.plan import Assignments, Plan
 from extender.planner.planning import Planner
 from extender.planner.tuning import Policy
 from extender.policy.suitability import suitability
@@ -43,6 +44,7 @@ def second_pass(
     *,
     may: Mask | None = None,
     evicted: Floats | None = None,
+    caps: Caps | None = None,
     most: int | None = None,
 ) -> Plan:
     """Return which tasks of `waiting`, what the regular pass left, go on idle `room` [N, R] as opportunistic ones.
@@ -50,8 +52,9 @@ def second_pass(
     `may` [C] are the classes that can be opportunistic (None: all), `evicted` [C] which part of each was evicted when
     it was (None: nobody): among those whose turn it is, short and seldom evicted ones come first (UBIS, VII).
     `planner` is that of the second pass, which keeps what one of its plans hands to the next; `most` is how many it is
-    asked for. Gangs are never opportunistic.
+    asked for. Gangs are never opportunistic. No queue or job gets more than its `caps`, with what it has already.
     """
+    room_below = Room(caps, waiting, snapshot.layout.total) if caps is not None and caps.limit else None
     allowed = np.ones(len(waiting.count), dtype=np.bool_) if may is None else may
     if waiting.gang is not None:
         allowed = allowed & (waiting.gang < 0)
@@ -59,14 +62,26 @@ def second_pass(
     given = np.zeros_like(jobs.allocated) if jobs.opportunistic is None else jobs.opportunistic
     left = replace(
         waiting,
-        count=np.where(allowed, waiting.count, 0),
+        count=np.where(allowed, waiting.count if room_below is None else room_below.most(waiting.count), 0),
         jobs=replace(jobs, allocated=given, opportunistic=None),
         gang=None,
         gang_least=None,
         running=None,
         suited=suitability(waiting.duration, np.zeros(len(allowed)) if evicted is None else evicted),
     )
-    return planner.plan(idle_snapshot(snapshot, room), left, now, most=most)
+    plan = planner.plan(idle_snapshot(snapshot, room), left, now, most=most if room_below is None else None)
+    return plan if room_below is None else _only(plan, below(room_below, plan.assignments))
+
+
+def _only(plan: Plan, places: Rows) -> Plan:
+    """Return a plan with only the assignments at these places."""
+    assignments = plan.assignments
+    if len(places) == len(assignments):
+        return plan
+    kept = Assignments(
+        assignments.task_class[places], assignments.node[places], assignments.task[places], assignments.source[places]
+    )
+    return replace(plan, assignments=kept, terms=[plan.terms[place] for place in places.tolist()])
 
 
 def nobody_before(share: Floats, queue: Rows, node: Rows, wanted: Mask) -> Mask:

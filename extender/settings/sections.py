@@ -190,6 +190,8 @@ class OpportunisticSettings(_Section, frozen=True):
     evict_at_memory: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.95
     evict_after_samples: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     evictions_per_minute: Annotated[float, msgspec.Meta(ge=1, le=1e6)] = 600.0
+    max_queue_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    max_job_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     dry_run: bool = False
 
     @property

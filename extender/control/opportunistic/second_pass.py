@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask
-from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
 from extender.cluster.usage import Usage
+from extender.cluster.waiting import Jobs
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
@@ -26,6 +27,7 @@ from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
 from extender.control.release.sending import OPPORTUNISTIC, Release
 from extender.planner import Policy
+from extender.planner.caps import Caps
 from extender.planner.opportunistic import second_pass, second_planner
 
 _REFUSED_SECONDS = 300.0
@@ -37,10 +39,11 @@ _KEPT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """T_alloc, and for how long a sample is good."""
+    """T_alloc, for how long a sample is good, and how much a queue and a job may have in all."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     stale_after: float = 90.0
+    caps: Caps = field(default_factory=Caps)
 
 
 class SecondPass:
@@ -61,6 +64,7 @@ class SecondPass:
         """Take what was measured last (`usage`), and what is known of evictions."""
         self._history = EvictionHistory() if history is None else history
         self._kept_at = -np.inf
+        self._unseen: dict[str, tuple[str, Pod]] = {}
         self.reasons: dict[str, str] = {}
         self._rests_until: dict[str, float] = {}
         self._refused: deque[tuple[Pod, str]] = deque()
@@ -88,7 +92,9 @@ class SecondPass:
         waiting = replace(waiting, count=left, barred=barred if barred.any() else None)
         # 3. Plan once more, and take the pods.
         evicted = self._history.evicted(waiting.names)
-        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, evicted=evicted, most=slots)
+        waiting = replace(waiting, jobs=self._with_unseen(waiting.jobs, layout))
+        caps = self._terms.caps
+        plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, evicted=evicted, caps=caps, most=slots)
         assignments = plan.assignments
         releases: list[Release] = []
         for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
@@ -100,6 +106,7 @@ class SecondPass:
             pod = self._claim(task_class, layout.names[node], now)
             if pod is not None:
                 self._history.note_start(task_class.name)
+                self._unseen[pod.uid] = (waiting.jobs.names[waiting.job[row]], pod)
                 releases.append(Release(pod, layout.names[node], OPPORTUNISTIC))
         self._forget_ended(now)
         return releases
@@ -116,6 +123,22 @@ class SecondPass:
     def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
         """Return what became of the room that was promised to these opportunistic pods."""
         return self._promised.look(pods, snapshot, now)
+
+    def _with_unseen(self, jobs: Jobs, layout: Layout) -> Jobs:
+        """Return what jobs have, with those pods that are being made opportunistic and do not show as such yet."""
+        backlog, flights = self._cluster.backlog, self._cluster.flights()
+        for uid in list(self._unseen):
+            pod = backlog.pod(uid)
+            if pod is None or pod.opportunistic or not (uid in flights or backlog.writes.busy(uid)):
+                del self._unseen[uid]
+        if not self._unseen:
+            return jobs
+        given = np.zeros_like(jobs.allocated) if jobs.opportunistic is None else jobs.opportunistic.copy()
+        rows = {name: row for row, name in enumerate(jobs.names)}
+        for name, pod in self._unseen.values():
+            if name in rows:
+                given[rows[name]] += layout.vector(pod.demand) - layout.vector(replace(pod, opportunistic=True).counted)
+        return replace(jobs, opportunistic=given)
 
     def _forget_ended(self, now: float) -> None:
         """Forget the evictions of classes of which no pod is there any more, now and then."""

@@ -95,6 +95,8 @@ opportunistic:
   evictAtMemory: 0.95
   evictAfterSamples: 3
   evictionsPerMinute: 600
+  maxQueueShare: 1
+  maxJobShare: 1
   dryRun: false
 log:
   level: info

@@ -7,7 +7,9 @@ import pytest
 from extender.cluster.model import NamespaceSeen
 from extender.cluster.pods.opportunistic import NEVER, ONLY
 from extender.control.backlog.task_classes import name_of
+from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.release.loop import Pace
+from extender.planner.caps import Caps
 from tests.service.control.opportunistic.idle_scene import REQUESTS, IdleScene, needs, opportunistic, runs
 from tests.service.control.scene import node
 
@@ -164,6 +166,22 @@ def test_starts_are_counted_by_class_and_forgotten_with_it():
     scene.see(needs("b", 100))
     scene.step(61)
     assert scene.history.evicted([name]).tolist() == [0.0]
+
+
+def test_no_queue_has_more_than_its_cap_though_what_was_started_does_not_show_yet():
+    # 200 of 1,000: one of 150 of each queue.
+    scene = full(*(needs(f"{queue}{n}", 150, queue=queue) for queue in "ab" for n in range(3)), use=0)
+    scene.second_pass = SecondPass(
+        scene.cluster, scene.policy, scene.usage, Terms(caps=Caps(queue=0.2)), scene.stays_off, scene.history
+    )
+    scene.late = True
+    for _ in range(3):
+        scene.step(1)
+    scene.write_all()
+    for _ in range(3):
+        scene.step(1)
+    scene.write_all()
+    assert sorted(name[0] for name in scene.on_idle_room()) == ["a", "b"]
 
 
 def test_room_that_the_same_plan_gives_to_regular_pods_is_not_idle():
