@@ -42,3 +42,11 @@ def times_fits(room: Floats, demand: Floats) -> Floats:
     demanded = demand > 0
     times = np.floor(room[..., demanded] / demand[demanded])
     return np.asarray(times.min(axis=-1, initial=np.inf))
+
+
+def sum_by(rows: Rows, amounts: Floats, count: int) -> Floats:
+    """Return the sums of amounts [P, R] by the row that each is for [P], of so many rows [count, R]."""
+    sums = np.empty((count, amounts.shape[1]))
+    for column in range(amounts.shape[1]):
+        sums[:, column] = np.bincount(rows, weights=amounts[:, column], minlength=count)
+    return sums

@@ -101,7 +101,8 @@ def promotions(free: Floats, node: Rows, demand: Floats, since: Floats, *, may: 
     (`since` [P]) goes first. `may` [P] are those that nobody with an older claim to the room stands before.
     """
     left = free.copy()
-    able = np.flatnonzero(may & fits(free[node], demand)) if len(node) else np.empty(0, dtype=np.intp)
+    able = np.flatnonzero(may)
+    able = able[fits(free[node[able]], demand[able])]
     chosen = []
     for pod in able[np.argsort(since[able], kind="stable")].tolist():
         if fits(left[node[pod]], demand[pod]):

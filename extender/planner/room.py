@@ -30,12 +30,12 @@ class Room:
         # 2. Reading there: a task's block is there, and the disk can serve it besides the shuffles that wait.
         disk = free[DISK_READ_INDEX] - sources.kept[nodes] if sources.keeping else free[DISK_READ_INDEX]
         near = fits & (disk >= classes.here_needs[:, DISK_READ_INDEX][rows, np.newaxis])
-        near &= sources.local[rows[:, np.newaxis], nodes] > 0
         # 3. Reading from elsewhere: its sources can serve it, and its own link can take it.
         far = np.zeros_like(near)
         readers = (~classes.own[rows]).nonzero()[0]
         if len(readers):
             reading = rows[readers]
+            near[readers] &= sources.local[reading[:, np.newaxis], nodes] > 0
             link_needs = classes.away_needs[:, NETWORK_IN_INDEX][reading, np.newaxis]
             far[readers] = sources.able(reading, nodes) & (free[NETWORK_IN_INDEX] >= link_needs) & fits[readers]
         return near, far

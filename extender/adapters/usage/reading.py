@@ -56,7 +56,10 @@ class UsageReader:
         look = self.last
         if look.failure is not None:
             return nothing(self.nodes(), look.failure)
-        return still_fresh(look.usage, self.clock(), self.stale_seconds, look.node_of)
+        now = self.clock()
+        if look.oldest >= now - self.stale_seconds:
+            return look.usage
+        return still_fresh(look.usage, now, self.stale_seconds, look.node_of)
 
     def run(self, stopped: threading.Event) -> None:
         """Look every interval until `stopped`."""

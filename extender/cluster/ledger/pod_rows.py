@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,8 @@ class PodRows:
         No pod comes that is there and has not left. The cost is that of copying the arrays, and of a search for each
         change.
         """
-        stay = ~self._are(left)
+        stay = np.ones(len(self.uids), dtype=np.bool_)
+        stay[self.rows_of(left)] = False
         at = np.searchsorted(self.uids[stay], come.uids)
         merged = {
             field.name: np.insert(getattr(self, field.name)[stay], at, getattr(come, field.name), axis=0)
@@ -36,14 +37,13 @@ class PodRows:
             array.setflags(write=False)
         return PodRows(**merged)
 
-    def _are(self, uids: Collection[str]) -> Mask:
-        """Return which rows are of these pods [P]."""
-        are = np.zeros(len(self.uids), dtype=np.bool_)
-        if len(are):
-            wanted = np.array(list(uids), dtype=np.object_)
-            places = np.minimum(np.searchsorted(self.uids, wanted), len(are) - 1)
-            are[places[self.uids[places] == wanted]] = True
-        return are
+    def rows_of(self, uids: Collection[str]) -> Rows:
+        """Return the rows of those of these pods that are there, in the order of the rows."""
+        if not len(self.uids) or not uids:
+            return np.empty(0, dtype=np.intp)
+        wanted = np.array(sorted(uids), dtype=np.object_)
+        places = np.minimum(np.searchsorted(self.uids, wanted), len(self.uids) - 1)
+        return np.asarray(places[self.uids[places] == wanted])
 
 
 def no_pods(dimensions: int) -> PodRows:

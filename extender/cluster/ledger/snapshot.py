@@ -3,7 +3,7 @@
 N nodes, sorted by name; R dimensions: the six, then by name what else some node offers, then what none does.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -171,6 +171,10 @@ class OpportunisticPods:
     def uids(self) -> Sequence[str]:
         """Their UIDs [P]."""
         return tuple(self._rows.uids.tolist())
+
+    def rows_of(self, uids: Collection[str]) -> Rows:
+        """Return the rows of those of these pods that are there, in the order of the rows."""
+        return self._rows.rows_of(uids)
 
     @property
     def node(self) -> Rows:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, sum_by
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.resources import DIMENSIONS, PODS
 from extender.cluster.usage import Sample, Usage
@@ -87,12 +87,12 @@ def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage) -> tuple[Flo
     What is given to others is in the measurement.
     """
     pods, shape = snapshot.opportunistic, snapshot.layout.capacity.shape
-    held, old = np.zeros(shape), np.zeros(shape)
+    held = np.zeros(shape)
     if not len(pods.node):
         return held, np.array(snapshot.given)
     node = pods.node
     is_young = ~slack.measured_whole(pods.started, measured.since[node], measured.at[node], RAMP_UP_SECONDS)
-    np.add.at(old, node[~is_young], pods.demand[~is_young])
+    old = sum_by(node[~is_young], pods.demand[~is_young], shape[0])
     young = np.flatnonzero(is_young)
     rows = [_row(usage.pods.get(pods.uids[place]), snapshot.layout) for place in young.tolist()]
     np.add.at(held, node[young], np.array(rows).reshape(len(rows), shape[1]))

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, row_of
 from extender.cluster.usage import Sample, Usage
 from extender.policy.slack import used
 
@@ -108,11 +108,15 @@ def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str
     count = len(layout.names)
     amounts = np.full((count, len(layout.axis)), np.nan)
     since, at = np.full(count, np.nan), np.full(count, np.nan)
-    for name, sample in samples.items():
-        row = layout.rows.get(name)
-        if row is not None and name not in problems:
-            amounts[row, : len(DIMENSIONS)] = [sample.amounts.get(dimension, np.nan) for dimension in DIMENSIONS]
-            since[row], at[row] = sample.since, sample.at
+    known = [
+        (row, sample)
+        for name, sample in samples.items()
+        if (row := layout.rows.get(name)) is not None and name not in problems
+    ]
+    if known:
+        rows = [row for row, _ in known]
+        amounts[rows, : len(DIMENSIONS)] = [row_of(sample.amounts, otherwise=np.nan) for _, sample in known]
+        since[rows], at[rows] = [sample.since for _, sample in known], [sample.at for _, sample in known]
     return _Book(amounts, since, at)
 
 

@@ -76,15 +76,16 @@ class Promoter:
         """Begin the promotions that are due; return the cluster with their room taken."""
         # 1. See what came of those that began before; the room of those under way is taken.
         pods = snapshot.opportunistic
-        self._see_outcomes(frozenset(pods.uids), now)
+        self._see_outcomes({pods.uids[place] for place in pods.rows_of(self._under_way).tolist()}, now)
         if not len(pods.pods):
             return snapshot
-        under_way = np.array([uid in self._under_way for uid in pods.uids], dtype=np.bool_)
-        taken = self._taken(snapshot, under_way.nonzero()[0])
+        under_way = pods.rows_of(self._under_way)
+        taken = self._taken(snapshot, under_way)
         # 2. See who may be, and whose node has the room.
         load = snapshot.nominations.load(snapshot.layout.capacity.shape, priority=LOWEST_PRIORITY, uid="")
         free = taken.layout.capacity - taken.allocated - taken.in_flight - (0.0 if load is None else load)
-        may = ~under_way & fits(free[pods.node], pods.demand)
+        may = _has_room(free, pods)
+        may[under_way] = False
         going = self._going()
         may[may] = [self._may(pods.pods[place], going) for place in np.flatnonzero(may).tolist()]
         # 3. Leave room to those who come first.
@@ -154,8 +155,8 @@ class Promoter:
     def _see_outcomes(self, opportunistic: Collection[str], now: float) -> None:
         """Note whose promotion shows, and take back those that do not in time.
 
-        It shows once the pod is no longer among those that are `opportunistic` by the snapshot: until then its room is
-        not counted there.
+        It shows once the pod is no longer among those of them that are `opportunistic` by the snapshot: until then its
+        room is not counted there.
         """
         self._rests_until = {uid: until for uid, until in self._rests_until.items() if now < until}
         self._failures = Counter(
@@ -198,3 +199,14 @@ class Promoter:
             log.warning("resize failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
         finally:
             self._writing.discard(pod.uid)
+
+
+def _has_room(free: Floats, pods: OpportunisticPods) -> Mask:
+    """Return whose node has room for it as regular [P]; `free` [N, R] is what nodes have.
+
+    Only those are looked at whose node has the least that any of them needs.
+    """
+    has_room: Mask = np.zeros(len(pods.node), dtype=np.bool_)
+    able = fits(free, pods.demand.min(axis=0))[pods.node].nonzero()[0]
+    has_room[able] = fits(free[pods.node[able]], pods.demand[able])
+    return has_room

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, fits, needs_fit, times_fits
+from extender.arrays import Floats, Mask, fits, needs_fit, short_of, times_fits
 from extender.cluster.waiting import Running
 from extender.planner.board import Board
 from extender.planner.locality.sources import Sources
@@ -98,7 +98,11 @@ def _free_at(present: Floats, demand: Floats, running: Running) -> Floats:
 
     `present` [N, R] is what it has free, which is not enough yet.
     """
-    order = np.lexsort((running.ends_at, running.node))
+    # Where something is short, only ends that free some of that bring the moment nearer.
+    short = short_of(present, demand)
+    short[~short.any(axis=1)] = True
+    matters = np.flatnonzero((short[running.node] & (running.demand > 0)).any(axis=1))
+    order = matters[np.lexsort((running.ends_at[matters], running.node[matters]))]
     node, ends = running.node[order], running.ends_at[order]
     freed = np.cumsum(running.demand[order], axis=0)
     first = np.searchsorted(node, node, side="left")
