@@ -53,7 +53,8 @@ class Pod:
     `demand` is what it needs, whatever its spec requests now. An `opportunistic` pod has given its requests up: it runs
     on what others reserved and do not use. `regular_requests` is what it requests as a regular pod, where it says so
     and may become one; `choice` is ONLY, NEVER or ALLOWED where its user chose how it may run, else None. Then
-    `tenant_choice` counts: ALLOWED or NEVER where its namespace says so, or else its queue.
+    `tenant_choice` counts: ALLOWED or NEVER where its namespace says so, or else its queue. Those requests are back and
+    `ungranted` where its node has not given it any of them yet.
     """
 
     uid: str
@@ -90,6 +91,7 @@ class Pod:
     regular_requests: RegularRequests | None = None
     choice: str | None = None
     tenant_choice: str | None = None
+    ungranted: bool = False
 
     @property
     def may_run(self) -> str | None:

@@ -91,6 +91,7 @@ def pod_from(document: PodObject) -> Pod:
         opportunistic=needs.opportunistic,
         regular_requests=needs.regular_requests,
         choice=needs.choice,
+        ungranted=needs.ungranted,
     )
 
 
@@ -241,6 +242,7 @@ def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
         pod_level=level,
         pod_level_reported=_reported(status.resources, status.allocated_resources),
         resize_infeasible=pending is not None and pending.reason == "Infeasible",
+        resize_pending=pending is not None,
     )
 
 

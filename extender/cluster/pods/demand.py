@@ -50,6 +50,7 @@ class PodResources:
     pod_level: Amounts = field(default_factory=dict)
     pod_level_reported: Amounts | None = None
     resize_infeasible: bool = False
+    resize_pending: bool = False
 
 
 def requested(pod: PodResources) -> Amounts:

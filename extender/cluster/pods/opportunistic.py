@@ -57,12 +57,16 @@ class RegularRequests(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a pod needs, and whether it is opportunistic; `regular_requests` where it may become regular again."""
+    """What a pod needs, and whether it is opportunistic; `regular_requests` where it may become regular again.
+
+    `ungranted`: its requests came back, and its node has not given it any of them (Deferred or Infeasible).
+    """
 
     demand: Amounts
     opportunistic: bool = False
     regular_requests: RegularRequests | None = None
     choice: str | None = None
+    ungranted: bool = False
 
 
 def chosen(annotation: str | None, name: str = OPPORTUNISTIC_ANNOTATION) -> str | None:
@@ -122,7 +126,9 @@ def demoted(pod: PodResources, requests: RegularRequests | None, declared: Amoun
         whole = _as_regular(pod, requests)
     else:  # by its spec, also where the node cannot grant that
         whole = replace(pod, resize_infeasible=False)
-    return Needs({**requested(whole), **declared}, opportunistic, requests, choice)
+    has_nothing = counts_nothing(replace(pod, resize_infeasible=True))
+    ungranted = pod.resize_pending and has_nothing and not _requests_nothing(pod)
+    return Needs({**requested(whole), **declared}, opportunistic, requests, choice, ungranted)
 
 
 def _require_known(requests: RegularRequests, pod: PodResources) -> None:

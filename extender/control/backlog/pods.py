@@ -33,6 +33,7 @@ class PodIndex:
         self._by_phase: dict[PodPhase, dict[str, Pod]] = {phase: {} for phase in PodPhase}
         self._opportunistic: set[str] = set()
         self._opportunistic_on_nodes: Counter[TaskClass] = Counter()
+        self._ungranted: set[str] = set()
         self._opportunistic_of: dict[str, set[str]] = {}
 
     # -- pods
@@ -115,6 +116,11 @@ class PodIndex:
         with self.lock:
             return set(self._opportunistic_of.get(owner, ()))
 
+    def ungranted(self) -> list[Pod]:
+        """Return the running pods whose requests came back, and are not granted yet."""
+        with self.lock:
+            return [self._pods[uid] for uid in sorted(self._ungranted)]
+
     # -- writes to pods
 
     def take(self, task_class: TaskClass, now: float, until: float, uid: str | None = None) -> Pod | None:
@@ -152,6 +158,8 @@ class PodIndex:
         """Note what a pod is now, and its place."""
         self._leave_book(pod.uid)
         self._pods[pod.uid], self._where[pod.uid] = pod, after
+        if pod.ungranted and pod.holds is not None:
+            self._ungranted.add(pod.uid)
         if pod.opportunistic:
             self._opportunistic.add(pod.uid)
             self._opportunistic_of.setdefault(pod.owner, set()).add(pod.uid)
@@ -159,7 +167,8 @@ class PodIndex:
                 self._opportunistic_on_nodes[after[0]] += 1
 
     def _leave_book(self, uid: str) -> None:
-        """Take a pod, as it is known, out of those that are opportunistic."""
+        """Take a pod, as it is known, out of those that are opportunistic, or not granted what they request."""
+        self._ungranted.discard(uid)
         if uid not in self._opportunistic:
             return
         self._opportunistic.discard(uid)

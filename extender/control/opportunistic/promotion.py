@@ -25,7 +25,7 @@ from extender.errors import ClusterError
 from extender.planner.opportunistic import promotions
 
 SHOWS_SECONDS = 60.0
-"""A promotion that does not show after so long has failed: the kubelet cannot grant it, and it is taken back."""
+"""A promotion that is not granted after so long, Deferred or Infeasible, has failed: it is taken back."""
 
 RESTS_SECONDS, LONGEST_REST_SECONDS = 300.0, 4_800.0
 """A pod whose promotion has failed is left alone for so long at first, twice as long each time, and at most."""
@@ -156,7 +156,8 @@ class Promoter:
         """Note whose promotion shows, and take back those that do not in time.
 
         It shows once the pod is no longer among those of them that are `opportunistic` by the snapshot: until then its
-        room is not counted there.
+        room is not counted there. While its node has granted nothing it is not promoted, though kube-scheduler counts
+        it.
         """
         self._rests_until = {uid: until for uid, until in self._rests_until.items() if now < until}
         self._failures = Counter(
@@ -166,13 +167,16 @@ class Promoter:
             uid = self._refused.popleft()
             if self._under_way.pop(uid, None) is not None:
                 self._rest(uid, now)
+        for ungranted in self._cluster.backlog.ungranted():  # perhaps begun by a predecessor
+            if ungranted.uid not in self._rests_until and ungranted.uid not in self._writing:
+                self._under_way.setdefault(ungranted.uid, now + SHOWS_SECONDS)
         for uid, until in list(self._under_way.items()):
             pod = self._cluster.backlog.pod(uid)
-            if pod is None or not (pod.opportunistic or uid in opportunistic):
+            if pod is None or not (pod.opportunistic or pod.ungranted or uid in opportunistic):
                 del self._under_way[uid]
                 if pod is not None:
                     self._note(pod)
-            elif now >= until and pod.opportunistic and uid not in self._writing:
+            elif now >= until and (pod.opportunistic or pod.ungranted) and uid not in self._writing:
                 del self._under_way[uid]
                 self._rest(uid, now)
                 self._take_back(pod)

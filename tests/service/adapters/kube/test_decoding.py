@@ -127,6 +127,21 @@ def test_an_infeasible_resize_counts_what_the_container_has():
     assert read_pod(pod_document(spec=spec, status=status)).demand == {"cpu": 8000} | PLACE
 
 
+@pytest.mark.parametrize(
+    ("has", "reason", "ungranted"),
+    [("0", "Deferred", True), ("0", "Infeasible", True), ("1", "Deferred", False), ("0", None, False)],
+)
+def test_requests_that_came_back_are_ungranted_while_the_node_has_given_none_of_them(has, reason, ungranted):
+    spec = {"containers": [{"name": "x", "resources": requests(cpu="2")}]}
+    status = {"containerStatuses": [{"name": "x", "resources": requests(cpu=has)}]}
+    if reason:
+        status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
+    annotations = {"dovetail.dev/regular-requests": '{"containers":{"x":{"cpu":"2"}}}'}
+    pod = read_pod(pod_document(spec=spec, status=status, annotations=annotations))
+    assert pod.ungranted is ungranted
+    assert pod.opportunistic is (reason == "Infeasible")
+
+
 def test_pod_level_resources_and_their_resize_are_read():
     spec = {"resources": requests(cpu="4")}
     assert read_pod(pod_document(spec=spec)).demand == {"cpu": 4000} | PLACE

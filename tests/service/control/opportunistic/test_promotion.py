@@ -151,6 +151,52 @@ def test_one_that_does_not_show_in_time_is_taken_back_and_rests():
     assert scene.promoted == []
 
 
+def deferred(name, cpu):
+    """Return a pod whose requests are back, and count, and that its node has not granted."""
+    return replace(given(name, cpu), opportunistic=False, ungranted=True)
+
+
+def test_one_that_its_node_defers_is_no_promotion_until_it_is_granted():
+    scene = scene_of(given("a", 400))
+    scene.deaf = True
+    scene.step()
+    scene.change("a", opportunistic=False, ungranted=True)
+    scene.hear()
+    scene.step(SHOWS_SECONDS - 1)
+    assert scene.promoted == []
+    scene.change("a", ungranted=False)
+    scene.step(2)
+    assert scene.promoted == ["a"]
+    assert scene.count("take back") == {}
+
+
+@pytest.mark.parametrize("infeasible", [False, True])
+def test_one_that_a_predecessor_began_and_no_node_grants_is_taken_back_once_and_rests(infeasible):
+    # There is no regular room for it, so it is not begun anew.
+    scene = scene_of(runs("full", 900), replace(deferred("a", 400), opportunistic=infeasible))
+    scene.restart()
+    scene.step()
+    scene.step(SHOWS_SECONDS - 1)
+    assert scene.written == []
+    scene.step(1)
+    assert scene.written == [("take back", "a")]
+    scene.change("a", opportunistic=True, ungranted=False)
+    scene.step(RESTS_SECONDS)
+    assert scene.written == [("take back", "a")]
+    assert scene.promoted == []
+
+
+def test_what_cannot_be_taken_back_is_tried_again_after_a_rest():
+    scene = scene_of(runs("full", 900), deferred("a", 400))
+    scene.refuse = {("take back", "a")}
+    scene.step()
+    scene.step(SHOWS_SECONDS)
+    scene.refuse.clear()
+    scene.step(RESTS_SECONDS)
+    scene.step(SHOWS_SECONDS)
+    assert scene.count("take back") == {"a": 1}
+
+
 def test_what_is_refused_is_tried_again_after_a_rest():
     scene = scene_of(given("a", 400))
     scene.refuse = {("restore", "a")}
