@@ -64,7 +64,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
 @_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
-    """Measure placement, the order, and how fast the verbs, the planner, the simulator and a real cluster are.
+    """Measure placement, the order, and how fast the verbs, the planner, the loops, the simulator and a cluster are.
 
     Without a command, all of it; what cannot run is named with its reason.
     """
@@ -72,7 +72,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
         return
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    reports = [_extender(options), _simulator(options), _order(options)]
+    reports = [_extender(options), _simulator(options), _loops(options), _order(options)]
     if programs := _programs_if_any():
         reports.append(_cluster(options, programs))
     if options.traces or _DEFAULT_TRACES.is_dir():
@@ -117,6 +117,15 @@ def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
     options = Options(**given)
     MissingExtra.unless_installed("rich")
     show([_simulator(options)], as_json=options.as_json)
+
+
+@bench.command()
+@_form
+def loops(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time a turn of control's loops for 5,000 nodes, with 20,000 pods on idle room and without them."""
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    show([_loops(options)], as_json=options.as_json)
 
 
 @bench.command()
@@ -199,6 +208,18 @@ def _simulator(options: Options) -> "Report":
     with progress("Planning", measuring.PLANS) as advance:
         timings = list(measuring.plans(size, advance))
     return measuring.report(outcome, timings, size, measuring.steps(size))
+
+
+def _loops(options: Options) -> "Report":
+    """Run the benchmark of control's loops."""
+    from extender.app.logs import configure_logs
+    from extender.settings import LogSettings
+    from lab.bench.speed import turns as measuring
+
+    configure_logs(LogSettings(level="error", format="text"))
+    scale, count = (measuring.QUICK, 4) if options.quick else (measuring.FULL, measuring.TURNS)
+    with progress("Taking turns", count) as advance:
+        return measuring.report(scale, *measuring.measure(scale, count, advance))
 
 
 def _order(options: Options, first_seed: int = 0) -> "Report":

@@ -15,7 +15,7 @@ from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Spread, Wait
 
 _GIB, _MB = 2.0**30, 1e6
 _RATES = {DISK_READ: 800 * _MB, DISK_WRITE: 800 * _MB, NETWORK_IN: 1250 * _MB, NETWORK_OUT: 1250 * _MB}
-_CAPACITY = np.array(row_of({CPU: 32_000, MEMORY: 96 * _GIB, **_RATES}))
+CAPACITY = np.array(row_of({CPU: 32_000, MEMORY: 96 * _GIB, **_RATES}))
 _COPIES = 3
 _SHUFFLED_FROM = 200
 _STAGES_PER_JOB = 2
@@ -33,7 +33,7 @@ class Size:
 
 def snapshot(size: Size, *, full: float) -> Snapshot:
     """Return equal nodes on each of which this part of everything is allocated."""
-    capacity = np.tile(_CAPACITY, (size.nodes, 1))
+    capacity = np.tile(CAPACITY, (size.nodes, 1))
     names = tuple(f"node-{row:05d}" for row in range(size.nodes))
     nothing = np.zeros_like(capacity)
     return Snapshot(
@@ -61,7 +61,7 @@ def waiting(size: Size, draw: np.random.Generator, *, full: float) -> Waiting:
         names=[f"job-{it:04d}/stage-{row % _STAGES_PER_JOB}" for row, it in enumerate(job.tolist())],
         job=job,
         count=np.full(size.classes, per_class, dtype=np.int64),
-        demand=_demand(size.classes, draw),
+        demand=demands(size.classes, draw),
         reading=np.round(draw.uniform(10, 60, size.classes)) * _MB,
         inputs=[_inputs(row, per_class, size.nodes, draw) for row in range(size.classes)],
         duration=np.full(size.classes, _SECONDS),
@@ -72,7 +72,8 @@ def waiting(size: Size, draw: np.random.Generator, *, full: float) -> Waiting:
     )
 
 
-def _demand(classes: int, draw: np.random.Generator) -> Floats:
+def demands(classes: int, draw: np.random.Generator) -> Floats:
+    """Return what a task of each class needs besides what it reads [C, R]."""
     demand = np.zeros((classes, len(DIMENSIONS)))
     demand[:, 0] = np.round(np.where(draw.random(classes) < 0.5, 2000, 600) * draw.uniform(0.5, 1.5, classes))
     demand[:, 1] = np.round(np.where(draw.random(classes) < 0.5, 8, 2) * draw.uniform(0.75, 1, classes) * _GIB)
@@ -104,4 +105,4 @@ def _jobs(count: int, draw: np.random.Generator) -> Jobs:
 def _running(nodes: int, full: float) -> Running | None:
     if not full:
         return None
-    return Running(np.arange(nodes), np.full(nodes, _SECONDS), np.tile(np.floor(_CAPACITY * full), (nodes, 1)))
+    return Running(np.arange(nodes), np.full(nodes, _SECONDS), np.tile(np.floor(CAPACITY * full), (nodes, 1)))
