@@ -347,6 +347,31 @@ def test_control_killed_at_random_loses_nothing_leaves_nothing_stuck_and_release
     assert {pod["status"]["phase"] for name, pod in scene.pods().items() if name.startswith("killed")} == {"Succeeded"}
 
 
+def test_a_regular_pod_that_only_opportunistic_ones_keep_out_gets_a_place_at_once(scene):
+    # Ten places: 4 regular pods and, as a fifth stays for regular ones, 4 opportunistic ones. 100m are free as regular.
+    place = builders.node("places", cpu="8100m", memory="17Gi")
+    place["status"]["allocatable"]["pods"] = place["status"]["capacity"]["pods"] = "10"
+    workload.create_nodes(scene.client, [place])
+    regular = [builders.pod(f"regular-places-{n}", cpu=2, memory="4Gi", spec={"nodeName": "places"}) for n in range(4)]
+    workload.create_pods(scene.client, regular)
+    scene.wait_measured(3)
+    create_job(scene, "idle", 40)
+    workload.wait_until(lambda: len(scene.opportunistic("places")) == 4, 60, "4 opportunistic pods")
+    assert scene.log("evicted") == []
+
+    small = {"cpu": "10m", "memory": "1Mi"}
+    create_job(scene, "small", 3, limits=small, **small)  # Guaranteed: never opportunistic
+
+    def placed():
+        return [name for name, pod in scene.pods().items() if name.startswith("small") and pod["spec"].get("nodeName")]
+
+    workload.wait_until(lambda: len(placed()) == 3, 60, "3 regular pods on the node")
+    (line,) = scene.log("evicted")
+    assert (line["node"], line["why"], line["short"]) == ("places", "regular pods", ["pods"])
+    assert len(scene.opportunistic("places")) == 3
+    assert len(names_of(scene.pods(), "regular")) == 12
+
+
 @pytest.mark.parametrize("how", ["frozen", "stopped"])
 def test_without_measurement_nobody_is_started_on_idle_room_or_evicted_and_regular_work_goes_on(scene, how):
     create_job(scene, how, 36)

@@ -305,3 +305,14 @@ def test_by_pressure_rounds_are_apart_small_and_come_to_an_end_whatever_is_measu
         assert regular + sum(full.use[name] for name in full.pods) <= FLOOR * 1000 or not any(
             full.use[name] for name in full.pods
         )
+
+
+def test_a_new_leader_asks_nobody_again_and_nobody_else_while_a_victim_is_on_its_way_out():
+    full = scene()
+    full.slow = True
+    full.run(3)
+    full.restart()
+    assert full.run(30) == ["a"]
+    full.remove("a")
+    assert full.run(10) == ["a"]
+    assert set(full.pods) == {"b"}

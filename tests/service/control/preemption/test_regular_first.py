@@ -204,3 +204,28 @@ def test_nobody_goes_for_a_shape_that_kube_scheduler_refuses():
     scene = full(needs("refused", 400, gates=(), unschedulable=True, job="a"), needs("a", 400, job="a"))
     scene.step()
     assert scene.evicted == []
+
+
+def test_a_new_leader_asks_nobody_again_and_nobody_else_while_a_victim_is_on_its_way_out():
+    scene = full(needs("a", 400))
+    scene.slow = True
+    scene.step()
+    scene.restart()
+    for _ in range(20):
+        scene.step(1)
+    assert scene.evicted == ["young"]
+    scene.remove("young")
+    scene.step(1)
+    assert scene.nominated() == {"a": "n1"}
+    assert scene.evicted == ["young"]
+
+
+def test_a_leader_that_ends_before_it_has_asked_leaves_that_to_the_next():
+    scene = full(needs("a", 400))
+    scene.late = True
+    scene.step()
+    scene.restart()  # what was queued is lost
+    scene.step()
+    scene.write_all()
+    assert scene.evicted == ["young"]
+    assert "old" in scene.pods
