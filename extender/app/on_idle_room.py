@@ -7,6 +7,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Api
+from extender.adapters.kube.autoscalers import Autoscalers
 from extender.adapters.kube.resizing import PodResources
 from extender.adapters.metrics.opportunistic import OpportunisticMetrics
 from extender.app.measuring import Measuring
@@ -16,7 +17,7 @@ from extender.cluster.pods.opportunistic import ALLOWED, NEVER
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.demotion import Document
-from extender.control.opportunistic.eligibility import Surroundings, evictions_left
+from extender.control.opportunistic.eligibility import Surroundings, controller_of, evictions_left
 from extender.control.opportunistic.exposure import Exposure
 from extender.control.opportunistic.idle_room import Thresholds
 from extender.control.opportunistic.promotion import Promoter
@@ -31,6 +32,9 @@ from extender.control.preemption.stays_off import StaysOff
 from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.planner.caps import Caps
 from extender.settings import Settings
+
+_AUTOSCALER_SECONDS = 5.0
+"""How long the API server may take to list autoscalers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,12 @@ def on_idle_room(
         reporting.say(pod, STAYS_REGULAR, reason)
 
     version = cache(lambda: version_of(api.check_version()))
-    resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, exposure, version()), note_refused)
+    autoscalers = Autoscalers(api.apart(_AUTOSCALER_SECONDS))
+
+    def surroundings(pod: Pod, found: Document) -> Surroundings:
+        return _surroundings(pod, found, Around(pods, autoscalers, exposure, version()))
+
+    resizer = Resizer(pods, surroundings, note_refused)
     limits = Limits.of(
         cpu=wanted.evict_at_cpu,
         io=wanted.evict_at_io,
@@ -112,21 +121,39 @@ def way_back(api: Api) -> Resizer:
     return Resizer(PodResources(api), lambda _pod, _found: nobody, lambda _pod, _reason: None)
 
 
-def _surroundings(
-    pod: Pod, found: Document, pods: PodResources, exposure: Exposure, version: tuple[int, int]
-) -> Surroundings:
-    """Return what a pod's own spec does not say; its Job is read."""
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Where it is read what a pod's own spec does not say, and the version of Kubernetes."""
+
+    pods: PodResources
+    autoscalers: Autoscalers
+    exposure: Exposure
+    version: tuple[int, int]
+
+
+def _surroundings(pod: Pod, found: Document, around: Around) -> Surroundings:
+    """Return what a pod's own spec does not say; its owner is read, and whether an autoscaler is for that or its owner.
+
+    Raises ClusterError where that cannot be read: nobody knows then that the pod is eligible.
+    """
+    owner: Document | None = None
+    if pod.owner_kind == "Job":
+        owner = around.pods.job(pod.namespace, pod.owner_name)
+    elif pod.owner_kind == "ReplicaSet":
+        owner = around.pods.replica_set(pod.namespace, pod.owner_name)
+    owners = {(pod.owner_kind, pod.owner_name), controller_of(owner or {})}
+    autoscaled = around.autoscalers.any_of(pod.namespace, owners)
     left: int | None = None
     if pod.owner_kind == "Job":
-        job = pods.job(pod.namespace, pod.owner_name)
-        left = 0
+        job, left = owner, 0
         if job is not None:
-            left = exposure.evictions_left(pod, lambda exposed: evictions_left(job, found, exposed=exposed))
+            left = around.exposure.evictions_left(pod, lambda exposed: evictions_left(job, found, exposed=exposed))
     return Surroundings(
-        version,
+        around.version,
         opted_in=pod.tenant_choice == ALLOWED,
         opted_out=pod.tenant_choice == NEVER,
         gang=bool(pod.identity.group),
+        autoscaled=autoscaled,
         evictions_left=left,
     )
 

@@ -118,9 +118,10 @@ def namespaces(scene):
 
     yield create
     for name in made:
-        for job in request(scene.client, "GET", f"/apis/batch/v1/namespaces/{name}/jobs")["items"]:
-            path = f"/apis/batch/v1/namespaces/{name}/jobs/{job['metadata']['name']}"
-            request(scene.client, "DELETE", path, propagationPolicy="Background")
+        for group, kind in (("batch/v1", "jobs"), ("apps/v1", "replicasets")):
+            path = f"/apis/{group}/namespaces/{name}/{kind}"
+            for it in request(scene.client, "GET", path)["items"]:
+                request(scene.client, "DELETE", f"{path}/{it['metadata']['name']}", propagationPolicy="Background")
         request(scene.client, "DELETE", f"/api/v1/namespaces/{name}")
 
 
@@ -195,14 +196,19 @@ def test_where_a_resource_quota_refuses_a_promotion_the_pod_runs_on_as_it_is_and
     assert pods[promoted]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "170m", "memory": "256Mi"}
 
 
-def test_namespaces_choose_for_their_pods_and_pods_before_them(scene, namespaces):
+def test_namespaces_choose_for_their_pods_and_pods_before_them_and_autoscaled_ones_stay_regular(scene, namespaces):
     label = "dovetail.dev/opportunistic"
     never = namespaces("strict", labels={label: "never"})
     namespaces("generous", labels={label: "allowed"})
     full_nodes(scene, node("n1"))
     create_job(scene, "strict", 2, path=never)
     create_job(scene, "stubborn", 2, path=never, annotations={label: "allowed"})
-    for namespace, name in (("generous", "served"), ("default", "plain")):
+    namespaces("usual")
+    target = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "sized"}
+    scaling = {"metadata": {"name": "sized"}, "spec": {"maxReplicas": 1, "scaleTargetRef": target}}
+    path = "/apis/autoscaling/v2/namespaces/generous/horizontalpodautoscalers"
+    request(scene.client, "POST", path, scaling)
+    for namespace, name in (("generous", "served"), ("generous", "sized"), ("usual", "plain")):
         create_set(scene, namespace, name)
     expected = {"stubborn": 2, "served": 1}
 

@@ -33,11 +33,18 @@ class PodResources:
         self.api.patch(f"{pod_path(pod.namespace, pod.name)}/resize", patch, STRATEGIC_PATCH)
 
     def job(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """Return a Job's object; None where there is none."""
+        """Return a Job's object; None where it is gone."""
+        return self._find(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+
+    def replica_set(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """Return a ReplicaSet's object; None where it is gone."""
+        return self._find(f"/apis/apps/v1/namespaces/{namespace}/replicasets/{name}")
+
+    def _find(self, path: str) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = self.api.read(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+            found: dict[str, Any] = self.api.read(path)
         except Refused as refusal:
-            if refusal.status != _GONE:
-                raise
-            return None
+            if refusal.status == _GONE:
+                return None
+            raise
         return found

@@ -71,7 +71,7 @@ def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
     it itself.
     """
     meta, spec = part(pod, "metadata"), part(pod, "spec")
-    annotations, requests, owner = part(meta, "annotations"), requests_of(pod), _owner_kind(meta)
+    annotations, requests, (owner, _) = part(meta, "annotations"), requests_of(pod), controller_of(pod)
     own = annotations.get(OPPORTUNISTIC_ANNOTATION)
     opted_out = around.opted_out if own is None else own != ALLOWED
     opted_in = bool(owner) and around.opted_in if own is None else own == ALLOWED
@@ -111,6 +111,13 @@ def evictions_left(job: Document, pod: Document, *, exposed: int, kept: int = 1)
     return max(left - kept, 0)
 
 
+def controller_of(document: Document) -> tuple[str, str]:
+    """Return the kind and the name of an object's controlling owner, empty where it has none."""
+    owners = items(part(document, "metadata"), "ownerReferences")
+    controllers = ((owner.get("kind", ""), owner.get("name", "")) for owner in owners if owner.get("controller"))
+    return next(controllers, ("", ""))
+
+
 def _ignores_disruption(spec: Document) -> bool:
     """Say whether the first rule of a Job that may hold for an evicted pod ignores its end.
 
@@ -128,10 +135,6 @@ def _ignores_disruption(spec: Document) -> bool:
 
 def _is_disruption(pattern: Document) -> bool:
     return pattern.get("type") == "DisruptionTarget" and pattern.get("status", "True") == "True"
-
-
-def _owner_kind(meta: Document) -> str:
-    return next((owner.get("kind", "") for owner in items(meta, "ownerReferences") if owner.get("controller")), "")
 
 
 def _restarts(container: Document) -> bool:

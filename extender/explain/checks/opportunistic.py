@@ -1,12 +1,15 @@
 """Who runs on what others reserved and do not use, and which held pods could: a note, and never a problem."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from extender.cluster.model import Node
+from extender.cluster.node_terms import THRESHOLD_ANNOTATION
 from extender.explain.findings import MOST_SHOWN, OK, Eligible, Facts, Finding, many
 
 
 def opportunistic(facts: Facts) -> Iterator[Finding]:
-    """Count opportunistic pods; where settings have them, also the held pods that may become such, and why not."""
+    """Count opportunistic pods; where settings have them, also the held pods that may become such, and where not."""
     running = sum(pod.opportunistic and pod.holds is not None for pod in facts.pods)
     if facts.eligible is None:
         if running:
@@ -16,6 +19,20 @@ def opportunistic(facts: Facts) -> Iterator[Finding]:
     if "pods" not in facts.unread:
         text = f"on idle resources: {many(running, 'pod')}; {_held(facts.eligible)}"
         yield Finding("opportunistic", OK, text)
+    if "nodes" not in facts.unread and (stated := _stated(facts.nodes)):
+        yield Finding("opportunistic", OK, stated)
+
+
+def _stated(nodes: Sequence[Node]) -> str:
+    """Return which nodes get no opportunistic pods, and which state a threshold of their own; empty where none does."""
+    refuse = Counter(node.terms.refuses for node in nodes if node.terms.refuses is not None)
+    others = [node.terms.threshold for node in nodes if node.terms.refuses is None]
+    told = [f"{many(count, 'node')}: {reason}" for reason, count in sorted(refuse.items())]
+    if off := others.count(0.0):
+        told.append(f"{many(off, 'node')}: {THRESHOLD_ANNOTATION} says so, or is broken")
+    own = sum(threshold is not None and threshold > 0 for threshold in others)
+    parts = [f"no opportunistic pods on {', '.join(told)}"] if told else []
+    return "; ".join([*parts, *([f"with a threshold of their own: {many(own, 'node')}"] if own else [])])
 
 
 def _held(eligible: Eligible) -> str:

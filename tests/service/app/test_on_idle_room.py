@@ -1,9 +1,13 @@
 """Pods on idle room as `control` is wired: a pod's Job is asked how many evictions it bears."""
 
+from types import SimpleNamespace
+
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Refused
+from extender.adapters.kube.autoscalers import HORIZONTAL, VERTICAL, Autoscalers
 from extender.app.measuring import Measuring
 from extender.app.on_idle_room import Reporting, on_idle_room, version_of, way_back
 from extender.cluster.model import NamespaceSeen, PodSeen
@@ -23,13 +27,28 @@ class Server:
 
     def __init__(self, job, *names):
         self.job, self.pods = job, {name: pods.pod() for name in names}
+        self.replica_set, self.lists, self.listed = {}, {HORIZONTAL: [], VERTICAL: None}, 0
         for name, found in self.pods.items():
             found["metadata"] |= {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
 
     def check_version(self):
         return "v1.36.3"
 
+    def apart(self, seconds):
+        return self
+
+    def get(self, path, params=()):
+        self.listed += 1
+        found = self.lists[path]
+        if isinstance(found, Exception):
+            raise found
+        if found is None:
+            raise Refused("no such kind", 404)
+        return SimpleNamespace(data=msgspec.json.encode({"metadata": {}, "items": found}))
+
     def read(self, path):
+        if "/replicasets/" in path:
+            return self.replica_set
         if "/jobs/" in path:
             assert path == "/apis/batch/v1/namespaces/default/jobs/o"
             if self.job is None:
@@ -133,6 +152,70 @@ def test_a_pod_without_a_job_goes_by_the_label_of_its_namespace(label, said):
     scene.apply(PodSeen(waiting("a", owner="uid-o", owner_kind="StatefulSet", owner_name="o", version=2)))
     scene.apply(NamespaceSeen("default", {} if label is None else {"dovetail.dev/opportunistic": label}))
     assert outcome(scene, parts, "a") == said
+
+
+def autoscaler(kind, name, *, namespace="default", vertical=False, mode=None):
+    spec = {"targetRef" if vertical else "scaleTargetRef": {"kind": kind, "name": name}}
+    return {
+        "metadata": {"namespace": namespace},
+        "spec": spec | ({"updatePolicy": {"updateMode": mode}} if mode else {}),
+    }
+
+
+def of_owner(kind, above=("", "")):
+    """Return what is wired, with one pod that may be opportunistic, of an owner that another one owns."""
+    ignored = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+    job = {"spec": {"podFailurePolicy": {"rules": ignored}}}
+    scene, parts = wired(job, "a")
+    server = parts.resizer.pods.api
+    owner = {"metadata": {"ownerReferences": [{"kind": above[0], "name": above[1], "controller": True}]}}
+    server.job, server.replica_set = {**job, **owner}, owner
+    server.pods["a"]["metadata"]["annotations"]["dovetail.dev/opportunistic"] = "allowed"
+    server.pods["a"]["metadata"]["ownerReferences"][0]["kind"] = kind
+    scene.apply(PodSeen(waiting("a", owner="uid-o", owner_kind=kind, owner_name="o", version=2, choice="allowed")))
+    return scene, parts, server
+
+
+@pytest.mark.parametrize(
+    ("kind", "above", "path", "found", "said"),
+    [
+        ("StatefulSet", ("", ""), HORIZONTAL, autoscaler("StatefulSet", "o"), "AUTOSCALED"),
+        ("StatefulSet", ("", ""), HORIZONTAL, autoscaler("StatefulSet", "other"), "done"),
+        ("StatefulSet", ("", ""), HORIZONTAL, autoscaler("StatefulSet", "o", namespace="other"), "done"),
+        ("ReplicaSet", ("Deployment", "d"), HORIZONTAL, autoscaler("Deployment", "d"), "AUTOSCALED"),
+        ("ReplicaSet", ("Deployment", "d"), VERTICAL, autoscaler("Deployment", "d", vertical=True), "AUTOSCALED"),
+        ("ReplicaSet", ("Deployment", "d"), VERTICAL, autoscaler("Deployment", "d", vertical=True, mode="Off"), "done"),
+        ("Job", ("CronJob", "c"), VERTICAL, autoscaler("CronJob", "c", vertical=True, mode="Initial"), "AUTOSCALED"),
+        ("Job", ("CronJob", "c"), VERTICAL, autoscaler("Deployment", "c", vertical=True), "done"),
+    ],
+)
+def test_a_pod_whose_owner_an_autoscaler_sizes_stays_regular(kind, above, path, found, said):
+    scene, parts, server = of_owner(kind, above)
+    server.lists[path] = [found]
+    assert outcome(scene, parts, "a") == said
+
+
+@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("path", [HORIZONTAL, VERTICAL])
+def test_where_autoscalers_cannot_be_read_no_pod_is_made_opportunistic(path, status):
+    scene, parts, server = of_owner("Job")
+    server.lists[path] = Refused("autoscalers are forbidden", status)
+    with pytest.raises(Refused):
+        parts.resizer.demote(scene.backlog.pod("uid-a"), 2**30)
+    assert server.pods["a"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "4Gi"}
+    assert [reason for _, reason, _ in scene.said] == (["StaysRegular"] if status == 403 else [])
+
+
+def test_autoscalers_are_listed_once_in_half_a_minute():
+    now, server = [0.0], Server({})
+    server.lists[HORIZONTAL] = [autoscaler("Deployment", "d")]
+    autoscalers = Autoscalers(server, clock=lambda: now[0])
+    for _ in range(9):
+        assert autoscalers.any_of("default", [("Deployment", "d")])
+    assert server.listed == 2
+    server.lists[HORIZONTAL], now[0] = [], 30.0
+    assert not autoscalers.any_of("default", [("Deployment", "d")])
+    assert server.listed == 4
 
 
 @pytest.mark.parametrize("status", [403, 500])

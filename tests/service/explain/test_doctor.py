@@ -7,6 +7,7 @@ import pytest
 
 from extender.adapters.usage.report import UsageReport
 from extender.cluster.model import HOLD_GATE
+from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
@@ -343,6 +344,23 @@ class TestOpportunistic:
                 "ok",
                 "on idle resources: 1 pod; held, and may run there by their spec: 2 pods; "
                 "held, and may not: 4 pods: b, 1 pod: a, 1 pod: it runs on Windows",
+            )
+        ]
+
+    def test_nodes_that_get_none_or_state_a_threshold_of_their_own_are_counted(self):
+        terms = {
+            "a": OpportunisticTerms(threshold=0.0),
+            "b": OpportunisticTerms(threshold=0.5),
+            "c": OpportunisticTerms(threshold=0.5, refuses=HAS_SWAP),
+            "d": OpportunisticTerms(),
+        }
+        nodes = [replace(node(name), terms=these) for name, these in terms.items()]
+        assert found("opportunistic", scene_of(nodes=nodes), eligible=Eligible(0))[1:] == [
+            (
+                "ok",
+                "no opportunistic pods on 1 node: it has swap, where no pod's memory can be resized, "
+                "1 node: dovetail.dev/opportunistic-threshold says so, or is broken; "
+                "with a threshold of their own: 1 node",
             )
         ]
 

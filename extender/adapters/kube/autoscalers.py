@@ -1,0 +1,95 @@
+"""Whose pods an autoscaler sizes or counts by what they request: HorizontalPodAutoscalers, VerticalPodAutoscalers.
+
+Both are listed when somebody asks, at most twice a minute. What cannot be read raises: then nobody knows, and the pod
+that was asked about stays regular.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from extender.adapters.kube.api import Api, Refused
+from extender.adapters.kube.watching import listed
+
+HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
+VERTICAL = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
+
+_KNOWN_SECONDS = 30.0
+_NO_SUCH_KIND = 404
+
+Target = tuple[str, str, str]
+"""The namespace, kind and name of what an autoscaler is for."""
+
+
+class TargetRef(msgspec.Struct):
+    """CrossVersionObjectReference."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class UpdatePolicy(msgspec.Struct, rename="camel"):
+    """PodUpdatePolicy of a VerticalPodAutoscaler; in mode Off it only recommends."""
+
+    update_mode: str | None = None
+
+
+class AutoscalerSpec(msgspec.Struct, rename="camel"):
+    """The spec of either kind."""
+
+    scale_target_ref: TargetRef | None = None
+    target_ref: TargetRef | None = None
+    update_policy: UpdatePolicy | None = None
+
+
+class AutoscalerMeta(msgspec.Struct):
+    """An autoscaler's metadata."""
+
+    namespace: str = ""
+
+
+class Autoscaler(msgspec.Struct):
+    """HorizontalPodAutoscaler or VerticalPodAutoscaler."""
+
+    metadata: AutoscalerMeta = msgspec.field(default_factory=AutoscalerMeta)
+    spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
+
+
+class Autoscalers:
+    """The autoscalers of one API server. Any thread."""
+
+    def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api, self._clock = api, clock
+        self._lock = threading.Lock()
+        self._targets: Collection[Target] = frozenset()
+        self._read_at: float | None = None
+
+    def any_of(self, namespace: str, owners: Collection[tuple[str, str]]) -> bool:
+        """Say whether there is one for any of these owners, each a kind and a name. Raises ClusterError."""
+        with self._lock:
+            now = self._clock()
+            if self._read_at is None or now - self._read_at >= _KNOWN_SECONDS:
+                self._targets, self._read_at = self._read(HORIZONTAL) | self._read(VERTICAL), now
+            return any((namespace, kind, name) in self._targets for kind, name in owners)
+
+    def _read(self, path: str) -> set[Target]:
+        """Return what the autoscalers at a path are for; nothing where the cluster has no such kind."""
+        decode = msgspec.json.Decoder(Autoscaler).decode
+        try:
+            found = [decode(raw) for raw in listed(self._api, path)[0]]
+        except Refused as refusal:
+            if refusal.status == _NO_SUCH_KIND:
+                return set()
+            raise
+        return {
+            (one.metadata.namespace, target.kind, target.name)
+            for one in found
+            if (target := one.spec.scale_target_ref or one.spec.target_ref) is not None and not _only_recommends(one)
+        }
+
+
+def _only_recommends(autoscaler: Autoscaler) -> bool:
+    policy = autoscaler.spec.update_policy
+    return policy is not None and policy.update_mode == "Off"
