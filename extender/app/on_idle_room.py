@@ -142,7 +142,8 @@ def _surroundings(pod: Pod, found: Document, around: Around) -> Surroundings:
     elif pod.owner_kind == "ReplicaSet":
         owner = around.pods.replica_set(pod.namespace, pod.owner_name)
     owners = {(pod.owner_kind, pod.owner_name), controller_of(owner or {})}
-    autoscaled = around.autoscalers.any_of(pod.namespace, owners)
+    since = 0.0 if pod.owner_kind == "Job" else pod.created  # what makes Jobs is older than its pods
+    autoscaled = around.autoscalers.any_of(pod.namespace, owners, since)
     left: int | None = None
     if pod.owner_kind == "Job":
         job, left = owner, 0

@@ -25,6 +25,7 @@ from tests.integration.test_opportunistic import (
 __all__ = ["audited", "prometheus_program", "stage"]
 pytestmark = pytest.mark.own_control_plane
 
+EVENTS = "/api/v1/namespaces/default/events"
 MERGE = "application/merge-patch+json"
 THRESHOLD = "dovetail.dev/opportunistic-threshold"
 
@@ -88,7 +89,7 @@ def test_nodes_say_how_full_opportunistic_pods_may_make_them_what_is_their_own_a
     workload.wait_until(lambda: started(scene) == expected, 90, f"{expected}")
     scene.after_looks(5)
     assert started(scene) == expected
-    events = request(scene.client, "GET", "/api/v1/namespaces/default/events")["items"]
+    events = request(scene.client, "GET", EVENTS)["items"]
     (told,) = [it["message"] for it in events if it["involvedObject"]["kind"] == "Node" and it["type"] == "Warning"]
     assert told.startswith(f"annotation {THRESHOLD}: 'lots'; accepted: a number from 0 to 0.95")
 
@@ -204,6 +205,8 @@ def test_namespaces_choose_for_their_pods_and_pods_before_them_and_autoscaled_on
     create_job(scene, "strict", 2, path=never)
     create_job(scene, "stubborn", 2, path=never, annotations={label: "allowed"})
     namespaces("usual")
+    odd = namespaces("odd", labels={label: "maybe"})
+    create_job(scene, "odd", 2, path=odd)
     target = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "sized"}
     scaling = {"metadata": {"name": "sized"}, "spec": {"maxReplicas": 1, "scaleTargetRef": target}}
     path = "/apis/autoscaling/v2/namespaces/generous/horizontalpodautoscalers"
@@ -218,6 +221,9 @@ def test_namespaces_choose_for_their_pods_and_pods_before_them_and_autoscaled_on
     workload.wait_until(lambda: by_kind() == expected, 60, f"{expected}")
     scene.after_looks(5)
     assert by_kind() == expected
+    told = [it for it in request(scene.client, "GET", EVENTS)["items"] if it["involvedObject"]["kind"] == "Namespace"]
+    assert [(it["involvedObject"]["name"], it["type"]) for it in told] == [("odd", "Warning")]
+    assert told[0]["message"].startswith(f"label {label}: 'maybe'; accepted: allowed, never")
     request(scene.client, "PATCH", "/api/v1/namespaces/strict", {"metadata": {"labels": {label: None}}}, content=MERGE)
     workload.wait_until(
         lambda: by_kind() == {**expected, "strict": 2}, 60, "those whose namespace says nothing any more"

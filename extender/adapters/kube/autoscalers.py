@@ -1,7 +1,8 @@
 """Whose pods an autoscaler sizes or counts by what they request: HorizontalPodAutoscalers, VerticalPodAutoscalers.
 
-Both are listed when somebody asks, at most twice a minute. What cannot be read raises: then nobody knows, and the pod
-that was asked about stays regular.
+Both are listed when somebody asks, and the list is good for half a minute. One from before the pod was created says
+nothing of it: who makes an autoscaler beside a Deployment makes it at the same time. What cannot be read raises: then
+nobody knows, and the pod that was asked about stays regular.
 """
 
 import threading
@@ -16,7 +17,9 @@ from extender.adapters.kube.watching import listed
 HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
 VERTICAL = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 
-_KNOWN_SECONDS = 30.0
+_KNOWN_SECONDS, _LEAST_SECONDS = 30.0, 1.0
+"""A list is good for so long, and in any case for a moment, so that many new pods do not ask for one each."""
+
 _NO_SUCH_KIND = 404
 
 Target = tuple[str, str, str]
@@ -60,19 +63,28 @@ class Autoscaler(msgspec.Struct):
 class Autoscalers:
     """The autoscalers of one API server. Any thread."""
 
-    def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, clock: Callable[[], float] = time.time) -> None:
         self._api, self._clock = api, clock
         self._lock = threading.Lock()
         self._targets: Collection[Target] = frozenset()
         self._read_at: float | None = None
 
-    def any_of(self, namespace: str, owners: Collection[tuple[str, str]]) -> bool:
-        """Say whether there is one for any of these owners, each a kind and a name. Raises ClusterError."""
+    def any_of(self, namespace: str, owners: Collection[tuple[str, str]], since: float = 0.0) -> bool:
+        """Say whether there is one for any of these owners, each a kind and a name, by a list of after `since`.
+
+        Times are in seconds since the epoch. Raises ClusterError.
+        """
         with self._lock:
             now = self._clock()
-            if self._read_at is None or now - self._read_at >= _KNOWN_SECONDS:
+            if not self._is_good(now, since):
                 self._targets, self._read_at = self._read(HORIZONTAL) | self._read(VERTICAL), now
             return any((namespace, kind, name) in self._targets for kind, name in owners)
+
+    def _is_good(self, now: float, since: float) -> bool:
+        if self._read_at is None:
+            return False
+        age = now - self._read_at
+        return 0 <= age < _LEAST_SECONDS or (0 <= age < _KNOWN_SECONDS and self._read_at > since)
 
     def _read(self, path: str) -> set[Target]:
         """Return what the autoscalers at a path are for; nothing where the cluster has no such kind."""

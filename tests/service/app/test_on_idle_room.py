@@ -218,6 +218,28 @@ def test_autoscalers_are_listed_once_in_half_a_minute():
     assert server.listed == 4
 
 
+def test_a_list_of_autoscalers_from_before_a_pod_was_created_says_nothing_of_it():
+    now, server = [100.0], Server({})
+    autoscalers = Autoscalers(server, clock=lambda: now[0])
+    assert not autoscalers.any_of("default", [("Deployment", "d")])
+    server.lists[HORIZONTAL], now[0] = [autoscaler("Deployment", "d")], 105.0
+    assert not autoscalers.any_of("default", [("Deployment", "d")], since=99.0)
+    assert autoscalers.any_of("default", [("Deployment", "d")], since=104.0)
+    assert server.listed == 4
+
+
+def test_many_new_pods_do_not_ask_for_a_list_each_and_a_clock_that_is_set_back_does_not_keep_an_old_one():
+    now, server = [100.0], Server({})
+    autoscalers = Autoscalers(server, clock=lambda: now[0])
+    for _ in range(9):
+        now[0] += 0.1
+        autoscalers.any_of("default", [("Deployment", "d")], since=now[0])
+    assert server.listed == 2
+    now[0] = 50.0
+    autoscalers.any_of("default", [("Deployment", "d")])
+    assert server.listed == 4
+
+
 @pytest.mark.parametrize("status", [403, 500])
 def test_a_job_that_cannot_be_read_is_no_job_that_is_gone(status):
     scene, parts = wired({}, "a")
