@@ -1,8 +1,9 @@
 """Drain, the way out: remove our admission policies first, then everything of ours on pods that wait.
 
 Each write can be repeated, and a leader may still release pods at the same time: whoever comes second finds nothing
-left to do. On one pod the gate goes first, so that the leader leaves it alone. The annotation goes last: by it
-an interrupted run finds the nomination again. Gates and nominations of others are never touched.
+left to do. A pod that gave its requests up gets them back first (`drain_opportunistic`). On one pod the gate goes
+before all else of ours, so that the leader leaves it alone. The annotation goes last: by it an interrupted run finds
+the nomination again. Gates and nominations of others are never touched.
 """
 
 import time
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION
+from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, Pod
+from extender.control.drain_opportunistic import WayOut, demoted, is_gone
 from extender.errors import ClusterError
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
@@ -24,6 +26,7 @@ SETTLE_SECONDS = 5.0
 
 _OURS = ("labelSelector", "app.kubernetes.io/name=dovetail")
 _UNBOUND = ("fieldSelector", "spec.nodeName=")
+_BOUND = ("fieldSelector", "spec.nodeName!=")
 _PAGE = 500
 _WRITERS = 8
 _ROUNDS = 30
@@ -61,13 +64,17 @@ class GateRemover(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GatedPod:
-    """A pod that waits with something of ours on it: the gate, our annotation, a nomination that the two agree on."""
+    """A pod that waits with something of ours on it: the gate, our annotation, a nomination that the two agree on.
+
+    `demoted` is the pod where it has given its requests up.
+    """
 
     namespace: str
     name: str
     gated: bool
     promised: str | None
     nominated: bool
+    demoted: Pod | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,8 @@ class Seen:
 class Drained:
     """What was removed; `left` are the pods where something of ours still is, with the reason.
 
+    `taken_back` running pods were opportunistic, and were promoted or evicted.
+
     `waiting` pods are not bound and name one of our schedulers: if that goes away too, nobody places them.
     """
 
@@ -93,6 +102,7 @@ class Drained:
     nominations: int
     left: Mapping[str, str]
     waiting: int
+    taken_back: int = 0
 
 
 def look(cluster: Cluster, schedulers: frozenset[str]) -> Seen:
@@ -108,6 +118,7 @@ def drain(
     *,
     show: Show = lambda _done, _total: None,
     pause: Callable[[float], None] = time.sleep,
+    way_out: WayOut | None = None,
 ) -> Drained:
     """Remove everything of ours, and look again until there is nothing left; `schedulers` are those that we came with.
 
@@ -125,7 +136,7 @@ def drain(
         if not held and settled:
             break
         # 2. Take off each pod what is ours.
-        outcomes = _release_all(gates, held, show)
+        outcomes = _release_all(gates, held, show, way_out)
         gate_count += sum(outcome.gate for outcome in outcomes)
         nomination_count += sum(outcome.nomination for outcome in outcomes)
         problems = {_full_name(outcome.pod): outcome.problem for outcome in outcomes if outcome.problem}
@@ -140,8 +151,23 @@ def drain(
             pause(_PAUSE_SECONDS)
         settled = True
         held, waiting = _waiting_pods(cluster, schedulers)
+    # 5. Promote or evict those that run on what others reserved.
+    taken_back, refused = _end_running(cluster, way_out) if way_out is not None else (0, {})
     left = {name: problems.get(name, "created with the gate since") for name in map(_full_name, held)}
-    return Drained(policies or (), bindings or (), gate_count, nomination_count, left, waiting)
+    return Drained(policies or (), bindings or (), gate_count, nomination_count, left | refused, waiting, taken_back)
+
+
+def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]]:
+    """Take back the opportunistic pods that run; return how many, and who stays with the reason."""
+    count, refused = 0, dict[str, str]()
+    for pod in [pod for document in _whole_list(cluster, _BOUND) if (pod := demoted(document)) is not None]:
+        try:
+            way_out.end(pod)
+            count += 1
+        except ClusterError as error:
+            if not is_gone(error):
+                refused[f"{pod.namespace}/{pod.name}"] = str(error)
+    return count, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +180,21 @@ class _Outcome:
     problem: str
 
 
-def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show) -> list[_Outcome]:
+def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show, way_out: WayOut | None) -> list[_Outcome]:
     outcomes: list[_Outcome] = []
     with ThreadPoolExecutor(_WRITERS) as writers:
-        for outcome in writers.map(lambda pod: _release(gates, pod), held):
+        for outcome in writers.map(lambda pod: _release(gates, pod, way_out), held):
             outcomes.append(outcome)
             show(len(outcomes), len(held))
     return outcomes
 
 
-def _release(gates: GateRemover, pod: GatedPod) -> _Outcome:
+def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut | None) -> _Outcome:
     """Take what is ours off one pod; a write that the API server refuses is left to the next round."""
     gate = nomination = False
     try:
+        if way_out is not None and pod.demoted is not None:
+            way_out.give_back(pod.demoted)
         if pod.gated:
             gates.remove_gate(pod.namespace, pod.name)
             gate = True
@@ -210,19 +238,19 @@ def _named(cluster: Cluster, path: str) -> tuple[str, ...] | None:
 
 def _waiting_pods(cluster: Cluster, schedulers: frozenset[str]) -> tuple[tuple[GatedPod, ...], int]:
     """Return the unbound pods that carry something of ours, and how many unbound ones name one of our schedulers."""
+    pods = [(pod, _gated_pod(pod)) for pod in _whole_list(cluster, _UNBOUND)]
+    held = tuple(gated for _, gated in pods if gated.gated or gated.promised is not None)
+    return held, sum(pod["spec"].get("schedulerName") in schedulers and _pending(pod) for pod, _ in pods)
+
+
+def _whole_list(cluster: Cluster, selector: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return the pods of a list, which begins again where it expires meanwhile."""
     while True:
-        held: list[GatedPod] = []
-        waiting = 0
         try:
-            for pod in _listed(cluster, PODS, _UNBOUND):
-                gated_pod = _gated_pod(pod)
-                held += [gated_pod] if gated_pod.gated or gated_pod.promised is not None else []
-                waiting += pod["spec"].get("schedulerName") in schedulers and _pending(pod)
+            return list(_listed(cluster, PODS, selector))
         except ClusterError as error:
             if error.status != _EXPIRED:
                 raise
-        else:
-            return tuple(held), waiting
 
 
 def _listed(cluster: Cluster, path: str, selector: tuple[str, str]) -> Iterator[dict[str, Any]]:
@@ -245,6 +273,7 @@ def _gated_pod(pod: Mapping[str, Any]) -> GatedPod:
         gated=any(gate["name"] == HOLD_GATE for gate in pod["spec"].get("schedulingGates") or ()),
         promised=promised,
         nominated=bool(promised) and pod.get("status", {}).get("nominatedNodeName") == promised,
+        demoted=demoted(pod),
     )
 
 

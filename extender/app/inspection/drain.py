@@ -9,22 +9,39 @@ import click
 
 from extender.adapters.kube.api import connect
 from extender.adapters.kube.gates import GateWriter
+from extender.adapters.kube.writes import PodWriter
+from extender.app.on_idle_room import way_back
 from extender.control.drain import Drained, Seen, drain, look
+from extender.control.drain_opportunistic import Way, WayOut
 from extender.settings import Settings
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 _NAMES = 10
 
 
-def run(settings: Settings, kubeconfig: Path | None, *, context: str = "", dry_run: bool, as_json: bool) -> bool:
-    """Drain and print what was done; return whether nothing of ours is left. `dry_run`: print what would be done."""
+def run(
+    settings: Settings,
+    kubeconfig: Path | None,
+    *,
+    context: str = "",
+    dry_run: bool,
+    as_json: bool,
+    way: Way | None = None,
+) -> bool:
+    """Drain and print what was done; return whether nothing of ours is left. `dry_run`: print what would be done.
+
+    `way` says what becomes of opportunistic pods that run; None: they are promoted, if settings allow any.
+    """
     api = connect(kubeconfig, context)
     ours = frozenset(settings.control.schedulers) - {_DEFAULT_SCHEDULER}
     if dry_run:
         seen = look(api, ours)
         _print(would_do(seen), words_before(seen, ours), as_json)
         return True
-    drained = drain(api, GateWriter(api), ours, show=_Bar().show)
+    if way is None and settings.opportunistic.enabled:
+        way = "promote"
+    way_out = WayOut(way_back(api), PodWriter(api), way) if way is not None else None
+    drained = drain(api, GateWriter(api), ours, show=_Bar().show, way_out=way_out)
     _print(has_done(drained), words_after(drained, ours), as_json)
     return not drained.left
 
@@ -49,6 +66,7 @@ def has_done(drained: Drained) -> dict[str, Any]:
         "bindings": list(drained.bindings),
         "gates": drained.gates,
         "nominations": drained.nominations,
+        "opportunistic": drained.taken_back,
         "left": dict(drained.left),
         "waitingForOurScheduler": drained.waiting,
     }
@@ -73,6 +91,7 @@ def words_after(drained: Drained, ours: frozenset[str]) -> list[str]:
         f"admission policies removed      {_listed(drained.policies)}",
         f"gates removed                   {drained.gates}",
         f"nominations cleared             {drained.nominations}",
+        *([f"opportunistic pods taken back   {drained.taken_back}"] if drained.taken_back else []),
         *_waiting(drained.waiting, ours),
         *([f"pods that still carry something of ours: {len(drained.left)}"] if drained.left else []),
         *(f"  {pod}: {reason}" for pod, reason in shown),

@@ -7,6 +7,7 @@ import pytest
 
 from extender.adapters.kube.gates import GateWriter
 from extender.control.drain import BINDINGS, PODS, POLICIES, SETTLE_SECONDS, drain, look
+from extender.control.drain_opportunistic import WayOut
 from extender.errors import ClusterError
 
 HOLD, NOMINATED = "dovetail.dev/hold", "dovetail.dev/nominated"
@@ -41,11 +42,11 @@ class FakeCluster:
             if not self.knows_policies:
                 raise Refused(404)
             return self.page([{"metadata": {"name": it.rpartition("/")[2]}} for it in self.kinds[path]], given)
-        assert given["fieldSelector"] == "spec.nodeName="
+        bound = {"spec.nodeName=": False, "spec.nodeName!=": True}[given["fieldSelector"]]
         if "continue" in given and self.expired:
             self.expired -= 1
             raise Refused(410)
-        return self.page([copy.deepcopy(it) for it in self.pods.values() if "nodeName" not in it["spec"]], given)
+        return self.page([copy.deepcopy(it) for it in self.pods.values() if ("nodeName" in it["spec"]) is bound], given)
 
     def page(self, items, given):
         start = int(given.get("continue", 0))
@@ -368,3 +369,79 @@ def test_each_pod_is_shown_once_it_is_done():
     drained(FakeCluster([pod(name) for name in "abc"]), show=lambda done, total: shown.append((done, total)))
 
     assert shown == [(1, 3), (2, 3), (3, 3)]
+
+
+REQUESTS = '{"containers":{"main":{"cpu":"2"}}}'
+
+
+def opportunistic(name, *, cpu="0", annotation=REQUESTS, **more):
+    """Return a pod that gave its requests up, unless it has some CPU back."""
+    made = pod(name, **more)
+    made["metadata"] |= {"uid": f"uid-{name}"}
+    if annotation:
+        made["metadata"]["annotations"]["dovetail.dev/regular-requests"] = annotation
+    made["spec"]["containers"] = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
+    return made
+
+
+class Pods:
+    """Restores and evicts; `refused` are refused, `protected` may not be evicted now."""
+
+    def __init__(self, cluster, *, refused=(), protected=()):
+        self.cluster, self.refused, self.protected, self.done = cluster, refused, protected, []
+
+    def restore(self, it):
+        if it.name in self.refused:
+            raise Refused(403)
+        self.done.append(("restore", it.name, gates(self.cluster, it.name)))
+        of(self.cluster, it.name)["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
+
+    def evict(self, it):
+        if it.name in self.protected:
+            return False
+        self.done.append(("evict", it.name, []))
+        return True
+
+
+def way_out(cluster, way="promote", **more):
+    pods = Pods(cluster, **more)
+    return pods, drained(cluster, way_out=WayOut(pods, pods, way))
+
+
+def test_a_held_pod_that_gave_its_requests_up_gets_them_back_before_its_gate_goes():
+    cluster = FakeCluster([opportunistic("a", promised="n1", nominated="n1"), pod("b")])
+    pods, done = way_out(cluster)
+    assert pods.done == [("restore", "a", [HOLD])]
+    assert (gates(cluster, "a"), done.gates, done.taken_back, done.left) == ([], 2, 0, {})
+
+
+def test_one_whose_requests_do_not_come_back_stays_held_and_is_named():
+    cluster = FakeCluster([opportunistic("a")])
+    _, done = way_out(cluster, refused={"a"})
+    assert gates(cluster, "a") == [HOLD]
+    assert done.left == {"default/a": "refused with 403"}
+
+
+@pytest.mark.parametrize(("way", "verb"), [("promote", "restore"), ("evict", "evict")])
+def test_those_that_run_are_promoted_or_evicted_as_chosen_and_no_regular_pod(way, verb):
+    running = [
+        opportunistic("given", node="n1", gates=()),
+        opportunistic("promoted", cpu="2", node="n1", gates=()),
+        opportunistic("only", annotation=None, node="n1", gates=()),
+        pod("regular", node="n1", gates=()),
+    ]
+    pods, done = way_out(FakeCluster(running), way)
+    assert pods.done == [(verb, "given", [])]
+    assert (done.taken_back, done.left) == (1, {})
+
+
+def test_one_that_a_budget_protects_is_named_and_the_next_one_goes():
+    cluster = FakeCluster([opportunistic(name, node="n1", gates=()) for name in "ab"])
+    pods, done = way_out(cluster, "evict", protected={"a"})
+    assert pods.done == [("evict", "b", [])]
+    assert done.left == {"default/a": "a PodDisruptionBudget forbids its eviction now"}
+
+
+def test_without_a_way_opportunistic_pods_that_run_are_not_even_looked_for():
+    cluster = FakeCluster([opportunistic("a", node="n1", gates=())])
+    assert drained(cluster).taken_back == 0
