@@ -150,14 +150,17 @@ def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_
     assert "1 node: whether regular pods wait for CPU is not known" in found
     assert not preempted()
 
-    # 4. It is known: five pods of 0.17 are a tenth of the node. Then nobody waits any more, and the others stay.
+    # 4. It is known: five pods of 0.17 are a tenth of the node. Then nobody waits any more, and the others stay. Where
+    #    a sample is missed meanwhile, the first round is shorter, and another begins.
     before = started()
     machines.silent = False
     workload.wait_until(lambda: preempted() >= 5, 60, "evictions")
     machines.waits["regular-0"] = 0.02
+    after_looks(8)
+    count = preempted()
     after_looks(12)
-    assert preempted() == 5
-    assert len(victims()) == 5
+    assert 5 <= preempted() == count < 10
+    assert len(victims()) == count
     assert set(victims()) <= set(before)
     assert set(victims().values()) == {1}
     names = {pod["metadata"]["name"] for pod in workload.pods(client)}
