@@ -1,12 +1,47 @@
-"""How to start a real Prometheus and a real node-exporter on loopback."""
+"""How to start a real Prometheus and a real node-exporter on loopback, and what KWOK says that nodes and pods use."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from lab.controlplane.component import Launch
+from lab.controlplane.building import build
+from lab.controlplane.component import Component, Launch
+from lab.controlplane.guard import Guard
+from lab.controlplane.pins import Part
+
+KWOK_USAGE = Path(__file__).parent / "kwok-usage.yaml"
+"""A further configuration of KWOK, by which it serves what its pods use (`kwok --config`)."""
+
+_HEALTHY_SECONDS = 60.0
+
+
+def program(part: Part) -> Path:
+    """Return the path of a part's only program, built once."""
+    return build.provide([part], cache=build.default_cache(os.environ))[part.name].path
+
+
+@contextmanager
+def starting() -> Iterator[Callable[[Launch], Component]]:
+    """Give what starts a program by its launch and waits until it is healthy; all are stopped at the end."""
+    guard, running = Guard(), list[Component]()
+
+    def start(launch: Launch) -> Component:
+        component = Component(launch, guard)
+        component.start()
+        running.append(component)
+        component.wait_healthy(_HEALTHY_SECONDS)
+        return component
+
+    try:
+        yield start
+    finally:
+        for component in running:
+            component.stop()
+        guard.close()
 
 
 def prometheus(
@@ -45,3 +80,11 @@ def scraped(name: str, targets: Sequence[str], seconds: float, **more: Any) -> d
         "static_configs": [{"targets": list(targets)}],
         **more,
     }
+
+
+def discovered(name: str, port: int, seconds: float) -> dict[str, Any]:
+    """Return a job of Prometheus: the nodes that KWOK serves the use of on this port, every so many seconds."""
+    job = scraped(name, [], seconds)
+    del job["static_configs"]
+    address = f"http://127.0.0.1:{port}/discovery/prometheus"
+    return {**job, "http_sd_configs": [{"url": address, "refresh_interval": "2s"}]}

@@ -16,6 +16,7 @@ from kubernetes.utils import parse_quantity
 from charts.render import NAMESPACE, ROOT
 from lab.controlplane import workload
 from lab.controlplane.rest import RequestRefused, request
+from lab.live.machines import amounts
 from tests.chart.rbac import CONTROL_ACCOUNT, granted
 
 IO = ("disk-read", "disk-write", "network-in", "network-out")
@@ -141,12 +142,6 @@ def rates(manifest, annotation):
     """Return bytes per second."""
     declared = json.loads(manifest["metadata"].get("annotations", {}).get(annotation, "{}"))
     return {name: float(parse_quantity(quantity)) for name, quantity in declared.items()}
-
-
-def amounts(quantities):
-    """Return CPU in millicores and memory in bytes."""
-    read = {name: parse_quantity(quantities[name]) for name in ("cpu", "memory") if name in quantities}
-    return {name: float(amount * 1000 if name == "cpu" else amount) for name, amount in read.items()}
 
 
 def over_allocated(client):

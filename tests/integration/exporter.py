@@ -1,45 +1,14 @@
-"""An exporter that plays node-exporters and kubelets of a few nodes for a real Prometheus; and how to start that."""
+"""An exporter that plays node-exporters and kubelets of a few nodes for a real Prometheus."""
 
-import os
 import threading
 import time
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-from lab.controlplane.building import build
-from lab.controlplane.component import Component
-from lab.controlplane.guard import Guard
 
 GIB = 2.0**30
 WAITS = (("one", 0.3, 0.0), ("two.x", 0.6, 0.0), ("two-x", 0.05, 0.0), ("three", 0.2, 0.15))
 """For which part of the time a pod's first container waits for CPU, and for which of that by its own limit."""
 INSTANCES = (("10.0.0.1:9100", 3.0), ("10.0.0.2:9100", 1.0))
 """What the nodes a and b are called by their node-exporters, and how many cores are busy there."""
-
-
-def program(part):
-    """Return the path of a part's only program, built once."""
-    return build.provide([part], cache=build.default_cache(os.environ))[part.name].path
-
-
-@contextmanager
-def starting():
-    """Give what starts a program by its launch; all are stopped at the end."""
-    guard, running = Guard(), []
-
-    def start(launch):
-        component = Component(launch, guard)
-        component.start()
-        running.append(component)
-        component.wait_healthy(60)
-        return component
-
-    try:
-        yield start
-    finally:
-        for component in running:
-            component.stop()
-        guard.close()
 
 
 class Exporter(ThreadingHTTPServer):

@@ -15,12 +15,12 @@ import yaml
 
 from lab.controlplane import builders, monitoring, pins, ports, workload
 from lab.controlplane.component import Component
+from lab.controlplane.monitoring import program, starting
 from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
+from lab.live.machines import REGULAR_REQUESTS, Machines, declared
 from tests.chart.rbac import CONTROL_ACCOUNT, granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
-from tests.integration.exporter import program, starting
-from tests.integration.machines import REGULAR_REQUESTS, Machines, declared
 from tests.integration.test_seeing import metric
 
 pytestmark = pytest.mark.own_control_plane
@@ -89,7 +89,7 @@ class Scene:
         """Make two full nodes at half use, and wait until they are measured."""
         self.tests += 1
         self.nodes, self.part = (f"a{self.tests}", f"b{self.tests}"), {}
-        self.machines.begin(self.used_by)
+        self.machines.begin(self.used)
         self.logged = len(self._log_lines())
         workload.create_nodes(self.client, [builders.node(name, cpu=CORES, memory="16Gi") for name in self.nodes])
         regular = [
@@ -134,6 +134,10 @@ class Scene:
     def used_by(self, pod):
         name = pod["metadata"]["name"]
         return self.part.get(name, 0.5 if name.startswith("regular") else 1.0)
+
+    def used(self, pod):
+        """Return what a pod uses, in millicores and bytes."""
+        return {dimension: amount * self.used_by(pod) for dimension, amount in declared(pod).items()}
 
     def jump(self, node, cores):
         """Let the four regular pods of a node use so many cores together from now on."""
@@ -188,7 +192,7 @@ def is_opportunistic(pod):
 def stage(audited, prometheus_program, tmp_path_factory):
     """Run all of Dovetail and Prometheus on a control plane without nodes."""
     control_plane, audit = audited
-    machines = Machines(control_plane.client())
+    machines = Machines(control_plane.client(), declared)
     (port,) = ports.pick(1)
     settings = {
         "usage": {**USAGE, "url": f"http://127.0.0.1:{port}"},

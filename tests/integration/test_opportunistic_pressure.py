@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from lab.controlplane import builders, monitoring, pins, ports, workload
+from lab.controlplane.monitoring import program, starting
 from lab.controlplane.rest import request
+from lab.live.machines import REGULAR_REQUESTS, Machines, declared
 from tests.chart.rbac import granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
-from tests.integration.exporter import program, starting
-from tests.integration.machines import REGULAR_REQUESTS, Machines
 from tests.integration.test_seeing import asked, metric
 
 HOLD = "dovetail.dev/hold"
@@ -30,13 +30,13 @@ class PressedMachines(Machines):
     def __init__(self, client):
         self.waits, self.by_limit, self.silent = {}, {}, False
         self._waited = defaultdict(float)
-        super().__init__(client)
+        super().__init__(client, declared)
 
     def _look(self):
         before = self._at
         lines = super()._look().splitlines()
         seconds, milliseconds = self._at - before, round(1000 * self._at)
-        for pod in workload.pods(self.client):
+        for pod in workload.pods(self._client):
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
             if not node or self.silent:
                 continue
@@ -52,15 +52,20 @@ class PressedMachines(Machines):
         return "".join(f"{line}\n" for line in lines)
 
 
-def use(pod):
-    """Return which part of what it declares a pod uses: a regular one half, until the test says otherwise."""
-    return 0.5 if pod["metadata"]["name"].startswith("regular") else 1.0
+def using(part):
+    """Return what a pod uses, where a regular one uses this part of what it declares and all others all of it."""
+
+    def use(pod):
+        own = part if pod["metadata"]["name"].startswith("regular") else 1.0
+        return {dimension: own * amount for dimension, amount in declared(pod).items()}
+
+    return use
 
 
 @pytest.fixture
 def machines(control_plane):
     running = PressedMachines(control_plane.client())
-    running.begin(use)
+    running.begin(using(0.5))
     yield running
     running.close()
 
@@ -136,7 +141,7 @@ def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_
 
     # 2. Regular pods use 7 of the 8 cores: with 2.38 more the CPU is full. Opportunistic pods wait for most of the
     #    time; the regular ones do not, but for one that its own limit holds.
-    machines.begin(lambda pod: 7 / CORES if pod["metadata"]["name"].startswith("regular") else 1.0)
+    machines.begin(using(7 / CORES))
     machines.waits["regular-3"] = machines.by_limit["regular-3"] = 0.9
     after_looks(10)
     assert machines.most[NODE, "cpu"] > 0.99 * CORES * 1000

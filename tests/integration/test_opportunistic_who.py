@@ -10,7 +10,7 @@ import pytest
 
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import RequestRefused, request
-from tests.integration.machines import REGULAR_REQUESTS
+from lab.live.machines import REGULAR_REQUESTS
 from tests.integration.test_opportunistic import (
     CORES,
     HOLD,
@@ -36,7 +36,7 @@ def scene(stage):
     try:
         stage.tests += 1
         stage.part = {}
-        stage.machines.begin(stage.used_by)
+        stage.machines.begin(stage.used)
         stage.logged = len(stage._log_lines())
         yield stage
     finally:

@@ -15,7 +15,8 @@ from extender.cluster.model import Node, Pod
 from extender.errors import UsageError
 from extender.settings.sections import UsageAccess, UsageSettings
 from lab.controlplane import monitoring, pins, ports
-from tests.integration.exporter import GIB, Exporter, program, starting
+from lab.controlplane.monitoring import program, starting
+from tests.integration.exporter import GIB, Exporter
 
 pytestmark = pytest.mark.own_control_plane
 

@@ -7,9 +7,10 @@ import yaml
 
 from charts.render import NAMESPACE
 from lab.controlplane import builders, monitoring, pins, ports, workload
+from lab.controlplane.monitoring import program, starting
 from lab.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on
-from tests.integration.exporter import Exporter, program, starting
+from tests.integration.exporter import Exporter
 from tests.integration.test_seeing import asked, dovetail, metric
 
 SECONDS = 0.5

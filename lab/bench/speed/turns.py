@@ -6,7 +6,7 @@ regular pods and classes that wait.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
@@ -16,8 +16,10 @@ from rich.table import Table
 from extender.adapters.usage.reading import UsageReader
 from extender.app.ordering import input_builder_of, policy_of
 from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.model import Pod
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
+from extender.control.opportunistic.promises import Promises
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.plan_input.builder import PlanInput
@@ -55,6 +57,11 @@ class _TimedIdleRoom:
         """Do what the second pass does."""
         with self._timed(IDLE_ROOM):
             return self._inner.take(planned, slots, now)
+
+    def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
+        """Do what the second pass does."""
+        with self._timed(IDLE_ROOM):
+            return self._inner.promises(pods, snapshot, now)
 
 
 class _TimedPromoter:
