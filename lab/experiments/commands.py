@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120
+
+_REAL = "real"
+"""The part of UBIS that is not simulated."""
 
 _Added = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -114,7 +118,8 @@ def ubis(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the UBIS paper: sleeping maps, three pipelines, a busy cluster, and its constraints.
 
     Also Alibaba's jobs. All runs are simulated, with and without opportunistic tasks, by the planner that the cluster
-    runs. What cannot run is named with its reason, and the rest is done.
+    runs. But for the part `real`, which runs only if it is named: one scenario on a real control plane with a real
+    Prometheus, for about ten minutes. What cannot run is named with its reason, and the rest is done.
     """
     options = _options(given)
     from lab.experiments.ubis.groups import FULL, QUICK, run_parts, runs_of
@@ -122,7 +127,18 @@ def ubis(**given: Any) -> None:  # noqa: ANN401 - click's own
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of UBIS", scale.about, chosen, runs_of, run_parts, options)
+    if_named = {_REAL: lambda: _real(quick=options.quick, seed=options.first_seed)}
+    _run("The experiments of UBIS", scale.about, chosen, runs_of, run_parts, options, if_named=if_named)
+
+
+def _real(*, quick: bool, seed: int) -> "Section":
+    """Return the section of UBIS' scenario on a real control plane."""
+    MissingExtra.unless_installed("trustme")
+    from lab.controlplane import commands
+    from lab.experiments.ubis.real import run, scale, section
+
+    programs = commands.paths(commands.provide())
+    return section.section(run.run(programs, scale.QUICK if quick else scale.FULL, seed))
 
 
 @experiment.command()
@@ -203,18 +219,20 @@ def _run(
     options: _Options,
     *,
     doing: str = "Simulating",
+    if_named: "Mapping[str, Callable[[], Section]]" = MappingProxyType({}),
 ) -> None:
-    """Run the parts that are asked for, and show what came of them."""
+    """Run the parts that are asked for, and show what came of them; those of `if_named` run only so."""
     from lab.report import progress
     from lab.sim.parallel import usable_cores
 
-    names = [part.name for part in parts]
+    names = [*(part.name for part in parts), *if_named]
     unknown = [name for name in options.only if name not in names]
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(names)}", param_hint="--only")
     selected = [part for part in parts if not options.only or part.name in options.only]
     with progress.together(list(runs_of(selected)), doing) as show:
         sections, skipped = run_parts(selected, processes=options.processes or usable_cores(), show=show)
+    sections += [make() for name, make in if_named.items() if name in options.only]
     _show(_Result(title, about, sections, skipped), as_json=options.as_json, report=options.report)
 
 
