@@ -123,6 +123,16 @@ class Pod:
         return self.node is None and not self.finished and not self.leaving
 
     @property
+    def awaited(self) -> str | None:
+        """The node that counts a waiting pod: for which it is nominated, or to which alone it may go.
+
+        kube-scheduler takes a nomination away when an extender fails. An opportunistic pod keeps to its promise.
+        """
+        if self.nominated is None and self.opportunistic and not self.gates:
+            return self.promised
+        return self.nominated
+
+    @property
     def holds(self) -> str | None:
         """The node whose resources it holds, if any."""
         return None if self.finished else self.node

@@ -132,7 +132,7 @@ class Books:
             self._opportunistic_changed.add(pod.uid)
 
     def _nominate(self, pod: Pod) -> None:
-        waits = pod.nominated is not None and pod.node is None and not pod.finished
+        waits = pod.awaited is not None and pod.node is None and not pod.finished
         known = self.nominated.pop(pod.uid, None)
         if waits:
             self.nominated[pod.uid] = pod

@@ -333,7 +333,7 @@ def nominations_of(pods: Iterable[Pod], layout: Layout) -> Nominations:
     """Return what nominated pods take of the nodes that they wait for, and of those that they will read from."""
     taking: list[tuple[Pod, int, Amounts, Amounts]] = []
     for pod in pods:
-        node = pod.nominated or ""
+        node = pod.awaited or ""
         if node in layout.rows:
             counts, beyond = taken(pod, node, layout.rows), given(pod, node, layout.rows)
             taking += [

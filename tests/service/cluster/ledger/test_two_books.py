@@ -115,6 +115,22 @@ def test_what_is_promised_as_opportunistic_stays_so_until_its_resize_shows():
     assert amounts(filled.snapshot(0), "given", "b").get("cpu") == 100.0
 
 
+def test_an_opportunistic_pod_counts_where_it_was_promised_also_when_kube_scheduler_took_its_nomination_away():
+    filled = ledger(pod("p", nominated="b", promised="b"))
+    filled.apply(PodSeen(pod("p", promised="b", version=2)))
+    snapshot = filled.snapshot(0)
+    beyond = snapshot.nominations.given_to(snapshot.allocated.shape, besides="")
+    assert beyond[snapshot.layout.rows["b"]].sum() == 110.0  # 100 CPU and 10 of memory
+    filled.apply(PodSeen(pod("p", version=3)))
+    assert filled.snapshot(0).nominations.given_to(snapshot.allocated.shape, besides="") is None
+
+
+@pytest.mark.parametrize("more", [{"opportunistic": False}, {"gates": ("dovetail.dev/hold",)}])
+def test_a_promise_without_a_nomination_holds_nothing_for_a_regular_pod_or_one_that_is_held(more):
+    snapshot = ledger(pod("p", promised="b", **more)).snapshot(0)
+    assert not snapshot.nominations.uids
+
+
 def test_a_nominated_pod_counts_with_what_no_resize_frees_and_is_given_the_rest():
     nominations = ledger(pod("p", nominated="b", priority=5), pod("q", opportunistic=False, nominated="c")).snapshot(0)
     shape, load = nominations.allocated.shape, nominations.nominations.load
