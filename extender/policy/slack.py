@@ -17,8 +17,8 @@ def used(node: Floats, pods: Floats, system: Floats) -> Floats:
     return np.fmax(np.maximum(node - system, 0.0), pods)
 
 
-def measured_whole(started: Floats, since: Floats, at: Floats, seconds: float) -> Mask:
-    """Return which pods [P] a measurement from `since` to `at` [P] holds whole (Tetris, 4.1).
+def measured_whole(started: Floats, since: Floats | float, at: Floats | float, seconds: float) -> Mask:
+    """Return which pods [P] a measurement from `since` to `at` ([P], or of all) holds whole (Tetris, 4.1).
 
     They started before its window, and `seconds` before its end at least. What is not known (NaN) is held by none.
     """

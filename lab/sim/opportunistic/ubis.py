@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
+from extender.control.opportunistic.class_use import ClassUse, while_running
+from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.stays_off import StaysOff
@@ -26,7 +28,6 @@ from lab.sim.engine.contention import RATES
 from lab.sim.engine.use.sampling import Seen
 from lab.sim.engine.use.tasks import Tasks
 from lab.sim.engine.world import World
-from lab.sim.opportunistic.class_use import GAUGES, ClassUse, is_young
 from lab.sim.schedulers.bound import without_rates
 
 
@@ -67,7 +68,7 @@ class Ubis:
             raise DovetailError("nothing can be opportunistic where use is the promise: sampling is needed")
         self._world, self._usage = world, world.usage
         self._empty = empty_snapshot(self._usage.tasks.capacity)
-        self._classes = ClassUse(len(world.table.tasks), len(world.table.durations), len(self._empty.layout.axis))
+        self._classes = ClassUse()
 
     @property
     def again_at(self) -> float:
@@ -114,7 +115,8 @@ class Ubis:
     def idle_room(self, seen: Seen) -> Floats:
         """Return what opportunistic tasks may take of each node now [N, R]."""
         used = self._usage.tasks
-        young = used.running.of(is_young(used.running, seen))
+        whole = slack.measured_whole(used.running.began, seen.since, seen.at, RAMP_UP_SECONDS)
+        young = used.running.of(~whole)
         held, _ = seen.of(young.task)
         expected = young.demand.T
         if self._settings.learns:
@@ -134,13 +136,15 @@ class Ubis:
         return seen.of_others(self._usage.tasks.running.task)
 
     def _learn(self, seen: Seen) -> None:
+        """Take in what tasks were measured to use; those that do not run any more have ended."""
         running = self._usage.tasks.running
         use, known = seen.of(running.task)
         age = seen.at - running.began
-        known = known & (age > 0)
-        window = np.maximum((seen.at - seen.since) / np.where(known, np.minimum(age, seen.at - seen.since), 1.0), 1.0)
-        while_running = np.where(GAUGES, use, use * window[:, np.newaxis])
-        self._classes.learn(running.task[known], running.stage[known], while_running[known], age[known])
+        known &= age > 0
+        task, age = running.task[known], age[known]
+        use = while_running(use[known], age, seen.at - seen.since)
+        self._classes.learn(task, running.stage[known], use, age)
+        self._classes.end(np.setdiff1d(self._classes.pods, task))
 
     def _evict(self, seen: Seen) -> None:
         """Evict the fewest that bring overloaded nodes back, those first who lose the least work."""
