@@ -28,7 +28,7 @@ from extender.app.clocks import SteadyClock
 from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.measuring import Measuring
+from extender.app.measuring import measuring_of
 from extender.app.on_idle_room import on_idle_room
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
@@ -69,7 +69,6 @@ class Control:
         self._api, self._all_settings, self._settings = api, settings, settings.control
         self.liveness, self._now = Liveness(), SteadyClock()
         self._metrics = ControlMetrics(version("dovetail"))
-        self.measuring = Measuring(settings, api, self._metrics.registry, alone=lambda pod: pod.opportunistic)
         self._stopped = threading.Event()
         self._failure: ClusterError | None = None
         self._writers = ThreadPoolExecutor(self._settings.writers, "writer")
@@ -77,6 +76,7 @@ class Control:
         by_filter = settings.order == "filter"
         self._ledger = Ledger(in_flight_seconds=self._settings.assume_seconds)
         self._backlog = backlog_of(settings, by_filter=by_filter)
+        self.measuring = measuring_of(settings, api, self._metrics.registry, self._backlog, self._now)
         self._feed = Feed(self._ledger, self._backlog, self._now)
         self._watches = [self._watch(kind) for kind in (nodes(settings.capacity_rules()), pods(), jobs())]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,18 +22,25 @@ from extender.adapters.usage.report import UsageReport, report_of, written
 from extender.app.liveness import Liveness
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.usage import Usage
+from extender.control.backlog.backlog import Backlog
+from extender.control.opportunistic.learned_use import sampled
 from extender.settings import Settings
 from extender.settings.sections import UsageSettings
 
 METRICS_API = "metrics.k8s.io"
 
+MOST_ENDED = 2000
+"""So many pods that have ended are measured one by one, the last ones. What others still count is not known."""
+
 
 @dataclass(slots=True)
 class Places:
-    """Which nodes there are, and which pods are where. Any thread may call."""
+    """Which nodes there are, which pods are where, and which have ended there lately. Any thread may call."""
 
+    clock: Callable[[], float] = time.time
     _nodes: dict[str, Node] = field(default_factory=dict)
     _pods: dict[str, Pod] = field(default_factory=dict)
+    _ended: deque[tuple[float, Pod]] = field(default_factory=lambda: deque(maxlen=MOST_ENDED))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def apply(self, event: Event) -> None:
@@ -64,6 +72,21 @@ class Places:
         with self._lock:
             return list(self._pods.values())
 
+    def ended(self, seconds: float) -> list[Pod]:
+        """Return the pods that have ended on a node in the last `seconds`, as far as they are known.
+
+        Not where another pod has the name by now: series do not tell them apart.
+        """
+        since = self.clock() - seconds
+        with self._lock:
+            while self._ended and self._ended[0][0] < since:
+                self._ended.popleft()
+            if not self._ended:
+                return []
+            taken = {(pod.namespace, pod.name) for pod in self._pods.values()}
+            by_name = {(pod.namespace, pod.name): pod for _, pod in self._ended}
+            return [pod for name, pod in by_name.items() if name not in taken]
+
     def by_name(self) -> dict[tuple[str, str], str]:
         """Return on which node each of these pods (namespace, name) is."""
         return {(pod.namespace, pod.name): pod.node or "" for pod in self.pods()}
@@ -71,17 +94,25 @@ class Places:
     def _see(self, pod: Pod) -> None:
         if pod.holds is not None:
             self._pods[pod.uid] = pod
-        else:
-            self._pods.pop(pod.uid, None)
+        elif self._pods.pop(pod.uid, None) is not None and pod.finished:
+            self._ended.append((self.clock(), pod))
 
 
 class Measuring:
     """Reads the use of the cluster while `control` runs, where settings say from what; else it does nothing.
 
-    `alone` says which pods are measured one by one: the opportunistic ones.
+    `alone` says which pods are measured one by one: the opportunistic ones. So are those that are `sampled` (UIDs), and
+    where anybody is, the pods that have ended within the window.
     """
 
-    def __init__(self, settings: Settings, api: Api, registry: CollectorRegistry, alone: Callable[[Pod], bool]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        api: Api,
+        registry: CollectorRegistry,
+        alone: Callable[[Pod], bool],
+        sampled: Callable[[], Collection[str]] | None = None,
+    ) -> None:
         usage, places = settings.usage, Places()
         self._places = places
         self._source = usage.url or METRICS_API
@@ -92,7 +123,11 @@ class Measuring:
         if usage.on:
 
             def pods() -> Sequence[Pod]:
-                return [pod for pod in places.pods() if alone(pod)]
+                if sampled is None:
+                    return [pod for pod in places.pods() if alone(pod)]
+                uids = sampled()
+                chosen = [pod for pod in places.pods() if alone(pod) or pod.uid in uids]
+                return chosen + places.ended(usage.window_seconds + usage.interval_seconds)
 
             self.reader = UsageReader(
                 _source(usage, api, places), places.nodes, pods, self, usage.interval_seconds, usage.stale_seconds
@@ -136,6 +171,14 @@ class Measuring:
     def note_failure(self, problem: str) -> None:
         """Say that nothing is measured from now on."""
         self._warn(problem)
+
+
+def measuring_of(
+    settings: Settings, api: Api, registry: CollectorRegistry, backlog: Backlog, now: Callable[[], float]
+) -> Measuring:
+    """Return what reads the use: of opportunistic pods one by one; where any may start, of some regular ones too."""
+    some = partial(sampled, backlog, now, settings.usage.window_seconds) if settings.opportunistic.enabled else None
+    return Measuring(settings, api, registry, alone=lambda pod: pod.opportunistic, sampled=some)
 
 
 def _say_nothing(problem: str) -> None:

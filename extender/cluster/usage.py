@@ -27,9 +27,14 @@ class Usage:
 
     Nodes and `pods_on` by the node's name, `pods` by UID. Whoever is missing, or has a `problem` (a node's name, and
     why its measurements cannot be trusted), was not measured: that is never the same as idle.
+
+    `gone` is what the window of a node's rates still holds of pods that have ended. The rates of single pods are means
+    over `rate_seconds`, also where a pod ran for a part of them only; 0: over the time for which each ran.
     """
 
     nodes: Mapping[str, Sample] = field(default_factory=dict)
     pods_on: Mapping[str, Sample] = field(default_factory=dict)
     pods: Mapping[str, Sample] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, Amounts] = field(default_factory=dict)
+    rate_seconds: float = 0.0

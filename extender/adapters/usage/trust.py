@@ -5,10 +5,10 @@ A problem's text does not change from look to look while the problem is the same
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.adapters.usage.templates import TIME
-from extender.cluster.model import Node
+from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
 from extender.cluster.usage import Sample, Usage
 
@@ -39,6 +39,7 @@ class Tally:
     nodes: dict[str, Values] = field(default_factory=dict)
     pods_on: dict[str, Values] = field(default_factory=dict)
     pods: dict[str, Values] = field(default_factory=dict)
+    gone: dict[str, Values] = field(default_factory=dict)
 
     def put(self, whose: dict[str, Values], who: str, name: str, value: float) -> None:
         """Note a value, in cores, bytes or bytes per second; a time in seconds since the epoch."""
@@ -47,35 +48,52 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What samples are judged by: now by our clock, the start of the window, the oldest sample that still counts."""
+    """What samples are judged by: now by our clock, the start of the window, the oldest sample that still counts.
+
+    `rate_seconds` is over how long rates are means (`Usage`).
+    """
 
     now: float
     since: float
     stale_seconds: float
+    rate_seconds: float = 0.0
 
 
-def judged(tally: Tally, nodes: Iterable[Node], node_of: Mapping[str, str], terms: Terms) -> Usage:
-    """Return what can be believed. `node_of` says on which node a pod (by UID) is.
+def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: Terms) -> Usage:
+    """Return what can be believed; `pods` are those that were asked about.
 
     A node is measured where its CPU and memory are, and everything about it can be believed: the node itself, its pods
-    together, and each pod that was asked about. A pod that starts has no raw sample yet: it is left out by itself.
+    together, and each opportunistic pod. Any other pod is left out by itself, and so is one that starts: it has no raw
+    sample yet.
     """
-    tally = Tally(tally.nodes, _begun(tally.pods_on), _begun(tally.pods))
+    tally = Tally(tally.nodes, _begun(tally.pods_on), _begun(tally.pods), tally.gone)
+    asked = {pod.uid: pod for pod in pods}
+    node_of = {uid: pod.node or "" for uid, pod in asked.items()}
     problems: dict[str, str] = {}
     offers = {node.name: node.allocatable for node in nodes}
     for name, amounts in offers.items():
         problem = _wrong_with_node(tally.nodes.get(name, {}), tally.pods_on.get(name), amounts, terms)
         if problem is not None:
             problems[name] = problem
+    doubtful: set[str] = set()
     for uid, values in sorted(tally.pods.items()):
         node = node_of[uid]
         if node not in problems and (problem := wrong_with(values, offers.get(node, {}), terms)) is not None:
-            problems[node] = f"a pod's {problem}"
+            if asked[uid].opportunistic:
+                problems[node] = f"a pod's {problem}"
+            else:
+                doubtful.add(uid)
     return Usage(
         nodes=_samples(tally.nodes, terms, lambda name: name in offers and name not in problems),
         pods_on=_samples(tally.pods_on, terms, lambda name: name in offers and name not in problems),
-        pods=_samples(tally.pods, terms, lambda uid: node_of[uid] in offers and node_of[uid] not in problems),
+        pods=_samples(
+            tally.pods,
+            terms,
+            lambda uid: uid not in doubtful and node_of[uid] in offers and node_of[uid] not in problems,
+        ),
         problems=problems,
+        gone=_gone(tally.gone, node_of, {name: offers[name] for name in offers if name not in problems}),
+        rate_seconds=terms.rate_seconds,
     )
 
 
@@ -85,18 +103,29 @@ def nothing(nodes: Iterable[Node], problem: str) -> Usage:
 
 
 def still_fresh(usage: Usage, now: float, stale_seconds: float, node_of: Mapping[str, str]) -> Usage:
-    """Return the same use without the nodes whose samples have become too old since it was judged."""
+    """Return the same use without what has become too old since it was judged.
+
+    That is a node with all its pods where its own sample has, or one of a pod of `node_of`; any other pod by itself.
+    """
     oldest = now - stale_seconds
-    old = {name for whose in (usage.nodes, usage.pods_on) for name, sample in whose.items() if sample.at < oldest}
-    old |= {node_of[uid] for uid, sample in usage.pods.items() if sample.at < oldest}
-    if not old:
+    if oldest_sample(usage) >= oldest:
         return usage
-    return Usage(
+    old = {name for whose in (usage.nodes, usage.pods_on) for name, sample in whose.items() if sample.at < oldest}
+    old |= {node_of[uid] for uid, sample in usage.pods.items() if sample.at < oldest and uid in node_of}
+    return replace(
+        usage,
         nodes={name: sample for name, sample in usage.nodes.items() if name not in old},
         pods_on={name: sample for name, sample in usage.pods_on.items() if name not in old},
-        pods={uid: sample for uid, sample in usage.pods.items() if node_of[uid] not in old},
+        pods={uid: one for uid, one in usage.pods.items() if one.at >= oldest and node_of.get(uid) not in old},
         problems={**usage.problems, **dict.fromkeys(sorted(old), _stale(stale_seconds))},
+        gone={name: amounts for name, amounts in usage.gone.items() if name not in old},
     )
+
+
+def oldest_sample(usage: Usage) -> float:
+    """Return the time of the oldest sample; infinite where there is none."""
+    books = (usage.nodes, usage.pods_on, usage.pods)
+    return min((sample.at for book in books for sample in book.values()), default=math.inf)
 
 
 def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:
@@ -157,6 +186,22 @@ def _stale(stale_seconds: float) -> str:
 def _begun(tally: Mapping[str, Values]) -> dict[str, Values]:
     """Return those of which there are raw samples: a sandbox has a network before any container runs."""
     return {who: values for who, values in tally.items() if TIME in values}
+
+
+def _gone(tally: Mapping[str, Values], node_of: Mapping[str, str], offers: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """Return what the window of each of these nodes holds of pods that have ended: rates, as far as they are sound.
+
+    Memory is as it is at the moment, and theirs is gone.
+    """
+    total: dict[str, dict[str, float]] = {}
+    for uid, values in sorted(tally.items()):
+        node = node_of[uid]
+        rates = {name: found for name, found in values.items() if name in DIMENSIONS and name != MEMORY}
+        for name, found in rates.items():
+            if node in offers and len(found) == 1 and _wrong_amount(name, found[0], offers[node]) is None:
+                of_node = total.setdefault(node, {})
+                of_node[name] = of_node.get(name, 0.0) + found[0]
+    return dict(total)
 
 
 def _samples(tally: Mapping[str, Values], terms: Terms, believed: Callable[[str], bool]) -> dict[str, Sample]:

@@ -19,7 +19,8 @@ MOST_SKEW_SECONDS = 5.0
 class MeasuredUse:
     """What is used of nodes by name: `used` and `allocatable` [N, R], each node's window from `since` to `at` [N].
 
-    NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was.
+    NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was. `gone` [N, R] is what `used`
+    holds of pods that have ended, as far as that is known (None: of none).
     """
 
     names: Sequence[str]
@@ -28,6 +29,7 @@ class MeasuredUse:
     allocatable: Floats
     since: Floats
     at: Floats
+    gone: Floats | None = None
 
 
 class MeasuredRows:
@@ -53,7 +55,8 @@ class MeasuredRows:
                 usage,
                 _book(layout, usage.nodes, usage.problems),
                 _book(layout, usage.pods_on, usage.problems),
-                _aside(layout, self._system),
+                _by_node(layout, self._system),
+                _by_node(layout, usage.gone),
             )
         whole, pods = kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
         return MeasuredUse(
@@ -63,6 +66,7 @@ class MeasuredRows:
             layout.capacity,
             np.fmin(whole.since, pods.since),
             np.fmin(whole.at, pods.at),
+            kept.gone,
         )
 
 
@@ -101,6 +105,7 @@ class _Kept:
     whole: _Book
     pods: _Book
     aside: Floats
+    gone: Floats
 
 
 def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str]) -> _Book:
@@ -115,9 +120,9 @@ def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str
     return _Book(amounts, since, at)
 
 
-def _aside(layout: Layout, system: Mapping[str, Amounts]) -> Floats:
-    aside = np.zeros(layout.capacity.shape)
-    for name, amounts in system.items():
+def _by_node(layout: Layout, amounts_of: Mapping[str, Amounts]) -> Floats:
+    rows = np.zeros(layout.capacity.shape)
+    for name, amounts in amounts_of.items():
         if name in layout.rows:
-            aside[layout.rows[name]] = [amounts.get(dimension, 0.0) for dimension in layout.axis]
-    return aside
+            rows[layout.rows[name]] = [amounts.get(dimension, 0.0) for dimension in layout.axis]
+    return rows

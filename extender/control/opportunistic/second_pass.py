@@ -19,6 +19,7 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
+from extender.control.opportunistic.learned_use import LearnedUse
 from extender.control.opportunistic.measured_use import MeasuredRows
 from extender.control.opportunistic.starting import starting
 from extender.control.preemption.stays_off import StaysOff
@@ -55,6 +56,7 @@ class SecondPass:
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
         self._measured = MeasuredRows(terms.stale_after, terms.system)
         self._planner = second_planner(policy)
+        self._learned = LearnedUse(cluster.backlog)
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
         """Claim pods that the regular plan left waiting and idle room holds; return their releases, at most `slots`."""
@@ -63,11 +65,12 @@ class SecondPass:
             return []
         waiting, layout, usage = planned.plan_input.waiting, planned.snapshot.layout, self._usage()
         measured = self._measured.at(layout, usage, now)
+        self._learned.take(usage)
         if np.isnan(measured.at).all():
             return []
         snapshot = _as_planned(planned)
-        young = starting(self._cluster.backlog, snapshot.layout, measured)
-        room = idle_room(snapshot, measured, usage, self._terms.thresholds, young)
+        young = starting(self._cluster.backlog, layout, measured, usage, self._learned.expected)
+        room = idle_room(snapshot, measured, usage, self._terms.thresholds, young, self._learned.expected)
         # 2. Who is left, and may be opportunistic where.
         left = self._left(planned)
         may = self._may(planned, now)

@@ -121,6 +121,7 @@ class Ubis:
         expected = young.demand.T
         if self._settings.learns:
             expected = self._classes.expected(young.stage, expected)
+        expected = slack.at_least_measured(expected, held)
         use = slack.ramped_up(
             seen.nodes,
             used.on_nodes(young, held.T, np.zeros(len(held))) + self._held_by_gone(seen),

@@ -18,7 +18,10 @@ NAMES = ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out"
 GIB = 2.0**30
 OFFERS = {"cpu": 4000.0, "memory": 8 * GIB, "network-in": 1e8}
 NODES = [Node("a", OFFERS, addresses=("10.0.0.1",)), Node("b", OFFERS, addresses=("10.0.0.2",))]
-PODS = [Pod("uid-1", "lab", "one", {}, node="a"), Pod("uid-2", "lab", "two", {}, node="b")]
+PODS = [
+    Pod("uid-1", "lab", "one", {}, node="a", opportunistic=True),
+    Pod("uid-2", "lab", "two", {}, node="b", opportunistic=True),
+]
 STALE = 90.0
 _PART = re.compile(r'label_replace\((.+?), "dovetail", "([a-z-]+)", "", ""\)')
 

@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from extender.cluster.ledger.ledger import Ledger
@@ -19,8 +21,11 @@ def pod(name, cpu, *, node="n1", started=0.0, opportunistic=True, **more):
     return Pod(name, "default", name, demand, node=node, started=started, opportunistic=opportunistic, **more)
 
 
-def room(pods=(), used=4000.0, of_pods=None, thresholds=None, problems=None, amounts=AMOUNTS, now=NOW):
-    """Return the idle room of the one node by resource, where `used` of its CPU and 30 of its memory was measured."""
+def room(pods=(), used=4000.0, of_pods=None, thresholds=None, problems=None, amounts=AMOUNTS, now=NOW, **more):
+    """Return the idle room of the one node by resource, where `used` of its CPU and 30 of its memory was measured.
+
+    `gone` of its CPU is of pods that have ended; `expected` says what CPU young pods are expected to use.
+    """
     ledger = Ledger(in_flight_seconds=15.0)
     ledger.apply(NodesListed([Node("n1", amounts)]))
     for it in pods:
@@ -28,8 +33,9 @@ def room(pods=(), used=4000.0, of_pods=None, thresholds=None, problems=None, amo
     snapshot = ledger.snapshot(now)
     measured = {uid: Sample({"cpu": cpu}, SINCE, NOW) for uid, cpu in (of_pods or {}).items()}
     usage = Usage({}, {"n1": Sample({"cpu": used, "memory": 30.0}, SINCE, NOW)}, measured, problems or {})
+    usage = replace(usage, gone={"n1": {"cpu": float(more.get("gone", 0))}})
     use = measured_use(snapshot.layout, usage, now, stale_after=60.0)
-    found = idle_room(snapshot, use, usage, thresholds or Thresholds())
+    found = idle_room(snapshot, use, usage, thresholds or Thresholds(), expected=more.get("expected"))
     return dict(zip(snapshot.layout.axis, found[0].tolist(), strict=True))
 
 
@@ -94,3 +100,68 @@ def test_regular_pods_that_are_nominated_or_in_flight_count_with_their_demand():
     nominated = pod("nominated", 3000, node=None, nominated="n1", opportunistic=False)
     assert room([nominated])["cpu"] == pytest.approx(8000 - 7000)
     assert room([replace(nominated, demand={"pods": 5.0, "cpu": 1.0})])["pods"] == pytest.approx(10 - 2 - 5)
+
+
+def uses(cpu):
+    """Return what expects every pod to use so much CPU, and the memory that it demands."""
+    return lambda pods, demand: np.concatenate((np.full((len(pods), 1), float(cpu)), demand[:, 1:]), axis=1)
+
+
+def test_a_young_pod_counts_with_what_its_class_has_used():
+    # 500 of the 4,000 that were measured are the young pod's, which is expected to use 1,200.
+    found = room([pod("young", 3000, started=990.0)], of_pods={"young": 500}, expected=uses(1200))
+    assert found["cpu"] == pytest.approx(8000 - 3500 - 1200)
+
+
+def test_a_young_pod_counts_no_less_than_was_measured_of_it():
+    found = room([pod("young", 3000, started=990.0)], of_pods={"young": 500}, expected=uses(200))
+    assert found["cpu"] == pytest.approx(8000 - 4000)
+
+
+def test_a_pod_on_its_way_counts_with_its_demand_whatever_its_class_has_used():
+    nominated = pod("nominated", 3000, node=None, nominated="n1")
+    assert room([nominated], expected=uses(1200))["cpu"] == pytest.approx(8000 - 7000)
+
+
+def test_what_the_window_holds_of_pods_that_have_ended_is_idle():
+    assert room(gone=1500)["cpu"] == pytest.approx(8000 - 2500)
+    assert room(gone=5000)["cpu"] == pytest.approx(8000)
+
+
+WINDOW = NOW - SINCE
+
+
+@st.composite
+def lives(draw):
+    """Return pods that use what they use all the time: when they began and ended, what they demand and use."""
+    moments, shares = st.floats(900.0, NOW), st.floats(0.0, 1.0)
+    pods = []
+    for _ in range(draw(st.integers(0, 6))):
+        began, ended = sorted((draw(moments), draw(moments)))
+        pods.append((began, ended if draw(st.booleans()) else np.inf, draw(st.integers(1, 1500)), draw(shares)))
+    return pods, draw(st.booleans())
+
+
+@settings(max_examples=200, deadline=None)
+@given(lives())
+def test_where_use_is_steady_there_is_never_more_room_than_what_runs_leaves(drawn):
+    """Whoever runs is measured, or expected to use what its class uses, or its demand: never less than it does use."""
+    pods, class_is_known = drawn
+    part = max((share for *_, share in pods), default=0.0)
+    running, measured, gone, total, runs = [], {}, 0.0, 0.0, 0.0
+    for number, (began, ended, demand, share) in enumerate(pods):
+        use = demand * share
+        mean = use * max(min(ended, NOW) - max(began, SINCE), 0.0) / WINDOW
+        total += mean
+        if ended <= NOW:
+            gone += mean
+        else:
+            runs += use
+            running.append(pod(f"p{number}", demand, started=began))
+            measured[f"p{number}"] = mean
+
+    def expected(_pods, demand):
+        return demand * part if class_is_known else demand
+
+    found = room(running, used=total, of_pods=measured, gone=gone, expected=expected)
+    assert found["cpu"] + runs <= 8000 + 1e-6
