@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
+from extender.cluster.resources import NETWORK_IN_INDEX
 from extender.control.opportunistic.class_use import ClassUse, while_running
 from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
 from extender.control.opportunistic.measured_use import MeasuredUse
@@ -124,11 +125,15 @@ class Ubis:
         expected = slack.at_least_measured(expected, held)
         use = slack.ramped_up(
             seen.nodes,
-            used.on_nodes(young, held.T, np.zeros(len(held))) + self._held_by_gone(seen),
+            used.on_nodes(young, held.T, self._held_of_sources(young, held)) + self._held_by_gone(seen),
             used.on_nodes(young, expected.T, young.elsewhere),
         )
         room = slack.idle_room(use, used.capacity, np.full(len(used.capacity), self._settings.t_alloc))
         return room if self._settings.io else np.where(RATES, used.capacity, room)
+
+    def _held_of_sources(self, young: Tasks, held: Floats) -> Floats:
+        """Return what a sample holds on other nodes of young tasks that read there [P]: what each of them received."""
+        return np.asarray(np.where(young.elsewhere > 0, held[:, NETWORK_IN_INDEX], 0.0))
 
     def _held_by_gone(self, seen: Seen) -> Floats:
         """Return what a sample holds of tasks that have ended since its window began [N, R]."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from extender.cluster.resources import DISK_READ_INDEX
 from extender.control.preemption.overload import Limits
 from extender.errors import DovetailError
 from extender.planner import Planner, Policy
@@ -16,7 +17,7 @@ from lab.sim.engine.running import RunningTasks
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World
 from lab.sim.opportunistic.ubis import Ubis, UbisSettings
-from lab.sim.workloads.workload import Job, Machines, Stage, Use, Workload
+from lab.sim.workloads.workload import SHUFFLE, Job, Machines, Stage, Use, Workload
 
 T = 200.0
 CPU, MEMORY = 0, 1
@@ -165,3 +166,28 @@ def test_a_threshold_beyond_what_there_is_is_refused(t_alloc):
 
 def test_the_second_pass_goes_by_the_policy_that_is_given():
     assert Ubis(policy=Policy(srtf=0.0))._planner.policy.srtf == 0.0
+
+
+def test_what_a_young_task_reads_on_other_nodes_is_counted_once_there():
+    # A task on one machine reads 100 of the other's disk, of 1,000. As long as it is young its declared 100 count
+    # there instead of what was measured: at 0.8 that leaves 700, not 600.
+    capacity = np.tile([4000.0, 64.0, 1000.0, 1000.0, 1000.0, 1000.0], (2, 1))
+    demand = np.array([4000.0, 8, 0, 0, 0, 0])
+    maker = Stage("make", demand, 0.0, T, np.full(1, T))
+    reader = Stage("read", demand, 100.0, 20.0, np.full(2, 20.0), parents=(0,), source=SHUFFLE)
+    rooms = []
+
+    class Watched(Ubis):
+        def fill(self):
+            super().fill()
+            seen = self._usage.seen(self._world.now)
+            if self._world.now > T + 10 and seen is not None and self._world.running == 2:
+                rooms.append(self.idle_room(seen)[:, DISK_READ_INDEX])
+
+    workload = Workload("test", [Job("job", 0.0, [maker, reader])])
+    run(
+        workload, Machines("some", capacity), Planner(), seed=0, settings=EVENTS, opportunism=Watched(UbisSettings(0.8))
+    )
+    assert rooms
+    # One reader is beside what it reads, the other is not: together 200 on the maker's machine.
+    assert min(room.min() for room in rooms) == pytest.approx(800 - 200, abs=1)
