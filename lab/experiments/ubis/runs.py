@@ -1,10 +1,11 @@
 """One run of the UBIS experiment as a value, and the figures that are kept of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU_INDEX
 from extender.control.preemption.overload import Limits
 from extender.planner import Planner, Scheduler
@@ -65,15 +66,16 @@ class UbisRun:
 class UbisOutcome:
     """The figures of a run.
 
-    `job_seconds` by the jobs of figure 8, from when they could begin to their last end; `task_seconds` is summed over
-    all tasks. `slowdown` is how much longer tasks that started as regular took than with what they use (1: no longer),
-    `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean
-    over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of
-    a regular plan.
+    `job_seconds` by the jobs of figure 8, from when they could begin to their last end, which is at `job_ends`;
+    `task_seconds` is summed over all tasks. `slowdown` is how much longer tasks that started as regular took than with
+    what they use (1: no longer), `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts
+    of the cluster in the mean over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is
+    the mean time of a regular plan.
     """
 
     makespan: float
     job_seconds: dict[str, float]
+    job_ends: dict[str, float]
     task_seconds: float
     slowdown: float
     waits: dict[str, float]
@@ -130,7 +132,8 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
     waits = counts.first_start - counts.opened
     return UbisOutcome(
         makespan=outcome.makespan,
-        job_seconds=_job_seconds(workload, tasks.stage, counts.opened, tasks.ended),
+        job_seconds=_by_job(workload, tasks.stage, lambda of: tasks.ended[of].max() - counts.opened[of].min()),
+        job_ends=_by_job(workload, tasks.stage, lambda of: tasks.ended[of].max()),
         task_seconds=float(seconds.sum()),
         slowdown=float((seconds[regular] / tasks.seconds[regular]).mean()),
         waits={one.name: float(waits[job == row].mean()) for row, one in enumerate(workload.jobs)},
@@ -145,8 +148,8 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
     )
 
 
-def _job_seconds(workload: Workload, stage: Rows, opened: Floats, ended: Floats) -> dict[str, float]:
-    """Return the time of each job of figure 8: the stages whose names begin with its name."""
+def _by_job(workload: Workload, stage: Rows, figure: Callable[[Mask], np.float64]) -> dict[str, float]:
+    """Return a figure of each job of figure 8: the tasks of the stages whose names begin with its name."""
     names = [one.name.partition("-")[0] for job in workload.jobs for one in job.stages]
     group = np.array(names)[stage]
-    return {name: float(ended[group == name].max() - opened[group == name].min()) for name in dict.fromkeys(names)}
+    return {name: float(figure(group == name)) for name in dict.fromkeys(names)}
