@@ -16,7 +16,7 @@ MOST_OFFERS, MOST_IO_OFFERS = 4.0, 10.0
 """A node that uses so many times what it offers is not believed. Declared rates of disks and cards are rougher."""
 
 LARGEST = {CPU: 1e7, MEMORY: 1e15}
-_LARGEST_RATE = 1e13
+LARGEST_RATE = 1e13
 """What no node uses, whatever it offers: 10,000 cores in millicores, 1 PB, 10 TB/s."""
 
 SKEW_SECONDS = 10.0
@@ -25,7 +25,7 @@ SKEW_SECONDS = 10.0
 _PODS_ABOVE_NODE, _NOT_WORTH = 1.5, 0.1
 """Pods that use so many times the CPU of their whole node were counted twice, unless it is this little of the node."""
 
-_UNITS = {CPU: 1000.0}
+UNITS = {CPU: 1000.0}
 """What a unit of a series is in ours: a core is 1,000 millicores."""
 
 Values = dict[str, list[float]]
@@ -43,7 +43,7 @@ class Tally:
 
     def put(self, whose: dict[str, Values], who: str, name: str, value: float) -> None:
         """Note a value, in cores, bytes or bytes per second; a time in seconds since the epoch."""
-        whose.setdefault(who, {}).setdefault(name, []).append(value * _UNITS.get(name, 1.0))
+        whose.setdefault(who, {}).setdefault(name, []).append(value * UNITS.get(name, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _wrong_amount(name: str, amount: float, offers: Amounts) -> str | None:
     if amount < 0:
         return f"{name} is negative"
     most = (MOST_IO_OFFERS if name in IO_DIMENSIONS else MOST_OFFERS) * offers.get(name, math.inf)
-    if amount > min(most, LARGEST.get(name, _LARGEST_RATE)):
+    if amount > min(most, LARGEST.get(name, LARGEST_RATE)):
         return f"{name} is absurd: far more than there is"
     return None
 

@@ -83,6 +83,29 @@ class FakePrometheus(ThreadingHTTPServer):
         return {"status": "success", "data": {"resultType": "vector", "result": result}, **self.extra}
 
 
+class FakeHistory(FakePrometheus):
+    """Says its values at every step of a range, none before `from_time`."""
+
+    from_time = 0.0
+
+    def answer(self, query):
+        path, _, form = self.requests[-1]
+        assert path == "/api/v1/query_range"
+        start, end, step = (float(form[name]) for name in ("start", "end", "step"))
+        times = [
+            at
+            for at in [start + step * number for number in range(round((end - start) / step) + 1)]
+            if at >= self.from_time
+        ]
+        reply = super().answer(query)
+        result = [
+            {"metric": one["metric"], "values": [[at, one["value"][1]] for at in times]}
+            for one in reply["data"]["result"]
+            if times
+        ]
+        return {**reply, "data": {"resultType": "matrix", "result": result}}
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
