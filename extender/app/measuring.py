@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Api
@@ -20,6 +21,7 @@ from extender.adapters.usage.queries import Queries
 from extender.adapters.usage.reading import UsageReader
 from extender.adapters.usage.report import UsageReport, report_of, written
 from extender.app.liveness import Liveness
+from extender.app.predicting import Predicting
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog
@@ -132,6 +134,10 @@ class Measuring:
             self.reader = UsageReader(
                 _source(usage, api, places), places.nodes, pods, self, usage.interval_seconds, usage.stale_seconds
             )
+        wanted = settings.opportunistic
+        self.predicting: Predicting | None = None
+        if usage.url and wanted.enabled and wanted.threshold == "auto":
+            self.predicting = Predicting(usage, wanted, places.nodes, places.pods)
         self._metrics.observe(self.usage)
 
     def take(self, event: Event) -> None:
@@ -146,7 +152,8 @@ class Measuring:
     def report(self) -> bytes:
         """Return what is measured, as JSON for doctor."""
         told = UsageReport(on=False) if self.reader is None else report_of(self.reader, self._source)
-        return written(told)
+        auto = self.predicting.report() if self.predicting is not None else None
+        return written(msgspec.structs.replace(told, auto=auto))
 
     def start(
         self, liveness: Liveness, stopped: threading.Event, recorder: Recorder, leads: Callable[[], bool]
@@ -163,6 +170,8 @@ class Measuring:
 
         self._warn = warn
         liveness.start("usage", partial(self.reader.run, stopped))
+        if self.predicting is not None:
+            self.predicting.start(liveness, stopped)
 
     def note_look(self, kind: str) -> None:
         """Count a look."""

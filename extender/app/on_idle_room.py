@@ -1,7 +1,9 @@
 """Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -25,6 +27,7 @@ from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits
 from extender.control.preemption.stays_off import StaysOff
 from extender.settings import Settings
+from extender.settings.sections import OpportunisticSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,18 @@ def on_idle_room(
         return None
     metrics, stays_off, pods = OpportunisticMetrics(registry), StaysOff(), PodResources(api)
     stale = settings.usage.stale_seconds
-    second_pass = SecondPass(
-        cluster, policy_of(settings), measuring.usage, Terms(Thresholds(wanted.threshold), stale), stays_off
+    limits = Limits.of(
+        cpu=wanted.evict_at_cpu,
+        io=wanted.evict_at_io,
+        memory=wanted.evict_at_memory,
+        samples=wanted.evict_after_samples,
     )
+    terms, listeners = Terms(_thresholds(wanted, limits), stale), [metrics.note_preemption]
+    if measuring.predicting is not None:
+        measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads)
+        terms = replace(terms, peaks=measuring.predicting.peaks)
+        listeners.append(measuring.predicting.note_preemption)
+    second_pass = SecondPass(cluster, policy_of(settings), measuring.usage, terms, stays_off)
     exposure = Exposure(cluster.backlog)
 
     def note_refused(pod: Pod, reason: str) -> None:
@@ -62,23 +74,37 @@ def on_idle_room(
 
     version = cache(lambda: version_of(api.check_version()))
     resizer = Resizer(pods, lambda pod, found: _surroundings(pod, found, pods, exposure, version()), note_refused)
-    limits = Limits.of(
-        cpu=wanted.evict_at_cpu,
-        io=wanted.evict_at_io,
-        memory=wanted.evict_at_memory,
-        samples=wanted.evict_after_samples,
-    )
     preemptor = Preemptor(
         cluster,
         measuring.usage,
         requests,
-        metrics,
+        _All(listeners),
         PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
         stays_off,
     )
     return OnIdleRoom(
         resizer, second_pass, Promoter(cluster, resizer, metrics.note_promotion, requests.asked), preemptor
     )
+
+
+class _Note(Protocol):
+    def __call__(self, victim: Pod, resource: str, *, dry_run: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    """Tells all of these of an eviction."""
+
+    listeners: Sequence[_Note]
+
+    def note_preemption(self, victim: Pod, resource: str, *, dry_run: bool) -> None:
+        """Note an eviction."""
+        for note in self.listeners:
+            note(victim, resource, dry_run=dry_run)
+
+
+def _thresholds(wanted: OpportunisticSettings, limits: Limits) -> Thresholds:
+    return Thresholds(None if wanted.threshold == "auto" else wanted.threshold, evict_at=limits.threshold)
 
 
 def _surroundings(

@@ -13,11 +13,23 @@ from extender.errors import ClusterError
 PATH = "usage"
 
 
+class AutoReport(msgspec.Struct, frozen=True):
+    """What is known of predicted peaks (T_alloc `auto`): of how many of `nodes` the history is as long as the warm-up.
+
+    `failure` says why the history could not be read, None where it could. `sigmas` is N, None without a prediction.
+    """
+
+    failure: str | None
+    nodes: int
+    known: int
+    sigmas: float | None
+
+
 class UsageReport(msgspec.Struct, frozen=True):
     """`failure` says why nothing could be read, None where it could. Ages are of the newest samples of nodes.
 
     `without_series` counts nodes of which nothing is said, `strangers` series that are of no node; some are named.
-    `problems` counts nodes by what else is wrong with their measurements.
+    `problems` counts nodes by what else is wrong with their measurements. `auto` is there where peaks are predicted.
     """
 
     on: bool
@@ -32,6 +44,7 @@ class UsageReport(msgspec.Struct, frozen=True):
     strangers: int = 0
     strangers_named: tuple[str, ...] = ()
     problems: dict[str, int] = {}
+    auto: AutoReport | None = None
 
 
 def report_of(reader: UsageReader, source: str) -> UsageReport:

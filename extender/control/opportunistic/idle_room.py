@@ -4,6 +4,9 @@
 
 What is used is without what the window still holds of pods that have ended.
 
+With `auto` it is T_preempt x allocatable - the predicted peak of the node (`predicted`), which is never below what is
+used, and again what pods need that is in neither.
+
 That holds for regular pods as well: what was promised to one that has not begun is idle, and not for long. What a
 resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
 """
@@ -20,6 +23,7 @@ from extender.cluster.resources import DIMENSIONS, PODS
 from extender.cluster.usage import Usage
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.policy import slack
+from extender.policy.peak import auto_room
 
 RAMP_UP_SECONDS = 30.0
 """A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
@@ -53,14 +57,25 @@ class Young:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """T_alloc: of all nodes, and of those that say otherwise by name; 0 turns a node off."""
+    """T_alloc: of all nodes, None where their predicted peaks decide (`auto`); of those that say otherwise by name.
 
-    usual: float = 0.8
+    0 turns a node off. `evict_at` is T_preempt by resource: up to it the peak may rise, where the peak decides.
+    `peaks` [N, R] are of all pods that run but the young; without them such a node has no room.
+    """
+
+    usual: float | None = 0.8
     of_nodes: Mapping[str, float] = field(default_factory=dict)
+    evict_at: Mapping[str, float] = field(default_factory=dict)
+    peaks: Floats | None = None
 
     def on(self, layout: Layout) -> Floats:
-        """Return the threshold of each node of a layout [N]."""
-        return np.array([self.of_nodes.get(name, self.usual) for name in layout.names], dtype=np.float64)
+        """Return the threshold of each node of a layout [N], NaN where its predicted peak decides."""
+        usual = np.nan if self.usual is None else self.usual
+        return np.array([self.of_nodes.get(name, usual) for name in layout.names], dtype=np.float64)
+
+    def most(self, layout: Layout) -> Floats:
+        """Return up to what a predicted peak may rise [N, R]: above it pods would be started to be evicted."""
+        return np.asarray(layout.capacity * [self.evict_at.get(name, 1.0) for name in layout.axis])
 
 
 def idle_room(
@@ -86,7 +101,11 @@ def idle_room(
     for one in (None if young_regular is None else young_regular.held, measured.gone):
         held = held if one is None else held + one
     use = slack.ramped_up(measured.used, held, given)
-    room = slack.idle_room(use, layout.capacity, thresholds.on(layout))
+    threshold = thresholds.on(layout)
+    room = slack.idle_room(use, layout.capacity, threshold)
+    if thresholds.peaks is not None:
+        by_peak = auto_room(thresholds.most(layout), np.maximum(use, thresholds.peaks + given))
+        room = np.where(np.isnan(threshold)[:, np.newaxis], by_peak, room)
     return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot, coming))
 
 

@@ -21,6 +21,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
 from extender.control.opportunistic.learned_use import LearnedUse
 from extender.control.opportunistic.measured_use import MeasuredRows
+from extender.control.opportunistic.predicted import PredictedPeaks
 from extender.control.opportunistic.starting import starting
 from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
@@ -34,11 +35,15 @@ _REFUSED_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """T_alloc, and for how long a sample is good; `system` is what each node sets aside for itself."""
+    """T_alloc, and for how long a sample is good; `system` is what each node sets aside for itself.
+
+    `peaks` gives the predicted peaks that are good at a time, None where there are none.
+    """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     stale_after: float = 90.0
     system: Mapping[str, Amounts] = field(default_factory=dict)
+    peaks: Callable[[float], PredictedPeaks | None] = lambda _now: None
 
 
 class SecondPass:
@@ -68,9 +73,12 @@ class SecondPass:
         self._learned.take(usage)
         if np.isnan(measured.at).all():
             return []
+        thresholds, peaks = self._terms.thresholds, self._terms.peaks(now)
+        if peaks is not None:
+            measured, thresholds = peaks.with_young(measured), replace(thresholds, peaks=peaks.on(layout))
         snapshot = _as_planned(planned)
         young = starting(self._cluster.backlog, layout, measured, usage, self._learned.expected)
-        room = idle_room(snapshot, measured, usage, self._terms.thresholds, young, self._learned.expected)
+        room = idle_room(snapshot, measured, usage, thresholds, young, self._learned.expected)
         # 2. Who is left, and may be opportunistic where.
         left = self._left(planned)
         may = self._may(planned, now)

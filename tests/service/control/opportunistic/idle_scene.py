@@ -33,12 +33,16 @@ class IdleScene(Scene):
         super().start()
         self.queue.clear()
         self.stays_off = StaysOff()
-        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, Terms(), self.stays_off)
+        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, self.terms(), self.stays_off)
         self.promoter = Promoter(self.cluster, self, lambda it: self.promoted.append(it.name), lambda: self.going)
         self.sender = Sender(self.cluster, self, self, self)
         self.releaser = Releaser(
             self.cluster, Planner(self.policy), self.sender, self.pace, idle=self, promoter=self.promoter
         )
+
+    def terms(self):
+        """Return by what room is found."""
+        return Terms()
 
     def take(self, planned, slots, now):
         releases = self.second_pass.take(planned, slots, now)

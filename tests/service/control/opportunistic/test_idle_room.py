@@ -35,7 +35,12 @@ def room(pods=(), used=4000.0, of_pods=None, thresholds=None, problems=None, amo
     usage = Usage({}, {"n1": Sample({"cpu": used, "memory": 30.0}, SINCE, NOW)}, measured, problems or {})
     usage = replace(usage, gone={"n1": {"cpu": float(more.get("gone", 0))}})
     use = measured_use(snapshot.layout, usage, now, stale_after=60.0)
-    found = idle_room(snapshot, use, usage, thresholds or Thresholds(), expected=more.get("expected"))
+    thresholds = thresholds or Thresholds()
+    if "peak" in more:
+        peaks = np.zeros(snapshot.layout.capacity.shape)
+        peaks[0, snapshot.layout.columns["cpu"]] = more["peak"]
+        thresholds = replace(thresholds, peaks=peaks)
+    found = idle_room(snapshot, use, usage, thresholds, expected=more.get("expected"))
     return dict(zip(snapshot.layout.axis, found[0].tolist(), strict=True))
 
 
@@ -165,3 +170,44 @@ def test_where_use_is_steady_there_is_never_more_room_than_what_runs_leaves(draw
 
     found = room(running, used=total, of_pods=measured, gone=gone, expected=expected)
     assert found["cpu"] + runs <= 8000 + 1e-6
+
+
+AUTO = Thresholds(None)
+
+
+def test_with_auto_room_is_what_the_predicted_peak_leaves_of_all():
+    assert room(thresholds=AUTO, peak=7000)["cpu"] == pytest.approx(10_000 - 7000)
+    assert room(thresholds=AUTO, peak=12_000)["cpu"] == 0
+
+
+def test_with_auto_room_is_never_more_than_what_is_used_now_leaves():
+    assert room(thresholds=AUTO, peak=1000)["cpu"] == pytest.approx(10_000 - 4000)
+    assert room(thresholds=AUTO, peak=1000)["memory"] == pytest.approx(100 - 30)
+
+
+def test_with_auto_no_peak_may_pass_what_pods_are_evicted_at():
+    found = room(thresholds=Thresholds(None, evict_at={"cpu": 0.99, "memory": 0.95}), peak=7000)
+    assert found["cpu"] == pytest.approx(9900 - 7000)
+    assert found["memory"] == pytest.approx(95 - 30)
+
+
+def test_with_auto_young_and_nominated_pods_count_on_top_of_the_peak():
+    young, nominated = pod("young", 1000, started=990.0), pod("nominated", 500, node=None, nominated="n1")
+    found = room([young, nominated], thresholds=AUTO, peak=7000, of_pods={"young": 500})
+    assert found["cpu"] == pytest.approx(10_000 - 7000 - 1000 - 500)
+
+
+def test_with_auto_there_is_no_room_without_a_prediction_or_where_nothing_was_measured():
+    assert room(thresholds=AUTO)["cpu"] == 0
+    assert room(thresholds=AUTO, peak=np.nan)["cpu"] == 0
+    assert room(thresholds=AUTO, peak=1000, problems={"n1": "two series"})["cpu"] == 0
+
+
+def test_a_node_may_have_a_threshold_of_its_own_beside_auto():
+    assert room(thresholds=Thresholds(None, {"n1": 0.5}), peak=1000)["cpu"] == pytest.approx(1000)
+    assert room(thresholds=Thresholds(None, {"n1": 0.0}), peak=1000)["cpu"] == 0
+
+
+def test_with_auto_pods_slots_and_devices_must_be_free_as_ever():
+    assert room(thresholds=AUTO, peak=1000)["pods"] == pytest.approx(10 - 2)
+    assert room(thresholds=AUTO, peak=1000)["x.y/gpu"] == 2
