@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lab.experiments.ubis.auto import auto
 from lab.experiments.ubis.busy import busy
 from lab.experiments.ubis.constraints import constraints
 from lab.experiments.ubis.groups import UbisPart, UbisScale
@@ -18,6 +19,7 @@ def parts(scale: UbisScale, seeds: Sequence[int]) -> list[UbisPart]:
     return [
         sleep(scale, seeds),
         pipelines(scale, seeds),
+        auto(scale, few),
         constraints(scale, few),
         busy(scale, few),
         scrapes(scale, few),

@@ -30,7 +30,8 @@ class UbisRun:
     """One run: these jobs, with opportunistic tasks up to `t_alloc` (None: without), and one seed.
 
     `memory` and `cpu` are T_preempt. Without `io` only CPU and memory are planned; without `io_first` disks and links
-    know no order. Jobs in `never` are regular only. Without `learns`, tasks that are not measured yet count in full.
+    know no order. Jobs in `never` are regular only. With `auto` the predicted peaks stand for `t_alloc`. Without
+    `learns`, tasks that are not measured yet count in full.
     """
 
     jobs: SleepJobs | Pipelines
@@ -45,12 +46,17 @@ class UbisRun:
     without_gone: bool = True
     never: frozenset[str] = field(default_factory=frozenset)
     at_mean_use: bool = False
+    auto: bool = False
 
     @property
     def name(self) -> str:
         """The name that is shown; different runs have different names."""
         marks = [
-            "without" if self.t_alloc is None else f"T_alloc {'at mean use' if self.at_mean_use else self.t_alloc}",
+            "auto"
+            if self.auto
+            else "without"
+            if self.t_alloc is None
+            else f"T_alloc {'at mean use' if self.at_mean_use else self.t_alloc}",
             *([f"T_preempt {self.memory:g}, {self.cpu:g}"] if (self.memory, self.cpu) != (0.95, 0.99) else []),
             *([f"scrapes of {self.scrape:g} s"] if self.scrape != 1.0 else []),
             *([] if self.io else ["without I/O"]),
@@ -107,10 +113,18 @@ def perform(run: UbisRun, progress: Tell) -> UbisOutcome:
     workload, machines = run.jobs.workload(run.seed), run.jobs.machines
     scheduler: Scheduler = Planner() if run.io else CpuAndMemory(Planner())
     opportunism = None
-    if run.t_alloc is not None:
+    if run.t_alloc is not None or run.auto:
         limits = Limits.of(cpu=run.cpu, memory=run.memory)
         opportunism = Ubis(
-            UbisSettings(run.t_alloc, limits, run.never, learns=run.learns, io=run.io, without_gone=run.without_gone)
+            UbisSettings(
+                run.t_alloc or 0.0,
+                limits,
+                run.never,
+                learns=run.learns,
+                io=run.io,
+                without_gone=run.without_gone,
+                auto=run.auto,
+            )
         )
     settings = clock.SimulationSettings(
         heartbeat_seconds=HEARTBEAT_SECONDS, points=_POINTS, sampling=Sampling(run.scrape), io_first=run.io_first

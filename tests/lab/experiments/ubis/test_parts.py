@@ -30,6 +30,8 @@ ROWS = (
     "ubis.jobs_later",
     "ubis.regular_delay",
     "ubis.busy.opportunistic",
+    "ubis.auto.makespan",
+    "ubis.auto.preemptions_vs_best_fixed",
 )
 
 

@@ -191,3 +191,33 @@ def test_what_a_young_task_reads_on_other_nodes_is_counted_once_there():
     assert rooms
     # One reader is beside what it reads, the other is not: together 200 on the maker's machine.
     assert min(room.min() for room in rooms) == pytest.approx(800 - 200, abs=1)
+
+
+def test_by_predicted_peaks_a_task_counts_as_its_demand_until_its_class_is_known():
+    # Each machine is full by what is promised, and a tenth is used. A threshold sees that, two hours of it nobody has.
+    idle, other = job("idle", T, 5, of=use((1.0, 0.1, 0.1))), job("other", T, at=40.0, cpu=500.0)
+    fixed, auto = (replay(5, idle, other, settings=by) for by in (UbisSettings(0.8), UbisSettings(auto=True)))
+    assert (fixed.opportunistic.opportunistic, auto.opportunistic.opportunistic) == (1, 0)
+    assert seconds(auto)["other"] == pytest.approx(2 * T - 40.0, abs=1.0)
+
+
+def test_by_predicted_peaks_a_task_counts_as_its_class_once_five_have_ended():
+    idle, other = job("idle", 60.0, 10, of=use((1.0, 0.1, 0.1))), job("other", T, at=70.0, cpu=500.0, queue="other")
+    outcome = replay(5, idle, other, settings=UbisSettings(auto=True))
+    assert outcome.opportunistic.opportunistic == 1
+    assert seconds(outcome)["other"] == pytest.approx(T, abs=1.0)
+
+
+def test_by_predicted_peaks_no_more_is_started_than_peaks_leave():
+    # The class uses 600 for a while, and 100 was measured of the node of tasks that ended between two scrapes: of 990
+    # these leave 290.
+    idle = job("idle", 60.0, 10, of=use((0.5, 0.1, 0.1), (0.9, 0.6, 0.1), (1.0, 0.1, 0.1)))
+    for cpu, started in ((280.0, 1), (300.0, 0)):
+        outcome = replay(5, idle, job("other", 10.0, at=95.0, cpu=cpu), settings=UbisSettings(auto=True))
+        assert outcome.opportunistic.opportunistic == started
+
+
+def test_a_run_by_predicted_peaks_is_the_same_each_time():
+    jobs = (job("idle", 60.0, 10, of=use((1.0, 0.1, 0.1))), job("other", T, at=70.0, cpu=500.0, queue="other"))
+    first, again = (replay(5, *jobs, settings=UbisSettings(auto=True)) for _ in range(2))
+    assert seconds(first) == seconds(again)
