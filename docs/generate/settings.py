@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -78,6 +79,8 @@ def _accepted(kind: object) -> str:
         return ", ".join(f"`{word}`" for word in get_args(kind))
     if get_origin(kind) is tuple:
         return "a list"
+    if get_origin(kind) is UnionType:
+        return ", ".join(_accepted(member) for member in get_args(kind))
     if get_origin(kind) is not Annotated:
         return {str: "a string", int: "a whole number", float: "a number"}.get(kind, "see the text")  # type: ignore[call-overload, no-any-return]
     base, meta = get_args(kind)

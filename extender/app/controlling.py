@@ -29,7 +29,7 @@ from extender.app.clocks import SteadyClock
 from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.measuring import Measuring
+from extender.app.measuring import measuring_of
 from extender.app.on_idle_room import Reporting, on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.ledger.ledger import Ledger
@@ -71,7 +71,6 @@ class Control:
         self._api, self._all_settings, self._settings = api, settings, settings.control
         self.liveness, self._now = Liveness(), SteadyClock()
         self._metrics = ControlMetrics(version("dovetail"))
-        self.measuring = Measuring(settings, api, self._metrics.registry, alone=lambda pod: pod.opportunistic)
         self._stopped = threading.Event()
         self._failure: ClusterError | None = None
         self._writers = ThreadPoolExecutor(self._settings.writers, "writer")
@@ -79,6 +78,7 @@ class Control:
         by_filter = settings.order == "filter"
         self._ledger = Ledger(in_flight_seconds=self._settings.assume_seconds)
         self._backlog = backlog_of(settings, by_filter=by_filter)
+        self.measuring = measuring_of(settings, api, self._metrics.registry, self._backlog, self._now)
         self._feed = Feed(self._ledger, self._backlog, self._now)
         node_kind = nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)
         self._watches = [self._watch(kind) for kind in (node_kind, pods(), jobs())]

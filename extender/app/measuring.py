@@ -2,10 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Api
@@ -19,20 +21,28 @@ from extender.adapters.usage.queries import Queries
 from extender.adapters.usage.reading import UsageReader
 from extender.adapters.usage.report import UsageReport, report_of, written
 from extender.app.liveness import Liveness
+from extender.app.predicting import Predicting
 from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.usage import Usage
+from extender.control.backlog.backlog import Backlog
+from extender.control.opportunistic.learned_use import sampled
 from extender.settings import Settings
 from extender.settings.sections import UsageSettings
 
 METRICS_API = "metrics.k8s.io"
 
+MOST_ENDED = 2000
+"""So many pods that have ended are measured one by one, the last ones. What others still count is not known."""
+
 
 @dataclass(slots=True)
 class Places:
-    """Which nodes there are, and which pods are where. Any thread may call."""
+    """Which nodes there are, which pods are where, and which have ended there lately. Any thread may call."""
 
+    clock: Callable[[], float] = time.time
     _nodes: dict[str, Node] = field(default_factory=dict)
     _pods: dict[str, Pod] = field(default_factory=dict)
+    _ended: deque[tuple[float, Pod]] = field(default_factory=lambda: deque(maxlen=MOST_ENDED))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def apply(self, event: Event) -> None:
@@ -64,6 +74,21 @@ class Places:
         with self._lock:
             return list(self._pods.values())
 
+    def ended(self, seconds: float) -> list[Pod]:
+        """Return the pods that have ended on a node in the last `seconds`, as far as they are known.
+
+        Not where another pod has the name by now: series do not tell them apart.
+        """
+        since = self.clock() - seconds
+        with self._lock:
+            while self._ended and self._ended[0][0] < since:
+                self._ended.popleft()
+            if not self._ended:
+                return []
+            taken = {(pod.namespace, pod.name) for pod in self._pods.values()}
+            by_name = {(pod.namespace, pod.name): pod for _, pod in self._ended}
+            return [pod for name, pod in by_name.items() if name not in taken]
+
     def by_name(self) -> dict[tuple[str, str], str]:
         """Return on which node each of these pods (namespace, name) is."""
         return {(pod.namespace, pod.name): pod.node or "" for pod in self.pods()}
@@ -71,17 +96,25 @@ class Places:
     def _see(self, pod: Pod) -> None:
         if pod.holds is not None:
             self._pods[pod.uid] = pod
-        else:
-            self._pods.pop(pod.uid, None)
+        elif self._pods.pop(pod.uid, None) is not None and pod.finished:
+            self._ended.append((self.clock(), pod))
 
 
 class Measuring:
     """Reads the use of the cluster while `control` runs, where settings say from what; else it does nothing.
 
-    `alone` says which pods are measured one by one: the opportunistic ones.
+    `alone` says which pods are measured one by one: the opportunistic ones. So are those that are `sampled` (UIDs), and
+    where anybody is, the pods that have ended within the window.
     """
 
-    def __init__(self, settings: Settings, api: Api, registry: CollectorRegistry, alone: Callable[[Pod], bool]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        api: Api,
+        registry: CollectorRegistry,
+        alone: Callable[[Pod], bool],
+        sampled: Callable[[], Collection[str]] | None = None,
+    ) -> None:
         usage, places = settings.usage, Places()
         self._places = places
         self._source = usage.url or METRICS_API
@@ -93,7 +126,11 @@ class Measuring:
         if usage.on:
 
             def pods() -> Sequence[Pod]:
-                return [pod for pod in places.pods() if alone(pod)]
+                if sampled is None:
+                    return [pod for pod in places.pods() if alone(pod)]
+                uids = sampled()
+                chosen = [pod for pod in places.pods() if alone(pod) or pod.uid in uids]
+                return chosen + places.ended(usage.window_seconds + usage.interval_seconds)
 
             self.reader = UsageReader(
                 _source(usage, api, places, pressure=self._pressure),
@@ -103,6 +140,10 @@ class Measuring:
                 usage.interval_seconds,
                 usage.stale_seconds,
             )
+        wanted = settings.opportunistic
+        self.predicting: Predicting | None = None
+        if usage.url and wanted.enabled and wanted.threshold == "auto":
+            self.predicting = Predicting(usage, wanted, places.nodes, places.pods)
         self._metrics.observe(self.usage)
 
     def take(self, event: Event) -> None:
@@ -116,12 +157,11 @@ class Measuring:
 
     def report(self) -> bytes:
         """Return what is measured, as JSON for doctor."""
-        told = (
-            UsageReport(on=False)
-            if self.reader is None
-            else report_of(self.reader, self._source, pressure=self._pressure)
-        )
-        return written(told)
+        if self.reader is None:
+            return written(UsageReport(on=False))
+        told = report_of(self.reader, self._source, pressure=self._pressure)
+        auto = self.predicting.report() if self.predicting is not None else None
+        return written(msgspec.structs.replace(told, auto=auto))
 
     def start(
         self, liveness: Liveness, stopped: threading.Event, recorder: Recorder, leads: Callable[[], bool]
@@ -138,6 +178,8 @@ class Measuring:
 
         self._warn = warn
         liveness.start("usage", partial(self.reader.run, stopped))
+        if self.predicting is not None:
+            self.predicting.start(liveness, stopped)
 
     def note_look(self, kind: str) -> None:
         """Count a look."""
@@ -146,6 +188,14 @@ class Measuring:
     def note_failure(self, problem: str) -> None:
         """Say that nothing is measured from now on."""
         self._warn(problem)
+
+
+def measuring_of(
+    settings: Settings, api: Api, registry: CollectorRegistry, backlog: Backlog, now: Callable[[], float]
+) -> Measuring:
+    """Return what reads the use: of opportunistic pods one by one; where any may start, of some regular ones too."""
+    some = partial(sampled, backlog, now, settings.usage.window_seconds) if settings.opportunistic.enabled else None
+    return Measuring(settings, api, registry, alone=lambda pod: pod.opportunistic, sampled=some)
 
 
 def _say_nothing(problem: str) -> None:

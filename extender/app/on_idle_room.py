@@ -1,8 +1,9 @@
 """Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -32,9 +33,13 @@ from extender.control.preemption.stays_off import StaysOff
 from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.planner.caps import Caps
 from extender.settings import Settings
+from extender.settings.sections import OpportunisticSettings
 
 _AUTOSCALER_SECONDS = 5.0
 """How long the API server may take to list autoscalers."""
+
+_FLOOR_OF_AUTO = 0.8
+"""With `threshold: auto`, evictions by pressure end where no more of the CPU is used: the usual threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,13 @@ def on_idle_room(
     metrics, pods = OpportunisticMetrics(reporting.registry), PodResources(api)
     stays_off, history = StaysOff(), EvictionHistory()
     stale = settings.usage.stale_seconds
+    limits = _limits(wanted)
     caps = Caps(wanted.max_queue_share, wanted.max_job_share)
-    terms = Terms(Thresholds(wanted.threshold), stale, caps=caps)
+    terms, listeners = Terms(_thresholds(wanted, limits), stale, caps=caps), [metrics.note_preemption]
+    if measuring.predicting is not None:
+        measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads)
+        terms = replace(terms, peaks=measuring.predicting.peaks)
+        listeners.append(measuring.predicting.note_preemption)
     second_pass = SecondPass(cluster, policy_of(settings), measuring.usage, terms, stays_off, history)
     exposure = Exposure(cluster.backlog)
 
@@ -88,18 +98,11 @@ def on_idle_room(
         return _surroundings(pod, found, Around(pods, autoscalers, exposure, version()))
 
     resizer = Resizer(pods, surroundings, note_refused)
-    limits = Limits.of(
-        cpu=wanted.evict_at_cpu,
-        io=wanted.evict_at_io,
-        memory=wanted.evict_at_memory,
-        samples=wanted.evict_after_samples,
-        pressure=Pressure(wanted.evict_at_pressure, wanted.threshold) if wanted.by_pressure else None,
-    )
     preemptor = Preemptor(
         cluster,
         measuring.usage,
         requests,
-        metrics,
+        _All(listeners),
         PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
         stays_off,
         history=history,
@@ -119,6 +122,37 @@ def way_back(api: Api) -> Resizer:
     """Return what brings requests back where no pod is to run on idle room any more; it takes none away."""
     nobody = Surroundings(opted_out=True)
     return Resizer(PodResources(api), lambda _pod, _found: nobody, lambda _pod, _reason: None)
+
+
+class _Note(Protocol):
+    def __call__(self, victim: Pod, resource: str, *, dry_run: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    """Tells all of these of an eviction."""
+
+    listeners: Sequence[_Note]
+
+    def note_preemption(self, victim: Pod, resource: str, *, dry_run: bool) -> None:
+        """Note an eviction."""
+        for note in self.listeners:
+            note(victim, resource, dry_run=dry_run)
+
+
+def _thresholds(wanted: OpportunisticSettings, limits: Limits) -> Thresholds:
+    return Thresholds(None if wanted.threshold == "auto" else wanted.threshold, evict_at=limits.threshold)
+
+
+def _limits(wanted: OpportunisticSettings) -> Limits:
+    floor = _FLOOR_OF_AUTO if wanted.threshold == "auto" else wanted.threshold
+    return Limits.of(
+        cpu=wanted.evict_at_cpu,
+        io=wanted.evict_at_io,
+        memory=wanted.evict_at_memory,
+        samples=wanted.evict_after_samples,
+        pressure=Pressure(wanted.evict_at_pressure, floor) if wanted.by_pressure else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ N standard deviations of it, and the sum of its pods' percentiles; never more th
 (never below what is used now) and the control of N by evictions.
 
 The horizon is in neither formula: N has to cover it, so N is led by what comes of it. Pods that come later are in
-neither: they count when they are there, or as the caller adds them.
+neither: they count when they are there, or as the caller adds them. A pod that ends is taken to be followed by
+its like.
 
 N nodes, P pods, T samples, R resources. Nodes do not depend on each other, so they can be asked about in batches.
 """
@@ -19,14 +20,21 @@ from extender.arrays import Floats, Mask, Rows
 
 _ROUNDING = 1e-9
 
+_NEWEST = 3
+"""A pod of which none of so many last samples is known counts as expected: what is known of it is too old."""
+
+CLASS_LEAST = 5
+"""So many pods must have shown what they use before their class counts by it."""
+
 
 @dataclass(frozen=True, slots=True)
 class History:
     """What the pods on some nodes were measured to use.
 
     `use` [P, T, R]: the samples, NaN where a pod was not measured (it had not started, or a sample is missing).
-    `node` [P]: the row of the pod's node. `expected` [P, R]: what a pod counts as while too few samples are known: what
-    its class has used, else its demand. `most` [P, R]: what it can use at most, its limit; infinite where it has none.
+    `node` [P]: the row of the pod's node. `expected` [P, R]: what a pod counts as while too little is known of it: what
+    its class has used (`class_peaks`), else its demand. `most` [P, R]: what it can use at most, its limit; infinite
+    where it has none.
     `present` [N, R]: what is used of the node now, NaN where that was not measured.
     """
 
@@ -41,11 +49,13 @@ class History:
 class PeakTuning:
     """How peaks are predicted.
 
-    `warm_up`: with fewer samples than this, a pod counts as expected. What matters is the time that they cover (two
-    hours, on SURF's jobs: docs/results/peaks.md). `percentile`: the part of a pod's samples that its percentile covers.
+    `warm_up_seconds`: a pod of which samples reach back less far counts as expected (two hours, on SURF's jobs:
+    docs/results/peaks.md). `step_seconds` is the time between two samples. `percentile`: the part of a pod's samples
+    that its percentile covers, and the part of a class's pods that its peak covers.
     """
 
-    warm_up: int = 24
+    warm_up_seconds: float = 7_200.0
+    step_seconds: float = 300.0
     percentile: float = 0.99
 
 
@@ -71,7 +81,7 @@ def sigma_peak(history: History, sigmas: Floats | float, tuning: PeakTuning) -> 
     `sigmas` (N) is one number, or one for each node [N]. Pods in warm-up count as expected, on top. Where a pod has no
     sample but others have, its own mean stands for it, so that a pod that has just come is no jump of the total.
     """
-    warm = _warm(history, tuning.warm_up)
+    warm = is_warm(history.use, tuning)
     measured = ~np.isnan(history.use)
     counts = np.maximum(measured.sum(axis=1), 1)
     mean = np.where(measured, history.use, 0.0).sum(axis=1) / counts
@@ -90,7 +100,7 @@ def percentile_peak(history: History, tuning: PeakTuning) -> Floats:
     A pod's percentile is the least of its samples that this part of them does not pass: a use that was measured. Pods
     in warm-up count as expected.
     """
-    warm = _warm(history, tuning.warm_up)
+    warm = is_warm(history.use, tuning)
     if not warm.any():
         return _bounded(history, _by_node(history, history.expected))
     ordered = np.sort(history.use, axis=1)  # NaN is last
@@ -126,9 +136,37 @@ def next_sigmas(sigmas: Floats, evictions: Floats, rule: SigmaRule) -> Floats:
     return np.clip(sigmas + np.minimum(rule.fall * excess, rule.rise), rule.least, rule.most)
 
 
-def _warm(history: History, warm_up: int) -> Mask:
-    """Return of which pods enough is known [P, R]."""
-    return np.asarray((~np.isnan(history.use)).sum(axis=1) >= max(warm_up, 1))
+def is_warm(use: Floats, tuning: PeakTuning) -> Mask:
+    """Return of which pods [P, R] enough is known by their samples [P, T, R].
+
+    The first is as old as the warm-up, half of those since are there, and one of the newest is.
+    """
+    measured = ~np.isnan(use)
+    if not measured.shape[1]:
+        return np.zeros((len(use), use.shape[2]), dtype=np.bool_)
+    samples = measured.shape[1] - measured.argmax(axis=1)
+    needed = max(tuning.warm_up_seconds / tuning.step_seconds, 1.0)
+    counts = measured.sum(axis=1)
+    return np.asarray((samples >= needed - _ROUNDING) & (counts >= needed / 2) & measured[:, -_NEWEST:].any(axis=1))
+
+
+def class_peaks(most: Floats, task_class: Rows, says: Mask, classes: int, tuning: PeakTuning) -> Floats:
+    """Return what nearly all pods of each class never passed [C, R]: the percentile of the largest use of each.
+
+    `most` [P, R] is the largest sample of each pod, NaN where there is none; `task_class` [P] its class. `says` [P]:
+    whether a pod has shown all that it uses: it has ended, or is out of its warm-up. A class of which fewer than
+    `CLASS_LEAST` do so is not known (NaN): those that run may still grow. What they have used already counts.
+    """
+    peaks = np.full((classes, most.shape[1]), np.nan)
+    for column in range(most.shape[1]):  # R, not P
+        known = ~np.isnan(most[:, column])
+        shown = np.bincount(task_class[known & says], minlength=classes)
+        counts = np.bincount(task_class[known], minlength=classes)
+        order = np.lexsort((most[known, column], task_class[known]))
+        place = np.cumsum(counts) - counts + np.ceil(tuning.percentile * counts - _ROUNDING).astype(np.intp) - 1
+        enough = shown >= CLASS_LEAST
+        peaks[enough, column] = most[known, column][order][place[enough]]
+    return peaks
 
 
 def _bounded(history: History, predicted: Floats) -> Floats:

@@ -25,6 +25,11 @@ def measured_whole(started: Floats, since: Floats | float, at: Floats | float, s
     return np.asarray((started + seconds <= at) & (started <= since))
 
 
+def at_least_measured(expected: Floats, measured: Floats) -> Floats:
+    """Return what young pods count [P, R]: what is `expected` of them, and no less than was `measured` already."""
+    return np.maximum(expected, measured)
+
+
 def ramped_up(measured: Floats, young: Floats, expected: Floats) -> Floats:
     """Return the use [N, R] with pods that were not measured for a whole window counted as `expected` [N, R].
 

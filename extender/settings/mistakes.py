@@ -77,6 +77,9 @@ def _accepted(kind: object) -> str:
     """Return what a setting accepts, for those with words or bounds; empty for the others."""
     if kind == dict[str, str]:
         return "accepted: a mapping of labels to strings (quote numbers, true and false)"
+    if _is_union_with_words(kind):
+        number, words = get_args(kind)
+        return f"{_accepted(number)}, or {', '.join(get_args(words))}"
     if kind == Namespaces:
         return "accepted: a list of names of namespaces, or a mapping of labels that they carry to strings"
     if (section := _items(kind)) is not None:
@@ -96,6 +99,12 @@ def _accepted(kind: object) -> str:
     number = "a whole number" if plain is int else "a number"
     low = f"{bounds.ge} to" if bounds.ge is not None else f"above {bounds.gt}, up to"
     return f"accepted: {number}, {low} {bounds.le if bounds.le is not None else f'below {bounds.lt}'}"
+
+
+def _is_union_with_words(kind: object) -> bool:
+    """Return whether a number or one of some words is accepted."""
+    members = get_args(kind)
+    return len(members) == 2 and get_origin(members[0]) is Annotated and get_origin(members[1]) is Literal
 
 
 def _accepted_list(item: object) -> str:
@@ -161,7 +170,13 @@ def _in_opportunistic(settings: Settings) -> Iterator[str]:
         yield "opportunistic.enabled: true with order: filter; accepted: with order: gates"
     if opportunistic.by_pressure and settings.usage.metrics_api:
         yield "opportunistic.evictBy: pressure with usage.metricsApi; accepted: with usage.url, which can know it"
-    if opportunistic.threshold > opportunistic.evict_at_memory:
+    if opportunistic.threshold == "auto":
+        if settings.usage.metrics_api:
+            yield (
+                "opportunistic.threshold: auto with usage.metricsApi, which keeps no history; accepted: auto with "
+                "usage.url, or a number"
+            )
+    elif opportunistic.threshold > opportunistic.evict_at_memory:
         yield (
             f"opportunistic.threshold: {opportunistic.threshold:g} above evictAtMemory "
             f"{opportunistic.evict_at_memory:g}; accepted: at most that, else pods would be started to be evicted"

@@ -177,12 +177,15 @@ class LogSettings(_Section, frozen=True):
 class OpportunisticSettings(_Section, frozen=True):
     """Running pods on what others reserved and do not use. Off unless `enabled`; needs `usage`.
 
-    `threshold` is T_alloc, up to which a node's use may rise by it; `evict_at` are T_preempt. What CPU is short of says
-    its use, or how long regular pods wait for it (`evict_by`). With `dry_run` evictions are counted and not made.
+    `threshold` is T_alloc, up to which a node's use may rise by it, or `auto`: up to its predicted peak, with a margin
+    that is led by `eviction_budget`, evictions of each such pod in an hour. `evict_at` are T_preempt. What CPU is short
+    of says its use, or how long regular pods wait for it (`evict_by`). With `dry_run` evictions are counted and not
+    made.
     """
 
     enabled: bool = False
-    threshold: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+    threshold: Annotated[float, msgspec.Meta(gt=0, le=1)] | Literal["auto"] = 0.8
+    eviction_budget: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.01
     evict_by: Literal["use", "pressure"] = "use"
     evict_at_cpu: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.99
     evict_at_pressure: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1

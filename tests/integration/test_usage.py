@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable
 
 import pytest
+from numpy.testing import assert_allclose
 
 from extender.adapters.usage.access import Access
+from extender.adapters.usage.history import HistoryReader
 from extender.adapters.usage.prometheus import Prometheus
 from extender.adapters.usage.queries import Queries
 from extender.adapters.usage.trust import NO_SERIES
 from extender.cluster.model import Node, Pod
+from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.errors import UsageError
 from extender.settings.sections import UsageAccess, UsageSettings
 from lab.controlplane import monitoring, pins, ports
@@ -154,6 +157,48 @@ def test_a_sample_is_as_old_as_the_last_scrape_not_as_the_question(prometheus, e
     ages = [time.time() - sample.at for sample in look.usage.nodes.values()]
     assert max(ages) < 20 * SECONDS
     assert all(sample.since <= sample.at - WINDOW + 20 * SECONDS for sample in look.usage.nodes.values())
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_history_is_what_was_scraped_and_what_was_not_is_missing(prometheus):
+    step, url = 2.0, prometheus[1]
+    queries = Queries(WINDOW, DEFAULTS.node_labels)
+    reader = HistoryReader(Access(url, UsageAccess()), queries, lambda: NODES, step_seconds=step, late_seconds=1.0)
+
+    def read():
+        reader.read()
+        return reader
+
+    def last(who, column):
+        history = reader.history
+        return history.use[history.rows[who], -3:, column]
+
+    # Three samples after the last rate has settled.
+    settled = {("a", "", ""): 2_900, ("a", "lab", "one"): 950, ("a", "lab", "two.x"): 475}
+    until(
+        read,
+        lambda it: it.failure is None and all((last(who, CPU_INDEX) > least).all() for who, least in settled.items()),
+    )
+    assert_allclose(last(("a", "", ""), CPU_INDEX), 3000, rtol=0.1)
+    assert_allclose(last(("a", "", ""), MEMORY_INDEX), 4 * GIB)
+    assert_allclose(last(("a", "lab", "one"), CPU_INDEX), 1000, rtol=0.1)
+    assert_allclose(last(("a", "lab", "one"), MEMORY_INDEX), 2 * GIB)
+    assert_allclose(last(("a", "lab", "two.x"), CPU_INDEX), 500, rtol=0.1)
+    assert ("b", "lab", "three") in reader.history.rows
+    # A new reader is told the same of the same times: what was read piece by piece is what was stored.
+    anew = HistoryReader(Access(url, UsageAccess()), queries, lambda: NODES, step_seconds=step, late_seconds=1.0)
+    anew.clock = lambda: reader.history.times[-1] + 1.0
+    anew.read()
+    for who in (("a", "", ""), ("a", "lab", "one"), ("b", "lab", "three")):
+        assert_allclose(anew.history.use[anew.history.rows[who]], reader.history.use[reader.history.rows[who]])
+
+
+def test_a_history_of_nothing_that_was_scraped_is_empty(prometheus):
+    reader = HistoryReader(Access(prometheus[1], UsageAccess()), Queries(WINDOW, ("node",)), lambda: NODES)
+    reader.clock = lambda: time.time() - 1e6
+    reader.read()
+    assert reader.failure is None
+    assert reader.history.rows == {}
 
 
 @pytest.mark.usefixtures("measured")

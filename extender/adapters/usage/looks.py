@@ -14,10 +14,11 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Look:
-    """What one look brought. `node_of` says on which node each pod was (by UID).
+    """What one look brought. `node_of` says on which node each opportunistic pod was (by UID).
 
-    `strangers` counts series that are of no node here, `named` names some of them; other clusters in a shared store are
-    such. `failure` says why nothing was read at all, `kind` in one word.
+    Where one of these grows too old, so does its node. `strangers` counts series that are of no node here, `named`
+    names some of them; other clusters in a shared store are such. `failure` says why nothing was read at all, `kind` in
+    one word.
     """
 
     usage: Usage
@@ -38,4 +39,7 @@ class Source(Protocol):
     """Who measures: Prometheus, or the API `metrics.k8s.io`."""
 
     def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
-        """Return the use of these nodes, and of these pods, each of which is on a node. Raises UsageError."""
+        """Return the use of these nodes, and of these pods, each of which is, or has ended, on a node.
+
+        Raises UsageError.
+        """

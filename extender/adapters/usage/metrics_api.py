@@ -35,7 +35,11 @@ class MetricsApi:
     clock: Callable[[], float] = time.time
 
     def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
-        """Return the use of these nodes, and of these pods, each of which is on a node. Raises UsageError."""
+        """Return the use of these nodes, and of these pods, each of which is, or has ended, on a node.
+
+        What metrics-server holds of pods that have ended is not known: it does not list them. Raises UsageError.
+        """
+        pods = [pod for pod in pods if not pod.finished]
         try:
             measured_nodes, measured_pods = self.api.read(NODES)["items"], self.api.read(PODS)["items"]
             tally, strangers, since = self._tally(measured_nodes, measured_pods, nodes, pods)
@@ -47,8 +51,8 @@ class MetricsApi:
             raise UsageError("malformed", f"metrics.k8s.io cannot be understood: {error}") from None
         if nodes and not tally.nodes:
             raise UsageError("empty", "metrics.k8s.io knows no node of this cluster")
-        node_of = {pod.uid: pod.node or "" for pod in pods}
-        usage = judged(tally, nodes, node_of, Terms(self.clock(), since, self.stale_seconds))
+        usage = judged(tally, nodes, pods, Terms(self.clock(), since, self.stale_seconds))
+        node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
         return Look(usage, node_of, len(strangers), tuple(strangers[:MOST_NAMED]))
 
     def _tally(

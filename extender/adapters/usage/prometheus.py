@@ -38,7 +38,10 @@ class Prometheus:
     _lately: LatelyOpportunistic = field(default_factory=LatelyOpportunistic)
 
     def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
-        """Return the use of these nodes, and of these pods, each of which is on a node. Raises UsageError."""
+        """Return the use of these nodes, and of these pods, each of which is, or has ended, on a node.
+
+        Raises UsageError.
+        """
         names = [(pod.namespace, pod.name) for pod in pods]
         deadline = self.timer() + self.look_seconds
         # 1. The questions. One that fails is a look that fails: what it would have said is not known. Times are asked
@@ -57,9 +60,9 @@ class Prometheus:
         sorting.take(PRESSURE, waiting.rows)
         # 3. What can be believed. The window is the earliest that any answer reaches back to.
         evaluated = min(one.evaluated for one in answers.values() if one.evaluated is not None) if nodes else 0.0
-        terms = Terms(self.clock(), evaluated - self.queries.window_seconds, self.stale_seconds)
-        node_of = {pod.uid: pod.node or "" for pod in pods}
-        usage = judged(sorting.tally, nodes, node_of, terms)
+        window = self.queries.window_seconds
+        usage = judged(sorting.tally, nodes, pods, Terms(self.clock(), evaluated - window, self.stale_seconds, window))
+        node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
         return Look(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
 
     def _ask_pressure(self, opportunistic: Sequence[tuple[str, str]], deadline: float) -> Answer:
@@ -108,7 +111,7 @@ class _Sorting:
             elif tag in NAMES:
                 pod = self._pods.get((row.labels.get("namespace", ""), row.labels.get("pod", "")))
                 if pod is not None and pod.node == node:
-                    self.tally.put(self.tally.pods, pod.uid, tag, row.value)
+                    self.tally.put(self.tally.gone if pod.finished else self.tally.pods, pod.uid, tag, row.value)
 
     def _note_stranger(self, tag: str, row: Row) -> None:
         """Note a series of a whole node that is of none here; those of its pods come from the same place."""

@@ -14,9 +14,10 @@ from extender.adapters.usage.templates import NODES, PODS, PRESSURE, TIME
 from extender.cluster.resources import DIMENSIONS
 
 TAG = "dovetail"
-"""The label that says what a series is: `node`, `pods-on` (the sum of a node's pods), or a pod's dimension or time."""
+"""The label that says what a series is: `node`, `pods-on` (the sum of a node's pods), or a pod's dimension or time.
+In a history, which is of one dimension, `pod`."""
 
-NODE, PODS_ON = "node", "pods-on"
+NODE, PODS_ON, POD = "node", "pods-on", "pod"
 _ALL_PODS = 'pod!=""'
 _REGEX = re.compile(r"([.\-+*?()\[\]{}|^$])")
 
@@ -39,6 +40,11 @@ class Queries:
         """Return the query for the use of single pods (namespace, name), in all dimensions."""
         selected = _selected(pods)
         return _either(_tagged(self._of_pods(name, selected), name) for name in DIMENSIONS)
+
+    def of_history(self, name: str) -> str:
+        """Return the query for a dimension over time: the use of whole nodes, and that of every pod."""
+        node, pods = self._filled({**NODES, **self.nodes}[name]), self._of_pods(name, _ALL_PODS)
+        return _either((_tagged(node, NODE), _tagged(pods, POD)))
 
     def of_times(self, pods: Collection[tuple[str, str]]) -> str:
         """Return the query for the times of the newest raw samples: of nodes, of the pods on each, of single pods."""

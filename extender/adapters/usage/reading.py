@@ -13,7 +13,7 @@ from typing import Protocol
 import structlog
 
 from extender.adapters.usage.looks import Look, Source
-from extender.adapters.usage.trust import nothing, still_fresh
+from extender.adapters.usage.trust import nothing, oldest_sample, still_fresh
 from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Usage
 from extender.errors import UsageError
@@ -37,6 +37,8 @@ class Listener(Protocol):
 class UsageReader:
     """Reads from `source`; `nodes` and `pods` give what there is: all nodes, and the pods to be measured one by one.
 
+    Pods that have ended are among them for as long as rates hold something of them.
+
     Any thread may ask for `usage`; `run` belongs to one.
     """
 
@@ -50,16 +52,17 @@ class UsageReader:
     last: Look = field(default_factory=lambda: Look(Usage(), failure=NOT_YET, kind="not_yet"))
     looked_at: float = 0.0
     _failed: bool = False
+    _kept: "_Kept | None" = None
 
     def usage(self) -> Usage:
         """Return what is known now. It may be asked at any time: what has become too old since the look is left out."""
-        look = self.last
+        look, kept, now = self.last, self._kept, self.clock()
         if look.failure is not None:
             return nothing(self.nodes(), look.failure)
-        now = self.clock()
-        if look.oldest >= now - self.stale_seconds:
-            return look.usage
-        return still_fresh(look.usage, now, self.stale_seconds, look.node_of)
+        if kept is None or kept.look is not look or now > kept.good_until:
+            usage = still_fresh(look.usage, now, self.stale_seconds, look.node_of)
+            kept = self._kept = _Kept(look, usage, oldest_sample(usage) + self.stale_seconds)
+        return kept.usage
 
     def run(self, stopped: threading.Event) -> None:
         """Look every interval until `stopped`."""
@@ -71,7 +74,7 @@ class UsageReader:
     def look(self) -> None:
         """Look once. Nothing that goes wrong leaves here."""
         try:
-            pods = [pod for pod in self.pods() if pod.holds is not None]
+            pods = [pod for pod in self.pods() if pod.node is not None]
             look = self.source.look(self.nodes(), pods)
         except UsageError as error:
             look = Look(Usage(), failure=str(error), kind=error.kind)
@@ -91,3 +94,12 @@ class UsageReader:
         elif self._failed and not failed:
             log.info("use of nodes is read again", nodes=len(look.usage.nodes), problems=len(look.usage.problems))
         self._failed = failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is left of a look, and until when nothing more of it grows too old."""
+
+    look: Look
+    usage: Usage
+    good_until: float

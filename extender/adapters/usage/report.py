@@ -13,12 +13,25 @@ from extender.errors import ClusterError
 PATH = "usage"
 
 
+class AutoReport(msgspec.Struct, frozen=True):
+    """What is known of predicted peaks (T_alloc `auto`): of how many of `nodes` the history is as long as the warm-up.
+
+    `failure` says why the history could not be read, None where it could. `sigmas` is N, None without a prediction.
+    """
+
+    failure: str | None
+    nodes: int
+    known: int
+    sigmas: float | None
+
+
 class UsageReport(msgspec.Struct, frozen=True):
     """`failure` says why nothing could be read, None where it could. Ages are of the newest samples of nodes.
 
     `without_series` counts nodes of which nothing is said, `strangers` series that are of no node; some are named.
     `problems` counts nodes by what else is wrong with their measurements, `without_pressure` those measured of which it
-    is not known whether regular pods wait for CPU, where evictions go by that.
+    is not known whether regular pods wait for CPU, where evictions go by that. `auto` is there where peaks are
+    predicted.
     """
 
     on: bool
@@ -34,6 +47,7 @@ class UsageReport(msgspec.Struct, frozen=True):
     strangers_named: tuple[str, ...] = ()
     problems: dict[str, int] = {}
     without_pressure: int = 0
+    auto: AutoReport | None = None
 
 
 def report_of(reader: UsageReader, source: str, *, pressure: bool = False) -> UsageReport:

@@ -5,10 +5,10 @@ A problem's text does not change from look to look while the problem is the same
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.adapters.usage.templates import PRESSURE, TIME
-from extender.cluster.model import Node
+from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
 from extender.cluster.usage import Sample, Usage
 
@@ -16,7 +16,7 @@ MOST_OFFERS, MOST_IO_OFFERS = 4.0, 10.0
 """A node that uses so many times what it offers is not believed. Declared rates of disks and cards are rougher."""
 
 LARGEST = {CPU: 1e7, MEMORY: 1e15}
-_LARGEST_RATE = 1e13
+LARGEST_RATE = 1e13
 """What no node uses, whatever it offers: 10,000 cores in millicores, 1 PB, 10 TB/s."""
 
 SKEW_SECONDS = 10.0
@@ -28,7 +28,7 @@ _PODS_ABOVE_NODE, _NOT_WORTH = 1.5, 0.1
 _MOST_PRESSURE = 1.1
 """Nobody waits for more than all of the time; a rate of a counter over a window is not exact."""
 
-_UNITS = {CPU: 1000.0}
+UNITS = {CPU: 1000.0}
 """What a unit of a series is in ours: a core is 1,000 millicores."""
 
 Values = dict[str, list[float]]
@@ -43,44 +43,62 @@ class Tally:
     pods_on: dict[str, Values] = field(default_factory=dict)
     pods: dict[str, Values] = field(default_factory=dict)
     pressure: dict[str, Values] = field(default_factory=dict)
+    gone: dict[str, Values] = field(default_factory=dict)
 
     def put(self, whose: dict[str, Values], who: str, name: str, value: float) -> None:
         """Note a value: cores, bytes or bytes per second; seconds since the epoch; a part of the time."""
-        whose.setdefault(who, {}).setdefault(name, []).append(value * _UNITS.get(name, 1.0))
+        whose.setdefault(who, {}).setdefault(name, []).append(value * UNITS.get(name, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What samples are judged by: now by our clock, the start of the window, the oldest sample that still counts."""
+    """What samples are judged by: now by our clock, the start of the window, the oldest sample that still counts.
+
+    `rate_seconds` is over how long rates are means (`Usage`).
+    """
 
     now: float
     since: float
     stale_seconds: float
+    rate_seconds: float = 0.0
 
 
-def judged(tally: Tally, nodes: Iterable[Node], node_of: Mapping[str, str], terms: Terms) -> Usage:
-    """Return what can be believed. `node_of` says on which node a pod (by UID) is.
+def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: Terms) -> Usage:
+    """Return what can be believed; `pods` are those that were asked about.
 
     A node is measured where its CPU and memory are, and everything about it can be believed: the node itself, its pods
-    together, and each pod that was asked about. A pod that starts has no raw sample yet: it is left out by itself.
+    together, and each opportunistic pod. Any other pod is left out by itself, and so is one that starts: it has no raw
+    sample yet.
     """
-    tally = Tally(tally.nodes, _begun(tally.pods_on), _begun(tally.pods), tally.pressure)
+    tally = replace(tally, pods_on=_begun(tally.pods_on), pods=_begun(tally.pods))
+    asked = {pod.uid: pod for pod in pods}
+    node_of = {uid: pod.node or "" for uid, pod in asked.items()}
     problems: dict[str, str] = {}
     offers = {node.name: node.allocatable for node in nodes}
     for name, amounts in offers.items():
         problem = _wrong_with_node(tally.nodes.get(name, {}), tally.pods_on.get(name), amounts, terms)
         if problem is not None:
             problems[name] = problem
+    doubtful: set[str] = set()
     for uid, values in sorted(tally.pods.items()):
         node = node_of[uid]
         if node not in problems and (problem := wrong_with(values, offers.get(node, {}), terms)) is not None:
-            problems[node] = f"a pod's {problem}"
+            if asked[uid].opportunistic:
+                problems[node] = f"a pod's {problem}"
+            else:
+                doubtful.add(uid)
     return Usage(
         nodes=_samples(tally.nodes, terms, lambda name: name in offers and name not in problems),
         pods_on=_samples(tally.pods_on, terms, lambda name: name in offers and name not in problems),
-        pods=_samples(tally.pods, terms, lambda uid: node_of[uid] in offers and node_of[uid] not in problems),
+        pods=_samples(
+            tally.pods,
+            terms,
+            lambda uid: uid not in doubtful and node_of[uid] in offers and node_of[uid] not in problems,
+        ),
         pressure=_pressure(tally, lambda name: name in offers and name not in problems),
         problems=problems,
+        gone=_gone(tally.gone, node_of, {name: offers[name] for name in offers if name not in problems}),
+        rate_seconds=terms.rate_seconds,
     )
 
 
@@ -90,19 +108,30 @@ def nothing(nodes: Iterable[Node], problem: str) -> Usage:
 
 
 def still_fresh(usage: Usage, now: float, stale_seconds: float, node_of: Mapping[str, str]) -> Usage:
-    """Return the same use without the nodes whose samples have become too old since it was judged."""
+    """Return the same use without what has become too old since it was judged.
+
+    That is a node with all its pods where its own sample has, or one of a pod of `node_of`; any other pod by itself.
+    """
     oldest = now - stale_seconds
-    old = {name for whose in (usage.nodes, usage.pods_on) for name, sample in whose.items() if sample.at < oldest}
-    old |= {node_of[uid] for uid, sample in usage.pods.items() if sample.at < oldest}
-    if not old:
+    if oldest_sample(usage) >= oldest:
         return usage
-    return Usage(
+    old = {name for whose in (usage.nodes, usage.pods_on) for name, sample in whose.items() if sample.at < oldest}
+    old |= {node_of[uid] for uid, sample in usage.pods.items() if sample.at < oldest and uid in node_of}
+    return replace(
+        usage,
         nodes={name: sample for name, sample in usage.nodes.items() if name not in old},
         pods_on={name: sample for name, sample in usage.pods_on.items() if name not in old},
-        pods={uid: sample for uid, sample in usage.pods.items() if node_of[uid] not in old},
+        pods={uid: one for uid, one in usage.pods.items() if one.at >= oldest and node_of.get(uid) not in old},
         pressure={name: part for name, part in usage.pressure.items() if name not in old},
         problems={**usage.problems, **dict.fromkeys(sorted(old), _stale(stale_seconds))},
+        gone={name: amounts for name, amounts in usage.gone.items() if name not in old},
     )
+
+
+def oldest_sample(usage: Usage) -> float:
+    """Return the time of the oldest sample; infinite where there is none."""
+    books = (usage.nodes, usage.pods_on, usage.pods)
+    return min((sample.at for book in books for sample in book.values()), default=math.inf)
 
 
 def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:
@@ -151,7 +180,7 @@ def _wrong_amount(name: str, amount: float, offers: Amounts) -> str | None:
     if amount < 0:
         return f"{name} is negative"
     most = (MOST_IO_OFFERS if name in IO_DIMENSIONS else MOST_OFFERS) * offers.get(name, math.inf)
-    if amount > min(most, LARGEST.get(name, _LARGEST_RATE)):
+    if amount > min(most, LARGEST.get(name, LARGEST_RATE)):
         return f"{name} is absurd: far more than there is"
     return None
 
@@ -176,6 +205,22 @@ def _pressure(tally: Tally, believed: Callable[[str], bool]) -> dict[str, float]
         for name, parts in found.items()
         if believed(name) and len(parts) == 1 and 0.0 <= parts[0] <= _MOST_PRESSURE
     }
+
+
+def _gone(tally: Mapping[str, Values], node_of: Mapping[str, str], offers: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """Return what the window of each of these nodes holds of pods that have ended: rates, as far as they are sound.
+
+    Memory is as it is at the moment, and theirs is gone.
+    """
+    total: dict[str, dict[str, float]] = {}
+    for uid, values in sorted(tally.items()):
+        node = node_of[uid]
+        rates = {name: found for name, found in values.items() if name in DIMENSIONS and name != MEMORY}
+        for name, found in rates.items():
+            if node in offers and len(found) == 1 and _wrong_amount(name, found[0], offers[node]) is None:
+                of_node = total.setdefault(node, {})
+                of_node[name] = of_node.get(name, 0.0) + found[0]
+    return dict(total)
 
 
 def _samples(tally: Mapping[str, Values], terms: Terms, believed: Callable[[str], bool]) -> dict[str, Sample]:

@@ -2,20 +2,28 @@
 
     T_alloc x allocatable - what is used - what pods need that the measurement does not hold yet
 
+What is used is without what the window still holds of pods that have ended.
+
+With `auto` it is T_preempt x allocatable - the predicted peak of the node (`predicted`), which is never below what is
+used, and again what pods need that is in neither.
+
 That holds for regular pods as well: what was promised to one that has not begun is idle, and not for long. What a
 resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, sum_by
+from extender.arrays import Floats, Mask, Rows, sum_by
 from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS, PODS
-from extender.cluster.usage import Sample, Usage
+from extender.cluster.usage import Usage
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.policy import slack
+from extender.policy.peak import auto_room
 
 RAMP_UP_SECONDS = 30.0
 """A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
@@ -27,34 +35,76 @@ SLOTS_KEPT = 0.2
 """The part of a node's pod slots that opportunistic pods leave to regular ones."""
 
 
+Expected = Callable[[Sequence[Pod], Floats], Floats]
+"""Says what pods [P] that need `demand` [P, R] are expected to use [P, R]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Young:
+    """What a measurement `held` of young pods, and what is `expected` of them instead, on their nodes [N, R]."""
+
+    held: Floats
+    expected: Floats
+
+    @classmethod
+    def of(cls, layout: Layout, node: Rows, held: Floats, expected: Floats) -> "Young":
+        """Return the books of pods [P] on the rows `node` [P], by what is `held` and `expected` of each [P, R]."""
+        book = cls(np.zeros(layout.capacity.shape), np.zeros(layout.capacity.shape))
+        np.add.at(book.held, node, held)
+        np.add.at(book.expected, node, slack.at_least_measured(expected, held))
+        return book
+
+
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """T_alloc: of all nodes but those that state their own; 0 turns a node off."""
+    """T_alloc: of all nodes, None where their predicted peaks decide (`auto`); not of those that state their own.
 
-    usual: float = 0.8
+    0 turns a node off. `evict_at` is T_preempt by resource: up to it the peak may rise, where the peak decides.
+    `peaks` [N, R] are of all pods that run but the young; without them such a node has no room.
+    """
+
+    usual: float | None = 0.8
+    evict_at: Mapping[str, float] = field(default_factory=dict)
+    peaks: Floats | None = None
 
     def on(self, layout: Layout) -> Floats:
-        """Return the threshold of each node of a layout [N]."""
-        return np.where(np.isnan(layout.threshold), self.usual, layout.threshold)
+        """Return the threshold of each node of a layout [N], NaN where its predicted peak decides."""
+        usual = np.nan if self.usual is None else self.usual
+        return np.where(np.isnan(layout.threshold), usual, layout.threshold)
+
+    def most(self, layout: Layout) -> Floats:
+        """Return up to what a predicted peak may rise [N, R]: above it pods would be started to be evicted."""
+        return np.asarray(layout.capacity * [self.evict_at.get(name, 1.0) for name in layout.axis])
 
 
 def idle_room(
-    snapshot: Snapshot, measured: MeasuredUse, usage: Usage, thresholds: Thresholds, expected: Floats | None = None
+    snapshot: Snapshot,
+    measured: MeasuredUse,
+    usage: Usage,
+    thresholds: Thresholds,
+    young_regular: Young | None = None,
+    expected: Expected | None = None,
 ) -> Floats:
     """Return what opportunistic pods may take of each node [N, R], 0 where its use was not measured.
 
-    `measured` is on the snapshot's rows and columns. `expected` [N, R] is what young regular pods may use beyond what
-    was measured of them. Nominated pods and those in flight, regular or not, count with all that they need, as nothing
-    of them runs.
+    `measured` is on the snapshot's rows and columns. Young opportunistic pods count with what is `expected` of them
+    (None: all that they need). Nominated pods and those in flight, regular or not, count with all that they need, as
+    nothing of them runs.
     """
     layout = snapshot.layout
     shared = np.array([name in DIMENSIONS for name in layout.axis])
-    young, given = _young(snapshot, measured, usage)
+    held, given = _young(snapshot, measured, usage, expected)
     waiting, coming = snapshot.nominations.given_to(layout.capacity.shape, besides=""), _coming(snapshot)
-    for more in (expected, waiting, coming):
+    for more in (None if young_regular is None else young_regular.expected, waiting, coming):
         given = given if more is None else given + more
-    use = slack.ramped_up(measured.used, young, given)
-    room = slack.idle_room(use, layout.capacity, thresholds.on(layout))
+    for one in (None if young_regular is None else young_regular.held, measured.gone):
+        held = held if one is None else held + one
+    use = slack.ramped_up(measured.used, held, given)
+    threshold = thresholds.on(layout)
+    room = slack.idle_room(use, layout.capacity, threshold)
+    if thresholds.peaks is not None:
+        by_peak = auto_room(thresholds.most(layout), np.maximum(use, thresholds.peaks + given))
+        room = np.where(np.isnan(threshold)[:, np.newaxis], by_peak, room)
     return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot, coming))
 
 
@@ -81,23 +131,31 @@ def _regular_room(snapshot: Snapshot, coming: Floats) -> Floats:
     return np.asarray(np.maximum(free, 0.0))
 
 
-def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage) -> tuple[Floats, Floats]:
+def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage, expected: Expected | None) -> tuple[Floats, Floats]:
     """Return what the measurement holds of young opportunistic pods, and what they count instead [N, R] each.
 
     What is given to others is in the measurement.
     """
-    pods, shape = snapshot.opportunistic, snapshot.layout.capacity.shape
-    held = np.zeros(shape)
+    pods, layout = snapshot.opportunistic, snapshot.layout
     if not len(pods.node):
-        return held, np.array(snapshot.given)
+        return np.zeros(layout.capacity.shape), np.array(snapshot.given)
     node = pods.node
     is_young = ~slack.measured_whole(pods.started, measured.since[node], measured.at[node], RAMP_UP_SECONDS)
-    old = sum_by(node[~is_young], pods.demand[~is_young], shape[0])
-    young = np.flatnonzero(is_young)
-    rows = [_row(usage.pods.get(pods.uids[place]), snapshot.layout) for place in young.tolist()]
-    np.add.at(held, node[young], np.array(rows).reshape(len(rows), shape[1]))
-    return held, np.maximum(snapshot.given - old, 0.0)
+    # 1. Whoever was measured whole is in the measurement. The young are as well, in part: they count apart.
+    rows = np.flatnonzero(is_young)
+    young, demand = [pods.pods[row] for row in rows.tolist()], pods.demand[rows]
+    counts = demand if expected is None else expected(young, demand)
+    book = Young.of(layout, node[rows], measured_of(young, usage, layout), counts)
+    # 2. What is given to others is given to who is in flight, or reads from here.
+    others = snapshot.given - sum_by(node, pods.demand, len(layout.names))
+    return book.held, np.maximum(others, 0.0) + book.expected
 
 
-def _row(sample: Sample | None, layout: Layout) -> list[float]:
-    return [0.0 if sample is None else sample.amounts.get(name, 0.0) for name in layout.axis]
+def measured_of(pods: Sequence[Pod], usage: Usage, layout: Layout) -> Floats:
+    """Return what was measured of pods [P, R], 0 where nothing was."""
+    found = np.zeros((len(pods), len(layout.axis)))
+    for row, pod in enumerate(pods):
+        sample = usage.pods.get(pod.uid)
+        if sample is not None:
+            found[row, : len(DIMENSIONS)] = [sample.amounts.get(name, 0.0) for name in DIMENSIONS]
+    return found

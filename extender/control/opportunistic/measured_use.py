@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DIMENSIONS, row_of
+from extender.cluster.resources import DIMENSIONS, Amounts, row_of
 from extender.cluster.usage import Sample, Usage
 from extender.policy.slack import used
 
@@ -20,7 +20,8 @@ class MeasuredUse:
     """What is used of nodes by name: `used` and `allocatable` [N, R], each node's window from `since` to `at` [N].
 
     NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was. `pressure` [N] is for which
-    part of the window regular pods waited for CPU; None: nobody asks.
+    part of the window regular pods waited for CPU; None: nobody asks. `gone` [N, R] is what `used` holds of pods that
+    have ended, as far as that is known (None: of none).
     """
 
     names: Sequence[str]
@@ -30,6 +31,7 @@ class MeasuredUse:
     since: Floats
     at: Floats
     pressure: Floats | None = None
+    gone: Floats | None = None
 
 
 class MeasuredRows:
@@ -56,6 +58,7 @@ class MeasuredRows:
                 _book(layout, usage.nodes, usage.problems),
                 _book(layout, usage.pods_on, usage.problems),
                 _pressure(layout, usage),
+                _by_node(layout, usage.gone),
             )
         whole, pods = kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
         return MeasuredUse(
@@ -66,6 +69,7 @@ class MeasuredRows:
             np.fmin(whole.since, pods.since),
             np.fmin(whole.at, pods.at),
             np.where(np.isnan(pods.at), np.nan, kept.pressure),
+            kept.gone,
         )
 
 
@@ -102,6 +106,7 @@ class _Kept:
     whole: _Book
     pods: _Book
     pressure: Floats
+    gone: Floats
 
 
 def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str]) -> _Book:
@@ -126,3 +131,11 @@ def _pressure(layout: Layout, usage: Usage) -> Floats:
         if name in layout.rows and name not in usage.problems:
             pressure[layout.rows[name]] = part
     return pressure
+
+
+def _by_node(layout: Layout, amounts_of: Mapping[str, Amounts]) -> Floats:
+    rows = np.zeros(layout.capacity.shape)
+    for name, amounts in amounts_of.items():
+        if name in layout.rows:
+            rows[layout.rows[name]] = [amounts.get(dimension, 0.0) for dimension in layout.axis]
+    return rows

@@ -19,7 +19,9 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.idle_room import Thresholds, idle_room
+from extender.control.opportunistic.learned_use import LearnedUse
 from extender.control.opportunistic.measured_use import MeasuredRows
+from extender.control.opportunistic.predicted import PredictedPeaks
 from extender.control.opportunistic.promises import PromiseCheck, Promises
 from extender.control.opportunistic.starting import starting
 from extender.control.preemption.eviction_history import EvictionHistory
@@ -39,11 +41,15 @@ _KEPT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """T_alloc, for how long a sample is good, and how much a queue and a job may have in all."""
+    """T_alloc, for how long a sample is good, and how much a queue and a job may have in all.
+
+    `peaks` gives the predicted peaks that are good at a time, None where there are none.
+    """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     stale_after: float = 90.0
     caps: Caps = field(default_factory=Caps)
+    peaks: Callable[[float], PredictedPeaks | None] = lambda _now: None
 
 
 class SecondPass:
@@ -71,6 +77,7 @@ class SecondPass:
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
         self._measured = MeasuredRows(terms.stale_after)
         self._planner, self._promised = second_planner(policy), PromiseCheck(self.room)
+        self._learned = LearnedUse(cluster.backlog)
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
         """Claim pods that the regular plan left waiting and idle room holds; return their releases, at most `slots`."""
@@ -115,10 +122,14 @@ class SecondPass:
         """Return what opportunistic pods may take of each node [N, R]; None where nothing is measured."""
         layout, usage = snapshot.layout, self._usage()
         measured = self._measured.at(layout, usage, now)
+        self._learned.take(usage)
         if np.isnan(measured.at).all():
             return None
-        young = starting(self._cluster.backlog, layout, measured)
-        return idle_room(snapshot, measured, usage, self._terms.thresholds, young)
+        thresholds, peaks = self._terms.thresholds, self._terms.peaks(now)
+        if peaks is not None:
+            measured, thresholds = peaks.with_young(measured), replace(thresholds, peaks=peaks.on(layout))
+        young = starting(self._cluster.backlog, layout, measured, usage, self._learned.expected)
+        return idle_room(snapshot, measured, usage, thresholds, young, self._learned.expected)
 
     def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
         """Return what became of the room that was promised to these opportunistic pods."""

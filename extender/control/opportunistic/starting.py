@@ -1,32 +1,59 @@
-"""What regular pods may use that is not measured yet: those that began within the window, or half a minute ago."""
+"""Young regular pods: those that began within the window, or half a minute ago. No measurement holds them whole yet."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.model import Pod
+from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog, PodPhase
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
+from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS, Expected, Young, measured_of
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.policy.slack import measured_whole
 
-_LATE_SECONDS = 120.0
+LATE_SECONDS = 120.0
 """Pods of a class start in the order in which they got their nodes, give or take so much."""
 
 
-def starting(backlog: Backlog, layout: Layout, measured: MeasuredUse) -> Floats:
-    """Return what young regular pods may use [N, R]: all that they need, as nobody measured what they do.
+@dataclass(slots=True)
+class _Candidates:
+    """Pods that may be young, with the row of the node of each, when it began, and what it needs."""
 
-    Cost follows the young pods, not all: of each class the last ones are looked at. Pods that take no part in the
-    backlog are not known here.
+    pods: list[Pod]
+    node: list[int]
+    began: list[float]
+    demand: list[Floats]
+
+
+def starting(
+    backlog: Backlog, layout: Layout, measured: MeasuredUse, usage: Usage, expected: Expected | None = None
+) -> Young:
+    """Return what the measurement holds of young regular pods, and what they count instead.
+
+    That is what is `expected` of them (None: all that they need). Cost follows the young pods, not all: of each class
+    the last ones are looked at. Pods that take no part in the backlog are not known here.
     """
-    expected = np.zeros(layout.capacity.shape)
+    nothing = np.zeros(layout.capacity.shape)
     known = np.isfinite(measured.at)
     if not known.any():
-        return expected
-    earliest = min(measured.since[known].min(), measured.at[known].min() - RAMP_UP_SECONDS) - _LATE_SECONDS
-    node: list[int] = []
-    started: list[float] = []
-    demand: list[Floats] = []
+        return Young(nothing, nothing)
+    earliest = min(measured.since[known].min(), measured.at[known].min() - RAMP_UP_SECONDS) - LATE_SECONDS
+    found = _candidates(backlog, layout, earliest)
+    if not found.pods:
+        return Young(nothing, nothing)
+    rows, began = np.array(found.node, dtype=np.intp), np.array(found.began)
+    young = np.flatnonzero(~measured_whole(began, measured.since[rows], measured.at[rows], RAMP_UP_SECONDS))
+    pods, demand = [found.pods[place] for place in young.tolist()], np.array(found.demand)[young]
+    return Young.of(
+        layout, rows[young], measured_of(pods, usage, layout), demand if expected is None else expected(pods, demand)
+    )
+
+
+def _candidates(backlog: Backlog, layout: Layout, earliest: float) -> _Candidates:
+    """Return the regular pods on nodes of the layout that began after `earliest`."""
+    found = _Candidates([], [], [], [])
     with backlog.lock:
         for task_class in backlog.classes():
             vector = None
@@ -37,11 +64,8 @@ def starting(backlog: Backlog, layout: Layout, measured: MeasuredUse) -> Floats:
                 row = layout.rows.get(pod.node or "")
                 if row is not None and not pod.opportunistic:
                     vector = layout.vector(pod.demand) if vector is None else vector
-                    node.append(row)
-                    started.append(began)
-                    demand.append(vector)
-    if node:
-        rows, began_at = np.array(node, dtype=np.intp), np.array(started)
-        old = measured_whole(began_at, measured.since[rows], measured.at[rows], RAMP_UP_SECONDS)
-        np.add.at(expected, rows[~old], np.array(demand)[~old])
-    return expected
+                    found.pods.append(pod)
+                    found.node.append(row)
+                    found.began.append(began)
+                    found.demand.append(vector)
+    return found

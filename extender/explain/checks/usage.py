@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from extender.adapters.usage.report import UsageReport
+from extender.adapters.usage.report import AutoReport, UsageReport
 from extender.explain.amounts import seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
 
@@ -25,6 +25,8 @@ def usage(facts: Facts) -> Iterator[Finding]:
         yield Finding(_CHECK, PROBLEM, f"the use of nodes is not known: {report.failure}", advice)
     else:
         yield from _measured(report)
+    if isinstance(report, UsageReport) and report.auto is not None:
+        yield from _auto(report.auto)
 
 
 def _measured(report: UsageReport) -> Iterator[Finding]:
@@ -57,6 +59,20 @@ def _measured(report: UsageReport) -> Iterator[Finding]:
         if report.without_series:
             advice = "if these are the nodes without series by another name, set usage.nodeLabels; else usage.matchers"
         yield Finding(_CHECK, WARNING if report.without_series else OK, text, advice)
+
+
+def _auto(auto: AutoReport) -> Iterator[Finding]:
+    """Say of how many nodes there is a history to predict peaks from, and with which margin (T_alloc `auto`)."""
+    if auto.failure is not None:
+        advice = "pods count in full, or by their class, where their history is too old; docs/guide/opportunistic.md"
+        yield Finding(_CHECK, WARNING, f"the history of use cannot be read: {auto.failure}", advice)
+    if auto.sigmas is None:
+        advice = "no pod is started on what is idle until there are; `control` makes them every half minute"
+        yield Finding(_CHECK, WARNING, "there are no predicted peaks", advice)
+        return
+    known = f"{auto.known} of {many(auto.nodes, 'node')} with a history of two hours"
+    text = f"{known}; peaks are predicted at N = {auto.sigmas:.1f}"
+    yield Finding(_CHECK, OK, text)
 
 
 def _few(names: tuple[str, ...], count: int) -> str:

@@ -51,7 +51,7 @@ def parts(scale: PeakScale, seeds: Sequence[int], traces: Path) -> list[PeakPart
     setup = PeakSetup(scale.nodes, scale.cores, scale.steps, traces)
     histories = {
         f"{_words(warm_up)} of {_words(samples)}": (
-            replace(setup, tuning=PeakTuning(warm_up=warm_up), samples=samples),
+            replace(setup, tuning=PeakTuning(warm_up_seconds=warm_up * STEP_SECONDS), samples=samples),
             AUTO,
         )
         for warm_up, samples in scale.histories
@@ -78,7 +78,7 @@ def run_parts(chosen: Sequence[PeakPart], *, processes: int, show: Show) -> tupl
 
 def _run_name(run: PeakRun) -> str:
     setup = run.setup
-    history = f"warm-up {setup.tuning.warm_up}, samples {setup.samples}, budget {setup.budget:g}"
+    history = f"warm-up {setup.tuning.warm_up_seconds:g} s, samples {setup.samples}, budget {setup.budget:g}"
     return f"{run.predictor}, {history}, seed {run.seed}"
 
 

@@ -192,6 +192,18 @@ _JOBS: dict[str, tuple[Sequence[Shape], float, float]] = {
 """The stages of each job by name, times how many of their tasks, and when it arrives."""
 
 
+def chain_seconds(workload: Workload) -> float:
+    """Return how long the longest chain of stages takes, each as long as its longest task: no schedule is faster."""
+    longest = 0.0
+    for job in workload.jobs:
+        ends: list[float] = []
+        for stage in job.stages:
+            begins = max((ends[parent] for parent in stage.parents), default=job.arrives_at)
+            ends.append(begins + float(stage.durations.max()))
+        longest = max(longest, *ends)
+    return longest
+
+
 def _demand(memory: float) -> Floats:
     demand = np.zeros(len(DIMENSIONS))
     demand[CPU_INDEX], demand[MEMORY_INDEX] = _VCORE, memory

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab.experiments.ubis.alibaba import alibaba
+from lab.experiments.ubis.auto import auto
 from lab.experiments.ubis.busy import busy
 from lab.experiments.ubis.constraints import constraints
 from lab.experiments.ubis.groups import UbisPart, UbisScale
@@ -23,6 +24,7 @@ def parts(scale: UbisScale, seeds: Sequence[int], traces: Path) -> list[UbisPart
     return [
         sleep(scale, seeds),
         pipelines(scale, seeds),
+        auto(scale, few),
         constraints(scale, few),
         busy(scale, few),
         scrapes(scale, few),

@@ -1,10 +1,11 @@
 """One run of the UBIS experiment as a value, and the figures that are kept of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU_INDEX
 from extender.control.preemption.overload import Limits, Pressure
 from extender.planner import Planner, Scheduler
@@ -30,9 +31,9 @@ class UbisRun:
     """One run: these jobs, with opportunistic tasks up to `t_alloc` (None: without), and one seed.
 
     `memory` and `cpu` are T_preempt. Without `io` only CPU and memory are planned; without `io_first` disks and links
-    know no order. Jobs in `never` are regular only. Without `learns`, tasks that are not measured yet count in full.
-    `by_pressure`: for CPU tasks are evicted where regular ones wait for it, not where it is full. `cpu_weight` is that
-    of opportunistic ones (clock.SimulationSettings).
+    know no order. Jobs in `never` are regular only. With `auto` the predicted peaks stand for `t_alloc`. Without
+    `learns`, tasks that are not measured yet count in full. `by_pressure`: for CPU tasks are evicted where regular ones
+    wait for it, not where it is full. `cpu_weight` is that of opportunistic ones (clock.SimulationSettings).
     """
 
     jobs: SleepJobs | Pipelines | AlibabaJobs
@@ -49,12 +50,17 @@ class UbisRun:
     at_mean_use: bool = False
     by_pressure: bool = False
     cpu_weight: float = 0.0
+    auto: bool = False
 
     @property
     def name(self) -> str:
         """The name that is shown; different runs have different names."""
         marks = [
-            "without" if self.t_alloc is None else f"T_alloc {'at mean use' if self.at_mean_use else self.t_alloc}",
+            "auto"
+            if self.auto
+            else "without"
+            if self.t_alloc is None
+            else f"T_alloc {'at mean use' if self.at_mean_use else self.t_alloc}",
             *([f"T_preempt {self.memory:g}, {self.cpu:g}"] if (self.memory, self.cpu) != (0.95, 0.99) else []),
             *([f"scrapes of {self.scrape:g} s"] if self.scrape != 1.0 else []),
             *([] if self.io else ["without I/O"]),
@@ -72,17 +78,18 @@ class UbisRun:
 class UbisOutcome:
     """The figures of a run.
 
-    `job_seconds` by the jobs of figure 8, from when they could begin to their last end; `task_seconds` is summed over
-    all tasks. `slowdown` is how much longer tasks that started as regular took than with what they use (1: no longer),
-    `stretch` [T] the same of each task, as they are in the workload,
-    `waits` the mean wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean
-    over the makespan; `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of
-    a regular plan. `chain` is how long the makespan is at least: until the longest chain of stages of a job is over.
-    `evicted_for` counts evictions by the resource that was short.
+    `job_seconds` by the jobs of figure 8, from when they could begin to their last end, which is at `job_ends`;
+    `task_seconds` is summed over all tasks. `slowdown` is how much longer tasks that started as regular took than with
+    what they use (1: no longer), `stretch` [T] the same of each task, as they are in the workload, `waits` the mean
+    wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean over the makespan;
+    `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of a regular plan. `chain` is how
+    long the makespan is at least: until the longest chain of stages of a job is over. `evicted_for` counts evictions by
+    the resource that was short.
     """
 
     makespan: float
     job_seconds: dict[str, float]
+    job_ends: dict[str, float]
     task_seconds: float
     slowdown: float
     stretch: Floats
@@ -117,11 +124,19 @@ def perform(run: UbisRun, progress: Tell) -> UbisOutcome:
     workload, machines = run.jobs.workload(run.seed), run.jobs.machines
     scheduler: Scheduler = Planner() if run.io else CpuAndMemory(Planner())
     opportunism = None
-    if run.t_alloc is not None:
-        pressure = Pressure(floor=run.t_alloc) if run.by_pressure else None
+    if run.t_alloc is not None or run.auto:
+        pressure = Pressure(floor=run.t_alloc or 0.8) if run.by_pressure else None
         limits = Limits.of(cpu=run.cpu, memory=run.memory, pressure=pressure)
         opportunism = Ubis(
-            UbisSettings(run.t_alloc, limits, run.never, learns=run.learns, io=run.io, without_gone=run.without_gone)
+            UbisSettings(
+                run.t_alloc or 0.0,
+                limits,
+                run.never,
+                learns=run.learns,
+                io=run.io,
+                without_gone=run.without_gone,
+                auto=run.auto,
+            )
         )
     settings = clock.SimulationSettings(
         heartbeat_seconds=HEARTBEAT_SECONDS,
@@ -149,7 +164,8 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
     waits = counts.first_start - counts.opened
     return UbisOutcome(
         makespan=outcome.makespan,
-        job_seconds=_job_seconds(workload, tasks.stage, counts.opened, tasks.ended),
+        job_seconds=_by_job(workload, tasks.stage, lambda of: tasks.ended[of].max() - counts.opened[of].min()),
+        job_ends=_by_job(workload, tasks.stage, lambda of: tasks.ended[of].max()),
         task_seconds=float(seconds.sum()),
         slowdown=float(stretch[regular].mean()),
         stretch=stretch,
@@ -175,8 +191,8 @@ def _chain_end(job: Job) -> float:
     return max(ends)
 
 
-def _job_seconds(workload: Workload, stage: Rows, opened: Floats, ended: Floats) -> dict[str, float]:
-    """Return the time of each job of figure 8: the stages whose names begin with its name."""
+def _by_job(workload: Workload, stage: Rows, figure: Callable[[Mask], np.float64]) -> dict[str, float]:
+    """Return a figure of each job of figure 8: the tasks of the stages whose names begin with its name."""
     names = [one.name.partition("-")[0] for job in workload.jobs for one in job.stages]
     group = np.array(names)[stage]
-    return {name: float(ended[group == name].max() - opened[group == name].min()) for name in dict.fromkeys(names)}
+    return {name: float(figure(group == name)) for name in dict.fromkeys(names)}

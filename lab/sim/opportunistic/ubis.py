@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
+from extender.cluster.resources import NETWORK_IN_INDEX
 from extender.control.opportunistic.class_use import ClassUse, while_running
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
+from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS, Thresholds
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.stays_off import StaysOff
@@ -23,12 +24,14 @@ from extender.errors import DovetailError
 from extender.planner import Policy
 from extender.planner.opportunistic import nobody_before, promotions, second_pass, second_planner
 from extender.policy import slack
+from extender.policy.peak import auto_room
 from extender.policy.shares import dominant_shares
 from lab.sim.engine.clock import empty_snapshot
 from lab.sim.engine.contention import RATES
 from lab.sim.engine.use.sampling import Seen
 from lab.sim.engine.use.tasks import Tasks
 from lab.sim.engine.world import World
+from lab.sim.opportunistic.peaks import SimulatedPeaks
 from lab.sim.schedulers.bound import without_rates
 
 
@@ -38,7 +41,8 @@ class UbisSettings:
 
     Without `learns`, a task that is not measured yet counts with all that it demands, as in the paper; else with what
     its class has used. Without `io` disks and links are nobody's concern, as in the paper. `without_gone`: what a
-    sample holds of tasks that have ended is taken off.
+    sample holds of tasks that have ended is taken off. With `auto` the predicted peak of each node stands for
+    `t_alloc`, with a margin that is led by `budget`, evictions of an opportunistic task in an hour.
     """
 
     t_alloc: float = 0.8
@@ -47,6 +51,8 @@ class UbisSettings:
     learns: bool = True
     io: bool = True
     without_gone: bool = True
+    auto: bool = False
+    budget: float = 0.01
 
     def __post_init__(self) -> None:
         if not 0 <= self.t_alloc <= 1:
@@ -71,6 +77,10 @@ class Ubis:
         self._world, self._usage = world, world.usage
         self._empty = empty_snapshot(self._usage.tasks.capacity)
         self._classes = ClassUse()
+        self._peaks: SimulatedPeaks | None = None
+        if self._settings.auto:
+            names = dict(enumerate(world.table.names))
+            self._peaks = SimulatedPeaks(self._empty.layout, self._usage.sampling, names, self._settings.budget)
 
     @property
     def again_at(self) -> float:
@@ -83,6 +93,8 @@ class Ubis:
         if seen is not None and seen is not self._looked:
             self._looked = seen
             self._learn(seen)
+            if self._peaks is not None:
+                self._peaks.take(seen)
             self._evict(seen)
         self._promote()
 
@@ -117,19 +129,28 @@ class Ubis:
     def idle_room(self, seen: Seen) -> Floats:
         """Return what opportunistic tasks may take of each node now [N, R]."""
         used = self._usage.tasks
-        whole = slack.measured_whole(used.running.began, seen.since, seen.at, RAMP_UP_SECONDS)
+        peaks = None if self._peaks is None else self._peaks.peaks(used.running, self._world.now)
+        since = seen.since if peaks is None else min(seen.since, peaks.cutoff)
+        whole = slack.measured_whole(used.running.began, since, seen.at, RAMP_UP_SECONDS)
         young = used.running.of(~whole)
         held, _ = seen.of(young.task)
         expected = young.demand.T
         if self._settings.learns:
             expected = self._classes.expected(young.stage, expected)
-        use = slack.ramped_up(
-            seen.nodes,
-            used.on_nodes(young, held.T, np.zeros(len(held))) + self._held_by_gone(seen),
-            used.on_nodes(young, expected.T, young.elsewhere),
-        )
-        room = slack.idle_room(use, used.capacity, np.full(len(used.capacity), self._settings.t_alloc))
+        expected = slack.at_least_measured(expected, held)
+        given = used.on_nodes(young, expected.T, young.elsewhere)
+        measured = used.on_nodes(young, held.T, self._held_of_sources(young, held)) + self._held_by_gone(seen)
+        use = slack.ramped_up(seen.nodes, measured, given)
+        if peaks is None:
+            room = slack.idle_room(use, used.capacity, np.full(len(used.capacity), self._settings.t_alloc))
+        else:
+            most = Thresholds(None, evict_at=self._settings.limits.threshold).most(self._empty.layout)
+            room = auto_room(most, np.maximum(use, peaks.on(self._empty.layout) + given))
         return room if self._settings.io else np.where(RATES, used.capacity, room)
+
+    def _held_of_sources(self, young: Tasks, held: Floats) -> Floats:
+        """Return what a sample holds on other nodes of young tasks that read there [P]: what each of them received."""
+        return np.asarray(np.where(young.elsewhere > 0, held[:, NETWORK_IN_INDEX], 0.0))
 
     def _held_by_gone(self, seen: Seen) -> Floats:
         """Return what a sample holds of tasks that have ended since its window began [N, R]."""
@@ -171,6 +192,8 @@ class Ubis:
                 self._overload.settle(layout.names[node], now)
                 victims += there[chosen].tolist()
         if victims:
+            if self._peaks is not None:
+                self._peaks.note_evictions(running, np.array(victims, dtype=np.intp), now)
             self._world.evict(np.array(victims, dtype=np.intp))
 
     def _promote(self) -> None:

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from extender.adapters.usage.report import read
 from extender.app.liveness import Liveness
-from extender.app.measuring import Measuring
+from extender.app.measuring import MOST_ENDED, Measuring
 from extender.cluster.model import Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
 from extender.cluster.usage import Usage
 from extender.settings import parse
@@ -35,7 +35,7 @@ def fake():
     server.server_close()
 
 
-def measuring_of(url, registry=None, **opportunistic):
+def measuring_of(url, registry=None, sampled=None, **opportunistic):
     usage = {
         "url": url,
         "intervalSeconds": 1,
@@ -43,7 +43,8 @@ def measuring_of(url, registry=None, **opportunistic):
         "podQueries": {name: f"P_{name}" for name in (*NAMES, PRESSURE)},
     }
     settings = parse({**HEAD, "usage": usage if url else {}, "opportunistic": opportunistic})
-    measuring = Measuring(settings, None, registry or CollectorRegistry(), alone=lambda pod: pod.name == "one")
+    registry = registry or CollectorRegistry()
+    measuring = Measuring(settings, None, registry, alone=lambda pod: pod.name == "one", sampled=sampled)
     measuring.take(NodesListed(NODES))
     measuring.take(PodsListed(PODS))
     return measuring
@@ -105,3 +106,48 @@ def test_nodes_and_pods_are_those_that_the_watches_show(fake):
     measuring.take(PodSeen(Pod("uid-2", "lab", "two", {}, node="b", finished=True)))
     assert {node.name for node in measuring.reader.nodes()} == {"a", "c"}
     assert [pod.uid for pod in measuring.reader.pods()] == ["uid-3"]
+
+
+def ended_on_a(uid, name, **more):
+    return Pod(uid, "lab", name, {}, node="a", finished=True, **more)
+
+
+def sampling(url, uids=()):
+    measuring = measuring_of(url, sampled=lambda: set(uids))
+    time = [1000.0]
+    measuring._places.clock = lambda: time[0]
+    return measuring, time
+
+
+def test_sampled_pods_are_measured_too_and_so_is_who_has_ended_within_the_window(fake):
+    measuring, time = sampling(fake.url, {"uid-2"})
+    assert [pod.uid for pod in measuring.reader.pods()] == ["uid-1", "uid-2"]
+    measuring.take(PodSeen(ended_on_a("uid-1", "one")))
+    assert [(pod.uid, pod.finished) for pod in measuring.reader.pods()] == [("uid-2", False), ("uid-1", True)]
+    time[0] += 61.0  # the window, and an interval
+    assert [pod.uid for pod in measuring.reader.pods()] == ["uid-2", "uid-1"]
+    time[0] += 1.0
+    assert [pod.uid for pod in measuring.reader.pods()] == ["uid-2"]
+
+
+def test_who_has_ended_is_not_asked_about_where_another_pod_has_its_name(fake):
+    measuring, _ = sampling(fake.url)
+    measuring.take(PodSeen(ended_on_a("uid-1", "one")))
+    measuring.take(PodSeen(Pod("uid-9", "lab", "one", {}, node="b")))
+    assert [pod.uid for pod in measuring.reader.pods()] == ["uid-9"]
+
+
+def test_a_pod_that_is_gone_without_having_ended_may_still_run_and_so_may_one_that_never_had_a_node(fake):
+    measuring, _ = sampling(fake.url)
+    measuring.take(PodGone("uid-1"))
+    measuring.take(PodSeen(Pod("uid-8", "lab", "eight", {}, finished=True)))
+    assert measuring.reader.pods() == []
+
+
+def test_of_those_that_have_ended_only_the_last_are_asked_about(fake):
+    measuring, _ = sampling(fake.url)
+    for number in range(MOST_ENDED + 1):
+        measuring.take(PodSeen(Pod(f"e{number}", "lab", f"e{number}", {}, node="b")))
+        measuring.take(PodSeen(ended_on_a(f"e{number}", f"e{number}")))
+    ended = [pod.uid for pod in measuring.reader.pods() if pod.finished]
+    assert (len(ended), ended[0]) == (MOST_ENDED, "e1")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from extender.adapters.usage.report import UsageReport
+from extender.adapters.usage.report import AutoReport, UsageReport
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.pods.identity import Identity
@@ -312,6 +312,21 @@ MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_
             [
                 ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),
                 ("warning", "2 nodes: whether regular pods wait for CPU is not known"),
+            ],
+        ),
+        (
+            msgspec.structs.replace(MEASURED, auto=AutoReport(None, 3, 2, 4.9)),
+            [
+                ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),
+                ("ok", "2 of 3 nodes with a history of two hours; peaks are predicted at N = 4.9"),
+            ],
+        ),
+        (
+            msgspec.structs.replace(MEASURED, auto=AutoReport("http://p: 422", 0, 0, None)),
+            [
+                ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),
+                ("warning", "the history of use cannot be read: http://p: 422"),
+                ("warning", "there are no predicted peaks"),
             ],
         ),
         (

@@ -12,6 +12,8 @@ from extender.policy.peak import (
     PeakTuning,
     SigmaRule,
     auto_room,
+    class_peaks,
+    is_warm,
     next_sigmas,
     peak,
     percentile_peak,
@@ -19,7 +21,11 @@ from extender.policy.peak import (
 )
 
 NAN, INF = np.nan, np.inf
-TWO = PeakTuning(warm_up=2, percentile=0.5)
+TWO = PeakTuning(warm_up_seconds=2.0, step_seconds=1.0, percentile=0.5)
+
+
+def two(percentile):
+    return replace(TWO, percentile=percentile)
 
 
 def history(use, node=None, *, expected=10.0, most=INF, present=None):
@@ -46,15 +52,15 @@ def test_the_percentile_peak_is_the_sum_of_what_each_pod_used_at_that_part_of_it
     # Of 1, 2, 3, 4 half is at most 2; of 5, 5, 5, 9 half is at most 5.
     both = history([[4, 2, 3, 1], [5, 9, 5, 5]])
     assert_allclose(percentile_peak(both, TWO), [[2 + 5]])
-    assert_allclose(percentile_peak(both, PeakTuning(warm_up=2, percentile=0.75)), [[3 + 5]])
-    assert_allclose(percentile_peak(both, PeakTuning(warm_up=2, percentile=0.99)), [[4 + 9]])
+    assert_allclose(percentile_peak(both, two(0.75)), [[3 + 5]])
+    assert_allclose(percentile_peak(both, two(0.99)), [[4 + 9]])
 
 
 def test_the_peak_is_the_larger_of_both():
     turns = history([[1, 3], [3, 1]])  # 4 by the total, 3 + 3 by the pods' largest
-    assert_allclose(peak(turns, 5.0, PeakTuning(warm_up=2, percentile=0.99)), [[6]])
+    assert_allclose(peak(turns, 5.0, two(0.99)), [[6]])
     together = history([[1, 3], [1, 3]])  # 4 + 5 x 2 by the total, 6 by the pods
-    assert_allclose(peak(together, 5.0, PeakTuning(warm_up=2, percentile=0.99)), [[14]])
+    assert_allclose(peak(together, 5.0, two(0.99)), [[14]])
 
 
 @pytest.mark.parametrize(
@@ -64,6 +70,39 @@ def test_a_pod_in_warm_up_counts_as_expected_and_its_few_samples_do_not(predicte
     assert_allclose(predicted(history([[2, 2], [NAN, 1]])), [[2 + 10]])
     assert_allclose(predicted(history([[NAN, NAN]])), [[10]])
     assert_allclose(predicted(history(np.empty((1, 0)))), [[10]])
+
+
+def test_the_warm_up_is_a_time_and_lost_samples_do_not_make_it_longer():
+    four = PeakTuning(warm_up_seconds=4 * 300.0)
+    assert is_warm(history([[2, NAN, NAN, 3], [NAN, 2, 2, 2], [NAN, NAN, NAN, 2]]).use, four).T.tolist() == [
+        [True, False, False]
+    ]
+    # Less than half of the time is too little, and so is what is known of long ago only.
+    assert is_warm(history([[2, NAN, NAN, NAN, 3], [2, 2, NAN, NAN, NAN]]).use, four).tolist() == [[True], [False]]
+    assert is_warm(history([[2, NAN, NAN, NAN, NAN, 3]]).use, replace(four, warm_up_seconds=1500.0)).tolist() == [
+        [False]
+    ]
+
+
+def test_a_class_counts_by_what_nearly_all_of_its_pods_never_passed():
+    tuning, classes = PeakTuning(percentile=0.8), np.array([0] * 5 + [1] * 4, dtype=np.intp)
+    most = np.array([[5.0], [1], [4], [2], [3], [1], [1], [1], [1]])
+    everyone = np.ones(9, dtype=bool)
+    # Four of five pods never passed 4; of class 1 four have shown what they use, which is too few.
+    assert_allclose(class_peaks(most, classes, everyone, 3, tuning), [[4], [NAN], [NAN]])
+    # Those that still run count, but do not make a class known.
+    running = everyone.copy()
+    running[0] = False
+    assert_allclose(class_peaks(most, classes, running, 2, tuning), [[NAN], [NAN]])
+    six = np.concatenate((most[:5], [[9.0]], most[5:])), np.concatenate(([0], classes))
+    assert_allclose(class_peaks(*six, np.arange(10) != 5, 2, tuning), [[5], [NAN]])
+
+
+def test_a_class_of_which_a_resource_was_never_measured_is_not_known_by_it():
+    most = np.full((5, 2), NAN)
+    most[:, 0] = 7.0
+    found = class_peaks(most, np.zeros(5, dtype=np.intp), np.ones(5, dtype=bool), 1, PeakTuning())
+    assert_allclose(found, [[7, NAN]])
 
 
 def test_a_pod_that_came_later_is_no_jump_of_the_total():
@@ -123,7 +162,9 @@ def histories(draw):
     )
 
 
-_TUNINGS = st.builds(PeakTuning, warm_up=st.integers(0, 4), percentile=st.floats(0, 1))
+_TUNINGS = st.builds(
+    PeakTuning, warm_up_seconds=st.integers(0, 4), step_seconds=st.just(1.0), percentile=st.floats(0, 1)
+)
 
 
 @given(histories(), st.floats(0, 20), _TUNINGS)
@@ -144,7 +185,7 @@ def test_a_larger_n_never_predicts_less_nor_makes_room(pods, one, other, tuning)
 
 @given(histories(), st.floats(0, 1), st.floats(0, 1))
 def test_a_larger_percentile_never_predicts_less(pods, one, other):
-    low, high = (percentile_peak(pods, PeakTuning(2, part)) for part in sorted((one, other)))
+    low, high = (percentile_peak(pods, two(part)) for part in sorted((one, other)))
     assert (low <= high).all()
 
 

@@ -88,6 +88,7 @@ usage:
 opportunistic:
   enabled: false
   threshold: 0.8
+  evictionBudget: 0.01
   evictBy: use
   evictAtCpu: 0.99
   evictAtPressure: 0.1
@@ -424,7 +425,29 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
             "opportunistic: {enabled: true, evictBy: pressure}\nusage: {metricsApi: true}\n",
             "opportunistic.evictBy: pressure with usage.metricsApi; accepted: with usage.url, which can know it",
         ),
+        (
+            "opportunistic: {enabled: true, threshold: auto}\nusage: {metricsApi: true}\n",
+            "opportunistic.threshold: auto with usage.metricsApi, which keeps no history; accepted: auto with "
+            "usage.url, or a number",
+        ),
+        (
+            "opportunistic: {threshold: most}\n",
+            "opportunistic.threshold: most: accepted: a number, above 0, up to 1, or auto",
+        ),
+        (
+            "opportunistic: {threshold: 1.5}\n",
+            "opportunistic.threshold: 1.5: accepted: a number, above 0, up to 1, or auto",
+        ),
     ],
 )
 def test_pods_on_idle_room_need_use_gates_and_thresholds_in_order(settings_file, text, mistake):
     assert mistakes(settings_file, HEAD + text) == [mistake]
+
+
+def test_the_threshold_is_a_number_or_auto(settings_file):
+    more = "usage: {url: 'http://x'}\nopportunistic: {enabled: true, threshold: %s}\n"
+    assert load(settings_file(HEAD + more % "auto")).opportunistic.threshold == "auto"
+    assert load(settings_file(HEAD + more % "0.7")).opportunistic.threshold == 0.7
+    assert mistakes(settings_file, HEAD + more % "0") == [
+        "opportunistic.threshold: 0: accepted: a number, above 0, up to 1, or auto"
+    ]

@@ -10,7 +10,7 @@ class UseRecorder:
 
     def __init__(self, tasks: UsedTasks, sampling: Sampling, total: int, begin: float) -> None:
         nodes, width = tasks.capacity.shape
-        self.tasks = tasks
+        self.tasks, self.sampling = tasks, sampling
         self.record = OpportunisticRecord.of(total, width)
         self._sampler = Sampler(sampling, nodes, width, begin)
 

@@ -16,7 +16,7 @@ def question(*, sigmas=5.0):
         capacity=np.array([[100.0]]),
         future=np.array([[60.0]]),
         sigmas=sigmas,
-        tuning=PeakTuning(warm_up=2),
+        tuning=PeakTuning(warm_up_seconds=600.0),
     )
 
 

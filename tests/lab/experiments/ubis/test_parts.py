@@ -11,10 +11,12 @@ from click.testing import CliRunner
 from extender.cli import cli
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from lab.experiments.ubis.groups import FULL, QUICK, runs_of
-from lab.experiments.ubis.jobs import Pipelines, SleepJobs
+from lab.experiments.ubis.jobs import Pipelines, SleepJobs, chain_seconds
 from lab.experiments.ubis.parts import parts
+from lab.experiments.ubis.pipelines import later_jobs, slower_jobs
 from lab.experiments.ubis.pressure import fewer
 from lab.sim.commands import TRACES
+from lab.sim.workloads.workload import Job, Stage, Workload
 
 GIB = 2.0**30
 
@@ -22,14 +24,18 @@ ROWS = (
     "ubis.share.sleep.0.9",
     "ubis.preempted.sleep",
     "ubis.makespan",
+    "ubis.makespan.bound",
     "ubis.total_job_time",
     "ubis.regular_slowdown",
     "ubis.regular_killed",
     "ubis.jobs_slower",
+    "ubis.jobs_later",
     "ubis.regular_delay",
     "ubis.busy.opportunistic",
     "ubis.pressure.preemptions",
     "ubis.pressure.regular_slowdown",
+    "ubis.auto.makespan",
+    "ubis.auto.preemptions_vs_best_fixed",
 )
 
 
@@ -74,6 +80,29 @@ def test_different_runs_have_different_names():
     for scale in (FULL, QUICK):
         chosen = parts(scale, range(10, 12), TRACES)
         assert len(runs_of(chosen)) == len({run for part in chosen for run in part.runs})
+
+
+def outcome(seconds, ends):
+    """Return an outcome of which only the times of jobs are asked."""
+    return SimpleNamespace(job_seconds=seconds, job_ends=ends)
+
+
+def test_a_job_is_slower_or_later_by_more_than_a_heartbeat_and_may_be_one_and_not_the_other():
+    base = outcome({"a": 10.0, "b": 10.0, "c": 10.0, "d": 10.0}, {"a": 10.0, "b": 20.0, "c": 10.0, "d": 30.0})
+    ours = outcome({"a": 11.0, "b": 12.0, "c": 9.0, "d": 10.0}, {"a": 11.0, "b": 18.0, "c": 9.0, "d": 32.0})
+    assert slower_jobs(ours, base) == 25
+    assert later_jobs(ours, base) == 25
+
+
+def test_the_longest_chain_is_that_of_the_longest_tasks_from_the_arrival_on():
+    demand = np.ones(6)
+
+    def stage(*seconds, parents=()):
+        return Stage("s", demand, 0.0, 1.0, np.array(seconds, dtype=float), parents=parents)
+
+    # 5 + (4, then 3, after 2 or 4) = 12, and 8.
+    late = Job("late", 5.0, [stage(4.0, 1.0), stage(2.0), stage(3.0, parents=(0, 1))])
+    assert chain_seconds(Workload("w", [Job("long", 0.0, [stage(8.0)]), late])) == 12
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from extender.cluster.resources import DISK_READ_INDEX
 from extender.control.preemption.overload import Limits, Pressure
 from extender.errors import DovetailError
 from extender.planner import Planner, Policy
@@ -16,7 +17,7 @@ from lab.sim.engine.running import RunningTasks
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World
 from lab.sim.opportunistic.ubis import Ubis, UbisSettings
-from lab.sim.workloads.workload import Job, Machines, Stage, Use, Workload
+from lab.sim.workloads.workload import SHUFFLE, Job, Machines, Stage, Use, Workload
 
 T = 200.0
 CPU, MEMORY = 0, 1
@@ -189,3 +190,58 @@ def test_by_pressure_they_are_evicted_where_regular_tasks_wait_for_them():
     assert outcome.opportunistic.evicted == ubis.evicted_for["cpu"] > 0
     alone = replay(1, full_from_its_half_on()[0], sampling=alike)
     assert T <= seconds(alone)["jumps"] < seconds(outcome)["jumps"] < T + 10
+
+
+def test_what_a_young_task_reads_on_other_nodes_is_counted_once_there():
+    # A task on one machine reads 100 of the other's disk, of 1,000. As long as it is young its declared 100 count
+    # there instead of what was measured: at 0.8 that leaves 700, not 600.
+    capacity = np.tile([4000.0, 64.0, 1000.0, 1000.0, 1000.0, 1000.0], (2, 1))
+    demand = np.array([4000.0, 8, 0, 0, 0, 0])
+    maker = Stage("make", demand, 0.0, T, np.full(1, T))
+    reader = Stage("read", demand, 100.0, 20.0, np.full(2, 20.0), parents=(0,), source=SHUFFLE)
+    rooms = []
+
+    class Watched(Ubis):
+        def fill(self):
+            super().fill()
+            seen = self._usage.seen(self._world.now)
+            if self._world.now > T + 10 and seen is not None and self._world.running == 2:
+                rooms.append(self.idle_room(seen)[:, DISK_READ_INDEX])
+
+    workload = Workload("test", [Job("job", 0.0, [maker, reader])])
+    run(
+        workload, Machines("some", capacity), Planner(), seed=0, settings=EVENTS, opportunism=Watched(UbisSettings(0.8))
+    )
+    assert rooms
+    # One reader is beside what it reads, the other is not: together 200 on the maker's machine.
+    assert min(room.min() for room in rooms) == pytest.approx(800 - 200, abs=1)
+
+
+def test_by_predicted_peaks_a_task_counts_as_its_demand_until_its_class_is_known():
+    # Each machine is full by what is promised, and a tenth is used. A threshold sees that, two hours of it nobody has.
+    idle, other = job("idle", T, 5, of=use((1.0, 0.1, 0.1))), job("other", T, at=40.0, cpu=500.0)
+    fixed, auto = (replay(5, idle, other, settings=by) for by in (UbisSettings(0.8), UbisSettings(auto=True)))
+    assert (fixed.opportunistic.opportunistic, auto.opportunistic.opportunistic) == (1, 0)
+    assert seconds(auto)["other"] == pytest.approx(2 * T - 40.0, abs=1.0)
+
+
+def test_by_predicted_peaks_a_task_counts_as_its_class_once_five_have_ended():
+    idle, other = job("idle", 60.0, 10, of=use((1.0, 0.1, 0.1))), job("other", T, at=70.0, cpu=500.0, queue="other")
+    outcome = replay(5, idle, other, settings=UbisSettings(auto=True))
+    assert outcome.opportunistic.opportunistic == 1
+    assert seconds(outcome)["other"] == pytest.approx(T, abs=1.0)
+
+
+def test_by_predicted_peaks_no_more_is_started_than_peaks_leave():
+    # The class uses 600 for a while, and 100 was measured of the node of tasks that ended between two scrapes: of 990
+    # these leave 290.
+    idle = job("idle", 60.0, 10, of=use((0.5, 0.1, 0.1), (0.9, 0.6, 0.1), (1.0, 0.1, 0.1)))
+    for cpu, started in ((280.0, 1), (300.0, 0)):
+        outcome = replay(5, idle, job("other", 10.0, at=95.0, cpu=cpu), settings=UbisSettings(auto=True))
+        assert outcome.opportunistic.opportunistic == started
+
+
+def test_a_run_by_predicted_peaks_is_the_same_each_time():
+    jobs = (job("idle", 60.0, 10, of=use((1.0, 0.1, 0.1))), job("other", T, at=70.0, cpu=500.0, queue="other"))
+    first, again = (replay(5, *jobs, settings=UbisSettings(auto=True)) for _ in range(2))
+    assert seconds(first) == seconds(again)

@@ -19,7 +19,10 @@ PRESSURE = "cpu-pressure"
 GIB = 2.0**30
 OFFERS = {"cpu": 4000.0, "memory": 8 * GIB, "network-in": 1e8}
 NODES = [Node("a", OFFERS, addresses=("10.0.0.1",)), Node("b", OFFERS, addresses=("10.0.0.2",))]
-PODS = [Pod("uid-1", "lab", "one", {}, node="a"), Pod("uid-2", "lab", "two", {}, node="b")]
+PODS = [
+    Pod("uid-1", "lab", "one", {}, node="a", opportunistic=True),
+    Pod("uid-2", "lab", "two", {}, node="b", opportunistic=True),
+]
 STALE = 90.0
 _PART = re.compile(r'label_replace\((.+?), "dovetail", "([a-z-]+)", "", ""\)')
 
@@ -80,6 +83,29 @@ class FakePrometheus(ThreadingHTTPServer):
                     copy = {"replica": str(number)} if isinstance(value, list) else {}
                     result.append({"metric": {**labels, **copy, "dovetail": tag}, "value": [now, str(one)]})
         return {"status": "success", "data": {"resultType": "vector", "result": result}, **self.extra}
+
+
+class FakeHistory(FakePrometheus):
+    """Says its values at every step of a range, none before `from_time`."""
+
+    from_time = 0.0
+
+    def answer(self, query):
+        path, _, form = self.requests[-1]
+        assert path == "/api/v1/query_range"
+        start, end, step = (float(form[name]) for name in ("start", "end", "step"))
+        times = [
+            at
+            for at in [start + step * number for number in range(round((end - start) / step) + 1)]
+            if at >= self.from_time
+        ]
+        reply = super().answer(query)
+        result = [
+            {"metric": one["metric"], "values": [[at, one["value"][1]] for at in times]}
+            for one in reply["data"]["result"]
+            if times
+        ]
+        return {**reply, "data": {"resultType": "matrix", "result": result}}
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
 """The thread that looks every interval, what it keeps, and what is told of it."""
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from structlog.testing import capture_logs
 
@@ -113,7 +113,7 @@ def test_whatever_goes_wrong_the_thread_goes_on():
     assert not thread.is_alive()
 
 
-def test_only_pods_that_hold_a_node_are_asked_about():
+def test_only_pods_that_are_or_were_on_a_node_are_asked_about():
     pods = [
         Pod("1", "x", "one", {}, node="a"),
         Pod("2", "x", "two", {}),
@@ -121,7 +121,7 @@ def test_only_pods_that_hold_a_node_are_asked_about():
     ]
     reader, _, _ = reader_of(GOOD, pods=pods)
     reader.look()
-    assert reader.source.asked == [pods[:1]]
+    assert reader.source.asked == [[pods[0], pods[2]]]
 
 
 def test_the_report_says_ages_and_who_has_no_partner():
@@ -155,3 +155,25 @@ def test_the_report_counts_the_measured_nodes_of_which_no_waiting_is_known_where
     reader.look()
     assert read("here", written(report_of(reader, "x", pressure=True)).decode()).without_pressure == 1
     assert report_of(reader, "x").without_pressure == 0
+
+
+def test_a_regular_pod_whose_sample_grows_too_old_is_left_out_alone():
+    pods = {"regular": Sample({}, 20.0, 80.0), "opportunistic": Sample({}, 30.0, 95.0)}
+    usage = replace(USAGE, pods=pods, gone={"a": {"cpu": 1.0}, "b": {"cpu": 2.0}})
+    reader, _, time = reader_of(Look(usage, {"opportunistic": "b"}))
+    reader.look()
+    time[0] = 115.0
+    assert (set(reader.usage().nodes), set(reader.usage().pods)) == ({"a", "b"}, {"opportunistic"})
+    time[0] = 122.0  # now a's own sample is too old, and with it what is said of those that have ended there
+    assert (set(reader.usage().nodes), reader.usage().gone) == ({"b"}, {"b": {"cpu": 2.0}})
+
+
+def test_what_is_left_of_a_look_is_made_once_until_more_grows_too_old():
+    reader, _, time = reader_of(GOOD)
+    reader.look()
+    time[0] = 122.0
+    left = reader.usage()
+    time[0] = 124.0
+    assert reader.usage() is left
+    time[0] = 126.0
+    assert reader.usage().nodes == {}

@@ -37,7 +37,7 @@ class IdleScene(Scene):
         super().start()
         self.queue.clear()
         self.stays_off, self.history = StaysOff(), EvictionHistory()
-        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, Terms(), self.stays_off, self.history)
+        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, self.terms(), self.stays_off, self.history)
         self.promoter = Promoter(
             self.cluster,
             self,
@@ -54,6 +54,10 @@ class IdleScene(Scene):
             idle=self if self.enabled else None,
             promoter=self.promoter if self.enabled else None,
         )
+
+    def terms(self):
+        """Return by what room is found."""
+        return Terms()
 
     def take(self, planned, slots, now):
         releases = self.second_pass.take(planned, slots, now)

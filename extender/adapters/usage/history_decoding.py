@@ -1,0 +1,69 @@
+"""Prometheus' answer to a query over a range of time, as series. An answer with a reservation is no answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from extender.arrays import Floats
+from extender.errors import UsageError
+
+MOST_SERIES = 400_000
+"""No answer has more: 5,000 nodes with 70 pods each, those that have ended among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The labels of one series, the times of its samples [K], seconds since the epoch, and their values [K]."""
+
+    labels: Mapping[str, str]
+    times: Floats
+    values: Floats
+
+
+class _Series(msgspec.Struct):
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
+
+
+class _Matrix(msgspec.Struct, rename="camel"):
+    result_type: str
+    result: list[_Series]
+
+
+class _Reply(msgspec.Struct, rename="camel"):
+    status: str
+    data: _Matrix | None = None
+    error: str = ""
+    error_type: str = ""
+    warnings: list[str] | None = None
+    is_partial: bool = False
+
+
+def series(body: bytes) -> list[Series]:
+    """Return what an answer says. Raises UsageError: malformed, refused, partial, or given with warnings."""
+    try:
+        reply = msgspec.json.decode(body, type=_Reply)
+        matrix = reply.data
+        if matrix is not None and len(matrix.result) > MOST_SERIES:
+            raise UsageError(
+                "malformed", f"the answer has {len(matrix.result):,} series; at most {MOST_SERIES:,} are read"
+            )
+        result = [] if matrix is None else [_series(one) for one in matrix.result]
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError("malformed", f"the answer is not one of Prometheus to a range query: {error}") from None
+    if reply.status != "success" or matrix is None:
+        raise UsageError("refused", f"{reply.error_type or reply.status}: {reply.error[:200]}")
+    if reply.warnings:
+        raise UsageError("warnings", f"the answer came with a warning: {reply.warnings[0][:200]}")
+    if reply.is_partial:
+        raise UsageError("partial", "the answer is partial (isPartial): some of the storage did not answer")
+    if matrix.result_type != "matrix":
+        raise UsageError("malformed", f"the answer is a {matrix.result_type}; accepted: a matrix")
+    return result
+
+
+def _series(one: _Series) -> Series:
+    times = np.array([time for time, _ in one.values], dtype=np.float64)
+    return Series(one.metric, times, np.array([float(text) for _, text in one.values], dtype=np.float64))

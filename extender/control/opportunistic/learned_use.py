@@ -1,0 +1,136 @@
+"""What the task classes of the backlog use: learned at each look from the pods that were measured one by one.
+
+Which pods that are is chosen here too: young ones, as what a window holds of them counts for little, and a few of each
+class that have run for long. Opportunistic pods are always measured.
+"""
+
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from extender.arrays import Floats
+from extender.cluster.model import Pod
+from extender.cluster.resources import DIMENSIONS
+from extender.cluster.usage import Sample, Usage
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.opportunistic.class_use import LEAST_PODS, ClassUse, while_running
+from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
+from extender.control.opportunistic.starting import LATE_SECONDS
+
+UNSEEN = 0.25
+"""A window holds four scrapes or more: a pod's first part of it, so much at most, may be in no scrape."""
+
+MOST_SAMPLED = 2000
+"""So many regular pods are measured one by one, at most."""
+
+_OF_CLASS = 2 * LEAST_PODS
+"""So many of each class that have run for longest."""
+
+
+def sampled(backlog: Backlog, now: Callable[[], float], window_seconds: float, *, most: int = MOST_SAMPLED) -> set[str]:
+    """Return the regular pods (by UID) that are to be measured one by one: the young, and a few of each class.
+
+    Cost follows these and the classes, not all pods. A pod that is measured while young is so until it has been
+    measured whole. Of more than `most` the last are left out: they count in full.
+    """
+    earliest = now() - window_seconds - RAMP_UP_SECONDS - LATE_SECONDS
+    young: list[str] = []
+    old: list[str] = []
+    with backlog.lock:
+        for task_class in backlog.classes():
+            running = task_class.pods[PodPhase.RUNNING]
+            old += [pod.uid for pod in itertools.islice(running.values(), _OF_CLASS) if not pod.opportunistic]
+            for pod in reversed(running.values()):
+                if pod.started is not None and pod.started <= earliest:
+                    break
+                if not pod.opportunistic:
+                    young.append(pod.uid)
+    half = most // 2
+    return set(old[: max(half, most - len(young))]) | set(young[: max(half, most - len(old))])
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows given out to keys; those of keys that are gone are given out again."""
+
+    row_of: dict[Hashable, int] = field(default_factory=dict)
+    _free: list[int] = field(default_factory=list)
+
+    def of(self, key: Hashable) -> int:
+        """Return the row of a key, a new one where it has none."""
+        row = self.row_of.get(key)
+        if row is None:
+            row = self.row_of[key] = self._free.pop() if self._free else len(self.row_of)
+        return row
+
+    def take_back(self, keys: Sequence[Hashable]) -> list[int]:
+        """Return the rows of keys that are gone, which others may get."""
+        rows = [self.row_of.pop(key) for key in keys]
+        self._free += rows
+        return rows
+
+
+class LearnedUse:
+    """Knows what pods of a class use, once enough of them were measured. One thread, that of the release loop.
+
+    It is forgotten with the class, and at a restart.
+    """
+
+    def __init__(self, backlog: Backlog) -> None:
+        self._backlog, self._classes = backlog, ClassUse()
+        self._pod_rows, self._class_rows = _Rows(), _Rows()
+        self._looked: Usage | None = None
+
+    def take(self, usage: Usage) -> None:
+        """Learn from a look; one that was taken before says nothing new."""
+        if usage is self._looked:
+            return
+        self._looked = usage
+        with self._backlog.lock:
+            # 1. Who has ended says what it says.
+            gone = [uid for uid in self._pod_rows.row_of if self._backlog.pod(str(uid)) is None]
+            # 2. Who was measured, in which class.
+            measured = [(uid, sample, self._backlog.find(uid)) for uid, sample in usage.pods.items()]
+            known: set[Hashable] = {one for job in self._backlog.jobs.values() for one in job.classes.values()}
+            running = [
+                (where[0].pods[PodPhase.RUNNING][uid], sample, where[0])
+                for uid, sample, where in measured
+                if where is not None and where[1] is PodPhase.RUNNING
+            ]
+        self._classes.end(np.array(self._pod_rows.take_back(gone), dtype=np.intp))
+        self._learn([one for one in running if one[0].started is not None], usage.rate_seconds)
+        # 3. Classes that are over are forgotten.
+        over = [key for key in self._class_rows.row_of if key not in known]
+        if over:
+            self._classes.forget(np.array(self._class_rows.take_back(over), dtype=np.intp))
+
+    def expected(self, pods: Sequence[Pod], demand: Floats) -> Floats:
+        """Return what pods [P] are expected to use [P, R]: what their class does, else their `demand` [P, R]."""
+        found = [self._backlog.find(pod.uid) for pod in pods]
+        rows = [-1 if where is None else self._class_rows.row_of.get(where[0], -1) for where in found]
+        return self._classes.expected(np.array(rows, dtype=np.intp), demand)
+
+    def _learn(self, running: Sequence[tuple[Pod, Sample, TaskClass]], window: float) -> None:
+        """Take in what running pods were measured to use, of those that were seen for long enough.
+
+        What the first scrapes may hide is added, up to what a pod demands.
+        """
+        age = np.array([sample.at - (pod.started or 0.0) for pod, sample, _ in running])
+        unseen = UNSEEN * window
+        seen = np.flatnonzero((age > 2 * unseen) | (age >= window))
+        if not len(seen):
+            return
+        some, age = [running[place] for place in seen.tolist()], age[seen]
+        use = np.array([[sample.amounts.get(name, np.nan) for name in DIMENSIONS] for _, sample, _ in some])
+        demand = np.array([[pod.demand.get(name, 0.0) for name in DIMENSIONS] for pod, _, _ in some])
+        use = np.where(np.isnan(use), demand, use)
+        if window > 0:
+            use = np.minimum(while_running(use, age, window, unseen), np.maximum(demand, use))
+        self._classes.learn(
+            np.array([self._pod_rows.of(pod.uid) for pod, _, _ in some], dtype=np.intp),
+            np.array([self._class_rows.of(task_class) for _, _, task_class in some], dtype=np.intp),
+            use,
+            age,
+        )
