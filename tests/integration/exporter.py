@@ -18,7 +18,7 @@ class Exporter(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.begun = time.time()
         self.instances = instances
-        self.gone = set()
+        self.gone, self.ended = set(), set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -47,7 +47,7 @@ class Exporter(ThreadingHTTPServer):
                 lines.append(f'node_network_transmit_bytes_total{{{at},device="{device}"}} {since * 3e6}')
         pods = (("a", "one", 1.0, 2.0), ("a", "two.x", 0.5, 1.0), ("b", "three", 0.25, 0.5), ("a", "two-x", 0.1, 0.1))
         for node, pod, cpu, gib in pods:
-            if node in self.gone:
+            if node in self.gone or pod in self.ended:
                 continue
             of = f'node="{node}",namespace="lab",pod="{pod}"'
             for container, part in (("main", 0.75), ("side", 0.25), ("", 1.0)):

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from numpy.testing import assert_allclose
@@ -139,6 +140,27 @@ def test_without_a_look_at_times_the_memory_of_a_pod_that_ended_would_count_for_
     usage = source(prometheus[1], pods={"memory": plain}).look(NODES, PODS).usage
     assert usage.pods_on["a"].amounts["memory"] == pytest.approx(8.1 * GIB)
     assert measured.usage.pods_on["a"].amounts["memory"] == pytest.approx(3.1 * GIB)
+
+
+@pytest.mark.usefixtures("measured")
+def test_what_the_window_still_holds_of_a_pod_that_has_ended_is_told_until_the_window_is_over(prometheus, exporter):
+    reader = source(prometheus[1])
+    pods = [replace(PODS[0], finished=True), *PODS[1:]]
+    exporter.ended.add("one")
+    try:
+        # It used 1,000 of the 1,600 of all pods there: half a window after its end about half of that is left.
+        look = until(
+            lambda: reader.look(NODES, pods), lambda it: it.usage.gone.get("a", {}).get("cpu", 1000) < 750, seconds=20
+        )
+        gone, on_a = look.usage.gone["a"], look.usage.pods_on["a"].amounts
+        assert set(gone) == {"cpu", "disk-read", "network-in"}
+        assert on_a["cpu"] - gone["cpu"] == pytest.approx(600, rel=0.2)
+        assert "uid-one" not in look.usage.pods
+        look = until(lambda: reader.look(NODES, pods), lambda it: it.usage.gone == {}, seconds=20)
+        assert look.usage.pods_on["a"].amounts["cpu"] == pytest.approx(600, rel=0.2)
+    finally:
+        exporter.ended.clear()
+    until(lambda: reader.look(NODES, PODS), all_measured)
 
 
 @pytest.mark.usefixtures("measured")

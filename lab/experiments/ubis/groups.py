@@ -116,7 +116,7 @@ def preempted(outcome: UbisOutcome) -> float:
 
 def cell(seeds: Seeds, unit: str = "") -> str:
     """Return the mean over the seeds, with its unit."""
-    return f"{seeds.mean:.1f}{unit}"
+    return f"{round(seeds.mean, 1) + 0.0:.1f}{unit}"  # + 0.0: no -0.0
 
 
 def plot(

@@ -61,7 +61,7 @@ def _longer(ours: Mapping[str, float], base: Mapping[str, float]) -> float:
 
 def slowdown(ours: UbisOutcome, base: UbisOutcome) -> float:
     """Return by how many percent tasks that began as regular took longer than in another run."""
-    return 100.0 * (ours.slowdown / base.slowdown - 1.0)
+    return round(100.0 * (ours.slowdown / base.slowdown - 1.0), 6) + 0.0  # + 0.0: no -0.0
 
 
 def _seconds_of(name: str) -> Callable[[UbisOutcome], float]:
@@ -92,8 +92,8 @@ def pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         return Section(
             title="Three pipelines (figures 6 to 8)",
             about=(
-                "A TPC-DS query, teragen + terasort + teravalidate, and Wordcount on 19 nodes of 56 vcores and 130 GB, "
-                "submitted together. Percent less than the same planner without opportunistic tasks."
+                f"A TPC-DS query, teragen + terasort + teravalidate, and Wordcount on {scale.pipelines.nodes} nodes of 56 "
+                "vcores and 130 GB, submitted together. Percent less than the same planner without opportunistic tasks."
             ),
             figures=[
                 Figure("ubis.makespan", gains[best], 30, f"percent less, {at}; aim 35"),
