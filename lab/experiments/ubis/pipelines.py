@@ -92,8 +92,9 @@ def pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         return Section(
             title="Three pipelines (figures 6 to 8)",
             about=(
-                f"A TPC-DS query, teragen + terasort + teravalidate, and Wordcount on {scale.pipelines.nodes} nodes of 56 "
-                "vcores and 130 GB, submitted together. Percent less than the same planner without opportunistic tasks."
+                f"A TPC-DS query, teragen + terasort + teravalidate, and Wordcount on {scale.pipelines.nodes} nodes of "
+                "56 vcores and 130 GB, submitted together. Percent less than the same planner without opportunistic "
+                "tasks."
             ),
             figures=[
                 Figure("ubis.makespan", gains[best], 30, f"percent less, {at}; aim 35"),
