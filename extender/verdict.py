@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Mask, Rows, short_of
+from extender.arrays import Counts, Floats, Mask, Rows, short_of
 from extender.cluster.ledger.flights import charge, charge_given
 from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
 from extender.cluster.pods.reading import away, sources
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
-from extender.policy.levels import levels
+from extender.policy.levels import best, levels
 from extender.policy.locality import penalised, remote_factor
 
 
@@ -99,6 +99,16 @@ def withheld(layout: Layout, pod: Pod, rows: Rows) -> Mask:
     return np.ones(len(rows), dtype=np.bool_) if promised is None else np.asarray(rows != promised)
 
 
+def soft_taints(layout: Layout, pod: Pod) -> Counts | None:
+    """Return how many soft taints each node has that the pod does not tolerate [N]; None where no node has any."""
+    if not layout.soft_taints:
+        return None
+    counts = np.zeros(len(layout.names), dtype=np.int64)
+    for taints, rows in layout.soft_taints.items():
+        counts[rows] = sum(not any(one.tolerates(taint) for one in pod.constraints.tolerations) for taint in taints)
+    return counts
+
+
 def demand_on(layout: Layout, pod: Pod) -> Floats:
     """Return what the pod takes of a node [R], or of each [N, R] where it reads its input from those that hold it.
 
@@ -141,15 +151,25 @@ class Ranker:
         """Return a level 0..10 for each of these nodes [K], the best 10: by shape first, then the fuller node."""
         return levels(*self.score(snapshot, pod, rows), step=self.placement.shape_step)
 
+    def best(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Rows:
+        """Return those of these nodes [K], at least one, that nothing tells apart from the first [1..K].
+
+        Nodes with fewer soft taints that the pod does not tolerate come before all others, as kube-scheduler has it.
+        """
+        repels = soft_taints(snapshot.layout, pod)
+        if repels is not None:
+            rows = rows[repels[rows] == repels[rows].min()]
+        return np.asarray(rows[best(*self.score(snapshot, pod, rows), step=self.placement.shape_step)])
+
     def score(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> tuple[Floats, Floats]:
         """Return the rule's score and the fullness of each of these nodes [K].
 
-        A node that does not hold the pod's input loses a part of its score (Tetris, 3.2). What is in flight is left
-        out: it is on one node of many, and would only blur which one is full. All nodes are scored, as picking out
-        scores is cheaper than picking out nodes.
+        A node that does not hold the pod's input loses a part of its score (Tetris, 3.2). What is in flight to one of
+        many nodes is left out: it would only blur which one is full. All nodes are scored, as picking out scores is
+        cheaper than picking out nodes.
         """
         nodes = self._offered(snapshot.layout)
-        free = room(_load(snapshot, pod), nodes)
+        free = room(_load(snapshot, pod) + snapshot.placed if snapshot.flights else _load(snapshot, pod), nodes)
         scores = RULES[self.placement.rule](snapshot.layout.vector(pod.demand), free, nodes)
         if there := [snapshot.layout.rows[name] for name in holders(pod.inputs) if name in snapshot.layout.rows]:
             remote = np.ones(len(scores), dtype=np.bool_)

@@ -15,6 +15,7 @@ from extender.app.measuring import Measuring
 from extender.app.ordering import policy_of
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ALLOWED, NEVER
+from extender.cluster.stays_off import StaysOff
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.demotion import Document
@@ -29,7 +30,6 @@ from extender.control.preemption.loop import Preemptor, Rates
 from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.regular_first import RegularFirst
-from extender.control.preemption.stays_off import StaysOff
 from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.planner.caps import Caps
 from extender.settings import Settings

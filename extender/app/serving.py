@@ -9,12 +9,14 @@ from pathlib import Path
 
 import structlog
 
+from extender.adapters.http.choosing import Chooser
 from extender.adapters.http.routes import create_app
 from extender.adapters.http.server import Server
 from extender.adapters.http.verbs import Verbs
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
 from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.services import services
 from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.metrics.serve import Gauges, Metrics
 from extender.app.caches import Caches, name_of, wait_for
@@ -24,6 +26,7 @@ from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Event, NodeSeen, NodesListed, PodSeen
+from extender.cluster.services import Services
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.feeding import Feed
 from extender.control.filter_order.order import FilterOrder
@@ -51,6 +54,12 @@ class Service:
         if settings.order == "filter":
             self._backlog = backlog_of(settings, by_filter=True)
             resources.append(jobs())
+        ranker = Ranker(_placement(settings))
+        self._services = Services()
+        self._chooser: Chooser | None = None
+        if settings.placement.chosen_by == "filter":
+            self._chooser = Chooser(self._ledger, ranker, self._services)
+            resources.append(services())
         self._feed = Feed(self._ledger, self._backlog, self._now)
         self._watches = [self._watch(resource) for resource in resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
@@ -59,13 +68,14 @@ class Service:
             create_app(
                 Verbs(
                     ledger=self._ledger,
-                    ranker=Ranker(_placement(settings)),
+                    ranker=ranker,
                     rules=rules,
                     readiness=self._caches,
                     warner=self._recorder,
                     metrics=self._metrics,
                     wait_seconds=settings.placement.wait_milliseconds / 1000,
                     order=self._filter_order(self._backlog, settings) if self._backlog is not None else None,
+                    chooser=self._chooser,
                 ),
                 self.liveness.problem,
             ),
@@ -131,6 +141,7 @@ class Service:
 
     def _take(self, event: Event) -> None:
         parts = self._feed.take(event)
+        self._services.apply(event)
         match event:
             case NodeSeen(node):
                 nodes_seen = [node]
@@ -138,6 +149,7 @@ class Service:
                 nodes_seen = [*listed]
             case _:
                 self._warn_of_bound(parts)
+                self._learn_of_rejected(parts)
                 return
         for node in nodes_seen:
             if node.problem is not None:
@@ -150,6 +162,12 @@ class Service:
             if isinstance(part, PodSeen) and part.pod.holds is not None and (warning := part.pod.warning) is not None:
                 pod = part.pod
                 self._recorder.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
+
+    def _learn_of_rejected(self, parts: Sequence[Event]) -> None:
+        """Take note of pods that were bound where we chose, and whose kubelet would not have them."""
+        for part in parts:
+            if self._chooser is not None and isinstance(part, PodSeen) and part.pod.rejected:
+                self._chooser.failed(part.pod)
 
     def _count_restart(self, resource: str, cause: str) -> None:
         self._metrics.watch_restarts.labels(resource, cause).inc()

@@ -19,6 +19,10 @@ TURN_ANNOTATION = "dovetail.dev/turn"
 """Changes when a pod's turn has come that kube-scheduler has refused before: any change makes it try the pod again."""
 
 
+EVERY_NAMESPACE = "*"
+"""Stands for all namespaces; no namespace can be called so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """What a node offers. A disk or network dimension that is absent from `allocatable` is not limited there.
@@ -55,6 +59,9 @@ class Pod:
     and may become one; `choice` is ONLY, NEVER or ALLOWED where its user chose how it may run, else None. Then
     `tenant_choice` counts: ALLOWED or NEVER where its namespace says so, or else its queue. Those requests are back and
     `ungranted` where its node has not given it any of them yet.
+
+    One that was `rejected` was bound, and its kubelet would not have it. `near` are the namespaces of the pods that it
+    draws near, or would rather have elsewhere, by its affinity to pods.
     """
 
     uid: str
@@ -92,6 +99,8 @@ class Pod:
     choice: str | None = None
     tenant_choice: str | None = None
     ungranted: bool = False
+    rejected: bool = False
+    near: tuple[str, ...] = ()
 
     @property
     def may_run(self) -> str | None:
@@ -343,6 +352,37 @@ class NamespacesListed:
     namespaces: Mapping[str, Mapping[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service by its "namespace/name", and the labels of the pods that it is for; none: it names its pods itself."""
+
+    name: str
+    selector: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSeen:
+    """A Service is there, new or changed."""
+
+    service: Service
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceGone:
+    """A Service was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesListed:
+    """These are all the Services there are."""
+
+    services: Sequence[Service]
+
+
+ServiceEvent = ServiceSeen | ServiceGone | ServicesListed
+
 NamespaceEvent = NamespaceSeen | NamespaceGone | NamespacesListed
 
 VolumeEvent = ClaimSeen | ClaimGone | ClaimsListed | VolumeSeen | VolumeGone | VolumesListed
@@ -361,5 +401,6 @@ Event = (
     | GroupGone
     | GroupsListed
     | NamespaceEvent
+    | ServiceEvent
     | VolumeEvent
 )

@@ -8,7 +8,7 @@ has one of its own, and each level below holds twice as many nodes as the one ab
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
 
 BEST = 10
 """kube-scheduler's MaxExtenderPriority; the worst is 0."""
@@ -43,6 +43,14 @@ def levels(scores: Floats, fullness: Floats, *, step: float) -> NDArray[np.int64
     first = np.sort(np.partition(places, places.size - leading)[-leading:])
     last = first[np.maximum(leading - 1 - _LAST_RANKS, 0)]
     return np.searchsorted(last[::-1], places, side="right").astype(np.int64)
+
+
+def best(scores: Floats, fullness: Floats, *, step: float) -> Mask:
+    """Return which nodes [N] come first, by the order of `levels`: all those that share level 10."""
+    if not scores.size:
+        return np.zeros(0, dtype=np.bool_)
+    places = _places(scores, fullness, max(step, _SAME_SCORE))
+    return np.asarray(places == places.max())
 
 
 def _places(scores: Floats, fullness: Floats, step: float) -> NDArray[np.int64]:

@@ -32,10 +32,11 @@ class Server(_Section, frozen=True):
 
 
 class PlacementSettings(_Section, frozen=True):
-    """How nodes are ranked, and how pods in flight count: those whose node is not known yet."""
+    """How nodes are ranked, who chooses, and how pods in flight count: those whose node is not known yet."""
 
     rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio"] = "cosine"
     shape_step: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
+    chosen_by: Literal["filter", "kube-scheduler"] = "kube-scheduler"
     in_flight_seconds: _Seconds = 15.0
     wait_milliseconds: Annotated[int, msgspec.Meta(ge=0, le=4_000)] = 500
 

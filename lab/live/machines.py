@@ -53,8 +53,8 @@ def declared(pod: Manifest) -> dict[str, float]:
 class Machines(ThreadingHTTPServer):
     """`use` says what a pod uses; of nodes and pods the `dimensions` are exported. While `frozen`, all stays as it was.
 
-    `most` is the most that each node used so far, by node and dimension; `system` says by node how many millicores it
-    uses that are no pod's.
+    `system` says how many millicores a node uses that are no pod's.
+    `most` is the most that each node used so far, by node and dimension.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Machines(ThreadingHTTPServer):
         cores: int = 8,
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self._client, self._dimensions, self._cores = client, dimensions, cores
+        self.client, self._dimensions, self._cores = client, dimensions, cores
         self.begin(use)
         self.frozen = False
         self._counters: dict[tuple[str, ...], float] = defaultdict(float)
@@ -83,8 +83,8 @@ class Machines(ThreadingHTTPServer):
     def begin(self, use: Callable[[Manifest], Use]) -> None:
         """Let pods use by this from now on, and forget what was the most."""
         self._use = use
-        self.system: dict[str, float] = {}
         self.most: dict[tuple[str, str], float] = {}
+        self.system: dict[str, float] = {}
 
     def text(self) -> str:
         """Return the metrics as they are now."""
@@ -99,13 +99,13 @@ class Machines(ThreadingHTTPServer):
         self.server_close()
 
     def _look(self) -> str:
-        nodes = [node["metadata"]["name"] for node in workload.nodes(self._client)]
-        running = [pod for pod in workload.pods(self._client) if pod["status"]["phase"] == "Running"]
+        nodes = [node["metadata"]["name"] for node in workload.nodes(self.client)]
+        running = [pod for pod in workload.pods(self.client) if pod["status"]["phase"] == "Running"]
         now = time.time()
         seconds, self._at = now - self._at, now
         used = {name: dict.fromkeys(self._dimensions, 1.0) for name in nodes}
-        for name in nodes:
-            used[name][CPU] += self.system.get(name, 0.0)
+        for name in self.system.keys() & used.keys():
+            used[name][CPU] += self.system[name]
         lines: list[str] = []
         for pod in running:
             node = used.get(pod["spec"]["nodeName"])

@@ -36,7 +36,7 @@ class PressedMachines(Machines):
         before = self._at
         lines = super()._look().splitlines()
         seconds, milliseconds = self._at - before, round(1000 * self._at)
-        for pod in workload.pods(self._client):
+        for pod in workload.pods(self.client):
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
             if not node or self.silent:
                 continue

@@ -129,14 +129,25 @@ def test_a_cluster_without_nodes_passes_nobody_and_fails_nobody():
     assert ranked(view([]), asking(cpu=1)) == []
 
 
-def test_what_is_in_flight_counts_for_judge_unless_told_otherwise_and_never_for_rank():
+def test_what_is_in_flight_to_several_nodes_counts_for_judge_unless_told_otherwise_and_never_for_rank():
+    filled = ledger([node("a"), node("b"), node("c", 10)])
+    calm = filled.snapshot(0)
+    assert filled.assume(asking("flying", cpu=900), np.array([True, True, False]), calm, 0)
+    busy, pod = filled.snapshot(0), asking(cpu=200)
+    assert judge(busy, pod).passed.tolist() == [False, False, False]  # 900 + 200 > 1000 on a, and on b
+    assert judge(busy, pod, in_flight=False).passed.tolist() == [True, True, False]
+    assert ranked(busy, pod) == ranked(calm, pod)
+
+
+def test_what_is_in_flight_to_one_node_counts_there_for_judge_and_for_rank():
     filled = ledger([node("a"), node("b")])
     calm = filled.snapshot(0)
     assert filled.assume(asking("flying", cpu=900), np.array([True, False]), calm, 0)
     busy, pod = filled.snapshot(0), asking(cpu=200)
     assert judge(busy, pod).passed.tolist() == [False, True]  # 900 + 200 > 1000 on a
     assert judge(busy, pod, in_flight=False).passed.tolist() == [True, True]
-    assert ranked(busy, pod) == ranked(calm, pod)
+    assert ranked(calm, asking(cpu=50)) == [10, 10]
+    assert ranked(busy, asking(cpu=50)) != [10, 10]
 
 
 def test_a_nominated_pod_keeps_its_room_from_equal_and_lower_priorities_but_not_from_itself():

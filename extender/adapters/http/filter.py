@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from extender.adapters.http import wire
+from extender.adapters.http.choosing import Chooser
 from extender.adapters.http.event_wait import EventWait
 from extender.adapters.http.judging import MOST_TRIES, Judged, TooManyCalls, candidates, judged
 from extender.adapters.http.request_context import RequestContext
@@ -30,11 +31,12 @@ class Order(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Answers filter; without an `order`, every pod's turn has come."""
+    """Answers filter; without an `order`, every pod's turn has come; without a `chooser`, kube-scheduler chooses."""
 
     context: RequestContext
     event_wait: EventWait
     order: Order | None = None
+    chooser: Chooser | None = None
 
     def answer(self, body: bytes) -> bytes:
         """Return ExtenderFilterResult for ExtenderArgs. Raises BadRequest, NotReady."""
@@ -49,10 +51,9 @@ class Filter:
         # 3. Count, log and remember what was decided; prioritize asks about the same nodes next.
         refused = self.context.refused(found, request, pod)
         self.context.log_judged("filter", pod, found)
-        passed = list(compress(request.names, found.passed.tolist())) if refused else request.names
-        self.context.last_passed.keep(
-            found.snapshot.layout, passed, found.rows[found.passed] if refused else found.rows
-        )
+        whole = found.passed.all()
+        passed = request.names if whole else list(compress(request.names, found.passed.tolist()))
+        self.context.last_passed.keep(found.snapshot.layout, passed, found.rows if whole else found.rows[found.passed])
         # 4. Tell refusals that preemption can cure from the others.
         curable = self._curable(pod, found.snapshot, refused)
         unresolvable = {name: refused[name] for name in refused.keys() - curable.keys()} if curable else refused
@@ -68,6 +69,8 @@ class Filter:
         # 1. A pod that flew already lands first: this request is about where it may go now. A request that names a
         #    pod wrongly (`contradicts`) gets its answer and changes nothing.
         contradicts = ledger.contradicts(pod)
+        if self.chooser is not None and not contradicts:
+            self.chooser.failed(pod)
         if not contradicts and ledger.flies(pod.uid):
             context.view(ledger.snapshot(context.flight_time()), request)  # raises where the request is a bad one
             ledger.forget(pod.uid)
@@ -88,9 +91,13 @@ class Filter:
                 found = self._in_order(self.order, pod, base, found)
                 if found.waits is not None and self._came_before_turn(pod, base, started):
                     continue
-            # 4. Put it in flight, unless another pod took off since the snapshot: then judge again.
+            # 4. Choose one of several, if that is ours to do.
+            found = self._chosen(request, pod, found)
+            # 5. Put it in flight, unless another pod took off since the snapshot: then judge again.
             if ledger.assume(pod, candidates(base, rows[found.passed]), base, context.flight_time()):
                 context.metrics.wait_seconds.observe(time.monotonic() - started)
+                if self.chooser is not None and found.chosen is not None:
+                    self.chooser.chose(pod, found.snapshot.layout.names[found.chosen])
                 return found
             tries += 1
         raise TooManyCalls
@@ -123,8 +130,19 @@ class Filter:
         standing = order.standing(pod, base, candidates(base, rows[passed]))
         if standing.waits is not None:
             return replace(found, passed=np.zeros_like(passed), waits=standing.waits)
-        chosen = passed & _chosen(standing, base.layout, rows)
+        chosen = passed & _kept_to(standing, base.layout, rows)
         return replace(found, passed=chosen, elsewhere=True) if chosen.any() else found
+
+    def _chosen(self, request: wire.Request, pod: Pod, found: Judged) -> Judged:
+        """Keep a pod to the one node that we choose for it, unless that is left to kube-scheduler."""
+        if self.chooser is None or np.count_nonzero(found.passed) <= 1:
+            return found
+        why = self.chooser.left_to_scheduler(request, pod)
+        self.context.metrics.choices.labels(why or "chosen").inc()
+        if why is not None:
+            return found
+        row = self.chooser.choose(found.snapshot, pod, found.rows[found.passed])
+        return replace(found, passed=found.rows == row, chosen=row)
 
     def _curable(self, pod: Pod, snapshot: Snapshot, refused: Mapping[str, str]) -> dict[str, str]:
         """Return the refusal that preemption can cure: of the nominated node, which other pods are leaving.
@@ -143,7 +161,7 @@ class Filter:
         return {name: refused[name]} if curable else {}
 
 
-def _chosen(standing: Standing, layout: Layout, rows: Rows) -> Mask:
+def _kept_to(standing: Standing, layout: Layout, rows: Rows) -> Mask:
     """Say which of these rows the plan chose for a pod, none where any will do."""
     if standing.among is not None:
         return np.asarray(np.isin(rows, standing.among.nonzero()[0]))

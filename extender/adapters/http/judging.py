@@ -34,7 +34,8 @@ class Judged:
     """The decision on the nodes asked about: their `rows` [K], -1 where unknown, and which of them `passed` [K].
 
     `waits` is why the pod has to wait although some nodes would take it. `elsewhere`: the plan chose one of several
-    that would. `withheld` [K] are those that an opportunistic pod was not promised (`verdict.withheld`).
+    that would; `chosen` is the row of the one that we chose ourselves. `withheld` [K] are those that an opportunistic
+    pod was not promised (`verdict.withheld`).
     """
 
     snapshot: Snapshot
@@ -44,6 +45,7 @@ class Judged:
     waits: str | None = None
     elsewhere: bool = False
     withheld: Mask | None = None
+    chosen: int | None = None
 
     @property
     def open_rows(self) -> Rows:

@@ -117,8 +117,8 @@ class RequestContext:
             self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
 
     def refused(self, judged: Judged, request: wire.Request, pod: Pod) -> dict[str, str]:
-        """Return each refused node's reason, and count them."""
-        if judged.passed.all():
+        """Return each refused node's reason, and count them; none where we chose, as nobody asks for them."""
+        if judged.passed.all() or judged.chosen is not None:
             return {}
         if judged.waits is not None:
             self.metrics.refusals.labels(judged.waits).inc(len(judged.rows))
@@ -141,6 +141,9 @@ class RequestContext:
     def log_judged(self, verb: str, pod: Pod, judged: Judged) -> None:
         """Log one line."""
         about = {"pod": f"{pod.namespace}/{pod.name}", "nodes": len(judged.rows)}
+        if judged.chosen is not None:
+            log.info(verb, **about, node=judged.snapshot.layout.names[judged.chosen])
+            return
         if judged.passed.all():
             log.info(verb, **about, passed=len(judged.rows))
             return

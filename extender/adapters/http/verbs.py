@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass, field
 
+from extender.adapters.http.choosing import Chooser
 from extender.adapters.http.event_wait import LAG_SECONDS, EventWait
 from extender.adapters.http.filter import Filter, Order
 from extender.adapters.http.preempt import Preempt
@@ -20,7 +21,7 @@ from extender.verdict import Ranker
 class Verbs:
     """The verbs; `wait_seconds` bounds filter's wait for pods in flight, `lag_seconds` that for late news.
 
-    Without an `order`, every turn has come.
+    Without an `order`, every turn has come; without a `chooser`, kube-scheduler chooses among the nodes that pass.
     """
 
     ledger: Ledger
@@ -31,6 +32,7 @@ class Verbs:
     metrics: Metrics
     wait_seconds: float
     order: Order | None = None
+    chooser: Chooser | None = None
     lag_seconds: float = LAG_SECONDS
     _filter: Filter = field(init=False)
     _prioritize: Prioritize = field(init=False)
@@ -39,7 +41,7 @@ class Verbs:
     def __post_init__(self) -> None:
         context = RequestContext(self.ledger, self.readiness, self.warner, self.metrics, self.rules)
         event_wait = EventWait(self.ledger, self.readiness, self.wait_seconds, lag_seconds=self.lag_seconds)
-        self._filter = Filter(context, event_wait, self.order)
+        self._filter = Filter(context, event_wait, self.order, self.chooser)
         self._prioritize = Prioritize(context, self.ranker)
         self._preempt = Preempt(context, event_wait)
 

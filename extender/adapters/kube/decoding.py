@@ -16,6 +16,7 @@ from extender.adapters.kube.objects import (
     GroupObject,
     JobObject,
     OwnerReference,
+    PodAffinity,
     PodAnnotations,
     PodMeta,
     PodObject,
@@ -27,7 +28,7 @@ from extender.adapters.kube.objects import (
     SelectorTerm,
 )
 from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement, Term, Terms, Toleration
-from extender.cluster.model import Group, Owner, Pod
+from extender.cluster.model import EVERY_NAMESPACE, Group, Owner, Pod
 from extender.cluster.pods.demand import Container, PodResources, counted, declared, requested, seconds
 from extender.cluster.pods.identity import Identity, identify
 from extender.cluster.pods.limits import LONGEST_NAME, LONGEST_NUMBER, shortened
@@ -47,6 +48,11 @@ from extender.errors import BadAnnotation
 _Value = TypeVar("_Value")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ANNOTATIONS: Mapping[str, str] = {}
+_MOST_NAMESPACES = 16
+_REJECTIONS = frozenset(
+    {"NodeAffinity", "NodePorts", "NodeName", "TopologyAffinityError", "UnexpectedAdmissionError", "TaintToleration"}
+)
+"""Why kubelets refuse pods that were bound to them (`status.reason`), beside what begins with OutOf."""
 
 
 def pod_from(document: PodObject) -> Pod:
@@ -82,6 +88,8 @@ def pod_from(document: PodObject) -> Pod:
         priority=spec.priority or 0,
         finished=status.phase in ("Succeeded", "Failed"),
         failed=status.phase == "Failed",
+        rejected=status.phase == "Failed" and _is_rejection(status.reason or ""),
+        near=_near(meta.namespace, spec),
         unschedulable=any(_is_refusal(condition) for condition in status.conditions or ()),
         resource_version=version_number(meta.resource_version),
         problem="; ".join(problems) or None,
@@ -155,6 +163,28 @@ def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
     names = {**short, **(meta.labels or {})}
     return identify(meta.namespace, meta.uid, names, pod_group=group, owner=owner)
+
+
+def _near(namespace: str, spec: PodSpec) -> tuple[str, ...]:
+    """Return the namespaces of the pods that a running pod draws near, or would rather have elsewhere; "*": of all.
+
+    Its preferred terms do so, and its required affinity (kube-scheduler's InterPodAffinity).
+    """
+    affinity = spec.affinity
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return ()
+    towards, away = affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
+    weighted = [*(towards.preferred or ()), *(away.preferred or ())]
+    terms = [*(towards.required or ()), *(term.pod_affinity_term for term in weighted)]
+    if any(term.namespace_selector is not None for term in terms):
+        return (EVERY_NAMESPACE,)
+    named = {name for term in terms for name in term.namespaces or (namespace,)}
+    return tuple(sorted(named)) if len(named) <= _MOST_NAMESPACES else (EVERY_NAMESPACE,)
+
+
+def _is_rejection(reason: str) -> bool:
+    """Say whether a pod failed because its kubelet would not have it."""
+    return reason.startswith("OutOf") or reason in _REJECTIONS
 
 
 def _constraints(spec: PodSpec) -> Constraints:

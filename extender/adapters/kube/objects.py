@@ -134,10 +134,44 @@ class NodeAffinity(msgspec.Struct):
     )
 
 
+class Anything(msgspec.Struct):
+    """An object of which it only counts that it is there."""
+
+
+class PodTerm(msgspec.Struct, rename="camel"):
+    """PodAffinityTerm: the namespaces of the pods that it is about; which pods there is not read."""
+
+    namespaces: list[str] | None = None
+    namespace_selector: Anything | None = None
+
+
+class WeightedPodTerm(msgspec.Struct, rename="camel"):
+    """WeightedPodAffinityTerm."""
+
+    pod_affinity_term: PodTerm = msgspec.field(default_factory=PodTerm)
+
+
+class PodAffinity(msgspec.Struct):
+    """PodAffinity, and PodAntiAffinity."""
+
+    required: list[PodTerm] | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[WeightedPodTerm] | None = msgspec.field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
 class Affinity(msgspec.Struct, rename="camel"):
     """Affinity."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class SpreadConstraint(msgspec.Struct, rename="camel"):
+    """TopologySpreadConstraint."""
+
+    when_unsatisfiable: str = ""
 
 
 class SchedulingGroup(msgspec.Struct, rename="camel"):
@@ -194,6 +228,7 @@ class PodSpec(msgspec.Struct, rename="camel"):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[TolerationSpec] | None = None
+    topology_spread_constraints: list[SpreadConstraint] | None = None
     volumes: list[VolumeSource] | None = None
     containers: list[ContainerSpec] | None = None
     init_containers: list[ContainerSpec] | None = None
@@ -206,6 +241,7 @@ class PodStatus(msgspec.Struct, rename="camel"):
     """PodStatus."""
 
     phase: str | None = None
+    reason: str | None = None
     start_time: str | None = None
     nominated_node_name: str | None = None
     conditions: list[Condition] | None = None

@@ -61,6 +61,12 @@ class Metrics:
         self.refusals = Counter(
             "dovetail_refusals", "Nodes refused to a pod, by reason.", ("reason",), registry=self.registry
         )
+        self.choices = Counter(
+            "dovetail_choices",
+            "Pods that several nodes would take: chosen by filter, or left to kube-scheduler's scores, by why.",
+            ("by",),
+            registry=self.registry,
+        )
         self.watch_restarts = Counter(
             "dovetail_watch_restarts",
             "Watches that had to be opened again: ended, expired (410 Gone), failed, garbled.",

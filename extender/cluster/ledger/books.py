@@ -60,6 +60,7 @@ class Books:
             layout=self.layout,
             allocated=self._kept("allocated", self.allocated.amounts.copy),
             in_flight=self._kept("in_flight", self.flights.total.copy),
+            placed=self._kept("placed", self.flights.placed.copy),
             nominations=self._nominations,
             flights=len(self.flights),
             given=self._kept("given", lambda: self.allocated.given + self.flights.given),
@@ -155,6 +156,7 @@ class Books:
 
     def _change_flights(self, pod: Pod) -> None:
         self._change("in_flight")
+        self._copies.pop("placed", None)
         if pod.opportunistic:
             self._change("given")
         if pod.uid in self.nominated:

@@ -44,12 +44,16 @@ class Flight:
 
 
 class Flights:
-    """Those in flight; `total` [N, R] is what they count on each node of the layout, `given` what they need beyond."""
+    """Those in flight; `total` [N, R] is what they count on each node of the layout, `given` what they need beyond.
+
+    `placed` [N, R] is the part of the total that those count whose node is known.
+    """
 
     def __init__(self, layout: Layout) -> None:
         self._flights: dict[str, Flight] = {}
         self._layout = layout
         self.total: Floats = np.zeros(layout.capacity.shape)
+        self.placed: Floats = np.zeros(layout.capacity.shape)
         self.given: Floats = np.zeros(layout.capacity.shape)
 
     def __len__(self) -> int:
@@ -88,7 +92,7 @@ class Flights:
     def lay_out(self, layout: Layout, before: Rows, after: Rows) -> None:
         """Take new rows and columns: what was row `before[i]` is row `after[i]` now, if it is still there."""
         self._layout, self.total = layout, np.zeros(layout.capacity.shape)
-        self.given = np.zeros(layout.capacity.shape)
+        self.placed, self.given = np.zeros(layout.capacity.shape), np.zeros(layout.capacity.shape)
         for uid, flight in self._flights.items():
             if flight.candidates is not None:
                 candidates = np.zeros(len(layout.names), dtype=np.bool_)
@@ -99,13 +103,21 @@ class Flights:
     def _charge(self, flight: Flight, sign: float) -> None:
         pod, layout, candidates = flight.pod, self._layout, flight.candidates
         if candidates is None:
-            charge(self.total, layout, pod, flight.node, sign)
+            for amounts in (self.total, self.placed):
+                charge(amounts, layout, pod, flight.node, sign)
             charge_given(self.given, layout, pod, flight.node, sign)
             return
         counted = sign * layout.vector(pod.counted)
         self.total += counted if candidates.all() else candidates[:, None] * counted
         if pod.opportunistic:
             self.given += candidates[:, None] * (sign * layout.vector(pod.demand) - counted)
+
+
+def flight_to(pod: Pod, there: Candidates, layout: Layout, since: float, until: float, *, preempts: bool) -> Flight:
+    """Return the flight of a pod to the nodes of a layout that `there` [N] marks: by name where it is one alone."""
+    if np.count_nonzero(there) != 1:
+        return Flight(pod, there, since, until, preempts)
+    return Flight(pod, None, since, until, preempts, layout.names[int(there.argmax())])
 
 
 def charge(total: Floats, layout: Layout, pod: Pod, node: str, sign: float) -> None:

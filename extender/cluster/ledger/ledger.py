@@ -177,6 +177,11 @@ class Ledger:
         with self._changed:
             return sum(flight.preempts for flight in self._books.flights)
 
+    def draws(self, namespace: str) -> bool:
+        """Say whether a running pod draws pods of a namespace near, or would rather have them elsewhere."""
+        with self._changed:
+            return self._books.held.draw(namespace)
+
     def newest_flight_since(self) -> float | None:
         """Return when the youngest pod in flight took off; None if none is in flight."""
         with self._changed:

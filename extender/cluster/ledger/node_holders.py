@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 
-from extender.cluster.model import Pod
+from extender.cluster.model import EVERY_NAMESPACE, Pod
 from extender.cluster.pods.reading import reading
 
 
@@ -15,6 +15,7 @@ class NodeHolders:
         self.opportunistic: set[str] = set()
         self._on: defaultdict[str, set[str]] = defaultdict(set)
         self._priorities: Counter[int] = Counter()
+        self._near: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return sum(map(len, self._on.values()))
@@ -23,6 +24,7 @@ class NodeHolders:
         """Note that a pod holds a node."""
         self._on[node].add(pod.uid)
         self._priorities[pod.priority] += 1
+        self._near.update(pod.near)
         if reading(pod):
             self.readers.add(pod.uid)
         if pod.opportunistic:
@@ -38,10 +40,18 @@ class NodeHolders:
             del self._priorities[pod.priority]
         if not self._on[node]:
             del self._on[node]
+        self._near.subtract(pod.near)
+        for namespace in pod.near:
+            if not self._near[namespace]:
+                del self._near[namespace]
 
     def on(self, node: str) -> Collection[str]:
         """Return the pods that hold a node."""
         return self._on.get(node, frozenset())
+
+    def draw(self, namespace: str) -> bool:
+        """Say whether any of them draws pods of a namespace near, or would rather have them elsewhere."""
+        return namespace in self._near or EVERY_NAMESPACE in self._near
 
     def by_node(self) -> Iterable[tuple[str, Collection[str]]]:
         """Return the pods that hold each node."""

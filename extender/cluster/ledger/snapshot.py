@@ -3,6 +3,7 @@
 N nodes, sorted by name; R dimensions: the six, then by name what else some node offers, then what none does.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Floats, Mask, Rows
+from extender.cluster.eligibility import Taint
 from extender.cluster.ledger.pod_rows import PodRows, no_pods
 from extender.cluster.model import Node, Pod
 from extender.cluster.pods.reading import given, taken
@@ -33,7 +35,8 @@ class Layout:
     `capacity` [N, R] is infinite where a node does not declare a disk or network rate: we do not limit it there. Of all
     else a node has nothing that it does not advertise, as kube-scheduler sees it. `system` [N, R] is what each has and
     offers to nobody (capacity - allocatable), `threshold` [N] the T_alloc that it states; NaN: none, as where neither
-    is given.
+    is given. `soft_taints` are those that only ask pods to stay away (PreferNoSchedule), with the rows of the nodes
+    that have them.
     """
 
     names: tuple[str, ...]
@@ -43,6 +46,7 @@ class Layout:
     capacity: Floats
     system: Floats = field(default_factory=lambda: _NOT_SAID)
     threshold: Floats = field(default_factory=lambda: _NOT_SAID)
+    soft_taints: Mapping[tuple[Taint, ...], Rows] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.system is _NOT_SAID:
@@ -229,8 +233,8 @@ class Snapshot:
 
     That is the first book, of what counts as regular. The second says what opportunistic pods need beyond it: `given`
     [N, R], of those on nodes and of those in flight, and `opportunistic`, those on nodes one by one. Both are empty
-    where they are not said. `assumed` counts the pods that ever took off, `flights` those in flight, `heard` the events
-    taken in.
+    where they are not said. `placed` [N, R] is the part of `in_flight` of pods whose node is known. `assumed` counts
+    the pods that ever took off, `flights` those in flight, `heard` the events taken in.
     """
 
     version: int
@@ -243,10 +247,12 @@ class Snapshot:
     heard: int = 0
     given: Floats = field(default_factory=lambda: _NOT_SAID)
     opportunistic: OpportunisticPods = _NOBODY
+    placed: Floats = field(default_factory=lambda: _NOT_SAID)
 
     def __post_init__(self) -> None:
-        if self.given is _NOT_SAID:
-            object.__setattr__(self, "given", np.broadcast_to(0.0, self.allocated.shape))
+        for book in ("given", "placed"):
+            if getattr(self, book) is _NOT_SAID:
+                object.__setattr__(self, book, np.broadcast_to(0.0, self.allocated.shape))
         if self.opportunistic is _NOBODY:
             object.__setattr__(self, "opportunistic", OpportunisticPods((), self.layout))
 
@@ -266,6 +272,7 @@ class Snapshot:
             allocated=read_only(np.vstack((self.allocated, np.zeros_like(more)))),
             in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
             given=read_only(np.vstack((self.given, np.zeros_like(more)))),
+            placed=read_only(np.vstack((self.placed, np.zeros_like(more)))),
         )
 
 
@@ -281,7 +288,8 @@ def layout_of(nodes: Mapping[str, Node]) -> Layout:
     offered = {name for node in nodes.values() for name, amount in node.allocatable.items() if amount > 0}
     axis = (*DIMENSIONS, *sorted(offered.difference(DIMENSIONS)), UNADVERTISED)
     rows = [nodes[name] for name in names]
-    return _layout(names, axis, _capacities(rows, axis), _systems(rows, axis), _thresholds(rows))
+    layout = _layout(names, axis, _capacities(rows, axis), _systems(rows, axis), _thresholds(rows))
+    return replace(layout, soft_taints=_soft_taints(rows))
 
 
 def _layout(
@@ -296,6 +304,14 @@ def _layout(
         system=read_only(system),
         threshold=read_only(threshold),
     )
+
+
+def _soft_taints(nodes: Sequence[Node]) -> dict[tuple[Taint, ...], Rows]:
+    rows: defaultdict[tuple[Taint, ...], list[int]] = defaultdict(list)
+    for row, node in enumerate(nodes):
+        if soft := tuple(taint for taint in node.taints if taint.effect == "PreferNoSchedule"):
+            rows[soft].append(row)
+    return {taints: np.array(there, dtype=np.intp) for taints, there in rows.items()}
 
 
 def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:

@@ -7,7 +7,7 @@ that the watch has shown; and where it was never shown, no such pod flies for a 
 from dataclasses import replace
 
 from extender.cluster.ledger.books import Books
-from extender.cluster.ledger.flights import Candidates, Flight, at_point, same_pod
+from extender.cluster.ledger.flights import Candidates, Flight, at_point, flight_to, same_pod
 from extender.cluster.ledger.unseen import Unseen
 from extender.cluster.model import Pod
 
@@ -31,7 +31,7 @@ class Takeoffs:
             return
         until = self._may_fly_until(pod.uid, now)
         if until > now:
-            self._take_off(Flight(pod, candidates, now, until, preempts))
+            self._take_off(flight_to(pod, candidates, self._books.layout, now, until, preempts=preempts))
 
     def to_node(self, pod: Pod, node: str | None, now: float, *, preempts: bool) -> None:
         """Put a pod in flight to one node, or to none, if it has not arrived."""
@@ -58,6 +58,8 @@ class Takeoffs:
     def expire(self, now: float) -> None:
         """Take the pods out of flight that should have landed before now."""
         for uid in self._books.flights.late(now):
+            if self._is_binding(uid):
+                continue
             if uid not in self._books.pods:
                 self._unseen.never_shown(now)
             self._books.land(uid)
@@ -76,6 +78,13 @@ class Takeoffs:
     def _take_off(self, flight: Flight) -> None:
         self.assumed += 1
         self._books.take_off(flight)
+
+    def _is_binding(self, uid: str) -> bool:
+        """Say whether kube-scheduler shows that it still binds a pod to its node: a slow Permit or PreBind (1.35)."""
+        flight, known = self._books.flights.find(uid), self._books.pods.get(uid)
+        if flight is None or known is None or not flight.node or known.unschedulable or known.leaving:
+            return False
+        return known.nominated == flight.node != known.promised
 
     def _has_arrived(self, uid: str) -> bool:
         """Say whether the watch was faster than the verb: kube-scheduler goes on without us after its timeout."""

@@ -13,6 +13,7 @@ from extender.arrays import Counts, Floats, Mask
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
+from extender.cluster.stays_off import StaysOff
 from extender.cluster.usage import Usage
 from extender.cluster.waiting import Jobs
 from extender.control.backlog.backlog import PodPhase, TaskClass
@@ -25,7 +26,6 @@ from extender.control.opportunistic.predicted import PredictedPeaks
 from extender.control.opportunistic.promises import PromiseCheck, Promises
 from extender.control.opportunistic.starting import starting
 from extender.control.preemption.eviction_history import EvictionHistory
-from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.planned import Planned
 from extender.control.release.sending import OPPORTUNISTIC, Release
 from extender.planner import Policy

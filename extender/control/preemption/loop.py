@@ -12,6 +12,7 @@ from typing import Protocol
 import structlog
 
 from extender.cluster.model import Pod
+from extender.cluster.stays_off import StaysOff
 from extender.cluster.usage import Usage
 from extender.control.allowance import Allowance
 from extender.control.backlog.task_classes import name_of
@@ -22,7 +23,6 @@ from extender.control.preemption.choice import Choice, choices
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.held_back import HeldBack
 from extender.control.preemption.overload import Limits, Overload
-from extender.control.preemption.stays_off import StaysOff
 
 log = structlog.get_logger()
 

@@ -17,6 +17,7 @@ from extender.adapters.usage.reading import UsageReader
 from extender.app.ordering import input_builder_of, policy_of
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
+from extender.cluster.stays_off import StaysOff
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.promises import Promises
@@ -26,7 +27,6 @@ from extender.control.plan_input.builder import PlanInput
 from extender.control.preemption.loop import Preemptor
 from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits
-from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.loop import Pace, Releaser
 from extender.control.release.planned import Planned
 from extender.control.release.sending import Release, Sender

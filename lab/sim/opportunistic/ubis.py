@@ -15,11 +15,11 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
 from extender.cluster.resources import NETWORK_IN_INDEX
+from extender.cluster.stays_off import StaysOff
 from extender.control.opportunistic.class_use import ClassUse, while_running
 from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS, Thresholds
 from extender.control.opportunistic.measured_use import MeasuredUse
 from extender.control.preemption.overload import Limits, Overload
-from extender.control.preemption.stays_off import StaysOff
 from extender.errors import DovetailError
 from extender.planner import Policy
 from extender.planner.opportunistic import nobody_before, promotions, second_pass, second_planner

@@ -4,11 +4,11 @@ from collections import Counter
 from dataclasses import replace
 
 from extender.cluster.pods.opportunistic import RegularRequests
+from extender.cluster.stays_off import StaysOff
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.preemption.eviction_history import EvictionHistory
-from extender.control.preemption.stays_off import StaysOff
 from extender.control.release.loop import Releaser
 from extender.control.release.sending import Sender
 from extender.errors import ClusterError
@@ -37,7 +37,7 @@ class IdleScene(Scene):
         super().start()
         self.queue.clear()
         self.stays_off, self.history = StaysOff(), EvictionHistory()
-        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, self.terms(), self.stays_off, self.history)
+        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, self.idle_terms(), self.stays_off, self.history)
         self.promoter = Promoter(
             self.cluster,
             self,
@@ -55,7 +55,7 @@ class IdleScene(Scene):
             promoter=self.promoter if self.enabled else None,
         )
 
-    def terms(self):
+    def idle_terms(self):
         """Return by what room is found."""
         return Terms()
 

@@ -16,7 +16,7 @@ class AutoScene(IdleScene):
 
     peak, cutoff = 500.0, None
 
-    def terms(self):
+    def idle_terms(self):
         return replace(Terms(), thresholds=Thresholds(None), peaks=lambda now: self.peaks(now))
 
     def peaks(self, now):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cluster.node_terms import OpportunisticTerms
+from extender.cluster.stays_off import StaysOff
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.preemption.loop import Preemptor, Rates, Terms
 from extender.control.preemption.overload import Limits, Pressure
-from extender.control.preemption.stays_off import StaysOff
 from tests.service.control.scene import Scene, node, pod
 
 

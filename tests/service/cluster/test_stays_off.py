@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.control.preemption.stays_off import StaysOff
+from extender.cluster.stays_off import StaysOff
 
 
 def off(stays, now, task_class="a", node="n1"):

@@ -1,0 +1,45 @@
+"""Services, as far as they matter here: kube-scheduler spreads the pods that they are for."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from extender.cluster.model import Event, Service, ServiceGone, ServiceSeen, ServicesListed
+
+
+class Services:
+    """Takes events in; one thread at a time. Any thread may ask, and sees each event whole."""
+
+    def __init__(self) -> None:
+        self._by_namespace: dict[str, dict[str, Service]] = {}
+
+    def apply(self, event: Event) -> None:
+        """Take in what a watch brings."""
+        match event:
+            case ServiceSeen(service):
+                self._set(service.name, service)
+            case ServiceGone(name):
+                self._set(name, None)
+            case ServicesListed(services):
+                listed: defaultdict[str, dict[str, Service]] = defaultdict(dict)
+                for service in services:
+                    listed[_namespace(service.name)][service.name] = service
+                self._by_namespace = dict(listed)
+            case _:
+                pass
+
+    def select(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Say whether a pod with these labels is one of a Service of its namespace."""
+        there = self._by_namespace.get(namespace, {})
+        return any(one.selector and one.selector.items() <= labels.items() for one in there.values())
+
+    def _set(self, name: str, service: Service | None) -> None:
+        namespace = _namespace(name)
+        there = {**self._by_namespace.get(namespace, {})}
+        there.pop(name, None)
+        if service is not None:
+            there[name] = service
+        self._by_namespace = {**self._by_namespace, namespace: there}
+
+
+def _namespace(name: str) -> str:
+    return name.partition("/")[0]
