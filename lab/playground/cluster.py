@@ -74,6 +74,7 @@ def settings_manifests(url: str) -> list[Manifest]:
 
 def _settings() -> dict[str, Any]:
     return {
+        "placement": {"chosenBy": "filter"},
         "control": {"schedulers": list(SCHEDULERS), "lease": {"namespace": NAMESPACE}},
         "queues": [{"name": name, "weight": weight} for name, weight in QUEUES.items()],
     }

@@ -107,7 +107,7 @@ profiles:
 {{ include "dovetail.extenders" . }}
 {{- end }}
 
-{{- /* `config`, but for two keys that follow from the release; values of the user that cannot work are refused. */}}
+{{- /* `config`, but for three keys that follow from the release; values of the user that cannot work are refused. */}}
 {{- define "dovetail.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if and (include "dovetail.opportunistic" .) (eq .Values.mode "existing") }}
@@ -118,6 +118,9 @@ profiles:
 {{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
 {{- end }}
 {{- $_ := set $lease "namespace" .Release.Namespace }}
+{{- if eq .Values.mode "existing" }}
+{{- $_ := set $config.placement "chosenBy" "kube-scheduler" }}
+{{- end }}
 {{- if eq (toJson $config.control.schedulers) `["dovetail"]` }}
 {{- $_ := set $config.control "schedulers" (list (include "dovetail.schedulerName" .)) }}
 {{- end }}

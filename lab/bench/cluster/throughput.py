@@ -6,6 +6,7 @@ Row ids carry the number of nodes: `throughput.5000` is ours, `throughput.stock.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from rich.table import Table
 
@@ -39,7 +40,7 @@ class Contender:
 
     name: str
     about: str
-    settings: Mapping[str, str] | None = None
+    settings: Mapping[str, Any] | None = None
     sampled: bool = True
     gated: bool = False
 
@@ -50,9 +51,12 @@ class Contender:
 
 STOCK = Contender("stock", "kube-scheduler, asked about a sample of the nodes")
 STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", sampled=False)
-GATES = Contender("gates", "Dovetail: gates and nominations", {"order": "gates"}, sampled=False, gated=True)
-FILTER = Contender("filter", "Dovetail: `order: filter`, no control, a sample", {"order": "filter"})
-CONTENDERS = (STOCK, STOCK_ALL, GATES, FILTER)
+_CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
+GATES = Contender("gates", "Dovetail: gates and nominations", {"order": "gates", **_CHOOSES}, sampled=False, gated=True)
+FILTER = Contender("filter", "Dovetail: `order: filter`, no control, a sample", {"order": "filter", **_CHOOSES})
+RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking, a sample", {})
+CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses, a sample", _CHOOSES)
+CONTENDERS = (STOCK, STOCK_ALL, GATES, FILTER, RANKED, CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +103,16 @@ def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
         rows.append(_median_row(contender.row_id("cpu_ms_per_pod", nodes), own, _scheduler_millis, "ms"))
         rows.append(_over_row(contender, nodes, own))
         rows += _process_rows(contender, nodes, own)
-    for figure, other in (("ratio", STOCK), ("vs_all", STOCK_ALL)):
-        if _of(GATES, runs) and _of(other, runs):
-            ratio = _median(_of(GATES, runs), _rate) / _median(_of(other, runs), _rate)
-            note = f"the medians: Dovetail's over {other.about}"
-            rows.append(Row(f"throughput.{figure}.{nodes}", round(ratio, 3), "times", note=note))
-    if ours := _of(GATES, runs):
+    pairs = [("ratio", ours, STOCK) for ours in (GATES, FILTER, RANKED, CHOSEN)] + [("vs_all", GATES, STOCK_ALL)]
+    for figure, ours, other in pairs:
+        if _of(ours, runs) and _of(other, runs):
+            ratio = _median(_of(ours, runs), _rate) / _median(_of(other, runs), _rate)
+            note = f"the medians: {ours.about}; over {other.about}"
+            row_id = ours.row_id("throughput", nodes).replace(f".{nodes}", f".{figure}.{nodes}")
+            rows.append(Row(row_id, round(ratio, 3), "times", note=note))
+    if gated := _of(GATES, runs):
         note = "pods bound to the node that was nominated for them, of all runs"
-        rows.append(Row(f"on_nominated_percent.{nodes}", round(_on_nominated(ours), 2), "%", note=note))
+        rows.append(Row(f"on_nominated_percent.{nodes}", round(_on_nominated(gated), 2), "%", note=note))
     return rows
 
 

@@ -25,6 +25,7 @@ server:
 placement:
   rule: cosine
   shapeStep: 0.05
+  chosenBy: filter
   inFlightSeconds: 15
   waitMilliseconds: 500
 cluster:
