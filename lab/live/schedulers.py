@@ -7,6 +7,9 @@ from extender.cluster.queues import Queue
 from lab.controlplane.configurations import dovetail_configuration, stock_configuration
 from lab.controlplane.running import ControlPlane
 
+CHOSEN: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
+"""What the chart sets for its own scheduler: Dovetail alone ranks nodes, so it chooses."""
+
 
 def add_stock(control_plane: ControlPlane) -> None:
     """Start kube-scheduler alone."""
@@ -23,4 +26,4 @@ def add_dovetail(control_plane: ControlPlane, settings: Mapping[str, Any]) -> No
 def settings_for(queues: Sequence[Queue]) -> dict[str, Any]:
     """Return Dovetail's settings for these queues: it looks after the pods of the default scheduler."""
     control = {"schedulers": ["default-scheduler"], "lease": {"namespace": "default"}}
-    return {"control": control, "queues": [{"name": queue.name, "weight": queue.weight} for queue in queues]}
+    return {**CHOSEN, "control": control, "queues": [{"name": queue.name, "weight": queue.weight} for queue in queues]}

@@ -86,10 +86,11 @@ class Dovetail:
 
 
 @contextmanager
-def dovetail_on(control_plane, *, settings=None, **options):
+def dovetail_on(control_plane, *, settings=None, chosen_by="filter", **options):
     """Run the extender and the second scheduler under exactly the rights that the chart ships."""
+    told = {"placement": {"chosenBy": chosen_by}, **(settings or {})}
     with granted(control_plane, "scheduler") as account:
-        url = control_plane.add_extender(settings, user=account)
+        url = control_plane.add_extender(told, user=account)
         try:
             control_plane.add_scheduler(scheduler_configuration(url, **options), user=account, name="second-scheduler")
             try:

@@ -107,8 +107,11 @@ def test_a_full_network_refuses_though_cpu_and_memory_would_fit(control_plane, c
         assert not over_allocated(client)
 
 
-def test_a_thousand_pods_on_a_hundred_nodes_are_all_bound_and_nothing_is_over_allocated(control_plane, client, capsys):
-    with dovetail_on(control_plane) as dovetail:
+@pytest.mark.parametrize("chosen_by", ["filter", "kube-scheduler"])
+def test_a_thousand_pods_on_a_hundred_nodes_are_all_bound_and_nothing_is_over_allocated(
+    control_plane, client, capsys, chosen_by
+):
+    with dovetail_on(control_plane, chosen_by=chosen_by) as dovetail:
         workload.create_nodes(client, equal_nodes(builders, 100))
         pods = mixed_pods(builders, 1000, random.Random(3))
         started = time.monotonic()
@@ -128,9 +131,10 @@ def test_a_thousand_pods_on_a_hundred_nodes_are_all_bound_and_nothing_is_over_al
     assert not over
 
 
-def test_pods_of_the_same_instant_do_not_over_allocate_the_node_that_suits_them_all(control_plane, client):
+@pytest.mark.parametrize("chosen_by", ["filter", "kube-scheduler"])
+def test_pods_of_the_same_instant_do_not_over_allocate_the_node_that_suits_them_all(control_plane, client, chosen_by):
     # Ten nodes with room for two of these each, twenty pods at once: the watch is always behind kube-scheduler.
-    with dovetail_on(control_plane):
+    with dovetail_on(control_plane, chosen_by=chosen_by):
         workload.create_nodes(client, equal_nodes(builders, 10))
         pods = [
             builders.pod(f"pod-{n}", cpu="10m", demand={"network-in": 500}, scheduler_name="dovetail")
