@@ -61,7 +61,7 @@ def ours(name, **options):
 
 def test_pods_go_where_filter_chose_and_kube_scheduler_scores_nothing(control_plane, client):
     with dovetail_on(control_plane) as dovetail:
-        workload.create_nodes(client, equal_nodes(builders, 20))
+        workload.create_nodes(client, equal_nodes(builders, 20, capacity=None))  # of the pods' own shape
         bound = place(client, *(ours(f"pod-{count:02d}") for count in range(40)), seconds=60)
         assert not dovetail.decisions("prioritize")
         chosen = {it["pod"].partition("/")[2]: it["node"] for it in dovetail.decisions("filter") if "node" in it}
