@@ -37,7 +37,9 @@ class IdleScene(Scene):
         super().start()
         self.queue.clear()
         self.stays_off, self.history = StaysOff(), EvictionHistory()
-        self.second_pass = SecondPass(self.cluster, self.policy, self.usage, self.idle_terms(), self.stays_off, self.history)
+        self.second_pass = SecondPass(
+            self.cluster, self.policy, self.usage, self.idle_terms(), self.stays_off, self.history
+        )
         self.promoter = Promoter(
             self.cluster,
             self,
