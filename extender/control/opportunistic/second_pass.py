@@ -131,6 +131,10 @@ class SecondPass:
         young = starting(self._cluster.backlog, layout, measured, usage, self._learned.expected)
         return idle_room(snapshot, measured, usage, thresholds, young, self._learned.expected)
 
+    def usual(self, pods: Sequence[Pod], unknown: Floats) -> Floats:
+        """Return what the classes of pods [P] use in the mean [P, R]; `unknown` [P, R] where that is not known."""
+        return self._learned.expected(pods, unknown)
+
     def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
         """Return what became of the room that was promised to these opportunistic pods."""
         return self._promised.look(pods, snapshot, now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
+from extender.cluster.ledger.snapshot import Layout, OpportunisticPods, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
 from extender.policy.shares import dominant_shares
@@ -17,13 +17,15 @@ from extender.policy.slack import smallest_set
 class Choice:
     """A node, what it has too little of by resource, and who is to go.
 
-    It is overloaded, or a regular pod such as `room_for` fits there without them.
+    It is overloaded, or a regular pod such as `room_for` fits there without them, or they are `starved` there. `over`
+    begins with what is shortest, as a part of what the node offers.
     """
 
     node: str
     over: Mapping[str, float]
     victims: Sequence[Pod]
     room_for: Pod | None = None
+    starved: bool = False
 
 
 def choices(
@@ -34,7 +36,7 @@ def choices(
     Those that are `going` already (by UID) count as gone, those `spared` may not be asked now. Where all others
     together do not suffice, all that use what is short go: regular pods come first.
     """
-    pods, names = snapshot.opportunistic, snapshot.layout.names
+    pods, layout = snapshot.opportunistic, snapshot.layout
     found: dict[int, Choice] = {}
     for row in np.flatnonzero(over.any(axis=1)).tolist():
         there = np.flatnonzero(pods.node == row)
@@ -47,9 +49,22 @@ def choices(
             chosen = np.flatnonzero(may_go & (use[:, left > 0] > 0).any(axis=1))
         if len(chosen):
             victims = [pods.pods[place] for place in there[chosen].tolist()]
-            short = {name: left.item(column) for column, name in enumerate(snapshot.layout.axis) if left[column] > 0}
-            found[row] = Choice(names[row], short, victims)
-    return [found[row] for row in sorted(found, key=lambda row: -over[row].max())]
+            found[row] = Choice(layout.names[row], shortages(layout, row, left), victims)
+    return [found[row] for row in sorted(found, key=lambda row: -parts_of(layout, row, over[row]).max())]
+
+
+def shortages(layout: Layout, row: int, short: Floats) -> dict[str, float]:
+    """Return by how much a node is `short` [R] of what, the worst first, as a part of what it offers."""
+    parts = parts_of(layout, row, short)
+    order = np.lexsort((np.arange(len(parts)), -parts))
+    return {layout.axis[column]: short.item(column) for column in order.tolist() if short[column] > 0}
+
+
+def parts_of(layout: Layout, row: int, amounts: Floats) -> Floats:
+    """Return amounts [R] as parts of what a node offers; of what it does not offer or limit they are 0."""
+    capacity = layout.capacity[row]
+    offered = np.isfinite(capacity) & (capacity > 0)
+    return np.asarray(np.divide(amounts, capacity, out=np.zeros_like(amounts), where=offered))
 
 
 def _measured(pods: OpportunisticPods, there: Rows, usage: Usage) -> Floats:

@@ -23,6 +23,7 @@ from extender.control.preemption.choice import Choice, choices
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.held_back import HeldBack
 from extender.control.preemption.overload import Limits, Overload
+from extender.control.preemption.starved import Starved
 
 log = structlog.get_logger()
 
@@ -65,15 +66,19 @@ class Preemptor:
         stays_off: StaysOff,
         *,
         history: EvictionHistory | None = None,
+        starved: Starved | None = None,
     ) -> None:
-        """Take what was measured last (`usage`), and who is told which classes were evicted, and from where."""
+        """Take what was measured last (`usage`), and who is told which classes were evicted, and from where.
+
+        Without `starved` nobody is moved who gets next to nothing.
+        """
         self.stays_off, self._history = stays_off, EvictionHistory() if history is None else history
         self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
         self._terms = terms
         self._overload = Overload(terms.limits)
         self._measured = MeasuredRows(terms.stale_after)
         self._in_all, self._of_node = Allowance(terms.rates.in_all), dict[str, Allowance]()
-        self._held_back = HeldBack()
+        self._held_back, self._starved = HeldBack(), starved
         self._evicted: dict[str, str] = {}
         self._outcomes: deque[tuple[Choice, int]] = deque()
 
@@ -98,9 +103,13 @@ class Preemptor:
         if over.any() and len(snapshot.opportunistic.pods):
             found = choices(snapshot, over, usage, now, going=going, spared=spared)
         found += self._held_back.due(snapshot, measured, found, {*going, *spared})
+        if self._starved is not None:
+            found += self._starved.look(snapshot, measured, usage, now, out={*going, *spared}, found=found)
         return sum(self._ask(choice, now) for choice in found)
 
     def _settle(self, now: float) -> None:
+        for node in self._of_node.keys() - self._cluster.snapshot().layout.rows.keys():
+            del self._of_node[node]
         gone = [uid for uid in self._evicted if self._cluster.backlog.pod(uid) is None]
         for uid in gone:
             self._overload.settle(self._evicted.pop(uid), now)
@@ -142,9 +151,10 @@ class Preemptor:
             self._tell_only(choice, now)
             return 0
         for victim in choice.victims:
+            task_class = name_of(self._cluster.backlog.pod(victim.uid) or victim)  # as the plan knows it
             self._evicted[victim.uid] = choice.node
-            self.stays_off.note(name_of(victim), choice.node, now)
-            self._history.note_eviction(name_of(victim))
+            self.stays_off.note(task_class, choice.node, now)
+            self._history.note_eviction(task_class)
         self._requests.send(_batch_of(choice, self._listener), lambda asked: self._outcomes.append((choice, asked)))
         return count
 
@@ -172,13 +182,15 @@ def _batch_of(choice: Choice, listener: Listener) -> EvictionBatch:
     def note_evicted(victim: Pod) -> tuple[str, str]:
         listener.note_preemption(victim, _worst(choice), dry_run=False)
         too_little = f"too little {' and '.join(short)} on node {choice.node}"
+        if choice.starved:
+            return "Preempted", f"it got next to no cpu on node {choice.node} for a while, and may get more elsewhere"
         if choice.room_for is not None:
             return "Preempted", f"it kept a regular pod such as {choice.room_for.name} out: {too_little}"
         return "Preempted", f"it ran on what others had reserved; these use it now: {too_little}"
 
-    why = "use" if choice.room_for is None else "regular pods"
+    why = "starved" if choice.starved else "use" if choice.room_for is None else "regular pods"
     return EvictionBatch(choice.victims, {"node": choice.node, "why": why, "short": short}, note_evicted)
 
 
 def _worst(choice: Choice) -> str:
-    return max(choice.over, key=lambda name: (choice.over[name], name))
+    return next(iter(choice.over))

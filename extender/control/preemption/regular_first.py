@@ -17,7 +17,7 @@ from extender.control.backlog.backlog import TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.idle_room import LOWEST_PRIORITY
-from extender.control.preemption.choice import Choice, work_lost
+from extender.control.preemption.choice import Choice, shortages, work_lost
 from extender.control.release.planned import Planned
 from extender.planner.making_way import InTheWay, MakingWay, Way
 from extender.verdict import demand_on
@@ -182,6 +182,10 @@ def _once_gone(free: Floats, snapshot: Snapshot, pods: InTheWay, going: Collecti
 
 def _choice(planned: Planned, row: int, way: Way) -> Choice:
     layout, pods = planned.snapshot.layout, planned.snapshot.opportunistic.pods
-    short = {name: way.short.item(column) for column, name in enumerate(layout.axis) if way.short[column] > 0}
     victims = [pods[place] for place in way.victims.tolist()]
-    return Choice(layout.names[way.node], short, victims, planned.plan_input.classes[row].template)
+    return Choice(
+        layout.names[way.node],
+        shortages(layout, way.node, way.short),
+        victims,
+        planned.plan_input.classes[row].template,
+    )

@@ -3,7 +3,7 @@ import numpy as np
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, NodesListed, Pod, PodSeen
 from extender.cluster.usage import Sample, Usage
-from extender.control.preemption.choice import choices
+from extender.control.preemption.choice import choices, shortages
 
 NOW = 1000.0
 
@@ -43,6 +43,14 @@ def test_each_node_is_seen_to_the_most_overloaded_first():
     pods = [pod("a"), pod("b", node="n2")]
     found = chosen(pods, {"a": 900, "b": 900}, {"n1": 100, "n2": 500})
     assert list(found.items()) == [("n2", ["b"]), ("n1", ["a"])]
+
+
+def test_what_is_worst_is_by_parts_of_what_a_node_offers_not_by_units():
+    ledger = Ledger(in_flight_seconds=15.0)
+    ledger.apply(NodesListed([Node("n1", {"cpu": 1_000.0, "memory": 1e9})]))
+    layout = ledger.snapshot(NOW).layout
+    short = layout.vector({"cpu": 500.0, "memory": 1e8, "network-in": 5.0})
+    assert list(shortages(layout, 0, short).items()) == [("cpu", 500.0), ("memory", 1e8), ("network-in", 5.0)]
 
 
 def test_regular_pods_never_go():
