@@ -32,8 +32,9 @@ from extender.app.logs import configure_logs
 from extender.app.measuring import measuring_of
 from extender.app.on_idle_room import Reporting, on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
+from extender.cluster.events import Event, NamespaceSeen, NamespacesListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Event, NamespaceSeen, NamespacesListed, Pod
+from extender.cluster.model import Pod
 from extender.control.backlog.feeding import Feed
 from extender.control.backlog.tenancy import problem_of
 from extender.control.cluster_view import ClusterView

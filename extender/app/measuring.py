@@ -22,7 +22,8 @@ from extender.adapters.usage.reading import UsageReader
 from extender.adapters.usage.report import UsageReport, report_of, written
 from extender.app.liveness import Liveness
 from extender.app.predicting import Predicting
-from extender.cluster.model import Event, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
+from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog
 from extender.control.opportunistic.learned_use import sampled

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from extender.cluster.model import Event, Service, ServiceGone, ServiceSeen, ServicesListed
+from extender.cluster.events import Event, ServiceGone, ServiceSeen, ServicesListed
+from extender.cluster.model import Service
 
 
 class Services:

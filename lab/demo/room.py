@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.model import Event, Pod, PodSeen, PodsListed
+from extender.cluster.events import Event, PodSeen, PodsListed
+from extender.cluster.model import Pod
 from lab.demo.machines import Machines
 from lab.demo.workload import Workload
 

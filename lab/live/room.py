@@ -17,7 +17,7 @@ from kubernetes.client import ApiClient
 
 from extender.adapters.kube.api import Api
 from extender.adapters.kube.watching import Watch, pods
-from extender.cluster.model import Event
+from extender.cluster.events import Event
 from extender.errors import ControlPlaneError
 from lab.controlplane import rest
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import HOLD_GATE, Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.model import HOLD_GATE, Node, Pod
 from extender.cluster.pods.identity import Identity
 from extender.control.backlog.backlog import Backlog, PodPhase
 from tests.fuzz.broken import require

@@ -15,8 +15,9 @@ import msgspec
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.nodes import NodeObject, node_from
 from extender.adapters.kube.objects import PodObject
+from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import HOLD_GATE, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
+from extender.cluster.model import HOLD_GATE
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
 from extender.control.reclaim.loop import Timeouts

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.model import Node, Pod
 from extender.policy.alignment import RULES
 from extender.verdict import Placement, Ranker, judge, once_gone
 

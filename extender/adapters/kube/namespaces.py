@@ -3,7 +3,7 @@
 import msgspec
 
 from extender.adapters.kube.watching import Resource
-from extender.cluster.model import NamespaceGone, NamespaceSeen, NamespacesListed
+from extender.cluster.events import NamespaceGone, NamespaceSeen, NamespacesListed
 
 
 class NamespaceMeta(msgspec.Struct):

@@ -8,7 +8,8 @@ from extender.adapters.kube.decoding import quantities_of
 from extender.adapters.kube.objects import Quantities
 from extender.adapters.kube.watching import Resource
 from extender.cluster.eligibility import Taint
-from extender.cluster.model import CapacityRule, Node, NodeGone, NodeSeen, NodesListed, io_capacity
+from extender.cluster.events import NodeGone, NodeSeen, NodesListed
+from extender.cluster.model import CapacityRule, Node, io_capacity
 from extender.cluster.node_terms import (
     HAS_SWAP,
     RUNS_WINDOWS,

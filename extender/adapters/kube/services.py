@@ -4,7 +4,8 @@ import msgspec
 
 from extender.adapters.kube.volumes import ObjectMeta
 from extender.adapters.kube.watching import Resource
-from extender.cluster.model import Service, ServiceGone, ServiceSeen, ServicesListed
+from extender.cluster.events import ServiceGone, ServiceSeen, ServicesListed
+from extender.cluster.model import Service
 
 
 class ServiceSpec(msgspec.Struct):

@@ -20,7 +20,7 @@ import urllib3
 from extender.adapters.kube.api import Api, Refused
 from extender.adapters.kube.decoding import group_from, owner_from, pod_from
 from extender.adapters.kube.objects import GroupObject, JobObject, PodObject
-from extender.cluster.model import (
+from extender.cluster.events import (
     Event,
     GroupGone,
     GroupSeen,

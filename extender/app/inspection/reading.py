@@ -21,8 +21,9 @@ from extender.adapters.kube.volumes import claims, volumes
 from extender.adapters.kube.watching import Resource, jobs, listed, pod_groups, pods
 from extender.adapters.metrics.scraping import NAME_LABEL
 from extender.app.ordering import POD_GROUPS, asks_for_labels, backlog_of, input_builder_of, policy_of
+from extender.cluster.events import Event, NodesListed, PodsListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Event, Node, NodesListed, Pod, PodsListed
+from extender.cluster.model import Node, Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.feeding import Feed
 from extender.errors import ClusterError

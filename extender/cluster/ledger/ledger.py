@@ -13,11 +13,12 @@ import threading
 from collections.abc import Iterable
 
 from extender.arrays import Floats
+from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.books import Books
 from extender.cluster.ledger.flights import Candidates, by_rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.ledger.takeoffs import Takeoffs
-from extender.cluster.model import Event, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.model import Pod
 from extender.cluster.pods.reckoning import Reckoning
 
 

@@ -10,8 +10,9 @@ Users write what their pods declare, and may change it at any time. So:
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.node_holders import NodeHolders
-from extender.cluster.model import Event, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.model import Pod
 from extender.cluster.pods.demand import DEMAND_ANNOTATION
 from extender.cluster.pods.opportunistic import REGULAR_REQUESTS_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION, holders

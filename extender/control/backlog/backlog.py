@@ -7,19 +7,18 @@ for the durations that were learned and how far stages without an owner have got
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from extender.cluster.model import (
+from extender.cluster.events import (
     Event,
     NamespaceEvent,
-    Node,
     NodeGone,
     NodeSeen,
     NodesListed,
-    Pod,
     PodGone,
     PodSeen,
     PodsListed,
     VolumeEvent,
 )
+from extender.cluster.model import Node, Pod
 from extender.cluster.queues import Queue
 from extender.control.backlog.job_table import JobTable
 from extender.control.backlog.owners import Owners

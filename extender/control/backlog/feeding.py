@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable
 
+from extender.cluster.events import Event
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Event
 from extender.control.backlog.backlog import Backlog
 
 

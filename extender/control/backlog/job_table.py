@@ -3,7 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
-from extender.cluster.model import Event, Owner, OwnerSeen, OwnersListed, Pod
+from extender.cluster.events import Event, OwnerSeen, OwnersListed
+from extender.cluster.model import Owner, Pod
 from extender.control.backlog.owners import Owners
 from extender.control.backlog.task_classes import MOST_ENDED, Job, TaskClass, key_of, name_of
 

@@ -3,18 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from extender.cluster.model import (
-    Event,
-    Group,
-    GroupGone,
-    GroupSeen,
-    GroupsListed,
-    Owner,
-    OwnerGone,
-    OwnerSeen,
-    OwnersListed,
-    Pod,
-)
+from extender.cluster.events import Event, GroupGone, GroupSeen, GroupsListed, OwnerGone, OwnerSeen, OwnersListed
+from extender.cluster.model import Group, Owner, Pod
 
 
 class Owners:

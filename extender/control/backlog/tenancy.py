@@ -7,7 +7,8 @@ is for the namespace of the same name alone, so a made-up name gains nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from extender.cluster.model import NamespaceEvent, NamespaceGone, NamespaceSeen, NamespacesListed, Pod
+from extender.cluster.events import NamespaceEvent, NamespaceGone, NamespaceSeen, NamespacesListed
+from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER, OPPORTUNISTIC_ANNOTATION, TENANT_CHOICES
 from extender.cluster.queues import Queue, chosen_by_queue
 

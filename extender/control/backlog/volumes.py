@@ -6,18 +6,16 @@ A claim that is not bound, or bound to an unknown volume, restricts no node: kub
 from collections.abc import Collection
 
 from extender.cluster.eligibility import Terms
-from extender.cluster.model import (
-    Claim,
+from extender.cluster.events import (
     ClaimGone,
     ClaimSeen,
     ClaimsListed,
-    Pod,
-    Volume,
     VolumeEvent,
     VolumeGone,
     VolumeSeen,
     VolumesListed,
 )
+from extender.cluster.model import Claim, Pod, Volume
 
 
 class Volumes:

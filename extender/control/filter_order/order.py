@@ -13,9 +13,10 @@ from functools import partial
 import numpy as np
 
 from extender.arrays import Mask
+from extender.cluster.events import PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Layout, Snapshot
-from extender.cluster.model import Pod, PodGone, PodSeen
+from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 from extender.control.filter_order.node_sample import NodeSample, Offer

@@ -14,7 +14,8 @@ from kubernetes.client import ApiClient
 
 from extender.adapters.kube.api import Api
 from extender.adapters.kube.watching import Resource, Watch
-from extender.cluster.model import Event, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.events import Event, PodGone, PodSeen, PodsListed
+from extender.cluster.model import Pod
 from extender.errors import ControlPlaneError
 
 _SYNC_SECONDS = 30

@@ -13,8 +13,9 @@ import numpy as np
 from extender.adapters.usage.looks import Look
 from extender.app.ordering import backlog_of
 from extender.arrays import Floats
+from extender.cluster.events import Event, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import HOLD_GATE, Event, Node, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.model import HOLD_GATE, Node, Pod
 from extender.cluster.pods.identity import Identity
 from extender.cluster.pods.opportunistic import RegularRequests
 from extender.cluster.resources import DIMENSIONS, MEMORY_INDEX, PODS, Amounts, row_of

@@ -28,8 +28,9 @@ from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
 from extender.adapters.metrics.serve import Metrics
 from extender.app.logs import configure_logs
+from extender.cluster.events import NodesListed, PodsListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodsListed
+from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.settings import LogSettings
 from extender.settings import Server as ServerSettings

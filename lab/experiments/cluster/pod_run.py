@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from extender.arrays import Rows
-from extender.cluster.model import Event, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.events import Event, PodGone, PodSeen, PodsListed
+from extender.cluster.model import Pod
 from extender.errors import DovetailError
 from extender.planner import Assignments
 from lab.experiments.cluster.history import History

@@ -16,9 +16,10 @@ from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.nodes import NodeObject, node_from
 from extender.adapters.kube.objects import PodObject
 from extender.app.ordering import backlog_of, input_builder_of, policy_of
+from extender.cluster.events import Event, NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.model import Event, NodesListed, Pod, PodSeen
+from extender.cluster.model import Pod
 from extender.cluster.waiting import Waiting
 from extender.control.backlog.backlog import TaskClass
 from extender.control.plan_input.builder import pods_of

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cluster.model import Pod, PodSeen, PodsListed
+from extender.cluster.events import PodSeen, PodsListed
+from extender.cluster.model import Pod
 from lab.demo.room import Running
 from lab.demo.workload import Size, generate
 

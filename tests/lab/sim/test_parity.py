@@ -8,8 +8,9 @@ import pytest
 from extender.adapters.http.routes import create_app
 from extender.adapters.http.verbs import Verbs
 from extender.adapters.metrics.serve import Metrics
+from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
 from extender.cluster.waiting import Spread
 from extender.verdict import Placement, Ranker

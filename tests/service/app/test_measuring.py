@@ -9,7 +9,8 @@ from structlog.testing import capture_logs
 from extender.adapters.usage.report import read
 from extender.app.liveness import Liveness
 from extender.app.measuring import MOST_ENDED, Measuring
-from extender.cluster.model import Node, NodeGone, NodeSeen, NodesListed, Pod, PodGone, PodSeen, PodsListed
+from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
+from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Usage
 from extender.settings import parse
 from tests.service.adapters.usage.fake import NAMES, NODES, PODS, PRESSURE, FakePrometheus

@@ -10,7 +10,7 @@ from extender.adapters.kube.api import Refused
 from extender.adapters.kube.autoscalers import HORIZONTAL, VERTICAL, Autoscalers
 from extender.app.measuring import Measuring
 from extender.app.on_idle_room import Reporting, on_idle_room, version_of, way_back
-from extender.cluster.model import NamespaceSeen, PodSeen
+from extender.cluster.events import NamespaceSeen, PodSeen
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
 from extender.control.preemption.overload import Pressure

@@ -11,7 +11,8 @@ from extender.adapters.usage.report import read
 from extender.app.liveness import Liveness
 from extender.app.measuring import Measuring
 from extender.app.on_idle_room import Reporting, on_idle_room
-from extender.cluster.model import NodesListed, Pod, PodsListed
+from extender.cluster.events import NodesListed, PodsListed
+from extender.cluster.model import Pod
 from extender.control.eviction_requests import EvictionRequests
 from extender.settings import parse
 from tests.service.adapters.usage.fake import NAMES, NODES, FakeHistory

@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 
+from extender.cluster.events import NodesListed, PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import HOLD_GATE, Node, NodesListed, Pod, PodGone, PodSeen
+from extender.cluster.model import HOLD_GATE, Node, Pod
 from extender.cluster.pods.identity import Identity
 from extender.control.backlog.backlog import Backlog
 from extender.control.cluster_view import ClusterView

@@ -3,7 +3,8 @@
 import pytest
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint
-from extender.cluster.model import HOLD_GATE, Group, GroupSeen
+from extender.cluster.events import GroupSeen
+from extender.cluster.model import HOLD_GATE, Group
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain.advice import changes_for

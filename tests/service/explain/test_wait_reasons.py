@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from extender.cluster.eligibility import Constraints
-from extender.cluster.model import HOLD_GATE, Group, GroupSeen
+from extender.cluster.events import GroupSeen
+from extender.cluster.model import HOLD_GATE, Group
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain import wait_reasons as reasons

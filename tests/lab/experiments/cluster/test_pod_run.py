@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from extender.cluster.model import PodGone, PodSeen, PodsListed
+from extender.cluster.events import PodGone, PodSeen, PodsListed
 from extender.errors import DovetailError
 from lab.sim.workloads.workload import Job, Workload
 from tests.lab.experiments.small_cluster import ZERO, begun_run, pod, stage

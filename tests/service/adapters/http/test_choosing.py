@@ -10,7 +10,8 @@ from extender.adapters.http.choosing import FIRST_SECONDS, Chooser
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
 from extender.cluster.eligibility import Taint
-from extender.cluster.model import Node, NodeSeen, Pod, PodSeen, Service, ServicesListed
+from extender.cluster.events import NodeSeen, PodSeen, ServicesListed
+from extender.cluster.model import Node, Pod, Service
 from extender.cluster.services import Services
 from extender.verdict import Placement, Ranker
 from tests.service.adapters.http.test_verbs import NETWORK, Extender, landed, pod, shown

@@ -13,8 +13,9 @@ from extender.adapters.http.verbs import Verbs
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
 from extender.adapters.metrics.serve import Metrics
+from extender.cluster.events import NodeSeen, NodesListed, PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import CapacityRule, Node, NodeSeen, NodesListed, Pod, PodGone, PodSeen
+from extender.cluster.model import CapacityRule, Node, Pod
 from extender.verdict import Placement, Ranker
 
 NETWORK = "network-in"

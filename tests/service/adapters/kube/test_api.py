@@ -18,8 +18,9 @@ from extender.adapters.kube import watching
 from extender.adapters.kube.api import Api, Refused, UnsupportedVersion, connect, default_namespace
 from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.watching import Watch, pods
+from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import CapacityRule, Node, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
+from extender.cluster.model import CapacityRule, Node
 from extender.errors import ClusterError
 
 

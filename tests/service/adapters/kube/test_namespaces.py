@@ -3,7 +3,7 @@
 import msgspec
 
 from extender.adapters.kube.namespaces import namespaces
-from extender.cluster.model import NamespaceGone, NamespaceSeen, NamespacesListed
+from extender.cluster.events import NamespaceGone, NamespaceSeen, NamespacesListed
 
 SHOP = msgspec.Raw(b'{"metadata": {"name": "shop", "labels": {"team": "sales"}}, "status": {"phase": "Active"}}')
 BARE = msgspec.Raw(b'{"metadata": {"name": "bare"}}')

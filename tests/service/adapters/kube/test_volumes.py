@@ -7,16 +7,8 @@ import pytest
 
 from extender.adapters.kube.volumes import claims, volumes
 from extender.cluster.eligibility import Requirement
-from extender.cluster.model import (
-    Claim,
-    ClaimGone,
-    ClaimSeen,
-    ClaimsListed,
-    Volume,
-    VolumeGone,
-    VolumeSeen,
-    VolumesListed,
-)
+from extender.cluster.events import ClaimGone, ClaimSeen, ClaimsListed, VolumeGone, VolumeSeen, VolumesListed
+from extender.cluster.model import Claim, Volume
 from tests.service.adapters.kube.test_decoding import pod_document, read_pod
 
 HOSTNAME = "kubernetes.io/hostname"

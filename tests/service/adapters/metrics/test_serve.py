@@ -5,8 +5,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.adapters.metrics.serve import Gauges, Metrics
+from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.model import Node, Pod
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import random
 
 import numpy as np
 
+from extender.cluster.events import NodesListed, PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodGone, PodSeen
+from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU
 
 NODES = [Node(name, {CPU: 1000.0}) for name in ("a", "b")]

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from extender.cluster.events import NodeSeen, NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import UNADVERTISED as REST
 from extender.cluster.ledger.snapshot import layout_of
-from extender.cluster.model import Node, NodeSeen, NodesListed, Pod, PodSeen
+from extender.cluster.model import Node, Pod
 from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.resources import DIMENSIONS
 

@@ -5,18 +5,17 @@ import sys
 
 import pytest
 
-from extender.cluster.model import (
-    Group,
+from extender.cluster.events import (
     GroupGone,
     GroupSeen,
     GroupsListed,
-    Owner,
     OwnerGone,
     OwnerSeen,
     PodGone,
     PodSeen,
     PodsListed,
 )
+from extender.cluster.model import Group, Owner
 from extender.control.backlog.backlog import Backlog, PodPhase, phase_of
 from extender.control.backlog.task_classes import MOST_ENDED
 from tests.service.control.scene import Scene, node, pod

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from extender.cluster.model import NamespaceGone, NamespaceSeen, NamespacesListed
+from extender.cluster.events import NamespaceGone, NamespaceSeen, NamespacesListed
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
 from extender.control.backlog.tenancy import Tenancy, problem_of

@@ -3,17 +3,16 @@
 import pytest
 
 from extender.cluster.eligibility import Requirement
-from extender.cluster.model import (
-    Claim,
+from extender.cluster.events import (
     ClaimGone,
     ClaimSeen,
     ClaimsListed,
     PodsListed,
-    Volume,
     VolumeGone,
     VolumeSeen,
     VolumesListed,
 )
+from extender.cluster.model import Claim, Volume
 from extender.control.backlog.volumes import Volumes
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.planner import Policy

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from extender.cluster.events import NodesListed, PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import NodesListed, PodGone, PodSeen
 from extender.control.backlog.backlog import Backlog
 from extender.control.filter_order.order import FilterOrder
 from extender.control.plan_input.builder import PlanInputBuilder

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from extender.cluster.eligibility import Requirement
-from extender.cluster.model import PodSeen
+from extender.cluster.events import PodSeen
 from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.filter_order.waking import Calls, Waker
 from extender.errors import ClusterError

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from extender.cluster.eligibility import Requirement
-from extender.cluster.model import Node, NodeGone, NodeSeen
+from extender.cluster.events import NodeGone, NodeSeen
+from extender.cluster.model import Node
 from extender.cluster.queues import Queue
 from extender.control.filter_order.order import LOCALITY_WAITS, OTHERS_FIRST
 from extender.explain.advice import changes_for

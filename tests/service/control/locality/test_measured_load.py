@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from extender.cluster.model import Owner, OwnersListed, PodsListed
+from extender.cluster.events import OwnersListed, PodsListed
+from extender.cluster.model import Owner
 from extender.control.locality.measured_load import LEAST_FREED, ROOM_KINDS, MeasuredLoad, Typical, typical
 from extender.planner import WaitReason
 from tests.service.control.scene import Scene, node, pod

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.model import Node, Pod
 from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.idle_room import Thresholds, idle_room

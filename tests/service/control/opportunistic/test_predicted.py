@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from extender.cluster.events import NodesListed
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Identity, Node, NodesListed, Pod
+from extender.cluster.model import Identity, Node, Pod
 from extender.cluster.resources import CPU_INDEX, DIMENSIONS, MEMORY_INDEX
 from extender.cluster.usage_history import UsageHistory
 from extender.control.opportunistic.predicted import PeakPredictor

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cluster.model import NamespaceSeen
+from extender.cluster.events import NamespaceSeen
 from extender.cluster.pods.opportunistic import NEVER, ONLY
 from extender.control.backlog.task_classes import name_of
 from extender.control.opportunistic.second_pass import SecondPass, Terms

@@ -1,7 +1,8 @@
 import numpy as np
 
+from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Node, NodesListed, Pod, PodSeen
+from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Sample, Usage
 from extender.control.preemption.choice import choices, shortages
 

@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from extender.cluster.model import Node, NodeSeen
+from extender.cluster.events import NodeSeen
+from extender.cluster.model import Node
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.standings import standings_of

@@ -6,7 +6,8 @@ One node of 1,000 of CPU unless it says otherwise, and pods of 100: a pod is a t
 import pytest
 
 from extender.cluster.eligibility import Constraints
-from extender.cluster.model import Group, GroupSeen, NodeSeen
+from extender.cluster.events import GroupSeen, NodeSeen
+from extender.cluster.model import Group
 from extender.cluster.queues import Queue
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.reclaim.evictions import Evictions

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from extender.cluster.model import NodeSeen
+from extender.cluster.events import NodeSeen
 from extender.cluster.queues import Queue
 from extender.control.reclaim.loop import Timeouts
 from tests.service.control.reclaim.test_loop import ReclaimScene, runs, waits

@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.cluster.model import NodeSeen, Owner, OwnerSeen
+from extender.cluster.events import NodeSeen, OwnerSeen
+from extender.cluster.model import Owner
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from tests.service.control.scene import Scene, node, pod

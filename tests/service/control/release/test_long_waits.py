@@ -1,7 +1,8 @@
 """Waits of locality that outlast plans: jobs without ready pods, refusals, nodes that cannot be used, starvation."""
 
 from extender.cluster.eligibility import Constraints, Requirement
-from extender.cluster.model import Group, GroupSeen, Node
+from extender.cluster.events import GroupSeen
+from extender.cluster.model import Group, Node
 from extender.control.filter_order.order import LOCALITY_WAITS
 from extender.planner import Policy
 from tests.service.control.filter_order.asked import Asked, free

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from extender.cluster.eligibility import Constraints, Taint
+from extender.cluster.events import GroupSeen, NodeGone, NodeSeen, NodesListed, OwnerSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Group, GroupSeen, NodeGone, NodeSeen, NodesListed, Owner, OwnerSeen
+from extender.cluster.model import Group, Owner
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.control.release.without_node import WithoutNode
