@@ -26,7 +26,7 @@ from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodG
 from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog
-from extender.control.opportunistic.learned_use import sampled
+from extender.control.idle_room.learned_use import sampled
 from extender.settings import Settings
 from extender.settings.sections import UsageSettings
 

@@ -18,10 +18,10 @@ from extender.cluster.pods.opportunistic import ALLOWED, NEVER
 from extender.cluster.stays_off import StaysOff
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
+from extender.control.idle_room.room import Thresholds
 from extender.control.opportunistic.demotion import Document
 from extender.control.opportunistic.eligibility import Surroundings, controller_of, evictions_left
 from extender.control.opportunistic.exposure import Exposure
-from extender.control.opportunistic.idle_room import Thresholds
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.resizing import Resizer
 from extender.control.opportunistic.second_pass import SecondPass, Terms

@@ -14,7 +14,7 @@ from extender.adapters.usage.report import AutoReport
 from extender.app.liveness import Liveness
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Node, Pod
-from extender.control.opportunistic.predicted import PeakPredictor, PredictedPeaks
+from extender.control.idle_room.predicted import PeakPredictor, PredictedPeaks
 from extender.settings.sections import OpportunisticSettings, UsageSettings
 
 _EVERY_SECONDS = 30.0

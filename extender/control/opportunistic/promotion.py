@@ -17,7 +17,7 @@ from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.cluster_view import ClusterView
-from extender.control.opportunistic.idle_room import LOWEST_PRIORITY
+from extender.control.idle_room.room import LOWEST_PRIORITY
 from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
 from extender.control.release.planned import regular_only

@@ -19,12 +19,12 @@ from extender.cluster.waiting import Jobs
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
-from extender.control.opportunistic.idle_room import Thresholds, idle_room
-from extender.control.opportunistic.learned_use import LearnedUse
-from extender.control.opportunistic.measured_use import MeasuredRows
-from extender.control.opportunistic.predicted import PredictedPeaks
+from extender.control.idle_room.learned_use import LearnedUse
+from extender.control.idle_room.measured_use import MeasuredRows
+from extender.control.idle_room.predicted import PredictedPeaks
+from extender.control.idle_room.room import Thresholds, idle_room
+from extender.control.idle_room.starting import starting
 from extender.control.opportunistic.promises import PromiseCheck, Promises
-from extender.control.opportunistic.starting import starting
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.release.planned import Planned
 from extender.control.release.sending import OPPORTUNISTIC, Release

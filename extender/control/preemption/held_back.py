@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.measured_use import MeasuredUse
 from extender.control.preemption.choice import Choice
 
 

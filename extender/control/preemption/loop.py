@@ -18,7 +18,7 @@ from extender.control.allowance import Allowance
 from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionBatch, EvictionRequests
-from extender.control.opportunistic.measured_use import MeasuredRows
+from extender.control.idle_room.measured_use import MeasuredRows
 from extender.control.preemption.choice import Choice, choices
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.held_back import HeldBack

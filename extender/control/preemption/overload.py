@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.arrays import Counts, Floats
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.measured_use import MeasuredUse
 from extender.policy.slack import over, to_free
 
 

@@ -16,7 +16,7 @@ from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.opportunistic.idle_room import LOWEST_PRIORITY
+from extender.control.idle_room.room import LOWEST_PRIORITY
 from extender.control.preemption.choice import Choice, shortages, work_lost
 from extender.control.release.planned import Planned
 from extender.planner.making_way import InTheWay, MakingWay, Way

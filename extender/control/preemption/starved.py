@@ -14,8 +14,8 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import CPU, CPU_INDEX
 from extender.cluster.usage import Usage
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.measured_use import MeasuredUse
+from extender.control.idle_room.room import RAMP_UP_SECONDS
 from extender.control.preemption.choice import Choice, work_lost
 from extender.policy import slack
 

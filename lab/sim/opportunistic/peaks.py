@@ -17,7 +17,7 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.identity import Identity
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage_history import UsageHistory, Who
-from extender.control.opportunistic.predicted import PeakPredictor, PredictedPeaks
+from extender.control.idle_room.predicted import PeakPredictor, PredictedPeaks
 from extender.policy.peak import PeakTuning
 from lab.sim.engine.use.sampling import Sampling, Seen
 from lab.sim.engine.use.tasks import Tasks

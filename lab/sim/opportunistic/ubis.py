@@ -16,9 +16,9 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows, fits
 from extender.cluster.resources import NETWORK_IN_INDEX
 from extender.cluster.stays_off import StaysOff
-from extender.control.opportunistic.class_use import ClassUse, while_running
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS, Thresholds
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.class_use import ClassUse, while_running
+from extender.control.idle_room.measured_use import MeasuredUse
+from extender.control.idle_room.room import RAMP_UP_SECONDS, Thresholds
 from extender.control.preemption.overload import Limits, Overload
 from extender.errors import DovetailError
 from extender.planner import Policy

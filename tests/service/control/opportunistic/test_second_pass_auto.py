@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.control.opportunistic.idle_room import Thresholds
-from extender.control.opportunistic.predicted import PredictedPeaks
+from extender.control.idle_room.predicted import PredictedPeaks
+from extender.control.idle_room.room import Thresholds
 from extender.control.opportunistic.second_pass import Terms
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, runs
 from tests.service.control.scene import node

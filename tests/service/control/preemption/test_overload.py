@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.measured_use import MeasuredUse
 from extender.control.preemption.overload import Limits, Overload, Pressure
 
 AXIS = ("cpu", "memory", "disk-read", "disk-write", "network-in", "network-out", "pods")

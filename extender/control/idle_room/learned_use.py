@@ -15,9 +15,9 @@ from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
-from extender.control.opportunistic.class_use import LEAST_PODS, ClassUse, while_running
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
-from extender.control.opportunistic.starting import LATE_SECONDS
+from extender.control.idle_room.class_use import LEAST_PODS, ClassUse, while_running
+from extender.control.idle_room.room import RAMP_UP_SECONDS
+from extender.control.idle_room.starting import LATE_SECONDS
 
 UNSEEN = 0.25
 """A window holds four scrapes or more: a pod's first part of it, so much at most, may be in no scrape."""

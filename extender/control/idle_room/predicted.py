@@ -18,9 +18,9 @@ from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage_history import UsageHistory, Who, who_of
 from extender.control.backlog.task_classes import name_of
-from extender.control.opportunistic.eviction_budget import EvictionBudget
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.eviction_budget import EvictionBudget
+from extender.control.idle_room.measured_use import MeasuredUse
+from extender.control.idle_room.room import RAMP_UP_SECONDS
 from extender.policy.peak import History, PeakTuning, SigmaRule, class_peaks, is_warm, peak
 
 _WIDTH = len(DIMENSIONS)

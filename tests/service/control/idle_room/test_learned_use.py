@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.usage import Sample, Usage
-from extender.control.opportunistic.learned_use import LearnedUse, sampled
+from extender.control.idle_room.learned_use import LearnedUse, sampled
 from tests.service.control.opportunistic.idle_scene import IdleScene, opportunistic, runs
 from tests.service.control.scene import node
 

@@ -9,8 +9,8 @@ from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog, PodPhase
-from extender.control.opportunistic.idle_room import RAMP_UP_SECONDS, Expected, Young, measured_of
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.measured_use import MeasuredUse
+from extender.control.idle_room.room import RAMP_UP_SECONDS, Expected, Young, measured_of
 from extender.policy.slack import measured_whole
 
 LATE_SECONDS = 120.0

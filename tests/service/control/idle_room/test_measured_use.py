@@ -6,7 +6,7 @@ from extender.cluster.model import Node
 from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage import Sample, Usage
-from extender.control.opportunistic.measured_use import MeasuredRows, measured_use
+from extender.control.idle_room.measured_use import MeasuredRows, measured_use
 
 AMOUNTS = {"cpu": 8000.0, "memory": 100.0, "x.y/gpu": 2.0}
 LAYOUT = layout_of({name: Node(name, AMOUNTS) for name in ("a", "b")})

@@ -21,7 +21,7 @@ from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS, PODS
 from extender.cluster.usage import Usage
-from extender.control.opportunistic.measured_use import MeasuredUse
+from extender.control.idle_room.measured_use import MeasuredUse
 from extender.policy import slack
 from extender.policy.peak import auto_room
 

@@ -9,7 +9,7 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Identity, Node, Pod
 from extender.cluster.resources import CPU_INDEX, DIMENSIONS, MEMORY_INDEX
 from extender.cluster.usage_history import UsageHistory
-from extender.control.opportunistic.predicted import PeakPredictor
+from extender.control.idle_room.predicted import PeakPredictor
 from extender.policy.peak import PeakTuning
 
 STEPS, STEP = 30, 300.0

@@ -11,8 +11,8 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
 from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.usage import Sample, Usage
-from extender.control.opportunistic.idle_room import Thresholds, idle_room
-from extender.control.opportunistic.measured_use import measured_use
+from extender.control.idle_room.measured_use import measured_use
+from extender.control.idle_room.room import Thresholds, idle_room
 
 NOW, SINCE = 1000.0, 985.0
 AMOUNTS = {"cpu": 10_000.0, "memory": 100.0, "pods": 10.0, "x.y/gpu": 2.0}

@@ -1,6 +1,6 @@
 import pytest
 
-from extender.control.opportunistic.eviction_budget import PERIOD_SECONDS, EvictionBudget
+from extender.control.idle_room.eviction_budget import PERIOD_SECONDS, EvictionBudget
 from extender.policy.peak import SigmaRule
 
 RULE = SigmaRule(budget=0.01)

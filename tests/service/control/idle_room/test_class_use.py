@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.control.opportunistic.class_use import ClassUse, while_running
+from extender.control.idle_room.class_use import ClassUse, while_running
 
 DEMAND = np.array([[1000.0, 64, 0, 0, 0, 0]])
 CLASS = np.array([0])
