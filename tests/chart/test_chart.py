@@ -130,10 +130,12 @@ def test_every_object_says_its_namespace_and_only_one_lives_elsewhere(objects, m
 
 def test_the_extender_may_only_look_and_report_events(mode):
     role = only(rendered_rbac(mode), "ClusterRole", "dovetail-extender")
+    services = {"apiGroups": [""], "resources": ["services"], "verbs": ["list", "watch"]}
 
     assert role["rules"] == [
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        *([services] if mode == "scheduler" else []),  # there it chooses, and leaves those that are spread alone
     ]
 
 

@@ -119,11 +119,14 @@ def test_control_releases_for_the_scheduler_that_is_installed_unless_told_otherw
     assert settings_of(render(helm, with_values(mode, **changes))).control.schedulers == expected
 
 
-def test_all_other_settings_are_as_the_values_say(objects):
+def test_all_other_settings_are_as_the_values_say_but_that_kube_scheduler_chooses_in_mode_existing(objects, mode):
     written = yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"])
     values = yaml.safe_load((CHART / "values.yaml").read_text())["config"]
     for both in (written, values):
         del both["control"]["schedulers"], both["control"]["lease"]["namespace"]
+    assert values["placement"]["chosenBy"] == "filter"
+    if mode == "existing":
+        values["placement"]["chosenBy"] = "kube-scheduler"
 
     assert written == {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration", **values}
 
@@ -166,11 +169,11 @@ def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
         ({"dryRun": True}, []),
     ],
 )
-def test_control_may_read_single_jobs_and_evict_only_where_pods_run_on_idle_resources(helm, objects, changes, more):
-    made = render(helm, with_values("scheduler", config__opportunistic=changes))
+def test_control_may_read_single_jobs_and_evict_only_where_pods_run_on_idle_resources(helm, changes, more):
+    made, plain = (render(helm, with_values("scheduler", config__opportunistic=it)) for it in (changes, {}))
 
     for name in ("dovetail-control", "dovetail-extender"):
-        rules, without = (only(it, "ClusterRole", name)["rules"] for it in (made, objects))
+        rules, without = (only(it, "ClusterRole", name)["rules"] for it in (made, plain))
         assert rules == [*without, *(more if name == "dovetail-control" else [])]
 
 

@@ -11,10 +11,12 @@ VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 
 
-def test_values_are_the_settings_defaults_but_for_the_address_that_the_kubelet_must_reach():
+def test_values_are_the_defaults_but_for_the_address_that_the_kubelet_must_reach_and_for_who_chooses():
     expected = {key: value for key, value in defaults().items() if key not in ("apiVersion", "kind")}
     assert expected["server"]["address"] == "127.0.0.1"
     expected["server"]["address"] = "0.0.0.0"
+    assert expected["placement"]["chosenBy"] == "kube-scheduler"
+    expected["placement"]["chosenBy"] = "filter"
 
     assert VALUES["config"] == json.loads(json.dumps(expected))
 

@@ -25,7 +25,7 @@ server:
 placement:
   rule: cosine
   shapeStep: 0.05
-  chosenBy: filter
+  chosenBy: kube-scheduler
   inFlightSeconds: 15
   waitMilliseconds: 500
 cluster:

@@ -96,8 +96,9 @@ def within(moment: float, spans: Iterator[Span]) -> bool:
 
 def released_unmeasured(course: Course) -> tuple[int, int]:
     """Return how many pods went to idle room while nothing was measured, and how many went on as regular ones."""
-    outages = [pod for pod in changes(course) if within(pod.released, unmeasured(course))]
-    return sum(pod.opportunistic for pod in outages), sum(not pod.opportunistic for pod in outages)
+    on_idle_room = sum(pod.opportunistic and within(pod.released, unmeasured(course)) for pod in changes(course))
+    outages = [span for span in course.spans if span.name == "outage"]
+    return on_idle_room, sum(not pod.opportunistic and within(pod.released, iter(outages)) for pod in changes(course))
 
 
 def evicted_unmeasured(course: Course) -> int:

@@ -65,9 +65,9 @@ def test_every_size_has_its_rows_and_its_table():
     found = report([run(contender, 1, nodes=nodes) for nodes in (5000, 1000) for contender in CONTENDERS])
     ids = {row.id for row in found.rows}
     for nodes in (1000, 5000):
-        for name in ("", ".stock", ".stock_all", ".filter", ".ratio", ".vs_all"):
+        for name in ("", ".stock", ".stock_all", ".filter", ".chosen", ".ratio", ".chosen.ratio", ".vs_all"):
             assert f"throughput{name}.{nodes}" in ids
-    assert [table.row_count for table in found.tables] == [4, 4]
+    assert [table.row_count for table in found.tables] == [6, 6]
 
 
 def test_the_table_says_who_over_allocated_and_how_many_pods_are_on_their_nominated_node():
