@@ -13,12 +13,16 @@ import msgspec
 
 from extender.adapters.kube.api import Api, Refused
 from extender.adapters.kube.watching import listed
+from extender.errors import ClusterError
 
 HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
 VERTICAL = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 
-_KNOWN_SECONDS, _LEAST_SECONDS = 30.0, 1.0
-"""A list is good for so long, and in any case for a moment, so that many new pods do not ask for one each."""
+_KNOWN_SECONDS = 30.0
+"""A list is good for so long."""
+
+_GRANULARITY_SECONDS = 1.0
+"""When something was created is said in whole seconds: it may have been as much later."""
 
 _NO_SUCH_KIND = 404
 
@@ -68,23 +72,29 @@ class Autoscalers:
         self._lock = threading.Lock()
         self._targets: Collection[Target] = frozenset()
         self._read_at: float | None = None
+        self._begun = 0
 
     def any_of(self, namespace: str, owners: Collection[tuple[str, str]], since: float = 0.0) -> bool:
         """Say whether there is one for any of these owners, each a kind and a name, by a list of after `since`.
 
-        Times are in seconds since the epoch. Raises ClusterError.
+        A list that was begun since we asked is such a one. Times are in seconds since the epoch. Raises ClusterError.
         """
+        begun = self._begun
         with self._lock:
-            now = self._clock()
-            if not self._is_good(now, since):
-                self._targets, self._read_at = self._read(HORIZONTAL) | self._read(VERTICAL), now
+            if self._begun == begun and not self._is_good(self._clock(), since):
+                self._begun += 1
+                self._read_at = None
+                read_at = self._clock()
+                self._targets = self._read(HORIZONTAL) | self._read(VERTICAL)
+                self._read_at = read_at
+            if self._read_at is None:  # another thread tried to since we asked
+                raise ClusterError("the autoscalers could not be listed")
             return any((namespace, kind, name) in self._targets for kind, name in owners)
 
     def _is_good(self, now: float, since: float) -> bool:
         if self._read_at is None:
             return False
-        age = now - self._read_at
-        return 0 <= age < _LEAST_SECONDS or (0 <= age < _KNOWN_SECONDS and self._read_at > since)
+        return 0 <= now - self._read_at < _KNOWN_SECONDS and self._read_at >= since + _GRANULARITY_SECONDS
 
     def _read(self, path: str) -> set[Target]:
         """Return what the autoscalers at a path are for; nothing where the cluster has no such kind."""
