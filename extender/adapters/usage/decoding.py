@@ -34,34 +34,41 @@ class _Vector(msgspec.Struct, rename="camel"):
     result: list[_Series]
 
 
-class _Reply(msgspec.Struct, rename="camel"):
-    """`infos` are left out: they are about how a query is written, and say nothing about its values."""
+class Reply(msgspec.Struct, rename="camel"):
+    """What every answer has. `infos` are left out: they are about how a query is written, not about its values."""
 
     status: str
-    data: _Vector | None = None
     error: str = ""
     error_type: str = ""
     warnings: list[str] | None = None
     is_partial: bool = False
+
+    def require(self, result_type: str | None, accepted: str) -> None:
+        """Raise UsageError where it is refused, partial, given with warnings, or of another type; None: has no data."""
+        if self.status != "success" or result_type is None:
+            raise UsageError("refused", f"{self.error_type or self.status}: {self.error[:200]}")
+        if self.warnings:
+            raise UsageError("warnings", f"the answer came with a warning: {self.warnings[0][:200]}")
+        if self.is_partial:
+            raise UsageError("partial", "the answer is partial (isPartial): some of the storage did not answer")
+        if result_type != accepted:
+            raise UsageError("malformed", f"the answer is a {result_type}; accepted: a {accepted}")
+
+
+class _Reply(Reply):
+    data: _Vector | None = None
 
 
 def answer(body: bytes) -> Answer:
     """Return what an answer says. Raises UsageError: malformed, refused, partial, or given with warnings."""
     try:
         reply = msgspec.json.decode(body, type=_Reply)
-        if reply.status == "success" and reply.data is not None:
-            rows = tuple(Row(series.metric, float(series.value[1])) for series in reply.data.result)
+        result = [] if reply.data is None else reply.data.result
+        rows = tuple(Row(series.metric, float(series.value[1])) for series in result)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise UsageError("malformed", f"the answer is not one of Prometheus to an instant query: {error}") from None
-    if reply.status != "success" or reply.data is None:
-        raise UsageError("refused", f"{reply.error_type or reply.status}: {reply.error[:200]}")
-    if reply.warnings:
-        raise UsageError("warnings", f"the answer came with a warning: {reply.warnings[0][:200]}")
-    if reply.is_partial:
-        raise UsageError("partial", "the answer is partial (isPartial): some of the storage did not answer")
-    if reply.data.result_type != "vector":
-        raise UsageError("malformed", f"the answer is a {reply.data.result_type}; accepted: a vector")
-    times = {series.value[0] for series in reply.data.result}
+    reply.require(reply.data.result_type if reply.data else None, "vector")
+    times = {series.value[0] for series in result}
     if len(times) > 1:
         raise UsageError("malformed", "the answer is for several times; accepted: one")
     return Answer(rows, next(iter(times), None))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from extender.adapters.usage.decoding import Reply
 from extender.arrays import Floats
 from extender.errors import UsageError
 
@@ -32,13 +33,8 @@ class _Matrix(msgspec.Struct, rename="camel"):
     result: list[_Series]
 
 
-class _Reply(msgspec.Struct, rename="camel"):
-    status: str
+class _Reply(Reply):
     data: _Matrix | None = None
-    error: str = ""
-    error_type: str = ""
-    warnings: list[str] | None = None
-    is_partial: bool = False
 
 
 def series(body: bytes) -> list[Series]:
@@ -53,14 +49,7 @@ def series(body: bytes) -> list[Series]:
         result = [] if matrix is None else [_series(one) for one in matrix.result]
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise UsageError("malformed", f"the answer is not one of Prometheus to a range query: {error}") from None
-    if reply.status != "success" or matrix is None:
-        raise UsageError("refused", f"{reply.error_type or reply.status}: {reply.error[:200]}")
-    if reply.warnings:
-        raise UsageError("warnings", f"the answer came with a warning: {reply.warnings[0][:200]}")
-    if reply.is_partial:
-        raise UsageError("partial", "the answer is partial (isPartial): some of the storage did not answer")
-    if matrix.result_type != "matrix":
-        raise UsageError("malformed", f"the answer is a {matrix.result_type}; accepted: a matrix")
+    reply.require(matrix.result_type if matrix else None, "matrix")
     return result
 
 

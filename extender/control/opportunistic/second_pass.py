@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask
+from extender.arrays import Floats, Mask
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
@@ -89,7 +89,7 @@ class SecondPass:
         if room is None:
             return []
         # 2. Who is left, and may be opportunistic where.
-        left = self._left(planned)
+        left = planned.left()
         may = self._may(planned, now)
         if not (may & (left > 0)).any():
             return []
@@ -173,13 +173,6 @@ class SecondPass:
             self.reasons[name], self._rests_until[name] = reason, now + _REFUSED_SECONDS
         for name in [name for name, until in self._rests_until.items() if now >= until]:
             del self.reasons[name], self._rests_until[name]
-
-    def _left(self, planned: Planned) -> Counts:
-        """Return how many tasks of each row the regular plan left waiting [C]."""
-        count = planned.plan_input.waiting.count
-        started = np.bincount(planned.plan.assignments.task_class, minlength=len(count))
-        left: Counts = np.maximum(count - started, 0)
-        return left
 
     def _may(self, planned: Planned, now: float) -> Mask:
         """Return which rows may be opportunistic [C]: not those whose pods have inputs of their own."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows, fits, needs, needs_fit
+from extender.arrays import Floats, Mask, Rows, fits, needs, needs_fit
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import TaskClass
@@ -67,7 +67,7 @@ class RegularFirst:
         free, pods = _free(planned), _in_the_way(snapshot, going, staying, now)
         look = _Look(planned, free, MakingWay(_once_gone(free, snapshot, pods, going), pods))
         # 2. Who waits, those of high priority first; a gang whole, or not at all.
-        served, left = set[TaskClass](), _left(planned)
+        served, left = set[TaskClass](), planned.left()
         for rows, least in _groups(planned, np.flatnonzero((left > 0) & look.may_be_kept_out())):
             ready = {row: self._cluster.backlog.ready(planned.plan_input.classes[row]) for row in rows}
             ways = look.ways({row: min(int(left[row]), count) for row, count in ready.items()}, least)
@@ -124,13 +124,6 @@ class _Look:
         layout, barred = self.planned.snapshot.layout, self.planned.plan_input.waiting.barred
         allowed = np.ones(len(layout.names), dtype=np.bool_) if barred is None else ~barred[row]
         return demand_on(layout, self.planned.plan_input.classes[row].template), allowed
-
-
-def _left(planned: Planned) -> Counts:
-    """Return how many tasks of each row the plan left waiting [C]."""
-    count = planned.plan_input.waiting.count
-    left: Counts = np.maximum(count - np.bincount(planned.plan.assignments.task_class, minlength=len(count)), 0)
-    return left
 
 
 def _groups(planned: Planned, rows: Rows) -> list[tuple[list[int], int]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from extender.arrays import Counts
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
@@ -50,6 +51,12 @@ class Planned:
     def rows(self) -> set[int]:
         """The rows of the plan's input of which it places a pod."""
         return set(self.plan.assignments.task_class.tolist())
+
+    def left(self) -> Counts:
+        """Return how many tasks of each row the plan leaves waiting [C]."""
+        count = self.plan_input.waiting.count
+        left: Counts = np.maximum(count - np.bincount(self.plan.assignments.task_class, minlength=len(count)), 0)
+        return left
 
     def unplaced(self) -> list[TaskClass]:
         """Return the classes with pods to release of which the plan places none.
