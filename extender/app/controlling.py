@@ -76,7 +76,7 @@ class Control:
         self._failure: ClusterError | None = None
         self._writers = ThreadPoolExecutor(self._settings.writers, "writer")
         # 1. What the watches bring.
-        by_filter = settings.order == "filter"
+        by_filter = settings.asks_filter
         self._ledger = Ledger(in_flight_seconds=self._settings.assume_seconds)
         self._backlog = backlog_of(settings, by_filter=by_filter)
         self.measuring = measuring_of(settings, api, self._metrics.registry, self._backlog, self._now)

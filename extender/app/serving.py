@@ -51,7 +51,7 @@ class Service:
         self._recorder = Recorder(self.liveness.over(api, "recorder"))
         self._backlog: Backlog | None = None
         resources = [nodes(rules, settings.opportunistic.evict_at_memory), pods()]
-        if settings.order == "filter":
+        if settings.asks_filter:
             self._backlog = backlog_of(settings, by_filter=True)
             resources.append(jobs())
         ranker = Ranker(_placement(settings))

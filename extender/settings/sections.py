@@ -212,7 +212,7 @@ class Settings(_Section, frozen=True):
     server: Server = Server()
     placement: PlacementSettings = PlacementSettings()
     cluster: ClusterSettings = ClusterSettings()
-    order: Literal["gates", "filter"] = "gates"
+    order: Literal["auto", "gates", "filter"] = "gates"
     control: ControlSettings = ControlSettings()
     policy: PolicySettings = PolicySettings()
     locality: LocalitySettings = LocalitySettings()
@@ -222,6 +222,11 @@ class Settings(_Section, frozen=True):
     usage: UsageSettings = UsageSettings()
     opportunistic: OpportunisticSettings = OpportunisticSettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def asks_filter(self) -> bool:
+        """Whether `filter` refuses pods without our gate until their turn."""
+        return self.order != "gates"
 
     def capacity_rules(self) -> tuple[CapacityRule, ...]:
         """Return the capacities by node selector."""

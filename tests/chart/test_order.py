@@ -146,8 +146,9 @@ def test_control_has_these_rights_each_for_its_reason(objects):
     }
 
 
-def test_the_extender_may_read_jobs_pod_groups_and_volumes_only_where_it_keeps_the_order(helm, objects, mode):
-    by_filter = render(helm, with_values(mode, config__order="filter"))
+@pytest.mark.parametrize("order", ["filter", "auto"])
+def test_the_extender_may_read_jobs_pod_groups_and_volumes_only_where_it_keeps_the_order(helm, objects, mode, order):
+    by_filter = render(helm, with_values(mode, config__order=order))
 
     before, after = (only(of, "ClusterRole", "dovetail-extender")["rules"] for of in (objects, by_filter))
     assert after == before + ORDER_RULES

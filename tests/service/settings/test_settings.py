@@ -165,7 +165,7 @@ def test_what_is_stated_is_taken(settings_file):
         ("cluster: {staleSeconds: .inf}", "cluster.staleSeconds", ".inf", "up to 86400"),
         ("cluster: {capacities: null}", "cluster.capacities", "null", "a list"),
         ("cluster: {capacities: [x]}", "cluster.capacities[0]", "x", "nodeSelector, capacity"),
-        ("order: random", "order", "random", "gates, filter"),
+        ("order: random", "order", "random", "auto, gates, filter"),
         ("control: {schedulers: dovetail}", "control.schedulers", "dovetail", "a list of strings"),
         ("control: {unboundPods: 0}", "control.unboundPods", "0", "1 to 10000"),
         ("control: {lease: {seconds: 0}}", "control.lease.seconds", "0", "1 to 3600"),
@@ -443,6 +443,11 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
 )
 def test_pods_on_idle_room_need_use_gates_and_thresholds_in_order(settings_file, text, mistake):
     assert mistakes(settings_file, HEAD + text) == [mistake]
+
+
+@pytest.mark.parametrize(("order", "asks"), [("auto", True), ("gates", False), ("filter", True)])
+def test_filter_keeps_the_order_of_pods_without_a_gate_unless_all_wait_behind_one(settings_file, order, asks):
+    assert load(settings_file(HEAD + f"order: {order}\n")).asks_filter is asks
 
 
 def test_the_threshold_is_a_number_or_auto(settings_file):
