@@ -86,12 +86,13 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
 @_replays
 @_form
 @click.option("--shape-step", type=click.FloatRange(0, 1), help="Instead of the default step (placement.shapeStep).")
-@click.option("--ranking", "names", multiple=True, help="Only this one; can be repeated.")
+@click.option("--ranking", "names", multiple=True, help="Only this one, and no samples; can be repeated.")
 def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
     """Compare the ranking rules: how much of a cluster each fills, by replays of real workloads.
 
     Pods of two traces (openb: a GPU cluster of many node shapes; Alibaba 2017: batch tasks on equal
     machines) arrive in random order and none leaves. Rules and baselines get the same arrivals.
+    Then on openb: the choice from as many nodes as kube-scheduler asks about, beside that from all.
     """
     options = Options(**given)
     MissingExtra.unless_installed("rich")
@@ -232,20 +233,26 @@ def _order(options: Options, first_seed: int = 0) -> "Report":
 
 
 def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":
-    """Run the placement benchmark. Raises TraceError."""
+    """Run the placement benchmark; without names the choice from a sample, too. Raises TraceError."""
     from extender.verdict import Placement
     from lab.bench.placement import packing as measuring
+    from lab.bench.placement import sampling
     from lab.bench.placement.rankings import rankings
+    from lab.report.rows import Report
 
-    known = {
-        ranking.name: ranking
-        for ranking in rankings(Placement() if shape_step is None else Placement(shape_step=shape_step))
-    }
+    default = Placement() if shape_step is None else Placement(shape_step=shape_step)
+    known = {ranking.name: ranking for ranking in rankings(default)}
     compared = [known[name] for name in _known(names, known, "--ranking")]
+    samples = sampling.QUICK_SAMPLES if options.quick else sampling.SAMPLES
     seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))
     scenes = measuring.scenes(_traces(options.traces), quick=options.quick)
-    with progress("Replaying", len(scenes) * len(compared) * len(seeds)) as advance:
-        return measuring.measure(scenes, compared, seeds, advance)
+    replays = len(scenes) * len(compared) + (0 if names else 1 + len(samples))
+    with progress("Replaying", replays * len(seeds)) as advance:
+        report = measuring.measure(scenes, compared, seeds, advance)
+        if names:
+            return report
+        sampled = sampling.measure(scenes[0], default, samples, seeds, advance)
+    return Report([*report.rows, *sampled.rows], [*report.tables, *sampled.tables])
 
 
 def _cluster(

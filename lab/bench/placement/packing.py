@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
 from extender.cluster.resources import CPU
 from extender.errors import TraceError
@@ -24,6 +24,9 @@ from lab.bench.placement.traces import GPU, Task, Workload, read_alibaba2017, re
 from lab.report.rows import Report, Row
 
 _WHOLE_GPU = 1000
+
+Search = Callable[[Mask], Rows]
+"""Which nodes [K] of those where the pod fits [N] are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +68,41 @@ def measure(
     for scene in scenes:
         filled = {}
         for ranking in compared:
-            filled[ranking] = _shares(scene, ranking, seeds, advance)
+            filled[ranking] = shares(scene, ranking, seeds, advance)
             rows += _rows(scene, ranking, filled[ranking], seeds)
         tables.append(_table(scene, filled, seeds))
     return Report(rows, tables)
 
 
-def _shares(scene: Scene, ranking: Ranking, seeds: Sequence[int], advance: Callable[[], None]) -> Floats:
-    """Return the allocated share in per cent for each seed and mark [S, M]."""
+def every() -> Search:
+    """Return the search that finds all nodes where the pod fits."""
+    return np.flatnonzero
+
+
+def shares(
+    scene: Scene,
+    ranking: Ranking,
+    seeds: Sequence[int],
+    advance: Callable[[], None],
+    search: Callable[[], Search] = every,
+) -> Floats:
+    """Return the allocated share in per cent for each seed and mark [S, M]; each seed has a `search` of its own."""
     shares = []
     for seed in seeds:
-        shares.append(100 * replay(scene, ranking, seed))
+        shares.append(100 * replay(scene, ranking, seed, search()))
         advance()
     return np.array(shares)
 
 
-def replay(scene: Scene, ranking: Ranking, seed: int) -> Floats:
+def replay(scene: Scene, ranking: Ranking, seed: int, search: Search = np.flatnonzero) -> Floats:
     """Return the allocated share of the measured resource at each mark of the scene [M].
 
-    One seed gives the same arrivals to every ranking.
+    One seed gives the same arrivals to every ranking and search.
     """
     workload, marks = scene.workload, np.array(scene.asked) / 100
     layout = layout_of({node.name: node for node in workload.nodes})
     arrivals = _arrivals(scene, layout, marks[-1], np.random.default_rng([seed, 0]))
-    cluster = _Cluster(layout, workload, ranking, np.random.default_rng([seed, 1]))
+    cluster = _Cluster(layout, workload, ranking, search, np.random.default_rng([seed, 1]))
     placed = np.array([cluster.place(workload.tasks[task]) for task in arrivals.tasks])
     allocated = np.cumsum(np.where(placed, arrivals.shares, 0.0))
     return allocated[np.searchsorted(np.cumsum(arrivals.shares), marks)]
@@ -124,18 +138,20 @@ def _arrivals(scene: Scene, layout: Layout, until: float, draw: np.random.Genera
 class _Cluster:
     """The nodes as they fill up."""
 
-    def __init__(self, layout: Layout, workload: Workload, ranking: Ranking, draw: np.random.Generator) -> None:
+    def __init__(
+        self, layout: Layout, workload: Workload, ranking: Ranking, search: Search, draw: np.random.Generator
+    ) -> None:
         empty = np.zeros_like(layout.capacity)
         nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), empty[:0])
         self._snapshot = Snapshot(0, 0, layout, allocated=empty, in_flight=empty, nominations=nobody)
         self._devices = _Devices([workload.gpus.get(name, 0) for name in layout.names])
-        self._ranking = ranking
+        self._ranking, self._search = ranking, search
         self._draw = draw
 
     def place(self, task: Task) -> bool:
         """Allocate a pod of this task on the node that ranks first; False where none can take it."""
         fits = judge(self._snapshot, task.pod).passed & self._devices.fits(task)
-        rows = np.flatnonzero(fits)
+        rows = self._search(fits)
         if not rows.size:
             return False
         row = self._choose(task, rows)

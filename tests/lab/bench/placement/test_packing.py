@@ -121,8 +121,11 @@ def test_the_quick_form_measures_every_ranking_on_both_traces():
     result = CliRunner().invoke(bench, ["placement", "--quick", "--json", "--traces", str(TRACES)])
     assert result.exception is None
     rows = {row["id"]: row for row in json.loads(result.stdout)["rows"]}
-    assert len(rows) == len(RANKINGS) * (2 + 3)
+    assert len(rows) == len(RANKINGS) * (2 + 3) + 3 * 2
     assert all(set(row) == {"id", "ours", "paper", "unit", "note"} and row["paper"] is None for row in rows.values())
     assert all(80 < row["ours"] <= 100 for row in rows.values())
     gpus = {name: rows[f"placement.openb.{name}.gpu_allocated.130"]["ours"] for name in ("cosine", "random")}
     assert gpus["cosine"] > gpus["random"] + 3
+    assert rows["choice.quality.all.gpu_allocated.130"]["ours"] > gpus["random"] + 3
+    # Of 61 nodes kube-scheduler looks at 5 that fit: a choice among them is one, but a poorer one.
+    assert rows["choice.quality.5.gpu_allocated.130"]["ours"] > gpus["random"]
