@@ -9,7 +9,7 @@ import numpy as np
 from lab.demo import plots, report
 from lab.demo.figures import course, figures, job_ends
 from lab.demo.rows import Row, rows
-from lab.demo.run import DOVETAIL, STOCK, Contender, Outcome, Show, run
+from lab.demo.run import DOVETAIL, STOCK, Outcome, Show, cluster_of, run
 from lab.demo.shares import shares
 from lab.demo.workload import KINDS, SHAPES, Workload
 
@@ -18,8 +18,9 @@ _COLOURS = {STOCK: "#c8553d", DOVETAIL: "#1f6fb2"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs, the stock scheduler's first: what was run, what is drawn, and the figures side by side."""
+    """Two runs of one seed, the stock scheduler's first: what was run, what is drawn, and the figures side by side."""
 
+    seed: int
     about: str
     stock: plots.Run
     dovetail: plots.Run
@@ -30,26 +31,31 @@ class Comparison:
         """Return the sentence about the slow-down of pods."""
         return report.slowed(self.stock.figures.slowdown_mean, self.dovetail.figures.slowdown_mean)
 
-    def write_report(self, path: Path) -> None:
-        """Write the report as one HTML file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drawn = plots.plots((self.stock, self.dovetail))
-        path.write_text(report.page(self.about, self.rows, self.slowed, drawn), encoding="utf-8")
-
     def write_picture(self, path: Path) -> None:
         """Write the main plots as a picture."""
         plots.picture((self.stock, self.dovetail), path)
 
 
-def run_both(programs: Mapping[str, Path], workload: Workload, show: Callable[[Contender], Show]) -> list[Outcome]:
-    """Run the workload by the stock scheduler, then with Dovetail."""
-    return [run(programs, workload, contender, show(contender)) for contender in (STOCK, DOVETAIL)]
+def run_by_turns(
+    programs: Mapping[str, Path], workloads: Mapping[int, Workload], show: Callable[[str], Show]
+) -> list[Comparison]:
+    """Run the workload of each seed by both, on one control plane; who goes first changes from seed to seed."""
+    comparisons = []
+    with cluster_of(programs, next(iter(workloads.values()))) as control_plane:
+        for place, (seed, workload) in enumerate(workloads.items()):
+            part = f"seed {seed}: " if len(workloads) > 1 else ""
+            turns = (STOCK, DOVETAIL) if place % 2 == 0 else (DOVETAIL, STOCK)
+            outcomes = {
+                contender: run(control_plane, workload, contender, show(part + contender.name)) for contender in turns
+            }
+            comparisons.append(compare(workload, outcomes[STOCK], outcomes[DOVETAIL], seed=seed))
+    return comparisons
 
 
 def compare(workload: Workload, stock: Outcome, dovetail: Outcome, *, seed: int) -> Comparison:
     """Return what the two runs came to."""
     ours, theirs = _drawn(workload, dovetail), _drawn(workload, stock)
-    return Comparison(about(workload, stock.kubernetes, seed), theirs, ours, rows(theirs.figures, ours.figures))
+    return Comparison(seed, about(workload, stock.kubernetes, seed), theirs, ours, rows(theirs.figures, ours.figures))
 
 
 def about(workload: Workload, kubernetes: str, seed: int) -> str:

@@ -26,9 +26,9 @@ SHARING = (
     "equation 5). That contention also wastes capacity is left out, in favour of who over-allocates."
 )
 EQUAL = (
-    "Both runs: a fresh control plane, the same nodes, the same pods submitted in the same order, and 500 requests a "
-    "second for kube-scheduler's client (its default of 50 would limit both). All else is Kubernetes' default in the "
-    "one, and what Dovetail's chart ships in the other."
+    "Both runs: the same control plane and nodes, the same pods submitted in the same order, a few pods before them to "
+    "warm up, and 500 requests a second for kube-scheduler's client (its default of 50 would limit both). All else is "
+    "Kubernetes' default in the one, and what Dovetail's chart ships in the other."
 )
 
 
@@ -50,12 +50,18 @@ def table(console: Console, rows: Sequence[Row]) -> None:
     console.print(drawn)
 
 
-def page(about: str, rows: Sequence[Row], slowed: str, plots: Mapping[str, str]) -> str:
-    """Return the report as one HTML document; `plots` are SVG elements by title."""
+def seeds(heads: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> tuple[str, ...]:
+    """Return the parts of the report that tell of all seeds."""
+    return (parts.table(heads, rows), parts.paragraph(about))
+
+
+def page(first: Sequence[str], about: str, rows: Sequence[Row], slowed: str, plots: Mapping[str, str]) -> str:
+    """Return the report as one HTML document; `plots` are SVG elements by title, `first` the parts before the rows."""
     return parts.page(
         "Dovetail: the demo's report",
         (
             parts.heading("The same workload, twice"),
+            *first,
             parts.paragraph(about),
             parts.table(_HEADS, [row.shown() for row in rows]),
             *(parts.paragraph(text) for text in (MEASURE, QUEUED, slowed, SHARING, EQUAL)),

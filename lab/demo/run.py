@@ -1,24 +1,29 @@
-"""One run: a fresh control plane, one scheduler, the whole workload until its last pod has ended."""
+"""Runs on one control plane, in turn: one scheduler, and the whole workload until its last pod has ended."""
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from kubernetes.client import ApiClient
 
+from extender.cluster.model import HOLD_GATE
 from extender.errors import ControlPlaneError
+from lab.controlplane import builders
 from lab.controlplane import workload as cluster
 from lab.controlplane.running import ControlPlane
 from lab.demo.room import Running, Times
 from lab.demo.workload import QUEUES, Workload
 from lab.live.room import MachineRoom
-from lab.live.schedulers import add_dovetail, add_stock, settings_for
+from lab.live.schedulers import add_dovetail, add_stock, remove, settings_for
 
 _LONGEST_SECONDS = 300
 _LOOK_SECONDS = 0.1
+_WARM_UP_PODS = 8
+_WARM_UP_SECONDS = 60.0
 
 Show = Callable[[int, int], None]
 """Takes how many pods have finished, and how many run now."""
@@ -45,21 +50,40 @@ class Outcome:
     kubernetes: str
 
 
-def run(programs: Mapping[str, Path], workload: Workload, contender: Contender, show: Show) -> Outcome:
-    """Run the workload to its end. Raises ControlPlaneError where that fails or takes too long."""
+@contextmanager
+def cluster_of(programs: Mapping[str, Path], workload: Workload) -> Iterator[ControlPlane]:
+    """Start a control plane with the workload's nodes. Raises ControlPlaneError."""
     with ControlPlane(programs) as control_plane:
-        client = control_plane.client()
-        cluster.create_nodes(client, workload.node_manifests())
-        if contender.with_dovetail:
-            add_dovetail(control_plane, settings_for(QUEUES))
-        else:
-            add_stock(control_plane)
-        pods = Running(workload)
-        with MachineRoom(client, pods) as room:
-            creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
-            creating.start()
-            _wait(room, pods, len(workload.tasks), show)
-            return Outcome(contender, pods.times(), control_plane.version())
+        cluster.create_nodes(control_plane.client(), workload.node_manifests())
+        yield control_plane
+
+
+def run(control_plane: ControlPlane, workload: Workload, contender: Contender, show: Show) -> Outcome:
+    """Run the workload to its end on its nodes, and leave these empty.
+
+    Raises ControlPlaneError where that fails or takes too long.
+    """
+    client = control_plane.client()
+    add_dovetail(control_plane, settings_for(QUEUES)) if contender.with_dovetail else add_stock(control_plane)
+    _warm_up(client, contender)
+    pods = Running(workload)
+    with MachineRoom(client, pods) as room:
+        creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
+        creating.start()
+        _wait(room, pods, len(workload.tasks), show)
+    remove(control_plane)
+    cluster.delete_all_pods(client)
+    return Outcome(contender, pods.times(), control_plane.version())
+
+
+def _warm_up(client: ApiClient, contender: Contender) -> None:
+    """Have a few pods scheduled, so that everything is connected and a leader is elected."""
+    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.with_dovetail else {}
+    pods = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
+    cluster.create_pods(client, pods)
+    purpose = f"{_WARM_UP_PODS} pods to be bound by {contender.name}"
+    cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, purpose)
+    cluster.delete_all_pods(client)
 
 
 def _create(client: ApiClient, workload: Workload, contender: Contender) -> None:

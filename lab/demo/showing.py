@@ -7,27 +7,27 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lab.demo.run import Contender, Show
+from lab.demo.run import Show
 
 _PARTS = 4
 
 
 @contextmanager
-def progress(pods: int) -> Iterator[Callable[[Contender], Show]]:
-    """Return what gives each run its bar."""
+def progress(pods: int) -> Iterator[Callable[[str], Show]]:
+    """Return what gives each run its bar, by its name."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda contender: _lines(contender.name, pods)
+        yield lambda name: _lines(name, pods)
         return
     columns = (
         TextColumn("{task.description:<16}"),
-        BarColumn(),
+        BarColumn(bar_width=18),
         MofNCompleteColumn(),
         TextColumn("pods ended, {task.fields[running]:>3} run"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as bars:
-        yield lambda contender: _bar(bars, contender.name, pods)
+        yield lambda name: _bar(bars, name, pods)
 
 
 def _bar(bars: Progress, name: str, pods: int) -> Show:
@@ -36,7 +36,7 @@ def _bar(bars: Progress, name: str, pods: int) -> Show:
 
 
 def _lines(name: str, pods: int) -> Show:
-    click.echo(f"{name}: starting a control plane, then {pods} pods", err=True)
+    click.echo(f"{name}: {pods} pods", err=True)
     shown = 0
 
     def show(finished: int, running: int) -> None:

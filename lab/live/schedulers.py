@@ -5,6 +5,7 @@ from typing import Any
 
 from extender.cluster.queues import Queue
 from lab.controlplane.configurations import dovetail_configuration, stock_configuration
+from lab.controlplane.launches import CONTROL, EXTENDER, SCHEDULER
 from lab.controlplane.running import ControlPlane
 
 CHOSEN: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
@@ -21,6 +22,13 @@ def add_dovetail(control_plane: ControlPlane, settings: Mapping[str, Any]) -> No
     url = control_plane.add_extender(settings)
     control_plane.add_scheduler(dovetail_configuration(url))
     control_plane.add_control(settings)
+
+
+def remove(control_plane: ControlPlane) -> None:
+    """Stop whoever schedules, so that somebody else can."""
+    for component in (CONTROL, SCHEDULER, EXTENDER):
+        if component in control_plane.pids:
+            control_plane.remove_scheduler(component)
 
 
 def settings_for(queues: Sequence[Queue]) -> dict[str, Any]:

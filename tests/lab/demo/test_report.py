@@ -13,6 +13,7 @@ from lab.demo.comparison import compare
 from lab.demo.room import Times
 from lab.demo.rows import Row, as_json
 from lab.demo.run import DOVETAIL, STOCK, Outcome
+from lab.demo.seeds import Seeds
 from lab.demo.workload import QUICK, generate
 
 WORKLOAD = generate(QUICK, seed=1)
@@ -65,7 +66,7 @@ def test_the_table_fits_a_hundred_columns(found):
 
 def test_the_page_has_the_plots_and_loads_nothing(found, tmp_path):
     path = tmp_path / "new" / "demo.html"
-    found.write_report(path)
+    Seeds([found]).write_report(path)
     page = path.read_text()
     assert page.count("<svg") == page.count("</svg>") == 5
     assert not re.search(r"<(script|link|img|iframe|object|image)\b|@import|<!ENTITY|<\?xml", page)
