@@ -29,11 +29,19 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.services import Services
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.feeding import Feed
+from extender.control.filter_order.node_sample import NodeSample
 from extender.control.filter_order.order import FilterOrder
+from extender.control.filter_order.planning import Planning
+from extender.control.filter_order.questions import Questions
+from extender.control.filter_order.slot_planner import SlotPlanner
+from extender.control.plan_input.allowed_nodes import AllowedNodes
+from extender.control.plan_input.preferred_nodes import PreferredNodes
 from extender.errors import ClusterError
 from extender.planner import Planner
 from extender.settings import Settings
 from extender.verdict import Placement, Ranker
+
+_PLANS = "plans"
 
 log = structlog.get_logger()
 
@@ -64,6 +72,10 @@ class Service:
         self._watches = [self._watch(resource) for resource in resources]
         self._caches = Caches(self._watches, settings.cluster.stale_seconds)
         self._metrics.observe(self._gauges)
+        self._planning: Planning | None = None
+        order: FilterOrder | None = None
+        if self._backlog is not None:
+            self._planning, order = self._make_planning(self._backlog, settings)
         self._server = Server(
             create_app(
                 Verbs(
@@ -74,7 +86,7 @@ class Service:
                     warner=self._recorder,
                     metrics=self._metrics,
                     wait_seconds=settings.placement.wait_milliseconds / 1000,
-                    order=self._filter_order(self._backlog, settings) if self._backlog is not None else None,
+                    order=order,
                     chooser=self._chooser,
                 ),
                 self.liveness.problem,
@@ -102,8 +114,10 @@ class Service:
         log.info("stopped")
 
     def stop(self) -> None:
-        """Drain and end `run`; a filter call that waits for an event is answered at once."""
+        """Drain and end `run`; a filter call that waits for an event or a plan is answered at once."""
         self._ledger.close()
+        if self._planning is not None:
+            self._planning.stop()
         self._server.stop()
 
     def _start_watches(self) -> None:
@@ -119,29 +133,56 @@ class Service:
         for watch in self._watches:
             self.liveness.start(name_of(watch.resource), watch.run)
         self._caches.settle()
+        if self._planning is not None:
+            self.liveness.start(_PLANS, self._planning.run)
 
     def _watch(self, resource: Resource) -> Watch:
         moved = partial(self.liveness.beat, name_of(resource))
         return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
 
-    def _filter_order(self, backlog: Backlog, settings: Settings) -> FilterOrder:
-        """Return the order that filter keeps, by the same plan as `dovetail control`."""
-        return FilterOrder(
-            self._ledger,
-            backlog,
-            input_builder_of(settings, backlog),
-            Planner(policy_of(settings)),
+    def _make_planning(self, backlog: Backlog, settings: Settings) -> tuple[Planning, FilterOrder]:
+        """Return what makes the same plans as `dovetail control`, and the order that filter keeps by them."""
+        flight_time, clock, now = self._caches.flight_time, time.monotonic, self._now
+        planner = Planner(policy_of(settings))
+        questions = Questions(
+            self._ledger, backlog, NodeSample(planner.policy), flight_time=flight_time, clock=clock, now=now
+        )
+        planning = Planning(
+            SlotPlanner(
+                self._ledger,
+                backlog,
+                input_builder_of(settings, backlog),
+                planner,
+                flight_time=flight_time,
+                clock=clock,
+                now=now,
+            ),
+            questions,
             plan_seconds=settings.control.plan_milliseconds / 1000,
-            flight_time=self._caches.flight_time,
-            clock=time.monotonic,
-            now=self._now,
+            clock=clock,
+            now=now,
+            ready=lambda: self._caches.problem() is None,
             planned=self._metrics.plan_seconds.observe,
+            failed=self._metrics.plan_failures.inc,
+            moved=partial(self.liveness.beat, _PLANS),
+        )
+        nodes = AllowedNodes(backlog)
+        order = FilterOrder(
+            backlog,
+            questions,
+            planning,
+            nodes,
+            PreferredNodes(backlog, nodes, settings.locality.levels),
+            clock=clock,
             placed=self._metrics.locality.count,
         )
+        return planning, order
 
     def _take(self, event: Event) -> None:
         parts = self._feed.take(event)
         self._services.apply(event)
+        if self._planning is not None:
+            self._planning.note_change()
         match event:
             case NodeSeen(node):
                 nodes_seen = [node]

@@ -51,6 +51,11 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self.plan_failures = Counter(
+            "dovetail_plan_failures",
+            "Plans that ended in an error (order: filter); filter goes on by the last one.",
+            registry=self.registry,
+        )
         self.filter_nodes = Histogram(
             "dovetail_filter_nodes",
             "Nodes that one filter call asked about: 1 for a nominated node, else kube-scheduler's sample.",

@@ -20,9 +20,10 @@ from extender.cluster.events import (
 )
 from extender.cluster.model import Node, Pod
 from extender.cluster.queues import Queue
+from extender.cluster.resources import Amounts
 from extender.control.backlog.job_table import JobTable
 from extender.control.backlog.owners import Owners
-from extender.control.backlog.pods import PodIndex
+from extender.control.backlog.pods import WAITING, PodIndex
 from extender.control.backlog.task_classes import (
     Job,
     Key,
@@ -63,6 +64,7 @@ class Backlog(PodIndex):
         self.nodes_version = 0
         self.changes = 0
         self.left = 0
+        self._arrived: dict[str, float] = {}
         self._job_table = JobTable(self.owners)
         self.jobs = self._job_table.jobs
         self._tenancy = Tenancy(queues)
@@ -111,6 +113,11 @@ class Backlog(PodIndex):
         """Return how many nodes are not cordoned."""
         with self.lock:
             return sum(not node.unschedulable for node in self.nodes.values())
+
+    def arrived(self) -> Amounts:
+        """Return what all pods that ever began to wait for their turn ask for together."""
+        with self.lock:
+            return dict(self._arrived)
 
     def usual_seconds(self) -> float:
         """Return how long tasks without a declared duration have run on average."""
@@ -176,6 +183,9 @@ class Backlog(PodIndex):
         task_class, phase = self._job_table.class_of(pod), self._phase_of(pod)
         after = (task_class, phase)
         task_class.pods[phase][pod.uid] = self._by_phase[phase][pod.uid] = pod
+        if phase in WAITING and (before is None or before[1] not in WAITING):
+            for name, amount in pod.demand.items():
+                self._arrived[name] = self._arrived.get(name, 0.0) + amount
         self._move(pod, after)
         self.changes += known is not None and known.opportunistic != pod.opportunistic
         if pod.claims:

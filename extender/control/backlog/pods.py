@@ -10,7 +10,7 @@ from extender.cluster.model import Pod
 from extender.control.backlog.pending_writes import PendingWrites
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 
-_WAITING = (PodPhase.READY, PodPhase.UNGATED)
+WAITING = (PodPhase.READY, PodPhase.UNGATED)
 """The phases of pods that wait for their turn and for nothing else."""
 
 
@@ -68,7 +68,7 @@ class PodIndex:
         """Return how many pods of a class may be released now."""
         with self.lock:
             count, busy = 0, self.writes.any()
-            for phase in _WAITING:
+            for phase in WAITING:
                 if pods := task_class.pods[phase]:
                     count += self.waiting(task_class, phase) if busy else len(pods)
             return count
@@ -89,7 +89,7 @@ class PodIndex:
         """Return when the oldest waiting pod of a class was created, or the last one was released if that is later."""
         with self.lock:
             since = math.inf
-            for phase in _WAITING:
+            for phase in WAITING:
                 if pods := task_class.pods[phase]:
                     since = min(since, next(iter(pods.values())).created)
             return max(since, task_class.released_at)
@@ -184,5 +184,5 @@ class PodIndex:
     def _coming(self) -> Iterator[str]:
         """Return the UIDs of the pods that hold room and are on no node."""
         pending = (uid for uid, pod in self._by_phase[PodPhase.PENDING].items() if holds_room(pod))
-        released = (uid for uid in self.writes.in_progress if uid in self._where and self._where[uid][1] in _WAITING)
+        released = (uid for uid in self.writes.in_progress if uid in self._where and self._where[uid][1] in WAITING)
         return itertools.chain(self._by_phase[PodPhase.NOMINATED], pending, released)

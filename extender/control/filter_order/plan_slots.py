@@ -1,16 +1,22 @@
 """The slots that one plan has for pods without a gate: handed out one by one, as kube-scheduler asks."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from extender.arrays import Counts, Mask
 from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.resources import Amounts
 from extender.control.backlog.task_classes import TaskClass
 
 Key = tuple[int, int, int]
 """The versions of what a plan was made of: the ledger's, the backlog's, the nodes'."""
+
+_SPARE_PART = 0.5
+"""This part of what is spare surely has room for what needs so much, in spite of what is left over on each node."""
 
 
 class PlanSlot(NamedTuple):
@@ -33,25 +39,78 @@ class PlanSlot(NamedTuple):
         return PlanSlot(-1, self.uid, level, self.passed_over, nodes, farther=level > self.level)
 
 
+class ClassSlots:
+    """The slots of one class in the plan's order, and which of them are left."""
+
+    def __init__(self, slots: Sequence[PlanSlot]) -> None:
+        self._slots = slots
+        self._nodes = np.array([slot.node for slot in slots], dtype=np.intp)
+        self._open = np.array([slot.uid is None for slot in slots], dtype=np.bool_)
+        self._left = np.ones(len(slots), dtype=np.bool_)
+        self._named = {slot.uid: place for place, slot in enumerate(slots) if slot.uid is not None}
+
+    def __getitem__(self, place: int) -> PlanSlot:
+        """Return the slot at a place."""
+        return self._slots[place]
+
+    def first(self, uid: str, fits: Mask | None = None) -> int | None:
+        """Return the place of a pod's own slot, else of the first for any pod; only where the pod `fits` [N]."""
+        named = self._named.get(uid)
+        if named is not None and self._left[named] and (fits is None or fits[self._nodes[named]]):
+            return named
+        places = self._left & self._open
+        return _first(places if fits is None else places & fits[self._nodes])
+
+    def of_another(self, fits: Mask, levels: Callable[[], Counts | None]) -> int | None:
+        """Return the place of another pod's slot that `fits` [N], as near to this pod's input by its `levels` [N]."""
+        places = (self._left & ~self._open & fits[self._nodes]).nonzero()[0].tolist()
+        far = levels() if places else None
+        return next((place for place in places if far is None or far[self[place].node] <= self[place].level), None)
+
+    def take(self, place: int) -> PlanSlot:
+        """Take a slot away, and return it."""
+        self._left[place] = False
+        return self._slots[place]
+
+
 @dataclass(slots=True)
 class PlanSlots:
     """What is left of one plan: the slots by class, and which pods were given which.
 
-    `without` are the names of classes that the plan left out; `waiting_gangs` are classes of gangs that cannot start
-    whole, `waiting_near` classes that wait for room near their input. At `again_at`, in seconds since the epoch, such
-    a wait ends. The plan was begun at `planned_at` (monotonic) and took `plan_seconds`. Callers hold the order's lock.
+    The plan was made of what `key` names, for the `waiting` pods by UID, `without` the classes of these names. It
+    `leaves` pods of these classes waiting, and `leaves_hopeful` ones: one of these classes would fit on an empty node.
+    If it `is_cut` it has placed as many as it may, and says nothing of whether there is room for more.
+    `waiting_gangs` are classes of gangs that cannot start whole, `waiting_near` classes that wait for room near their
+    input. Beside all that it knows there are `spare` amounts on all nodes together, and `arrived` is what
+    `Backlog.arrived` was before. At `again_at`, in seconds since the epoch, a wait ends. It was begun at `planned_at`
+    (monotonic) and took `plan_seconds`. Callers hold the order's lock.
     """
 
     key: Key
     layout: Layout
     planned_at: float
-    plan_seconds: float
-    by_class: dict[TaskClass, list[PlanSlot]]
-    waiting_gangs: Collection[TaskClass]
-    without: Collection[str]
+    spare: Amounts
+    arrived: Amounts
+    plan_seconds: float = 0.0
+    by_class: dict[TaskClass, list[PlanSlot]] = field(default_factory=dict)
+    waiting: Set[str] = frozenset()
+    without: Collection[str] = ()
+    leaves: Collection[TaskClass] = ()
+    leaves_hopeful: bool = False
+    is_cut: bool = False
+    waiting_gangs: Collection[TaskClass] = ()
     waiting_near: Collection[TaskClass] = ()
     again_at: float = math.inf
     given: dict[str, PlanSlot] = field(default_factory=dict)
+    _asked: dict[TaskClass, ClassSlots] = field(default_factory=dict)
+
+    def has_spare(self, arrived: Amounts) -> bool:
+        """Say whether all that has arrived since takes no more than a part of all that is spare."""
+        return all(
+            more <= _SPARE_PART * self.spare.get(name, math.inf)
+            for name, amount in arrived.items()
+            if (more := amount - self.arrived.get(name, 0.0)) > 0
+        )
 
     def give(
         self,
@@ -71,25 +130,45 @@ class PlanSlots:
             slot = self.given[uid]
             return slot if fits[slot.node] else elsewhere(slot)
         # 2. A slot of its own that fits, or else one of another pod of its class.
-        left = self.by_class.get(task_class, [])
-        own = [slot for slot in left if slot.uid in (None, uid)]
-        taken = next((slot for slot in own if fits[slot.node]), None)
-        if taken is None:
-            taken = self._of_another([slot for slot in left if slot.uid is not None and fits[slot.node]], levels)
-        answer = taken
+        slots = self._of(task_class)
+        place = slots.first(uid, fits)
+        if place is None:
+            place = slots.of_another(fits, levels)
+        answer = None if place is None else slots[place]
         # 3. Or its own turn on other nodes.
-        if taken is None and own:
-            taken, answer = own[0], elsewhere(own[0])
-        if taken is not None and answer is not None:
-            left.remove(taken)
-            self.given[uid] = taken
+        if place is None:
+            place = slots.first(uid)
+            answer = None if place is None else elsewhere(slots[place])
+        if place is not None and answer is not None:
+            self.given[uid] = slots.take(place)
         return answer
+
+    def note_passed(self, uid: str, task_class: TaskClass, node: str | None) -> None:
+        """Take a slot away for a pod that passed while the plan was made: its own, on its node, or any."""
+        if uid in self.given or uid not in self.waiting:
+            return
+        slots, row = self._of(task_class), self.layout.rows.get(node or "", -1)
+        there = np.arange(len(self.layout.names)) == row
+        place = slots.first(uid, there)
+        place = slots.first(uid) if place is None else place
+        if place is not None:
+            self.given[uid] = slots.take(place)
 
     def waits_nearby(self, uid: str, task_class: TaskClass) -> bool:
         """Say whether a pod has a slot, and it makes a difference to it where it starts."""
-        slots = [self.given[uid]] if uid in self.given else self.by_class.get(task_class, [])
-        return any(slot.uid in (None, uid) and slot.level >= 0 for slot in slots)
+        if uid in self.given:
+            return self.given[uid].level >= 0
+        slots = self._of(task_class)
+        place = slots.first(uid)
+        return place is not None and slots[place].level >= 0
 
-    def _of_another(self, slots: Collection[PlanSlot], levels: Callable[[], Counts | None]) -> PlanSlot | None:
-        far = levels() if slots else None
-        return next((slot for slot in slots if far is None or far[slot.node] <= slot.level), None)
+    def _of(self, task_class: TaskClass) -> ClassSlots:
+        slots = self._asked.get(task_class)
+        if slots is None:
+            slots = self._asked[task_class] = ClassSlots(self.by_class.get(task_class, []))
+        return slots
+
+
+def _first(places: Mask) -> int | None:
+    place = int(places.argmax()) if len(places) else 0
+    return place if len(places) and places[place] else None

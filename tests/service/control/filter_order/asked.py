@@ -7,8 +7,14 @@ import numpy as np
 from extender.cluster.events import NodesListed, PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.control.backlog.backlog import Backlog
+from extender.control.filter_order.node_sample import NodeSample
 from extender.control.filter_order.order import FilterOrder
+from extender.control.filter_order.planning import Planning
+from extender.control.filter_order.questions import Questions
+from extender.control.filter_order.slot_planner import SlotPlanner
+from extender.control.plan_input.allowed_nodes import AllowedNodes
 from extender.control.plan_input.builder import PlanInputBuilder
+from extender.control.plan_input.preferred_nodes import PreferredNodes
 from extender.planner import Planner, Policy
 from extender.verdict import judge
 from tests.service.control.scene import OURS, pod
@@ -20,23 +26,41 @@ def free(name, cpu=100, **more):
 
 
 class Asked:
-    """`plans` counts the plans that were made; a plan costs `cost` seconds. `placed`: at which levels pods passed."""
+    """`plans` counts the plans that were made. `placed`: at which levels pods passed.
+
+    The thread that plans gets its turn before each question while `beside`, and where a question waits for it.
+    """
 
     def __init__(self, *nodes, queues=(), policy=None, plan_seconds=0.05, levels=()):
-        self.now, self.cost, self.plans, self.pods, self.placed = 100.0, 0.0, 0, {}, []
+        self.now, self.plans, self.pods, self.placed, self.beside = 100.0, 0, {}, [], True
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.backlog = Backlog([OURS], by_filter=True)
         policy = policy or Policy(srtf=0.0)
-        self.turns = FilterOrder(
-            self.ledger,
-            self.backlog,
-            PlanInputBuilder(self.backlog, queues, starved_after=policy.starved_after, levels=levels),
-            Planner(policy),
+        planner = Planner(policy)
+        clock, read = (lambda: self.now), self._read_clock
+        times = {"flight_time": clock, "clock": clock, "now": read}
+        questions = Questions(self.ledger, self.backlog, NodeSample(policy), **times)
+        self.builder = PlanInputBuilder(self.backlog, queues, starved_after=policy.starved_after, levels=levels)
+        self.planner = SlotPlanner(self.ledger, self.backlog, self.builder, planner, **times)
+        self.failures = 0
+        self.planning = Planning(
+            self.planner,
+            questions,
             plan_seconds=plan_seconds,
-            flight_time=lambda: self.now,
-            clock=lambda: self.now,
-            now=self._read_clock,
+            clock=clock,
+            now=read,
             planned=self._count,
+            failed=self._count_failure,
+            wait=lambda _seconds: self.planning.step(),
+        )
+        allowed = AllowedNodes(self.backlog)
+        self.turns = FilterOrder(
+            self.backlog,
+            questions,
+            self.planning,
+            allowed,
+            PreferredNodes(self.backlog, allowed, levels),
+            clock=clock,
             placed=lambda level, _seconds: self.placed.append(level),
         )
         self.apply(NodesListed(list(nodes)))
@@ -44,6 +68,7 @@ class Asked:
     def apply(self, event):
         self.backlog.apply(event, self.now)
         self.ledger.apply(event)
+        self.planning.note_change()
 
     def see(self, *pods):
         for it in pods:
@@ -60,6 +85,8 @@ class Asked:
         Return why the pod has to wait, or the node that was chosen for it; the names of several; None for any.
         """
         it = self.pods[name]
+        if self.beside:
+            self.planning.step()
         self.ledger.forget(it.uid)
         snapshot = self.ledger.snapshot(self.now)
         fits = judge(snapshot, it).passed
@@ -89,3 +116,6 @@ class Asked:
 
     def _count(self, _seconds):
         self.plans += 1
+
+    def _count_failure(self):
+        self.failures += 1

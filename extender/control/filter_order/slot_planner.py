@@ -1,0 +1,172 @@
+"""One plan over all that waits, as slots for the pods without a gate."""
+
+from collections.abc import Callable, Collection, Mapping, Set
+from typing import NamedTuple
+
+import numpy as np
+
+from extender.arrays import Floats
+from extender.cluster.ledger.ledger import Ledger
+from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.resources import Amounts
+from extender.control.backlog.backlog import Backlog
+from extender.control.backlog.task_classes import PodPhase, TaskClass
+from extender.control.filter_order.plan_slots import Key, PlanSlot, PlanSlots
+from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
+from extender.control.release.planned import Planned
+from extender.planner import Plan, Planner
+from extender.planner.plan import Taken
+
+_LONGEST_PLAN_SECONDS = 0.5
+_MOST_AT_FIRST, _MOST_AT_LEAST = 1_000, 50
+"""A plan places at most so many pods, as some may wait for it: more where it is fast, fewer where it is slow."""
+
+
+class SlotPlanner:
+    """Plans by what ledger and backlog know; `clock` is monotonic, `now` in seconds since the epoch. One thread."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        backlog: Backlog,
+        input_builder: PlanInputBuilder,
+        planner: Planner,
+        *,
+        flight_time: Callable[[], float],
+        clock: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
+        self._ledger, self._backlog, self._input_builder, self._planner = ledger, backlog, input_builder, planner
+        self._flight_time, self._clock, self._now = flight_time, clock, now
+        self._most = _MOST_AT_FIRST
+        self._nodes: tuple[Layout, int] | None = None
+        self._hopeless: set[TaskClass] = set()
+
+    def key(self) -> Key:
+        """Return the versions of what the next plan is made of."""
+        changes, nodes_version = self._backlog.changes, self._backlog.nodes_version
+        return self._ledger.snapshot(self._flight_time()).version, changes, nodes_version
+
+    def waiting(self) -> Set[str]:
+        """Return the UIDs of the pods that wait for their turn, with our gate or without any, and are not in flight.
+
+        The next plan counts exactly these.
+        """
+        in_flight = self._ledger.in_flight(self._flight_time())
+        with self._backlog.lock:
+            self._backlog.set_in_progress(in_flight)
+            uids = self._backlog.uids_at(PodPhase.UNGATED) | self._backlog.uids_at(PodPhase.READY)
+        return uids - in_flight
+
+    def plan(self, waiting: Set[str], without: Collection[str]) -> PlanSlots:
+        """Return the slots of a plan for who is `waiting`, also those with our gate, `without` classes by name."""
+        known, most = self._known(), self._most
+        layout = known.snapshot.layout
+        # 1. Plan over all that waits.
+        plan_input = self._input_builder.build(layout, self._now(), without)
+        plan = Plan(Taken().assignments())
+        if plan_input.classes:
+            plan = self._planner.plan(known.snapshot, plan_input.waiting, self._now(), most=most)
+        # 2. See what it leaves.
+        by_class, planned = _by_class(plan_input, plan), Planned(plan_input, plan, known.snapshot)
+        leaves = {plan_input.classes[row] for row in planned.left().nonzero()[0].tolist()}
+        taken = plan_input.waiting.demand[plan.assignments.task_class].sum(axis=0)
+        # 3. Plan more pods next time where this was fast, fewer where it was slow.
+        seconds = self._clock() - known.at
+        self._pace(seconds, len(plan.assignments))
+        return PlanSlots(
+            key=known.key,
+            layout=layout,
+            planned_at=known.at,
+            plan_seconds=seconds,
+            by_class=by_class,
+            waiting=waiting,
+            without=without,
+            leaves=leaves,
+            leaves_hopeful=self._hopeful(leaves, layout),
+            is_cut=len(plan.assignments) >= most,
+            spare=_spare(known.snapshot, taken),
+            arrived=known.arrived,
+            waiting_gangs=_waiting_gangs(plan_input, by_class),
+            waiting_near=_waiting_near(planned),
+            again_at=plan.again_at,
+        )
+
+    def calm(self) -> PlanSlots:
+        """Return no slots: what is known while nobody waits."""
+        known = self._known()
+        spare = _spare(known.snapshot, np.zeros(len(known.snapshot.layout.axis)))
+        return PlanSlots(known.key, known.snapshot.layout, known.at, spare=spare, arrived=known.arrived)
+
+    def _known(self) -> "_Known":
+        """Take what is known now. Key and arrivals may say less than a plan knows, never more."""
+        at, arrived, key = self._clock(), self._backlog.arrived(), self.key()
+        return _Known(at, arrived, key, self._ledger.snapshot(self._flight_time()))
+
+    def _pace(self, seconds: float, planned: int) -> None:
+        if seconds > _LONGEST_PLAN_SECONDS:
+            self._most = max(self._most // 2, _MOST_AT_LEAST)
+        elif planned >= self._most and seconds < _LONGEST_PLAN_SECONDS / 4:
+            self._most *= 2
+
+    def _hopeful(self, classes: Collection[TaskClass], layout: Layout) -> bool:
+        """Say whether one of these classes would fit on some node if that were empty."""
+        # 1. What was found holds until a node changes.
+        nodes = (layout, self._backlog.nodes_version)
+        if self._nodes is None or self._nodes[0] is not layout or self._nodes[1] != nodes[1]:
+            self._nodes, self._hopeless = nodes, set()
+        # 2. Ask about classes until one fits; those that do not are not asked about again.
+        for task_class in classes:
+            if task_class in self._hopeless:
+                continue
+            if self._input_builder.allowed_nodes.usable(task_class.template, layout).any():
+                return True
+            self._hopeless.add(task_class)
+        self._hopeless.intersection_update(classes)
+        return False
+
+
+class _Known(NamedTuple):
+    """What is known at a time (monotonic)."""
+
+    at: float
+    arrived: Amounts
+    key: Key
+    snapshot: Snapshot
+
+
+def _spare(snapshot: Snapshot, taken: Floats) -> Amounts:
+    """Return what is free on all nodes together, beside what a plan has `taken` [R]."""
+    free = np.maximum(snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight, 0.0).sum(axis=0)
+    return dict(zip(snapshot.layout.axis, (free - taken).tolist(), strict=True))
+
+
+def _by_class(plan_input: PlanInput, plan: Plan) -> dict[TaskClass, list[PlanSlot]]:
+    """Return all slots of a plan, in its order, by class."""
+    by_class: dict[TaskClass, list[PlanSlot]] = {}
+    nodes = plan.assignments.node.tolist()
+    for (row, pod), node, terms in zip(pods_of(plan_input, plan), nodes, plan.terms, strict=True):
+        uid = pod.uid if pod is not None else None
+        slot = PlanSlot(node, uid, terms.level if plan_input.chooses(row) else -1, terms.passed_over)
+        by_class.setdefault(plan_input.classes[row], []).append(slot)
+    return by_class
+
+
+def _waiting_near(planned: Planned) -> Collection[TaskClass]:
+    """Return the classes of which a plan leaves pods whose jobs were passed over, whether or not it places others."""
+    plan_input, left = planned.plan_input, planned.left()
+    passed_over = {name for name, wait in planned.plan.carried.locality.items() if wait.counts > 0}
+    names = plan_input.waiting.waits_as or []
+    return {
+        task_class
+        for row, task_class in enumerate(plan_input.classes)
+        if left[row] > 0 and names[row] in passed_over and plan_input.chooses(row)
+    }
+
+
+def _waiting_gangs(plan_input: PlanInput, by_class: Mapping[TaskClass, list[PlanSlot]]) -> Collection[TaskClass]:
+    """Return the classes of gangs that cannot start whole: not all there, or not placed."""
+    gang = plan_input.waiting.gang
+    gangs = [] if gang is None else zip(plan_input.classes, gang.tolist(), strict=True)
+    unplaced = (task_class for task_class, row in gangs if row >= 0 and task_class not in by_class)
+    return {*plan_input.short, *unplaced}
