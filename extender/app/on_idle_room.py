@@ -30,7 +30,8 @@ from extender.control.preemption.loop import Preemptor, Rates
 from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.regular_first import RegularFirst
-from extender.control.preemption.starved import Starved
+from extender.control.preemption.starved import STARVED_TIMES
+from extender.control.preemption.starved_pods import StarvedPods
 from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.planner.caps import Caps
 from extender.settings import Settings
@@ -38,9 +39,6 @@ from extender.settings.sections import OpportunisticSettings
 
 _AUTOSCALER_SECONDS = 5.0
 """How long the API server may take to list autoscalers."""
-
-_STARVED_TIMES = 4
-"""A pod that gets next to nothing is moved after so many times the samples after which others are evicted."""
 
 _FLOOR_OF_AUTO = 0.8
 """With `threshold: auto`, evictions by pressure end where no more of the CPU is used: the usual threshold."""
@@ -110,7 +108,7 @@ def on_idle_room(
         PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
         stays_off,
         history=history,
-        starved=Starved(second_pass.usual, _STARVED_TIMES * wanted.evict_after_samples),
+        starved=StarvedPods(second_pass.usual, STARVED_TIMES * wanted.evict_after_samples),
     )
     promoter = Promoter(
         cluster,

@@ -23,7 +23,7 @@ from extender.control.preemption.choice import Choice, choices
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.held_back import HeldBack
 from extender.control.preemption.overload import Limits, Overload
-from extender.control.preemption.starved import Starved
+from extender.control.preemption.starved_pods import StarvedPods
 
 log = structlog.get_logger()
 
@@ -66,7 +66,7 @@ class Preemptor:
         stays_off: StaysOff,
         *,
         history: EvictionHistory | None = None,
-        starved: Starved | None = None,
+        starved: StarvedPods | None = None,
     ) -> None:
         """Take what was measured last (`usage`), and who is told which classes were evicted, and from where.
 

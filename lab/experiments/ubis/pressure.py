@@ -20,6 +20,7 @@ from lab.experiments.ubis.groups import (
 )
 from lab.experiments.ubis.pipelines import FIXED, slowdown
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
+from lab.sim.opportunistic.ubis import STARVED
 
 T_ALLOC = FIXED[-1]
 KERNEL_WEIGHT = 1 / 39
@@ -46,6 +47,8 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         for words, base, weight in cases
         for by_pressure in (False, True)
     ]
+    words, base, by_weight = pairs[1]
+    pairs.append((f"{words}, nobody moved", base, replace(by_weight, moves=False)))
     (_, base, by_use), (_, _, by_pressure) = pairs[:2]
 
     def make(results: Results) -> Section:
@@ -56,7 +59,7 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
                 cell(compared(results, run, base, seeds, less(makespan))),
                 cell(over(results, run, seeds, share)),
                 f"{over(results, run, seeds, preempted).mean:.2f}",
-                *(cell(over(results, run, seeds, _evicted_for(name))) for name in (CPU, MEMORY)),
+                *(cell(over(results, run, seeds, _evicted_for(name))) for name in (CPU, MEMORY, STARVED)),
                 f"{over(results, run, seeds, lambda one: one.counts.lost_seconds).mean:.0f}",
                 f"{compared(results, run, base, seeds, slowdown).mean:.2f}",
             )
@@ -69,7 +72,8 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
                 "Tasks that request what they use in the middle of their time, and the three pipelines, at T_alloc "
                 f"{T_ALLOC:g}. Opportunistic tasks are evicted where the CPU is full (use above 0.99), or where "
                 "regular ones wait for it for more than a tenth of the time. By weight: where CPU is short, "
-                "opportunistic tasks weigh 1 and a core of regular ones 39, as cgroups do."
+                "opportunistic tasks weigh 1 and a core of regular ones 39, as cgroups do. Who gets next to nothing of "
+                "a full CPU for a while is moved."
             ),
             figures=[
                 Figure(
@@ -85,7 +89,7 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
                     "tasks begun as regular, there; aim at most 2",
                 ),
             ],
-            listings=[Listing((*heads, "for memory", "seconds lost", "regular ones slower by, %"), lines)],
+            listings=[Listing((*heads, "for memory", "moved", "seconds lost", "regular ones slower by, %"), lines)],
         )
 
     runs = dict.fromkeys(run for _, base, ours in pairs for run in (base, ours))
@@ -93,5 +97,5 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
 
 
 def _evicted_for(name: str) -> Callable[[UbisOutcome], float]:
-    """Return how many of an outcome were evicted for this resource."""
+    """Return how many of an outcome were evicted for this resource, or moved as they were starved."""
     return lambda outcome: outcome.evicted_for.get(name, 0)

@@ -33,7 +33,8 @@ class UbisRun:
     `memory` and `cpu` are T_preempt. Without `io` only CPU and memory are planned; without `io_first` disks and links
     know no order. Jobs in `never` are regular only. With `auto` the predicted peaks stand for `t_alloc`. Without
     `learns`, tasks that are not measured yet count in full. `by_pressure`: for CPU tasks are evicted where regular ones
-    wait for it, not where it is full. `cpu_weight` is that of opportunistic ones (clock.SimulationSettings).
+    wait for it, not where it is full. `cpu_weight` is that of opportunistic ones (clock.SimulationSettings). Without
+    `moves` nobody is moved who gets next to nothing.
     """
 
     jobs: SleepJobs | Pipelines | AlibabaJobs
@@ -51,6 +52,7 @@ class UbisRun:
     by_pressure: bool = False
     cpu_weight: float = 0.0
     auto: bool = False
+    moves: bool = True
 
     @property
     def name(self) -> str:
@@ -69,6 +71,7 @@ class UbisRun:
             *([] if self.without_gone else ["with who has ended"]),
             *(["by pressure"] if self.by_pressure else []),
             *([f"CPU weight {self.cpu_weight:.3g}"] if self.cpu_weight else []),
+            *([] if self.moves else ["nobody moved"]),
             *([f"never {', '.join(sorted(self.never))}"] if self.never else []),
         ]
         return f"{self.jobs.label}: {', '.join(marks)}, seed {self.seed}"
@@ -84,7 +87,7 @@ class UbisOutcome:
     wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean over the makespan;
     `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of a regular plan. `chain` is how
     long the makespan is at least: until the longest chain of stages of a job is over. `evicted_for` counts evictions by
-    the resource that was short.
+    the resource that was short, and those that were moved.
     """
 
     makespan: float
@@ -136,6 +139,7 @@ def perform(run: UbisRun, progress: Tell) -> UbisOutcome:
                 io=run.io,
                 without_gone=run.without_gone,
                 auto=run.auto,
+                moves=run.moves,
             )
         )
     settings = clock.SimulationSettings(

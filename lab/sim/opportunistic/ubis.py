@@ -2,24 +2,27 @@
 
 One decision, by algorithm 1 of the paper:
 
-1. `take_back`: a new sample may show overloaded nodes, whose opportunistic tasks are evicted, as few as suffice. Then
-   opportunistic tasks become regular where regular room has appeared.
+1. `take_back`: a new sample may show overloaded nodes, whose opportunistic tasks are evicted, as few as suffice. Who
+   gets next to nothing on a full node is moved. Then opportunistic tasks become regular where regular room has
+   appeared.
 2. The scheduler plans regular work, as ever.
 3. `fill`: what is left waiting is planned again, on idle room.
 """
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
-from extender.cluster.resources import NETWORK_IN_INDEX
+from extender.cluster.resources import CPU, CPU_INDEX, NETWORK_IN_INDEX
 from extender.cluster.stays_off import StaysOff
 from extender.control.idle_room.class_use import ClassUse, while_running
 from extender.control.idle_room.measured_use import MeasuredUse
 from extender.control.idle_room.room import RAMP_UP_SECONDS, Thresholds
 from extender.control.preemption.overload import Limits, Overload
+from extender.control.preemption.starved import STARVED_TIMES, Squeezed, Starved, on_full_nodes
 from extender.errors import DovetailError
 from extender.planner import Policy
 from extender.planner.opportunistic import nobody_before, promotions, second_pass, second_planner
@@ -34,6 +37,8 @@ from lab.sim.engine.world import World
 from lab.sim.opportunistic.peaks import SimulatedPeaks
 from lab.sim.schedulers.bound import without_rates
 
+STARVED = "starved"
+
 
 @dataclass(frozen=True, slots=True)
 class UbisSettings:
@@ -42,7 +47,8 @@ class UbisSettings:
     Without `learns`, a task that is not measured yet counts with all that it demands, as in the paper; else with what
     its class has used. Without `io` disks and links are nobody's concern, as in the paper. `without_gone`: what a
     sample holds of tasks that have ended is taken off. With `auto` the predicted peak of each node stands for
-    `t_alloc`, with a margin that is led by `budget`, evictions of an opportunistic task in an hour.
+    `t_alloc`, with a margin that is led by `budget`, evictions of an opportunistic task in an hour. Without `moves` who
+    gets next to nothing stays where it is.
     """
 
     t_alloc: float = 0.8
@@ -53,6 +59,7 @@ class UbisSettings:
     without_gone: bool = True
     auto: bool = False
     budget: float = 0.01
+    moves: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.t_alloc <= 1:
@@ -60,12 +67,16 @@ class UbisSettings:
 
 
 class Ubis:
-    """Runs opportunistic tasks in a world; a `clock.Opportunism`. `evicted_for` counts evictions by resource."""
+    """Runs opportunistic tasks in a world; a `clock.Opportunism`.
+
+    `evicted_for` counts evictions by the resource that was short on the node, and as `STARVED` those that were moved.
+    """
 
     def __init__(self, settings: UbisSettings | None = None, policy: Policy | None = None) -> None:
         self._settings = settings or UbisSettings()
         self._planner = second_planner(policy or Policy())
         self._overload, self._stays_off = Overload(self._settings.limits), StaysOff()
+        self._starved = Starved(STARVED_TIMES * self._settings.limits.samples[CPU])
         self.evicted_for: Counter[str] = Counter()
         self._looked: Seen | None = None
         self._wait_ends = np.inf
@@ -170,31 +181,62 @@ class Ubis:
         self._classes.end(np.setdiff1d(self._classes.pods, task))
 
     def _evict(self, seen: Seen) -> None:
-        """Evict the fewest that bring overloaded nodes back, those first who lose the least work."""
-        layout, now, running = self._empty.layout, self._world.now, self._usage.tasks.running
-        at = np.full(len(layout.names), seen.at)
-        since = np.full(len(layout.names), seen.since)
+        """Evict the fewest that bring overloaded nodes back, those first who lose the least work; move the starved."""
+        layout = self._empty.layout
+        at, since = (np.full(len(layout.names), moment) for moment in (seen.at, seen.since))
         measured = MeasuredUse(layout.names, layout.axis, seen.nodes, layout.capacity, since, at, seen.pressure)
         over = self._overload.look(measured)
-        victims: list[int] = []
+        victims: dict[int, Rows] = {}
         for node in np.flatnonzero(over.any(axis=1)).tolist():
-            there = np.flatnonzero((running.node == node) & running.opportunistic)
-            use, _ = seen.of(running.task[there])
-            lost = (now - running.began[there]) * dominant_shares(running.demand.T[there], layout.total)
-            chosen = slack.smallest_set(over[node], use, lost, np.ones(len(there), dtype=np.bool_))
-            if chosen is None:  # all together do not suffice: all that use what is short go
-                chosen = np.flatnonzero((use[:, over[node] > 0] > 0).any(axis=1))
-            for task in there[chosen].tolist():
-                self._stays_off.note(self._world.table.names[running.stage[task]], layout.names[node], now)
+            chosen = self._chosen(node, over[node], seen)
             if len(chosen):
                 worst = int((over[node] / layout.capacity[node]).argmax())
                 self.evicted_for[layout.axis[worst]] += len(chosen)
-                self._overload.settle(layout.names[node], now)
-                victims += there[chosen].tolist()
+                victims[node] = chosen
+        if self._settings.moves:
+            victims |= self._moved(measured, seen, victims)
         if victims:
-            if self._peaks is not None:
-                self._peaks.note_evictions(running, np.array(victims, dtype=np.intp), now)
-            self._world.evict(np.array(victims, dtype=np.intp))
+            self._go(victims)
+
+    def _chosen(self, node: int, over: Floats, seen: Seen) -> Rows:
+        """Return who is evicted of a node that is `over` its limits by so much [R]."""
+        running = self._usage.tasks.running
+        there = np.flatnonzero((running.node == node) & running.opportunistic)
+        use, _ = seen.of(running.task[there])
+        chosen = slack.smallest_set(over, use, self._lost(running.of(there)), np.ones(len(there), dtype=np.bool_))
+        if chosen is None:  # all together do not suffice: all that use what is short go
+            chosen = np.flatnonzero((use[:, over > 0] > 0).any(axis=1))
+        return there[chosen]
+
+    def _moved(self, measured: MeasuredUse, seen: Seen, taken: Collection[int]) -> dict[int, Rows]:
+        """Return who gets next to nothing, by node; nobody of the nodes that are `taken`."""
+        running = self._usage.tasks.running
+        given = np.flatnonzero(running.opportunistic)
+        there = given[on_full_nodes(measured, running.node[given], running.began[given])]
+        tasks = running.of(there)
+        got, known = seen.of(tasks.task)
+        usual = self._classes.expected(tasks.stage, np.zeros_like(got))[:, CPU_INDEX]
+        got = np.where(known, got[:, CPU_INDEX], np.nan)
+        squeezed = Squeezed(tasks.task.tolist(), tasks.node, got, usual, self._lost(tasks), np.ones_like(known))
+        chosen = there[self._starved.look(measured, squeezed, taken)]
+        self.evicted_for[STARVED] += len(chosen)
+        return {int(running.node[place]): np.array([place]) for place in chosen.tolist()}
+
+    def _lost(self, tasks: Tasks) -> Floats:
+        """Return the work that each of these tasks would lose [P]."""
+        return (self._world.now - tasks.began) * dominant_shares(tasks.demand.T, self._empty.layout.total)
+
+    def _go(self, victims: Mapping[int, Rows]) -> None:
+        """Evict these tasks, by the node that they leave."""
+        names, now, running = self._empty.layout.names, self._world.now, self._usage.tasks.running
+        for node, places in victims.items():
+            self._overload.settle(names[node], now)
+            for stage in running.stage[places].tolist():
+                self._stays_off.note(self._world.table.names[stage], names[node], now)
+        places = np.concatenate(list(victims.values()))
+        if self._peaks is not None:
+            self._peaks.note_evictions(running, places, now)
+        self._world.evict(places)
 
     def _promote(self) -> None:
         """Make tasks regular that regular room holds where they are, unless somebody has an older claim to it."""

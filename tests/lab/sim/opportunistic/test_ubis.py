@@ -16,7 +16,7 @@ from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.running import RunningTasks
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World
-from lab.sim.opportunistic.ubis import Ubis, UbisSettings
+from lab.sim.opportunistic.ubis import STARVED, Ubis, UbisSettings
 from lab.sim.workloads.workload import SHUFFLE, Job, Machines, Stage, Use, Workload
 
 T = 200.0
@@ -190,6 +190,39 @@ def test_by_pressure_they_are_evicted_where_regular_tasks_wait_for_them():
     assert outcome.opportunistic.evicted == ubis.evicted_for["cpu"] > 0
     alone = replay(1, full_from_its_half_on()[0], sampling=alike)
     assert T <= seconds(alone)["jumps"] < seconds(outcome)["jumps"] < T + 10
+
+
+def one_fills_up_and_one_empties(part=0.5):
+    """Return three jobs that hold a machine each, and six tasks of 300 that use this part of it.
+
+    The tasks start on the first two machines, three on each. After 100 s the first is full, and the third is idle.
+    """
+    fills = job("fills", 600.0, of=use((1 / 6, 0.1, 0.1), (1.0, 0.99, 0.1)))
+    empties = job("empties", 1000.0, of=use((0.1, 0.99, 0.1), (1.0, 0.1, 0.1)))
+    idle = job("idle", 1000.0, of=use((1.0, 0.1, 0.1)))
+    others = job("others", 2 * T, 6, at=1.0, cpu=300.0, memory=4.0, of=use((1.0, part, 0.1)))
+    return fills, idle, empties, others
+
+
+def replay_of(jobs, **settings):
+    ubis = Ubis(UbisSettings(1.0, Limits.of(pressure=Pressure(0.1, 0.8)), **settings))
+    return replay(3, *jobs, settings=ubis), ubis
+
+
+def test_tasks_that_get_next_to_nothing_are_moved_to_where_there_is_room():
+    # Three on the full machine share 10, where the class uses 77 in the mean. By pressure nobody is evicted for that.
+    jobs = one_fills_up_and_one_empties()
+    (stays, _), (outcome, ubis) = replay_of(jobs, moves=False), replay_of(jobs)
+    assert stays.opportunistic.evicted == 0
+    assert outcome.opportunistic.evicted == ubis.evicted_for[STARVED] == 3
+    assert seconds(outcome)["others"] < seconds(stays)["others"] - 300
+    assert seconds(outcome)["fills"] == pytest.approx(600)
+
+
+def test_nobody_is_moved_whose_class_uses_next_to_nothing_everywhere():
+    outcome, ubis = replay_of(one_fills_up_and_one_empties(part=0.01))
+    assert outcome.opportunistic.opportunistic == 6
+    assert ubis.evicted_for[STARVED] == 0
 
 
 def test_what_a_young_task_reads_on_other_nodes_is_counted_once_there():

@@ -11,7 +11,7 @@ from extender.cluster.stays_off import StaysOff
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.preemption.loop import Preemptor
 from extender.control.preemption.overload import Limits, Pressure
-from extender.control.preemption.starved import Starved
+from extender.control.preemption.starved_pods import StarvedPods
 from tests.service.control.preemption.test_loop import PreemptionScene, runs
 from tests.service.control.scene import node
 
@@ -28,7 +28,7 @@ class StarvedScene(PreemptionScene):
         super().start()
         requests = EvictionRequests(self.cluster, self)
         self.preemptor = Preemptor(
-            self.cluster, self.usage, requests, self, self.terms, StaysOff(), starved=Starved(self.uses, SAMPLES)
+            self.cluster, self.usage, requests, self, self.terms, StaysOff(), starved=StarvedPods(self.uses, SAMPLES)
         )
 
     def uses(self, pods, unknown):

@@ -1,0 +1,65 @@
+"""Which opportunistic pods of the cluster are moved because they get next to nothing: `starved`, on a snapshot."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from extender.arrays import Floats
+from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.model import Pod
+from extender.cluster.resources import CPU, CPU_INDEX
+from extender.cluster.usage import Usage
+from extender.control.idle_room.measured_use import MeasuredUse
+from extender.control.preemption.choice import Choice, work_lost
+from extender.control.preemption.starved import Squeezed, Starved, on_full_nodes
+
+Usual = Callable[[Sequence[Pod], Floats], Floats]
+"""Says what the classes of pods [P] use [P, R]; the second argument [P, R] where that is not known."""
+
+
+class StarvedPods:
+    """Says who is to be moved. `usual` says what classes use. One thread, that of the release loop."""
+
+    def __init__(self, usual: Usual, samples: int) -> None:
+        self._usual, self._starved = usual, Starved(samples)
+        self._looked: Usage | None = None
+
+    def look(
+        self,
+        snapshot: Snapshot,
+        measured: MeasuredUse,
+        usage: Usage,
+        now: float,
+        *,
+        out: Collection[str],
+        found: Sequence[Choice],
+    ) -> list[Choice]:
+        """Return who is to go; nobody of a node that is in `found`, or who is `out` of the question (by UID).
+
+        `measured` is on the rows of the snapshot. A look at the use that was seen before says nothing new.
+        """
+        pods, layout = snapshot.opportunistic, snapshot.layout
+        if usage is self._looked or not len(pods.pods):
+            return []
+        self._looked = usage
+        there = on_full_nodes(measured, pods.node, pods.started)
+        who = [pods.pods[place] for place in there.tolist()]
+        samples = [usage.pods.get(pod.uid) for pod in who]
+        squeezed = Squeezed(
+            [pod.uid for pod in who],
+            pods.node[there],
+            np.array([np.nan if sample is None else sample.amounts.get(CPU, np.nan) for sample in samples]),
+            self._usual(who, np.zeros((len(who), len(layout.axis))))[:, CPU_INDEX],
+            work_lost(snapshot, there, now),
+            np.array([not (pod.leaving or pod.uid in out) for pod in who], dtype=np.bool_),
+        )
+        taken = {layout.rows[choice.node] for choice in found}
+        return [
+            Choice(
+                layout.names[squeezed.node[place]],
+                {CPU: float(pods.demand[there[place], CPU_INDEX])},
+                [who[place]],
+                starved=True,
+            )
+            for place in self._starved.look(measured, squeezed, taken).tolist()
+        ]
