@@ -8,6 +8,7 @@ from extender.adapters.metrics.control import ControlGauges, ControlMetrics
 from extender.app.caches import Caches
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
+from extender.control.holding.keeper import HoldKeeper
 from extender.control.leading import Leader
 from extender.control.reclaim.trials import Vain
 from extender.control.release.loop import Releaser
@@ -51,6 +52,7 @@ class ControlReports:
     releaser: Releaser
     observer: Observer
     now: Callable[[], float]
+    keeper: HoldKeeper | None = None
 
     def waits(self) -> bytes:
         """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
@@ -64,6 +66,8 @@ class ControlReports:
                 passed_over=self.releaser.passed_over.seconds(),
                 reserved={name: reservation.nodes for name, reservation in carried.reserved.items()},
                 kept_idle=self.releaser.kept_idle,
+                held=self.keeper.shown if self.keeper is not None else None,
+                held_why=self.keeper.why if self.keeper is not None else "",
             )
         )
 
@@ -87,5 +91,7 @@ class ControlReports:
             replicas=load.typical.replicas if load.typical else None,
             waits=observer.waits_by_level() if leads else {},
             kept_idle=self.releaser.kept_idle if leads else 0.0,
+            holding=self.keeper.shown if self.keeper is not None else None,
+            hold_changes=self.keeper.flips if self.keeper is not None else None,
             passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self.releaser.passed_over.seconds()),
         )

@@ -27,6 +27,7 @@ from extender.adapters.metrics.control import ControlMetrics
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.control_reports import ControlListener, ControlReports
+from extender.app.holding import holding_of
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.measuring import measuring_of
@@ -52,7 +53,7 @@ from extender.explain.observing import LEAST_SECONDS, Observer
 from extender.planner import Planner, Policy
 from extender.settings import Settings
 
-_RELEASE, _LEASE, _OBSERVE, _RECORDER = "release", "lease", "observe", "recorder"
+_RELEASE, _LEASE, _OBSERVE, _RECORDER, _HOLD = "release", "lease", "observe", "recorder", "hold"
 _CALL_SECONDS = 2.0
 """A call for the Lease that is silent for so long has failed; there is time for another before the Lease is lost."""
 _TAKEOVER_SECONDS = 0.5
@@ -107,6 +108,7 @@ class Control:
         sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else way_back(api))
         pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
         self._waker = self._make_waker() if by_filter else None
+        self._holding = holding_of(settings, api, self._cluster, self._now, partial(self.liveness.beat, _HOLD))
         self._releaser = Releaser(
             self._cluster,
             planner,
@@ -116,6 +118,7 @@ class Control:
             idle=idle.second_pass if idle else None,
             promoter=idle.promoter if idle else None,
             regular_first=idle.regular_first if idle else None,
+            room_wanted=self._holding.room_wanted if self._holding else None,
         )
         waits = LocalityWaits(planner)
         self._reclaimer = Reclaimer(
@@ -139,7 +142,13 @@ class Control:
         for warning in self._cluster.input_builder.tree.warnings():
             log.warning("settings", problem=warning)
         reports = ControlReports(
-            self._leader, self._caches, self._backlog, self._releaser, self._observer, now=self._now
+            self._leader,
+            self._caches,
+            self._backlog,
+            self._releaser,
+            self._observer,
+            now=self._now,
+            keeper=self._holding.keeper if self._holding else None,
         )
         self._metrics.observe(reports.gauges)
         app = create_health_app(
@@ -162,6 +171,8 @@ class Control:
         log.info("listening", port=self.port)
         self._server.run()
         self._stopped.set()
+        if self._holding is not None:
+            self._holding.keeper.stop()
         self._leader.stop()
         self._ledger.close()
         loop.join(5)
@@ -195,6 +206,8 @@ class Control:
         self.liveness.start(_LEASE, self._leader.run)
         self.liveness.start(_RECORDER, self._recorder.run)
         self.liveness.start(_OBSERVE, self._observe_until_stopped)
+        if self._holding is not None:
+            self.liveness.start(_HOLD, self._holding.keeper.run)
         self.measuring.start(self.liveness, self._stopped, self._recorder, self._leader.leads)
         self._release_until_stopped()
 

@@ -21,6 +21,7 @@ from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.metrics.serve import Gauges, Metrics
 from extender.app.caches import Caches, name_of, wait_for
 from extender.app.clocks import SteadyClock
+from extender.app.holding import ender_of
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of
@@ -93,6 +94,7 @@ class Service:
             ),
             settings.server,
         )
+        self._ender = ender_of(settings, api, partial(self.liveness.beat, "hold"))
         self._failure: ClusterError | None = None
 
     @property
@@ -106,6 +108,8 @@ class Service:
         self.liveness.start("start", self._start_watches)
         log.info("listening", address=self._address, port=self.port)
         self._server.run()
+        if self._ender is not None:
+            self._ender.stop()
         for watch in self._watches:
             watch.stop()
         self._recorder.stop()
@@ -132,6 +136,8 @@ class Service:
             self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._settings)]
         for watch in self._watches:
             self.liveness.start(name_of(watch.resource), watch.run)
+        if self._ender is not None:
+            self.liveness.start("hold", self._ender.run)
         self._caches.settle()
         if self._planning is not None:
             self.liveness.start(_PLANS, self._planning.run)

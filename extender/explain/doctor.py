@@ -7,7 +7,7 @@ from extender.explain.checks.opportunistic import opportunistic
 from extender.explain.checks.processes import extender, leader, rights, sample, weight
 from extender.explain.checks.queues import minimums, queue_names, reserved_room, shares
 from extender.explain.checks.usage import usage
-from extender.explain.checks.waiting import deadlines, due_now, gates, strangers
+from extender.explain.checks.waiting import deadlines, due_now, gates, new_pods, strangers
 from extender.explain.findings import Facts, Finding
 
 __all__ = ["CHECKS", "due_now", "findings"]
@@ -19,6 +19,7 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     sample,
     weight,
     gates,
+    new_pods,
     strangers,
     deadlines,
     minimums,

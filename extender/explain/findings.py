@@ -80,6 +80,14 @@ class Eligible:
 
 
 @dataclass(frozen=True, slots=True)
+class NewPods:
+    """Whether pods that are created now get our gate, and why, in words; None: the cluster has nothing that says so."""
+
+    held: bool | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What could be read. Where a value is a string, it says why it could not; `unread` does so for lists.
 
@@ -88,6 +96,7 @@ class Facts:
     share have waited while room that they could have used went to others. `reserved` says on which nodes room is
     reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control`
     measures, None: settings have nothing measured. `eligible` is None where settings have no opportunistic pods.
+    `new_pods` says whether the cluster holds them, None: the order is not auto.
     """
 
     schedulers: Sequence[str]
@@ -106,6 +115,7 @@ class Facts:
     kept_idle: float = 0.0
     usage: UsageReport | str | None = None
     eligible: Eligible | None = None
+    new_pods: NewPods | None = None
 
     @property
     def held(self) -> list[Pod]:

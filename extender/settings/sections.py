@@ -228,6 +228,11 @@ class Settings(_Section, frozen=True):
         """Whether `filter` refuses pods without our gate until their turn."""
         return self.order != "gates"
 
+    @property
+    def hold_name(self) -> str:
+        """The name of the Hold that says whether new pods are held: there is one for each Lease."""
+        return f"{self.control.lease.namespace}.{self.control.lease.name}"
+
     def capacity_rules(self) -> tuple[CapacityRule, ...]:
         """Return the capacities by node selector."""
         return tuple(CapacityRule(rule.node_selector, io_amounts(rule.capacity)) for rule in self.cluster.capacities)

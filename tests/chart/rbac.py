@@ -45,6 +45,14 @@ ORDER_RULES = [
 ]
 """What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
 
+HOLD_RULE = {
+    "apiGroups": ["dovetail.dev"],
+    "resources": ["holds"],
+    "resourceNames": [f"{NAMESPACE}.dovetail-control"],
+    "verbs": ["get", "patch"],
+}
+"""What extender and control may do besides with `order: auto`; control may also create a Hold."""
+
 _RBAC_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
@@ -59,13 +67,14 @@ def rendered_rbac(file: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def granted(control_plane: ControlPlane, mode: str) -> Iterator[str]:
+def granted(control_plane: ControlPlane, mode: str, objects: list[dict[str, Any]] | None = None) -> Iterator[str]:
     """Give ACCOUNT the rights that the chart ships in `mode`, and CONTROL_ACCOUNT its own; take them away at the end.
 
     Gives ACCOUNT, the name of the extender's user; `dovetail control` runs beside it as CONTROL_ACCOUNT. Not to be
-    nested: "scheduler" holds the rights of "existing".
+    nested: "scheduler" holds the rights of "existing". Instead of what `manifests/` have, `objects` are the namespace,
+    roles and bindings that the chart renders with other values.
     """
-    with _applied(control_plane, mode):
+    with _there(control_plane, objects or rendered_rbac(mode)):
         yield ACCOUNT
 
 

@@ -1,14 +1,16 @@
 """What the chart renders for order: control, who gets the gate, and the way out."""
 
 import json
+import re
 import subprocess
 
 import pytest
 import yaml
 
 from charts.render import CHART, GATING_API, VALUES, template
+from extender.cluster.pods.identity import GROUPS
 from extender.settings import parse
-from tests.chart.rbac import EVICT, ON_IDLE, ORDER_RULES
+from tests.chart.rbac import EVICT, HOLD_RULE, ON_IDLE, ORDER_RULES
 from tests.chart.test_chart import bindings_of, containers, only, pod_spec, with_values
 
 pytestmark = pytest.mark.chart
@@ -151,7 +153,27 @@ def test_the_extender_may_read_jobs_pod_groups_and_volumes_only_where_it_keeps_t
     by_filter = render(helm, with_values(mode, config__order=order))
 
     before, after = (only(of, "ClusterRole", "dovetail-extender")["rules"] for of in (objects, by_filter))
-    assert after == before + ORDER_RULES
+    assert after == before + ORDER_RULES + ([HOLD_RULE] if order == "auto" else [])
+
+
+def test_with_auto_control_writes_one_hold_and_the_extender_may_end_it(helm, objects, mode):
+    auto = render(helm, with_values(mode, config__order="auto"), "--namespace", "elsewhere")
+    named = {**HOLD_RULE, "resourceNames": ["elsewhere.dovetail-control"]}
+    create = {"apiGroups": ["dovetail.dev"], "resources": ["holds"], "verbs": ["create"]}
+
+    of_control, of_gates = (only(of, "ClusterRole", "dovetail-control")["rules"] for of in (auto, objects))
+    assert [rule for rule in of_control if rule not in of_gates] == [create, named]
+    assert only(auto, "ClusterRole", "dovetail-extender")["rules"][-1] == named
+    assert settings_of(auto).hold_name == "elsewhere.dovetail-control"
+
+
+def test_with_auto_the_extender_may_look_at_the_one_lease_of_control(helm, objects, mode):
+    auto = render(helm, with_values(mode, config__order="auto", config__control__lease__name="turns"))
+
+    (rule,) = only(auto, "Role", "dovetail-extender-lease")["rules"]
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (["leases"], ["turns"], ["get"])
+    assert ("Role", "dovetail-extender-lease") in bindings_of(auto, "dovetail")
+    assert ("Role", "dovetail-extender-lease") not in bindings_of(objects, "dovetail")
 
 
 @pytest.mark.parametrize("timeout", ["fairShareSeconds", "minimumShareSeconds"])
@@ -236,6 +258,42 @@ def test_nobody_may_call_control_but_who_is_named(helm, objects, mode):
 def test_the_policy_is_there_where_its_api_is(objects, gating, mode):
     assert not policies(objects)
     assert policies(gating[mode]) == list(POLICY_KINDS)
+
+
+def test_with_auto_a_second_policy_reads_the_hold_that_control_writes(helm, mode):
+    auto = render(helm, with_values(mode, config__order="auto"), *KNOWN, "--namespace", "elsewhere")
+    kind = only(auto, "CustomResourceDefinition")
+    by_name = {it["metadata"]["name"]: it["spec"] for it in auto if it["kind"] == POLICY_KINDS[0]}
+    bound = {it["spec"]["policyName"]: it["spec"].get("paramRef") for it in auto if it["kind"] == POLICY_KINDS[1]}
+
+    assert bound == {
+        "dovetail-gating": None,
+        "dovetail-gating-backlog": {"name": settings_of(auto).hold_name, "parameterNotFoundAction": "Allow"},
+    }
+    assert by_name["dovetail-gating-backlog"]["paramKind"] == {
+        "apiVersion": f"{kind['spec']['group']}/{kind['spec']['versions'][0]['name']}",
+        "kind": kind["spec"]["names"]["kind"],
+    }
+    assert {spec["failurePolicy"] for spec in by_name.values()} == {"Ignore"}
+    assert f"{kind['spec']['names']['plural']}.{kind['spec']['group']}" == kind["metadata"]["name"]
+
+
+def test_with_auto_gangs_are_known_by_the_names_that_the_service_reads(helm, mode):
+    auto = render(helm, with_values(mode, config__order="auto"), *KNOWN)
+    (variable,) = next(it["spec"]["variables"] for it in auto if it["metadata"]["name"] == "dovetail-gating")
+
+    named = re.findall(r"^ *'([^']+)',$", variable["expression"], re.MULTILINE)
+    assert tuple(named) == GROUPS
+    assert "object.spec.?schedulingGroup.hasValue()" in variable["expression"]
+
+
+@pytest.mark.parametrize("flags", [(), KNOWN])
+@pytest.mark.parametrize(("order", "there"), [("auto", True), ("gates", False), ("filter", False)])
+def test_the_kind_comes_with_the_policy_that_reads_it_and_not_without(helm, order, there, flags):
+    objects = render(helm, with_values("scheduler", config__order=order), *flags)
+
+    kinds = [it["metadata"]["name"] for it in objects if it["kind"] == "CustomResourceDefinition"]
+    assert kinds == (["holds.dovetail.dev"] if there and flags else [])
 
 
 @pytest.mark.parametrize("changes", [{"gating__policy__enabled": False}, {"config__order": "filter"}])

@@ -1,13 +1,16 @@
-"""The policy that gates pods, put before the API server as the manifests hold it."""
+"""The policies that gate pods, put before the API server as the manifests or the chart hold them."""
 
 import copy
-from contextlib import contextmanager
+import functools
+import os
+from contextlib import contextmanager, suppress
 
 import pytest
 import yaml
 
-from charts.render import ROOT
-from lab.controlplane import builders, workload
+from charts.render import GATING_API, NAMESPACE, ROOT, VALUES, template
+from lab.controlplane import builders, pins, workload
+from lab.controlplane.building import build
 from lab.controlplane.rest import RequestRefused, request
 
 HOLD = {"name": "dovetail.dev/hold"}
@@ -15,6 +18,9 @@ API = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"{API}/mutatingadmissionpolicies"
 BINDINGS = f"{API}/mutatingadmissionpolicybindings"
 MANAGED = {"dovetail.dev/managed": "true"}
+CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/holds.dovetail.dev"
+HOLDS = "/apis/dovetail.dev/v1alpha1/holds"
+HOLD_OBJECT = f"{HOLDS}/{NAMESPACE}.dovetail-control"
 
 
 def require_policies(control_plane):
@@ -62,9 +68,67 @@ def policy(control_plane, space, mode="scheduler", without=()):
         workload.wait_until(lambda: not is_gated(client, space), 30, "the policy to be gone")
 
 
-def is_gated(client, space):
-    """Return whether a plain pod would be gated in this namespace now."""
-    return HOLD in gates(try_pod(client, builders.pod("probe", namespace=space)))
+@functools.cache
+def chart_objects(mode, order):
+    """Return all that the chart renders with this order, but for hooks."""
+    helm = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
+    values = {**VALUES[mode], "config": {"order": order}}
+    return [*yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API, "--no-hooks"))]
+
+
+def of_kinds(objects, *kinds):
+    """Return the objects of these kinds."""
+    return [it for it in objects if it["kind"] in kinds]
+
+
+def auto_rights():
+    """Return the roles and bindings that the chart has for `order: auto`, with their namespace."""
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    return [namespace, *of_kinds(chart_objects("scheduler", "auto"), *kinds)]
+
+
+@contextmanager
+def auto_policies(control_plane, space, mode="scheduler"):
+    """Install the policies of `order: auto`, without the kind; wait until they hold a gang; take them away again."""
+    client = control_plane.client()
+    gang = {"labels": {"scheduling.x-k8s.io/pod-group": "probe"}}
+    kinds = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+    control_plane.apply(of_kinds(chart_objects(mode, "auto"), *kinds))
+    try:
+        workload.wait_until(lambda: is_gated(client, space, **gang), 30, "the policy to be active")
+        yield
+    finally:
+        for path in (BINDINGS, POLICIES):
+            for it in request(client, "GET", path)["items"]:
+                request(client, "DELETE", f"{path}/{it['metadata']['name']}")
+        workload.wait_until(lambda: not is_gated(client, space, **gang), 30, "the policies to be gone")
+
+
+@contextmanager
+def hold_kind(control_plane):
+    """Have the API server serve the kind Hold for the length of the block."""
+    client = control_plane.client()
+    control_plane.apply(of_kinds(chart_objects("scheduler", "auto"), "CustomResourceDefinition"))
+    try:
+        workload.wait_until(lambda: _there(client, HOLDS), 20, "the kind Hold to be served")
+        yield
+    finally:
+        request(client, "DELETE", CRD)
+        workload.wait_until(lambda: _there(client, CRD) is None, 20, "the kind Hold to be gone")
+
+
+def write_hold(client, held):
+    """Write the object as `dovetail control` does, as the administrator."""
+    with suppress(RequestRefused):
+        request(client, "DELETE", HOLD_OBJECT)
+    body = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "Hold", "spec": {"held": held}}
+    request(client, "POST", HOLDS, {**body, "metadata": {"name": HOLD_OBJECT.rpartition("/")[2]}})
+
+
+def is_gated(client, space, **told):
+    """Return whether a plain pod, or one like this, would be gated in this namespace now."""
+    return HOLD in gates(try_pod(client, builders.pod("probe", namespace=space, **told)))
 
 
 def try_pod(client, manifest):

@@ -171,7 +171,7 @@ profiles:
 {{- $wanted := toString .Values.gating.policy.enabled }}
 {{- $there := include "dovetail.hasMutatingAdmissionPolicies" . }}
 {{- if eq $wanted "auto" }}
-{{- if and $there .Values.control.enabled (eq .Values.config.order "gates") }}true{{ end }}
+{{- if and $there .Values.control.enabled (ne .Values.config.order "filter") }}true{{ end }}
 {{- else if eq $wanted "true" }}
 {{- if not .Values.control.enabled }}
 {{- fail "gating.policy.enabled is true and control.enabled is false: nothing would release the pods that the policy gates, and they would wait for ever. Set control.enabled to true, or gating.policy.enabled to false." }}
@@ -181,6 +181,70 @@ profiles:
 {{- end }}
 {{- print "true" }}
 {{- end }}
+{{- end }}
+
+{{- /* Whether pods are held only while somebody waits for room: "true" or nothing. */}}
+{{- define "dovetail.holdsInBacklog" -}}
+{{- if and (include "dovetail.gates" .) (eq .Values.config.order "auto") }}true{{ end }}
+{{- end }}
+
+{{- /* The Hold that says whether pods are held now: one for each Lease of a cluster. */}}
+{{- define "dovetail.holdName" -}}
+{{- printf "%s.%s" .Release.Namespace .Values.config.control.lease.name }}
+{{- end }}
+
+{{- /* By what a pod names its gang, as label or annotation (extender/cluster/pods/identity.py). */}}
+{{- define "dovetail.gangLabels" -}}
+- kueue.x-k8s.io/pod-group-name
+- scheduling.x-k8s.io/pod-group
+- scheduling.k8s.io/group-name
+- scheduling.volcano.sh/group-name
+- volcano.sh/job-name
+- gang.scheduling.koordinator.sh/name
+{{- end }}
+
+{{- /* Which pods a policy of ours is for; more conditions may follow. */}}
+{{- define "dovetail.gatedPods" -}}
+# A pod that it cannot read is created as it is, without a gate, and placed without waiting for its turn. Fail would
+# keep pods from being created at all, which is never worth an order.
+failurePolicy: Ignore
+# Once is enough: what a later webhook writes (gates of others, say) stands beside ours.
+reinvocationPolicy: Never
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [CREATE]
+      resources: [pods]
+matchConditions:
+  - name: no-node-yet # a gated pod must not have one, and who writes it has placed the pod
+    expression: object.spec.?nodeName.orValue('') == ''
+  - name: no-mirror-pod # the kubelet runs it already
+    expression: "!object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue()"
+  - name: no-daemon # each is meant for one node, and none waits for another
+    expression: "!object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == 'DaemonSet')"
+  - name: no-part-of-the-cluster # what all others need
+    expression: "!(object.spec.?priorityClassName.orValue('') in ['system-node-critical', 'system-cluster-critical'])"
+  - name: not-ourselves # who would release them?
+    expression: object.metadata.?labels[?'app.kubernetes.io/name'].orValue('') != {{ squote .Chart.Name }}
+  - name: our-scheduler # or the default, which is written where a pod names none; others know nothing of our turns
+    expression: object.spec.schedulerName in [{{ uniq (list "default-scheduler" (include "dovetail.schedulerName" .)) | toJson | trimAll "[]" | replace "\"" "'" | replace "," ", " }}]
+  - name: not-opted-out
+    expression: object.metadata.?labels[?'dovetail.dev/managed'].orValue('') != 'false'
+  - name: no-gate-yet # its author has chosen
+    expression: "!object.spec.?schedulingGates.orValue([]).exists(gate, gate.name == 'dovetail.dev/hold')"
+{{- end }}
+
+{{- /* What is written into a pod that waits for its turn. */}}
+{{- define "dovetail.heldPod" -}}
+Object{
+  spec: Object.spec{
+    {{- if eq .Values.mode "scheduler" }}
+    schedulerName: {{ squote (include "dovetail.schedulerName" .) }},
+    {{- end }}
+    schedulingGates: [Object.spec.schedulingGates{name: 'dovetail.dev/hold'}]
+  }
+}
 {{- end }}
 
 {{- define "dovetail.account" -}}

@@ -21,7 +21,8 @@ class WaitReport:
 
     `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`. `passed_over` says for how
     many seconds queues below their share have been passed over. `reserved` says on which nodes room is reserved, by
-    class, and `kept_idle` which part of the cluster is free there.
+    class, and `kept_idle` which part of the cluster is free there. With `order: auto`, `held` says whether new pods are
+    held, None where that is not known, and `held_why` why they are to be or not.
     """
 
     leads: bool
@@ -31,6 +32,8 @@ class WaitReport:
     passed_over: Mapping[str, float] = field(default_factory=dict)
     reserved: Mapping[str, Sequence[str]] = field(default_factory=dict)
     kept_idle: float = 0.0
+    held: bool | None = None
+    held_why: str = ""
 
 
 class _Job(msgspec.Struct):
@@ -49,6 +52,8 @@ class _Report(msgspec.Struct):
     passed_over: dict[str, float] = msgspec.field(default_factory=dict)
     reserved: dict[str, list[str]] = msgspec.field(default_factory=dict)
     kept_idle: float = 0.0
+    held: bool | None = None
+    held_why: str = ""
 
 
 def written(report: WaitReport) -> bytes:
@@ -74,4 +79,6 @@ def read(source: str, text: str) -> WaitReport:
         passed_over=report.passed_over,
         reserved=report.reserved,
         kept_idle=report.kept_idle,
+        held=report.held,
+        held_why=report.held_why,
     )

@@ -20,6 +20,7 @@ class ControlGauges:
 
     `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
     for locality are in seconds, by level; `passed_over` are seconds, by queue; `kept_idle` is a part of the cluster.
+    `holding` says whether new pods are held, `hold_changes` how often we changed that; None: not known, or not asked.
     """
 
     leads: bool
@@ -38,6 +39,8 @@ class ControlGauges:
     passed_over: Mapping[str, float] = field(default_factory=dict)
     refused: int = 0
     kept_idle: float = 0.0
+    holding: bool | None = None
+    hold_changes: int | None = None
 
 
 class ControlMetrics:
@@ -145,7 +148,18 @@ class _State(Collector):
             "queue",
             now.passed_over,
         )
+        yield from _holding(now)
         yield from _load(now)
+
+
+def _holding(now: ControlGauges) -> Iterator[Metric]:
+    """Yield whether new pods are held, where that may change."""
+    if now.holding is not None:
+        text = "1 while new pods get our gate, 0 while they pass (order: auto)."
+        yield GaugeMetricFamily("dovetail_new_pods_held", text, value=float(now.holding))
+    if now.hold_changes is not None:
+        text = "How often this replica has changed whether new pods are held (order: auto)."
+        yield CounterMetricFamily("dovetail_hold_changes", text, value=now.hold_changes)
 
 
 def _load(now: ControlGauges) -> Iterator[Metric]:

@@ -18,7 +18,7 @@ from extender.app.inspection.reading import Look, Reader, in_short, look
 from extender.cluster.model import Pod
 from extender.errors import ClusterError
 from extender.explain.doctor import due_now
-from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, SchedulerConfiguration
+from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, NewPods, SchedulerConfiguration
 
 _CONFIGURATION_KEY = "kube-scheduler.yaml"
 _LEASES = "/apis/coordination.k8s.io/v1"
@@ -42,7 +42,7 @@ class Diagnosis:
             later = look(self.reader, cluster.settings, cluster.source).order
         waits = waits_of(self.reader, self.control)
         jobs = self.reader.objects("jobs", "/apis/batch/v1/jobs")
-        opportunistic = cluster.settings.opportunistic.enabled
+        opportunistic, auto = cluster.settings.opportunistic.enabled, cluster.settings.order == "auto"
         return Facts(
             schedulers=cluster.settings.control.schedulers,
             lease=self._lease(cluster),
@@ -59,6 +59,7 @@ class Diagnosis:
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
+            new_pods=NewPods(waits.held, waits.held_why) if auto and not isinstance(waits, str) else None,
             eligible=eligible_pods(self.reader, _settled(cluster), jobs) if opportunistic else None,
         )
 

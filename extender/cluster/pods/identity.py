@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 JOB_LABEL, STAGE_LABEL, QUEUE_LABEL = "dovetail.dev/job", "dovetail.dev/stage", "dovetail.dev/queue"
 
-_GROUPS = (
+GROUPS = (
     "kueue.x-k8s.io/pod-group-name",
     "scheduling.x-k8s.io/pod-group",
     "scheduling.k8s.io/group-name",
@@ -80,7 +80,7 @@ def identify(
 
     `pod_group` is spec.schedulingGroup.podGroupName, `owner` the UID of the controlling owner.
     """
-    group = pod_group or _first(told, _GROUPS)
+    group = pod_group or _first(told, GROUPS)
     job = told.get(JOB_LABEL) or group or _first(told, _JOBS)
     named = _first(told, _QUEUES)
     return Identity(

@@ -67,6 +67,13 @@ class MakesWay(Protocol):
         """Do so after a plan that came to its end; return the classes for which room comes free."""
 
 
+class HearsOfPlans(Protocol):
+    """What decides by each plan whether somebody waits for room."""
+
+    def note(self, planned: Planned | None, now: float) -> None:
+        """Take note of a plan that came to its end; None: there was room for all that it looked at."""
+
+
 class Releaser:
     """The release loop. One thread calls it; the writes that it sends run in others.
 
@@ -86,14 +93,15 @@ class Releaser:
         idle: OnIdleRoom | None = None,
         promoter: Promotes | None = None,
         regular_first: MakesWay | None = None,
+        room_wanted: HearsOfPlans | None = None,
     ) -> None:
         """Take who wakes pods without a gate (`order: filter`), starts pods on idle room, and makes these regular.
 
-        Those who keep regular pods out are asked to go by `regular_first`.
+        Those who keep regular pods out are asked to go by `regular_first`. `room_wanted` hears of each plan.
         """
         self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
         self.input_builder, self._idle, self._promoter = cluster.input_builder, idle, promoter
-        self._regular_first = regular_first
+        self._regular_first, self._room_wanted = regular_first, room_wanted
         self.passed_over = PassedOver()
         self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
         self._backlog, self._sender = cluster.backlog, sender
@@ -239,10 +247,12 @@ class Releaser:
         waiting = regular_only(plan_input)
         plan = self.planner.plan(snapshot, waiting, now, most=slots)
         planned = Planned(plan_input, plan, snapshot, dict(trials_left))
-        # 3. Note who was passed over, what is kept idle, and when to plan again.
+        # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
         self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
+        if self._room_wanted is not None:
+            self._room_wanted.note(planned if len(plan.assignments) < slots else None, now)
         # 4. Release the gated pods of the plan, and wake those without a gate.
         ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
         releases = self._planned_releases.take(planned, slots, now, ungated=ungated)
@@ -267,6 +277,8 @@ class Releaser:
         """Return the releases where nothing may be planned: some may be refused, and nodes be missing for them."""
         self.passed_over.note(PassedOverNow(), now)
         self.kept_idle = 0.0
+        if self._room_wanted is not None:
+            self._room_wanted.note(None, now)
         self._wake(UngatedTurns(), snapshot, now)
         self.again_at = self._refusals.again_at()
         return self._scaling_up(snapshot, refused, slots, now)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from extender.explain.amounts import seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, NewPods, many
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.wait_reasons import PACE, RELEASING
 
@@ -73,3 +73,13 @@ def due_now(order: PlannedOrder) -> bool:
 def _due(order: PlannedOrder) -> set[str]:
     """Return the held pods that the plan places, or that are nominated and only to be let go."""
     return {uid for uid, reason in order.why.items() if reason.kind in (PACE, RELEASING)}
+
+
+def new_pods(facts: Facts) -> Iterator[Finding]:
+    """Say whether pods that are created now are held (order: auto)."""
+    match facts.new_pods:
+        case NewPods(held=None):
+            text = "no pod is held when it is created: the cluster has no Hold that may be read and written"
+            yield Finding("new pods", OK, f"{text}; filter alone keeps the order")
+        case NewPods(held, why):
+            yield Finding("new pods", OK, f"new pods {'are held' if held else 'pass'}: {why}")

@@ -13,7 +13,15 @@ from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain import doctor as module
 from extender.explain.doctor import findings
-from extender.explain.findings import Deadline, Eligible, Facts, FilterCalls, LeaseState, SchedulerConfiguration
+from extender.explain.findings import (
+    Deadline,
+    Eligible,
+    Facts,
+    FilterCalls,
+    LeaseState,
+    NewPods,
+    SchedulerConfiguration,
+)
 from tests.service.control.scene import Scene, node, pod
 
 LEASE = LeaseState("dovetail-system/dovetail-control", "me", 1.0, 15.0)
@@ -251,6 +259,26 @@ def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
     scene = scene_of(pod("a", job="3f2b", queue="poor", owner="3f2b", owner_kind="Job", owner_name="nightly"))
     ((_, text),) = found("reserved room", scene, reserved={"poor|3f2b||cpu=8": ("n2",)}, kept_idle=0.5)
     assert text == "50.0 % of the cluster is free and reserved: for poor|Job/nightly||cpu=8 on n2"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (NewPods(True, "somebody waits for room"), "new pods are held: somebody waits for room"),
+        (NewPods(False, "nobody waits for room"), "new pods pass: nobody waits for room"),
+        (
+            NewPods(None),
+            "no pod is held when it is created: the cluster has no Hold that may be read and written; filter alone "
+            "keeps the order",
+        ),
+    ],
+)
+def test_whether_new_pods_are_held_is_said_with_the_reason(told, said):
+    assert found("new pods", new_pods=told) == [("ok", said)]
+
+
+def test_nothing_is_said_of_new_pods_where_the_order_never_changes_for_them():
+    assert found("new pods") == []
 
 
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():

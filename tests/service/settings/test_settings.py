@@ -445,6 +445,11 @@ def test_pods_on_idle_room_need_use_gates_and_thresholds_in_order(settings_file,
     assert mistakes(settings_file, HEAD + text) == [mistake]
 
 
+def test_there_is_one_hold_for_each_lease(settings_file):
+    text = "control: {lease: {namespace: ours, name: turns}}\n"
+    assert load(settings_file(HEAD + text)).hold_name == "ours.turns"
+
+
 @pytest.mark.parametrize(("order", "asks"), [("auto", True), ("gates", False), ("filter", True)])
 def test_filter_keeps_the_order_of_pods_without_a_gate_unless_all_wait_behind_one(settings_file, order, asks):
     assert load(settings_file(HEAD + f"order: {order}\n")).asks_filter is asks

@@ -16,6 +16,8 @@ TOLD = WaitReport(
     age_seconds=0.25,
     reserved={"q|a||cpu=8": ["n1", "n2"]},
     kept_idle=0.03,
+    held=True,
+    held_why="somebody waits for room",
 )
 
 

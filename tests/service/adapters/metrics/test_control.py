@@ -45,6 +45,14 @@ def test_how_much_is_free_and_reserved_is_told():
     assert value(families(kept_idle=0.04), "dovetail_reserved_idle_ratio") == 0.04
 
 
+def test_whether_new_pods_are_held_is_told_where_that_may_change():
+    found = families(holding=True, hold_changes=3)
+    assert value(found, "dovetail_new_pods_held") == 1
+    assert value(found, "dovetail_hold_changes", "dovetail_hold_changes_total") == 3
+    assert value(families(holding=False), "dovetail_new_pods_held") == 0
+    assert {"dovetail_new_pods_held", "dovetail_hold_changes"}.isdisjoint(families())
+
+
 def test_the_waits_in_force_are_told_by_level():
     found = families(waits={"node": 0.6, "rack": 5.0})["dovetail_locality_wait_in_force_seconds"]
     assert {it.labels["level"]: it.value for it in found.samples} == {"node": 0.6, "rack": 5.0}

@@ -1,0 +1,44 @@
+"""The Hold of an installation, read and written (charts/dovetail/templates/hold.yaml has its schema)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from extender.adapters.kube.api import MERGE_PATCH, Api, Refused
+from extender.cluster.hold import Hold
+
+HOLDS = "/apis/dovetail.dev/v1alpha1/holds"
+
+
+class ApiHold:
+    """The Hold of this name. Raises ClusterError; a Refused of status 404 where there is no such kind."""
+
+    def __init__(self, api: Api, name: str, call_seconds: float = 5.0) -> None:
+        """Take for how long a call may be silent, until it has failed."""
+        self._api, self._name = api.apart(call_seconds), name
+
+    def read(self) -> Hold | None:
+        """Return it; None where there is none."""
+        try:
+            document: dict[str, Any] = self._api.read(f"{HOLDS}/{self._name}")
+        except Refused as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+        spec = document["spec"]
+        return Hold(bool(spec["held"]), spec.get("why") or "", document["metadata"]["resourceVersion"])
+
+    def write(self, hold: Hold, before: Hold | None) -> None:
+        """Write it, unless it has changed since `before`; None: make it."""
+        since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        spec = {"held": hold.held, "since": since, "why": hold.why}
+        if before is None:
+            body = {
+                "apiVersion": "dovetail.dev/v1alpha1",
+                "kind": "Hold",
+                "metadata": {"name": self._name},
+                "spec": spec,
+            }
+            self._api.post(HOLDS, body)
+        else:
+            body = {"metadata": {"resourceVersion": before.version}, "spec": spec}
+            self._api.patch(f"{HOLDS}/{self._name}", body, MERGE_PATCH)

@@ -1,0 +1,30 @@
+"""Whether pods that are created now are to be held."""
+
+from dataclasses import dataclass
+
+OFF_AFTER_SECONDS = 5.0
+"""Pods pass again once nobody has waited for room for so long: room that comes and goes flips nothing."""
+
+
+@dataclass(slots=True)
+class Holding:
+    """Held at once where somebody waits for room; not held once nobody has for `off_after` seconds.
+
+    One thread calls `note`; another may read `held`, and call `begin`. Times in seconds, of any clock.
+    """
+
+    off_after: float = OFF_AFTER_SECONDS
+    held: bool = False
+    _waited_at: float = 0.0
+
+    def begin(self, now: float) -> None:
+        """Go on from a predecessor by whom pods are held: as if somebody had waited just now."""
+        self._waited_at, self.held = now, True
+
+    def note(self, *, somebody_waits: bool, now: float) -> None:
+        """Take note of what a plan leaves at `now`."""
+        if somebody_waits:
+            self._waited_at, self.held = now, True
+        self._waited_at = min(self._waited_at, now)  # the clock may have been set back
+        if now - self._waited_at >= self.off_after:
+            self.held = False

@@ -1,0 +1,125 @@
+"""Who gets the gate with `order: auto`: the chart's two policies and the kind Hold on a real API server."""
+
+import pytest
+
+from extender.cluster.pods.identity import ANNOTATIONS, GROUPS
+from lab.controlplane import builders, workload
+from lab.controlplane.rest import RequestRefused, request
+from tests.integration.gating import (
+    HOLD,
+    HOLD_OBJECT,
+    HOLDS,
+    auto_policies,
+    gates,
+    hold_kind,
+    is_gated,
+    namespace,
+    require_policies,
+    try_pod,
+    write_hold,
+)
+
+
+class TestForTheSecondScheduler:
+    """`mode: scheduler`."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def space(cls, control_plane):
+        """Make a managed namespace, with the policies and without the kind."""
+        require_policies(control_plane)
+        with namespace(control_plane, "gated-auto") as name, auto_policies(control_plane, name):
+            yield name
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def kind(cls, control_plane, space):  # noqa: ARG003 - the policies come first
+        """Have the kind served, without an object."""
+        with hold_kind(control_plane):
+            yield
+
+    @pytest.fixture
+    def tried(self, control_plane, space):
+        """Return what tries a pod in the managed namespace."""
+        return lambda **told: try_pod(control_plane.client(), builders.pod("tried", namespace=space, **told))
+
+    def test_without_the_kind_pods_get_our_scheduler_and_no_gate(self, tried):
+        pod = tried(cpu=1)
+
+        assert gates(pod) == []
+        assert pod["spec"]["schedulerName"] == "dovetail"
+
+    @pytest.mark.parametrize("name", GROUPS)
+    def test_whoever_names_a_gang_by_a_label_is_held_at_any_time(self, tried, name):
+        pod = tried(labels={name: "g"})
+
+        assert gates(pod) == [HOLD]
+        assert pod["spec"]["schedulerName"] == "dovetail"
+
+    @pytest.mark.parametrize("name", sorted(ANNOTATIONS & {*GROUPS}))
+    def test_whoever_names_a_gang_by_an_annotation_is_held_at_any_time(self, tried, name):
+        assert gates(tried(annotations={name: "g"})) == [HOLD]
+
+    def test_a_pod_that_only_waits_for_what_others_do_not_use_is_held_at_any_time(self, tried):
+        assert gates(tried(annotations={"dovetail.dev/opportunistic": "only"})) == [HOLD]
+        assert gates(tried(annotations={"dovetail.dev/opportunistic": "never"})) == []
+
+    def test_a_pod_with_a_gate_of_its_own_keeps_its_scheduler(self, tried):
+        pod = tried(spec={"schedulingGates": [HOLD]})
+
+        assert gates(pod) == [HOLD]
+        assert pod["spec"]["schedulerName"] == "default-scheduler"
+
+    @pytest.mark.usefixtures("kind")
+    def test_without_an_object_pods_get_our_scheduler_and_no_gate(self, tried):
+        pod = tried(cpu=1)
+
+        assert gates(pod) == []
+        assert pod["spec"]["schedulerName"] == "dovetail"
+
+    @pytest.mark.usefixtures("kind")
+    def test_pods_are_held_while_the_object_says_so(self, control_plane, space, tried):
+        client = control_plane.client()
+
+        write_hold(client, held=True)
+        workload.wait_until(
+            lambda: is_gated(client, space), 60, "pods to be held, by a kind that came after its policy"
+        )
+        held = tried(cpu=1)
+        others = tried(spec={"schedulingGates": [{"name": "example.com/quota"}]})
+        free = {"spec": {"held": False}}
+        request(client, "PATCH", HOLD_OBJECT, free, content="application/merge-patch+json")
+        workload.wait_until(lambda: not is_gated(client, space), 10, "pods to pass")
+        passed = tried(cpu=1)
+
+        assert held["spec"]["schedulerName"] == passed["spec"]["schedulerName"] == "dovetail"
+        assert sorted(gate["name"] for gate in gates(others)) == ["dovetail.dev/hold", "example.com/quota"]
+        assert gates(passed) == []
+
+    @pytest.mark.usefixtures("kind")
+    def test_pods_pass_once_the_object_that_held_them_is_deleted(self, control_plane, space):
+        client = control_plane.client()
+        write_hold(client, held=True)
+        workload.wait_until(lambda: is_gated(client, space), 10, "pods to be held")
+
+        request(client, "DELETE", HOLD_OBJECT)
+
+        workload.wait_until(lambda: not is_gated(client, space), 10, "pods to pass")
+
+    @pytest.mark.usefixtures("kind")
+    def test_an_object_that_does_not_say_whether_is_refused(self, control_plane):
+        body = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "Hold", "metadata": {"name": "odd"}, "spec": {}}
+
+        with pytest.raises(RequestRefused, match=r"spec\.held"):
+            request(control_plane.client(), "POST", HOLDS, body)
+
+
+def test_for_the_clusters_own_scheduler_only_the_gate_is_written(control_plane):
+    require_policies(control_plane)
+    with namespace(control_plane, "auto-existing") as name, auto_policies(control_plane, name, "existing"):
+        plain = try_pod(control_plane.client(), builders.pod("tried", namespace=name))
+        labels = {"scheduling.x-k8s.io/pod-group": "g"}
+        gang = try_pod(control_plane.client(), builders.pod("tried", namespace=name, labels=labels))
+
+    assert (gates(plain), gates(gang)) == ([], [HOLD])
+    assert plain["spec"]["schedulerName"] == gang["spec"]["schedulerName"] == "default-scheduler"

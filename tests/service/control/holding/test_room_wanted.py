@@ -1,0 +1,118 @@
+"""Who counts as waiting for room, by what plans of the release loop leave."""
+
+import pytest
+
+from extender.cluster.events import NodeSeen
+from extender.control.holding.decision import Holding
+from extender.control.holding.room_wanted import RoomWanted
+from extender.control.release.loop import Pace, Releaser
+from extender.planner import Planner
+from tests.service.control.scene import Scene, node, pod
+
+FREE = ()
+
+
+class Held(Scene):
+    """A scene whose release loop tells who waits; `held` says whether new pods would be held."""
+
+    def __init__(self, *nodes, **more):
+        super().__init__(*nodes, by_filter=True, **more)
+        self.holding, self.changes = Holding(), []
+        allowed = self.cluster.input_builder.allowed_nodes
+        wanted = RoomWanted(allowed, self.holding, lambda: self.changes.append(self.holding.held))
+        self.releaser = Releaser(
+            self.cluster, Planner(self.policy), self.sender, self.pace, self.releaser.waker, room_wanted=wanted
+        )
+
+    def held(self, seconds=0.0):
+        self.step(seconds)
+        return self.holding.held
+
+
+@pytest.mark.parametrize("gates", [FREE, ("dovetail.dev/hold",)])
+def test_new_pods_pass_while_there_is_room_for_all(gates):
+    scene = Held(node("n1", cpu=1000))
+    scene.see(*(pod(f"p{number}", cpu=100, gates=gates) for number in range(5)))
+
+    assert not scene.held()
+    assert scene.changes == []
+
+
+@pytest.mark.parametrize("gates", [FREE, ("dovetail.dev/hold",)])
+def test_new_pods_are_held_once_a_plan_leaves_somebody(gates):
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("first", cpu=100, gates=gates), pod("second", cpu=100, gates=gates))
+
+    assert scene.held()
+    assert scene.changes == [True]
+
+
+def test_they_pass_again_some_time_after_the_last_one_has_found_room():
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("first", cpu=100, node="n1", gates=FREE), pod("second", cpu=100))
+    assert scene.held()
+
+    scene.end("first")
+
+    assert scene.held(seconds=1.0)
+    assert scene.released() == ["second"]
+    assert scene.held(seconds=3.0)
+    assert not scene.held(seconds=3.0)
+    assert scene.changes == [True, False]
+
+
+def test_who_fits_on_no_node_even_an_empty_one_holds_nobody_else():
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("huge", cpu=101))
+
+    assert not scene.held()
+
+    scene.see(pod("running", cpu=100, node="n1", gates=FREE), pod("waits", cpu=100))
+    assert scene.held()
+
+
+def test_who_was_hopeless_counts_once_a_node_is_large_enough():
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("huge", cpu=200), pod("runs", cpu=150, node="n2", gates=FREE))
+    assert not scene.held()
+
+    scene.apply(NodeSeen(node("n2", cpu=200)))
+
+    assert scene.held(seconds=1.0)
+
+
+def test_a_gang_of_which_pods_are_missing_holds_nobody_else():
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("runs", cpu=100, node="n1", gates=FREE), pod("half", cpu=100, group="g", least=2))
+
+    assert not scene.held()
+
+
+def test_a_gang_that_is_all_there_and_waits_for_room_does():
+    scene = Held(node("n1", cpu=200))
+    scene.see(pod("runs", cpu=100, node="n1", gates=FREE))
+    scene.see(*(pod(f"part-{number}", cpu=100, group="g", least=2) for number in range(2)))
+
+    assert scene.held()
+
+
+def test_who_wants_only_what_others_do_not_use_holds_nobody_else():
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("runs", cpu=100, node="n1", gates=FREE), pod("scavenger", cpu=100, choice="only"))
+
+    assert not scene.held()
+
+
+def test_a_burst_that_is_released_at_its_pace_is_no_backlog():
+    scene = Held(node("n1", cpu=1000), pace=Pace(unbound_pods=2))
+    scene.see(*(pod(f"p{number}", cpu=100) for number in range(10)))
+
+    assert not scene.held()
+    assert len(scene.released()) == 2
+
+
+def test_who_is_left_by_a_plan_that_came_to_its_end_counts_at_any_pace():
+    scene = Held(node("n1", cpu=100), pace=Pace(unbound_pods=2))
+    scene.see(*(pod(f"p{number}", cpu=100) for number in range(10)))
+
+    assert scene.held()
