@@ -26,9 +26,10 @@ from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.resizing import Resizer
 from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.preemption.eviction_history import EvictionHistory
-from extender.control.preemption.loop import Preemptor, Rates
+from extender.control.preemption.loop import Preemptor
 from extender.control.preemption.loop import Terms as PreemptionTerms
 from extender.control.preemption.overload import Limits, Pressure
+from extender.control.preemption.rates import Rates
 from extender.control.preemption.regular_first import RegularFirst
 from extender.control.preemption.starved import STARVED_TIMES
 from extender.control.preemption.starved_pods import StarvedPods

@@ -14,8 +14,10 @@ from extender.cluster.stays_off import StaysOff
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.preemption.loop import Preemptor, Rates, Terms
+from extender.control.preemption.eviction_history import EvictionHistory
+from extender.control.preemption.loop import Preemptor, Terms
 from extender.control.preemption.overload import Limits, Pressure
+from extender.control.preemption.rates import Rates
 from tests.service.control.scene import Scene, node, pod
 
 
@@ -37,8 +39,10 @@ class PreemptionScene(Scene):
 
     def start(self):
         super().start()
-        requests = EvictionRequests(self.cluster, self)
-        self.preemptor = Preemptor(self.cluster, self.usage, requests, self, self.terms, StaysOff())
+        requests, self.history = EvictionRequests(self.cluster, self), EvictionHistory()
+        self.preemptor = Preemptor(
+            self.cluster, self.usage, requests, self, self.terms, StaysOff(), history=self.history
+        )
 
     def flight_time(self):
         self.flight_hook()
@@ -88,6 +92,10 @@ class PreemptionScene(Scene):
 def runs(name, *, on="n1", started=0.0):
     it = pod(name, 300, gates=(), node=on, started=started)
     return replace(it, opportunistic=True)
+
+
+CLASS = name_of(runs("a"))
+"""The name of the class of all of them."""
 
 
 def scene(*pods, regular=800, **terms):
@@ -201,42 +209,39 @@ def short_of_three(**terms):
     return full
 
 
-def test_those_that_the_rates_hold_back_go_a_second_later_each_though_the_first_has_gone_already():
+def test_all_that_a_node_needs_to_go_go_together_and_nobody_else():
     full = short_of_three(rates=Rates())
-    assert len(full.run(3)) == 1
-    assert len(full.run(1)) == 2
-    assert len(full.run(50)) == 3
-    assert len(set(full.evicted)) == 3
+    assert full.run(2) == []
+    assert len(full.run(1)) == 3
+    assert len(full.run(60)) == 3
 
 
-def test_a_dry_run_counts_those_that_the_rates_hold_back_once_each():
+def test_a_dry_run_counts_all_of_them_once_each():
     full = short_of_three(rates=Rates(), dry_run=True)
     full.run(50)
     assert len({name for name, *_ in full.counted}) == len(full.counted) == 3
 
 
-@pytest.mark.parametrize("what", ["nothing is measured", "something newer is", "they are regular", "they leave"])
-def test_who_was_held_back_stays_where(what):
-    full = short_of_three(rates=Rates())
-    full.run(3)
-    if what == "nothing is measured":
-        full.problems = {"n1": "two series"}
-    elif what == "something newer is":
-        full.window = 0
-        full.others = {"n1": 100}
-    elif what == "they are regular":
-        full.see(*(replace(it, opportunistic=False) for it in full.pods.values()))
-    else:
-        for name in list(full.pods):
-            full.change(name, leaving=True)
-    assert len(full.run(2)) == 1
+def test_of_more_than_a_minute_allows_the_others_go_by_later_samples():
+    full = short_of_three(rates=Rates(per_node=2))
+    assert len(full.run(3)) == 2
+    assert len(full.run(57)) == 2
+    assert len(full.run(10)) == 3
 
 
 def test_an_evicted_class_stays_off_the_node():
     full = scene()
-    name = name_of(full.pods["a"])
-    full.run(3)
-    assert full.preemptor.stays_off.barred([name], ["n1", "n2"], full.now).tolist() == [[True, False]]
+    full.run(4)
+    assert full.preemptor.stays_off.barred([CLASS], ["n1", "n2"], full.now).tolist() == [[True, False]]
+    assert full.history.evicted([CLASS]).tolist() == [1.0]
+
+
+def test_a_class_whose_eviction_was_refused_may_come_to_the_node():
+    full = scene()
+    full.protected = {"a", "b"}
+    assert full.run(40) == []
+    assert not full.preemptor.stays_off.barred([CLASS], ["n1"], full.now).any()
+    assert full.history.evicted([CLASS]).tolist() == [0.0]
 
 
 AT_MOST, FLOOR = 0.1, 0.8

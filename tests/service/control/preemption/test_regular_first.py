@@ -8,8 +8,9 @@ from extender.cluster.model import Node
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.preemption.loop import Preemptor, Rates, Terms
+from extender.control.preemption.loop import Preemptor, Terms
 from extender.control.preemption.overload import Limits
+from extender.control.preemption.rates import Rates
 from extender.control.preemption.regular_first import RegularFirst
 from extender.control.release.loop import Pace, Releaser
 from extender.planner import Planner
@@ -186,6 +187,7 @@ def test_who_had_to_go_stays_off_the_node_for_a_while():
     scene = full(needs("a", 400))
     name = name_of(scene.pods["young"])
     scene.step()
+    scene.step(1.0)
     assert scene.stays_off.barred([name], ["n1"], scene.now).tolist() == [[True]]
 
 

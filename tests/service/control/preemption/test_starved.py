@@ -12,7 +12,7 @@ from extender.control.eviction_requests import EvictionRequests
 from extender.control.preemption.loop import Preemptor
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.starved_pods import StarvedPods
-from tests.service.control.preemption.test_loop import PreemptionScene, runs
+from tests.service.control.preemption.test_loop import CLASS, PreemptionScene, runs
 from tests.service.control.scene import node
 
 SAMPLES = 12
@@ -94,9 +94,8 @@ def test_of_a_node_one_goes_at_a_time_who_loses_least_work_first():
 
 def test_the_class_stays_off_that_node_for_a_while():
     full = scene()
-    full.run(SAMPLES)
-    stays_off = full.preemptor.stays_off
-    assert stays_off.nodes_of(next(name for name, _ in stays_off._stays), full.now) == ["n1"]
+    full.run(SAMPLES + 1)
+    assert full.preemptor.stays_off.nodes_of(CLASS, full.now) == ["n1"]
 
 
 def test_whom_a_budget_protects_stays_and_a_dry_run_tells_of_one_at_a_time():
