@@ -6,7 +6,9 @@ Amounts are in the units of demands: millicores, bytes, bytes per second. A reso
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from extender.cluster.resources import Amounts
+import numpy as np
+
+from extender.cluster.resources import DIMENSIONS, Amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,28 @@ class Sample:
     amounts: Amounts
     since: float
     at: float
+
+
+class Samples(dict[str, Sample]):
+    """Samples by whom they are of, and what they say as arrays, in the same order: not to be changed once made.
+
+    `amounts` [S, R] are in the order of `DIMENSIONS`, NaN where a resource was not measured; `since` and `at` are [S].
+    Whoever measures makes them, so that nobody who plans has to.
+    """
+
+    def __init__(self, samples: Mapping[str, Sample]) -> None:
+        super().__init__(samples)
+        amounts = [sample.amounts for sample in self.values()]
+        # Column by column: a list for each of many samples would keep the garbage collector busy.
+        columns = [[one.get(name, np.nan) for one in amounts] for name in DIMENSIONS]
+        self.amounts = np.array(columns, dtype=np.float64).T
+        self.since = np.array([sample.since for sample in self.values()], dtype=np.float64)
+        self.at = np.array([sample.at for sample in self.values()], dtype=np.float64)
+
+
+def samples_of(samples: Mapping[str, Sample]) -> Samples:
+    """Return samples with their arrays, which are made only where they are not there yet."""
+    return samples if isinstance(samples, Samples) else Samples(samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +66,7 @@ class Usage:
     pressure: Mapping[str, float] = field(default_factory=dict)
     gone: Mapping[str, Amounts] = field(default_factory=dict)
     rate_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        for book in ("nodes", "pods_on", "pods"):
+            object.__setattr__(self, book, samples_of(getattr(self, book)))

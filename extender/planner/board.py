@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
-from extender.planner.candidates import Candidates, NodeCandidates
+from extender.planner.candidates import Candidates, Fits, NodeCandidates
 from extender.planner.fairness.turn import Fairness
 from extender.planner.locality.delay import Locality
 from extender.planner.locality.nearness import level_between
@@ -79,8 +79,8 @@ class Board:
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
         self._links_demanded = NETWORK_OUT_INDEX in classes.asked
-        no_rows, no_fits = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.bool_)
-        self._candidates = Candidates(no_rows, no_rows, no_fits, no_fits)
+        no_rows = np.zeros(0, dtype=np.intp)
+        self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
 
@@ -121,9 +121,20 @@ class Board:
         nodes = self.room.with_room(rows)
         if not len(nodes):
             return
-        # 2. Where each fits, reading there or from elsewhere.
-        near, far = self.room.fits(rows, nodes)
-        # 3. While patient: only as near to its input as it can start anywhere now.
+        # 2. One node after the other, as long as it has a candidate left.
+        self._candidates = Candidates(rows, nodes, self._fits(rows, nodes))
+        self._started_on.clear()
+        yield from self._candidates.in_order(self.room.free_parts(nodes))
+
+    def _fits(self, rows: Rows, nodes: Rows) -> Fits:
+        """Return what says where these classes fit, reading there or from elsewhere, by places in these nodes."""
+        # 1. Who reads where it runs asks about one node at a time: others take nothing of it before.
+        room = self.room
+        if self.classes.own[rows].all() and (self.locality is None or not self.patient):
+            self.spared[rows] &= not self.patient
+            return lambda places: room.fits(rows, nodes[places])
+        # 2. While patient: only as near to its input as it can start anywhere now.
+        near, far = room.fits(rows, nodes)
         if self.patient and self.locality is not None:
             farther = self.locality.farther(rows, nodes, near, far)
             self.spared[rows] = farther.any(axis=1)
@@ -131,10 +142,7 @@ class Board:
         elif self.patient:
             self.spared[rows] = self.classes.blocks[rows] & near.any(axis=1)
             far &= ~self.spared[rows, np.newaxis]
-        # 4. One node after the other, as long as it has a candidate left.
-        self._candidates = Candidates(rows, nodes, near, far)
-        self._started_on.clear()
-        yield from self._candidates.in_order(self.room.free_parts(nodes))
+        return lambda places: (near[:, places], far[:, places])
 
     def offer_all(self) -> None:
         """Let `nodes` yield also those farther from somebody's input than others where it fits."""

@@ -4,34 +4,45 @@
 meanwhile is known.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows, needs_fit
 
+_AT_A_TIME = 256
+"""So many nodes are looked at together: a plan that is asked for few tasks comes to few nodes."""
+
+Fits = Callable[[Rows], tuple[Mask, Mask]]
+"""Says where classes fit reading there, and where reading from elsewhere, [classes, places] each, by nodes' places."""
+
 
 class Candidates:
     """Where the classes `rows` [k] fit on `nodes` [n].
 
-    It says what fitted when the matching began. Classes that are out since are left out; what other tasks took of a
-    node since is not taken off: `NodeCandidates` looks again.
+    It says what fitted when the matching began, or, where all read where they run, when it came to the node. Classes
+    that are out since are left out; what other tasks took of a node since is not taken off: `NodeCandidates` looks
+    again.
     """
 
-    def __init__(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> None:
-        """Take where they fit reading there (`near`), and reading from elsewhere (`far`): [rows, nodes] each."""
-        self._rows, self._nodes = rows, nodes
+    def __init__(self, rows: Rows, nodes: Rows, fits: Fits) -> None:
+        """Take what says where they `fit`; it is asked once for each place in `nodes`, when a matching comes there."""
+        shape = (len(nodes), len(rows))
+        self._rows, self._nodes, self._fits_at = rows, nodes, fits
         self._column = {node: column for column, node in enumerate(nodes.tolist())}
-        self._near, self._far = np.ascontiguousarray(near.T), np.ascontiguousarray(far.T)
-        self._fits = self._near | self._far
-        self._count = self._fits.sum(axis=1)
+        self._near, self._far = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        self._fits, self._count = np.zeros(shape, dtype=np.bool_), np.zeros(len(nodes), dtype=np.int64)
+        self._is_known, self._is_out = np.zeros(len(nodes), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
 
     def in_order(self, room: Floats) -> Iterator[int]:
         """Yield the nodes that still have a candidate when they come up, those with the most `room` [n] first."""
         order = np.argsort(-room, kind="stable")
-        for column in order[self._count[order] > 0].tolist():
-            if self._count[column]:
-                yield self._nodes.item(column)
+        for begun in range(0, len(order), _AT_A_TIME):
+            columns = order[begun : begun + _AT_A_TIME]
+            self._look(columns[~self._is_known[columns]])
+            for column in columns.tolist():
+                if self._count[column]:
+                    yield self._nodes.item(column)
 
     def at(self, node: int) -> tuple[Rows, Mask, Mask]:
         """Return the classes that fit on a node, and which of them fit reading there, and from elsewhere."""
@@ -42,6 +53,7 @@ class Candidates:
     def leave_out(self, task_class: int) -> None:
         """Leave a class out on all nodes."""
         mine = self._rows == task_class
+        self._is_out |= mine
         self._count -= self._fits[:, mine].sum(axis=1)
         self._fits[:, mine] = False
 
@@ -50,6 +62,14 @@ class Candidates:
         column = self._column[node]
         self._count[column] -= 1
         self._fits[column, self._rows == task_class] = False
+
+    def _look(self, columns: Rows) -> None:
+        """See who fits on the nodes of these columns."""
+        near, far = self._fits_at(columns)
+        self._near[columns], self._far[columns] = near.T, far.T
+        self._fits[columns] = (near | far).T & ~self._is_out
+        self._count[columns] = self._fits[columns].sum(axis=1)
+        self._is_known[columns] = True
 
 
 class NodeCandidates:

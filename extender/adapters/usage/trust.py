@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from extender.adapters.usage.templates import PRESSURE, TIME
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, Amounts
-from extender.cluster.usage import Sample, Usage
+from extender.cluster.usage import Sample, Usage, samples_of
 
 MOST_OFFERS, MOST_IO_OFFERS = 4.0, 10.0
 """A node that uses so many times what it offers is not believed. Declared rates of disks and cards are rougher."""
@@ -131,7 +131,7 @@ def still_fresh(usage: Usage, now: float, stale_seconds: float, node_of: Mapping
 def oldest_sample(usage: Usage) -> float:
     """Return the time of the oldest sample; infinite where there is none."""
     books = (usage.nodes, usage.pods_on, usage.pods)
-    return min((sample.at for book in books for sample in book.values()), default=math.inf)
+    return float(min(samples_of(book).at.min(initial=math.inf) for book in books))
 
 
 def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:

@@ -186,6 +186,7 @@ class Backlog(PodIndex):
         if phase in WAITING and (before is None or before[1] not in WAITING):
             for name, amount in pod.demand.items():
                 self._arrived[name] = self._arrived.get(name, 0.0) + amount
+        task_class.changes_on_nodes += phase is PodPhase.RUNNING
         self._move(pod, after)
         self.changes += known is not None and known.opportunistic != pod.opportunistic
         if pod.claims:
@@ -218,6 +219,7 @@ class Backlog(PodIndex):
     def _leave(self, pod: Pod, task_class: TaskClass, phase: PodPhase) -> None:
         """Take a pod, as it was, out of the place that it had."""
         task_class.pods[phase].pop(pod.uid, None)
+        task_class.changes_on_nodes += phase is PodPhase.RUNNING
         if self._where.get(pod.uid, (None, None))[1] is not phase:
             self._by_phase[phase].pop(pod.uid, None)
         self._job_table.remove(pod, task_class)

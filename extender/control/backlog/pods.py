@@ -4,7 +4,7 @@ import itertools
 import math
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, KeysView
+from collections.abc import Collection, Iterable, Iterator, KeysView
 
 from extender.cluster.model import Pod
 from extender.control.backlog.pending_writes import PendingWrites
@@ -47,6 +47,16 @@ class PodIndex:
         """Return the task class and the phase of a pod."""
         with self.lock:
             return self._where.get(uid)
+
+    def find_all(self, uids: Collection[str]) -> list[tuple[TaskClass, PodPhase] | None]:
+        """Return the task class and the phase of each of these pods, None for who takes no part."""
+        with self.lock:
+            return list(map(self._where.get, uids))
+
+    def gone(self, uids: Iterable[str]) -> list[str]:
+        """Return those of these pods that take no part any more."""
+        with self.lock:
+            return [uid for uid in uids if uid not in self._pods]
 
     def at(self, phase: PodPhase) -> list[Pod]:
         """Return the pods in a phase."""

@@ -59,6 +59,7 @@ class TaskClass:
 
     `template` is one of them, as a regular pod, for what all of them ask for. `unfinished` and `finished` count pods;
     `timed` of those that ended ran for `ran_seconds` in all. `released_at` is when the last one was released.
+    `changes_on_nodes` goes up whenever a pod that is on a node comes, changes, or leaves.
     """
 
     job: Job
@@ -71,6 +72,7 @@ class TaskClass:
     ran_seconds: float = 0.0
     timed: int = 0
     released_at: float = 0.0
+    changes_on_nodes: int = 0
 
     def seconds(self, default: float, now: float) -> float:
         """Return how long a task takes: the mean of those that ended, else what is declared, else `default`.

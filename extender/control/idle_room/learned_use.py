@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Rows
 from extender.cluster.model import Pod
-from extender.cluster.resources import DIMENSIONS
-from extender.cluster.usage import Sample, Usage
+from extender.cluster.resources import row_of
+from extender.cluster.usage import Usage, samples_of
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.idle_room.class_use import LEAST_PODS, ClassUse, while_running
 from extender.control.idle_room.room import RAMP_UP_SECONDS
@@ -65,6 +65,11 @@ class _Rows:
             row = self.row_of[key] = self._free.pop() if self._free else len(self.row_of)
         return row
 
+    def of_all(self, keys: Sequence[Hashable]) -> Rows:
+        """Return the rows of keys [K], new ones where they have none."""
+        rows = list(map(self.row_of.get, keys))
+        return np.array([self.of(key) if row is None else row for key, row in zip(keys, rows, strict=True)], np.intp)
+
     def take_back(self, keys: Sequence[Hashable]) -> list[int]:
         """Return the rows of keys that are gone, which others may get."""
         rows = [self.row_of.pop(key) for key in keys]
@@ -90,17 +95,13 @@ class LearnedUse:
         self._looked = usage
         with self._backlog.lock:
             # 1. Who has ended says what it says.
-            gone = [uid for uid in self._pod_rows.row_of if self._backlog.pod(str(uid)) is None]
+            gone = self._backlog.gone(str(uid) for uid in self._pod_rows.row_of)
             # 2. Who was measured, in which class.
-            measured = [(uid, sample, self._backlog.find(uid)) for uid, sample in usage.pods.items()]
+            where = self._backlog.find_all(usage.pods)
             known: set[Hashable] = {one for job in self._backlog.jobs.values() for one in job.classes.values()}
-            running = [
-                (where[0].pods[PodPhase.RUNNING][uid], sample, where[0])
-                for uid, sample, where in measured
-                if where is not None and where[1] is PodPhase.RUNNING
-            ]
+            running = _measured(usage, where)
         self._classes.end(np.array(self._pod_rows.take_back(gone), dtype=np.intp))
-        self._learn([one for one in running if one[0].started is not None], usage.rate_seconds)
+        self._learn(running, usage.rate_seconds)
         # 3. Classes that are over are forgotten.
         over = [key for key in self._class_rows.row_of if key not in known]
         if over:
@@ -112,25 +113,53 @@ class LearnedUse:
         rows = [-1 if where is None else self._class_rows.row_of.get(where[0], -1) for where in found]
         return self._classes.expected(np.array(rows, dtype=np.intp), demand)
 
-    def _learn(self, running: Sequence[tuple[Pod, Sample, TaskClass]], window: float) -> None:
+    def _learn(self, running: "_Measured", window: float) -> None:
         """Take in what running pods were measured to use, of those that were seen for long enough.
 
         What the first scrapes may hide is added, up to what a pod demands.
         """
-        age = np.array([sample.at - (pod.started or 0.0) for pod, sample, _ in running])
+        age = running.at - running.started
         unseen = UNSEEN * window
         seen = np.flatnonzero((age > 2 * unseen) | (age >= window))
         if not len(seen):
             return
-        some, age = [running[place] for place in seen.tolist()], age[seen]
-        use = np.array([[sample.amounts.get(name, np.nan) for name in DIMENSIONS] for _, sample, _ in some])
-        demand = np.array([[pod.demand.get(name, 0.0) for name in DIMENSIONS] for pod, _, _ in some])
+        some, age = running.only(seen), age[seen]
+        use, demand = some.use, some.demand()
         use = np.where(np.isnan(use), demand, use)
         if window > 0:
             use = np.minimum(while_running(use, age, window, unseen), np.maximum(demand, use))
-        self._classes.learn(
-            np.array([self._pod_rows.of(pod.uid) for pod, _, _ in some], dtype=np.intp),
-            np.array([self._class_rows.of(task_class) for _, _, task_class in some], dtype=np.intp),
-            use,
-            age,
-        )
+        self._classes.learn(self._pod_rows.of_all(some.uids), self._class_rows.of_all(some.classes), use, age)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Running pods [P] that were measured one by one, what was measured [P, R], when, and when each started [P]."""
+
+    uids: Sequence[str]
+    classes: Sequence[TaskClass]
+    use: Floats
+    at: Floats
+    started: Floats
+
+    def only(self, rows: Rows) -> "_Measured":
+        """Return these of the pods."""
+        places = rows.tolist()
+        uids, classes = [self.uids[place] for place in places], [self.classes[place] for place in places]
+        return _Measured(uids, classes, self.use[rows], self.at[rows], self.started[rows])
+
+    def demand(self) -> Floats:
+        """Return what each needs [P, R], in the order of `DIMENSIONS`: the pods of a class need the same."""
+        row_in = {task_class: row for row, task_class in enumerate(dict.fromkeys(self.classes))}
+        vectors = np.array([row_of(task_class.template.demand) for task_class in row_in])
+        return np.asarray(vectors[[row_in[task_class] for task_class in self.classes]])
+
+
+def _measured(usage: Usage, where: Sequence[tuple[TaskClass, PodPhase] | None]) -> _Measured:
+    """Return those of the measured pods that run, by `where` each is."""
+    running = [place is not None and place[1] is PodPhase.RUNNING for place in where]
+    uids = list(itertools.compress(usage.pods, running))
+    classes = [place[0] for place in itertools.compress(where, running) if place is not None]
+    pods = [task_class.pods[PodPhase.RUNNING][uid] for task_class, uid in zip(classes, uids, strict=True)]
+    rows, samples = np.flatnonzero(running), samples_of(usage.pods)
+    started = np.array([pod.started for pod in pods], dtype=np.float64)
+    return _Measured(uids, classes, samples.amounts[rows], samples.at[rows], started)

@@ -7,8 +7,8 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DIMENSIONS, Amounts, row_of
-from extender.cluster.usage import Sample, Usage
+from extender.cluster.resources import DIMENSIONS, Amounts
+from extender.cluster.usage import Sample, Usage, samples_of
 from extender.policy.slack import used
 
 MOST_SKEW_SECONDS = 5.0
@@ -113,15 +113,10 @@ def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str
     count = len(layout.names)
     amounts = np.full((count, len(layout.axis)), np.nan)
     since, at = np.full(count, np.nan), np.full(count, np.nan)
-    known = [
-        (row, sample)
-        for name, sample in samples.items()
-        if (row := layout.rows.get(name)) is not None and name not in problems
-    ]
-    if known:
-        rows = [row for row, _ in known]
-        amounts[rows, : len(DIMENSIONS)] = [row_of(sample.amounts, otherwise=np.nan) for _, sample in known]
-        since[rows], at[rows] = [sample.since for _, sample in known], [sample.at for _, sample in known]
+    rows = np.array([-1 if name in problems else layout.rows.get(name, -1) for name in samples], dtype=np.intp)
+    known, measured = np.flatnonzero(rows >= 0), samples_of(samples)
+    amounts[rows[known], : len(DIMENSIONS)] = measured.amounts[known]
+    since[rows[known]], at[rows[known]] = measured.since[known], measured.at[known]
     return _Book(amounts, since, at)
 
 

@@ -1,12 +1,12 @@
 """What runs, and until when it is expected to, as the planner's arrays: it reserves nodes by them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import taken
@@ -22,27 +22,41 @@ _ENDLESS = frozenset({"DaemonSet", "ReplicaSet", "ReplicationController", "State
 
 
 class _Rows(NamedTuple):
-    """What the pods of one class take of nodes: as in `Running`, and the UID of each row's pod."""
+    """What the pods of one class take of nodes [T], while nothing `changes` there.
 
+    `uids` and `started` are those of each row's pod; NaN: that is not known. `endless` runs until somebody deletes it.
+    `own`: this is the pod's own node, not one that it reads from.
+    """
+
+    task_class: TaskClass
+    changes: int
     node: Rows
-    ends_at: Floats
+    started: Floats
+    endless: Mask
+    own: Mask
     demand: Floats
-    seconds: Floats
     uids: Sequence[str]
+
+    @property
+    def is_as_made(self) -> bool:
+        return self.changes == self.task_class.changes_on_nodes
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What ran `at` a time, by the rows of a layout, and the UID of each row's pod."""
+    """What ran `at` a time, by the rows of a layout, and class by class in the same order."""
 
     at: float
     layout: Layout
-    uids: Sequence[str]
+    classes: Sequence[_Rows]
     running: Running
 
 
 class RunningTasks:
-    """Looks at the pods of a backlog that are on nodes. Under its lock; one thread."""
+    """Looks at the pods of a backlog that are on nodes. Under its lock; one thread.
+
+    Cost follows the classes of which a pod on a node has changed, not all pods.
+    """
 
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
@@ -55,77 +69,75 @@ class RunningTasks:
         kept = self._kept
         if kept is not None and kept.layout is layout and 0 <= now - kept.at < _KEPT_SECONDS:
             return self._without_ended(kept)
-        classes = list(self._rows(now, layout)) or [_nothing(layout)]
-        node, ends_at, demand, seconds = (np.concatenate(column) for column in list(zip(*classes, strict=True))[:4])
-        running = Running(node=node, ends_at=ends_at, demand=demand, seconds=seconds)
-        self._kept = _Kept(now, layout, [uid for rows in classes for uid in rows.uids], running)
+        before = {} if kept is None or kept.layout is not layout else {rows.task_class: rows for rows in kept.classes}
+        classes = list(self._rows(layout, before))
+        running = self._running(classes, now, layout)
+        self._kept = _Kept(now, layout, classes, running)
         return running
 
-    def _rows(self, now: float, layout: Layout) -> Iterator[_Rows]:
-        usual = self._backlog.usual_seconds()
+    def _rows(self, layout: Layout, before: Mapping[TaskClass, _Rows]) -> Iterator[_Rows]:
         for task_class in self._backlog.classes():
-            pods = list(task_class.pods[PodPhase.RUNNING].values())
+            pods = task_class.pods[PodPhase.RUNNING]
             if pods:
-                make = _rows_of_readers if any(pod.inputs for pod in pods) else _rows_of
-                yield make(task_class, pods, task_class.seconds(usual, now), now, layout)
+                rows = before.get(task_class)
+                yield rows if rows is not None and rows.is_as_made else _rows_of(task_class, pods.values(), layout)
+
+    def _running(self, classes: Sequence[_Rows], now: float, layout: Layout) -> Running:
+        if not classes:
+            return Running(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, len(layout.axis))), np.empty(0))
+        usual = self._backlog.usual_seconds()
+        seconds = np.repeat(
+            [rows.task_class.seconds(usual, now) for rows in classes], [len(rows.node) for rows in classes]
+        )
+        started = np.fmin(np.concatenate([rows.started for rows in classes]), now)  # not known: it starts now
+        # Who has run for longer than expected will run as long again.
+        ends_at = np.maximum(started + seconds, 2 * now - started - seconds)
+        return Running(
+            node=np.concatenate([rows.node for rows in classes]),
+            ends_at=np.where(np.concatenate([rows.endless for rows in classes]), np.inf, ends_at),
+            demand=np.concatenate([rows.demand for rows in classes]),
+            seconds=np.where(np.concatenate([rows.own for rows in classes]), seconds, 0.0),
+        )
 
     def _without_ended(self, kept: _Kept) -> Running:
-        on_nodes = self._backlog.uids_at(PodPhase.RUNNING)
-        runs = np.fromiter(map(on_nodes.__contains__, kept.uids), dtype=np.bool_, count=len(kept.uids))
-        running = kept.running
+        on_nodes, running = self._backlog.uids_at(PodPhase.RUNNING), kept.running
+        runs = np.ones(len(running.node), dtype=np.bool_)
+        begun = 0
+        for rows in kept.classes:
+            end = begun + len(rows.uids)
+            if not rows.is_as_made:
+                runs[begun:end] = [uid in on_nodes for uid in rows.uids]
+            begun = end
         if runs.all() or running.seconds is None:
             return running
         return Running(running.node[runs], running.ends_at[runs], running.demand[runs], running.seconds[runs])
 
 
-def _nothing(layout: Layout) -> _Rows:
-    return _Rows(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, len(layout.axis))), np.empty(0), ())
-
-
-def _rows_of(task_class: TaskClass, pods: Sequence[Pod], seconds: float, now: float, layout: Layout) -> _Rows:
-    """Return what the running pods of a class take of their own nodes."""
-    pods = [pod for pod in pods if pod.node in layout.rows]
-    demand = np.tile(layout.vector(task_class.template.demand), (len(pods), 1))
-    opportunistic = np.array([pod.opportunistic for pod in pods], dtype=np.bool_)
-    demand[opportunistic, : len(DIMENSIONS)] = 0.0  # CPU, memory and rates come first on every axis
-    return _Rows(
-        node=np.array([layout.rows[pod.node or ""] for pod in pods], dtype=np.intp),
-        ends_at=_ends_at(pods, seconds, now),
-        demand=demand,
-        seconds=np.full(len(pods), seconds),
-        uids=[pod.uid for pod in pods],
-    )
-
-
-def _rows_of_readers(task_class: TaskClass, pods: Sequence[Pod], seconds: float, now: float, layout: Layout) -> _Rows:
-    """Return what the running pods of a class take of their own nodes, and of the nodes that they read from."""
+def _rows_of(task_class: TaskClass, running: Iterable[Pod], layout: Layout) -> _Rows:
+    """Return what the running pods of a class take of their own nodes, and of those that they read from."""
+    pods = [pod for pod in running if pod.node in layout.rows]
     demand = layout.vector(task_class.template.demand)
-    takes = [
-        (place, name, amounts)
-        for place, pod in enumerate(pods)
-        if pod.node is not None and pod.node in layout.rows
-        for name, amounts in taken(pod, pod.node, layout.rows).items()
-    ]
-    place = np.array([place for place, _, _ in takes], dtype=np.intp)
-    own = [name == pods[place].node for place, name, _ in takes]
-    vectors = [demand if amounts is pods[place].demand else layout.vector(amounts) for place, _, amounts in takes]
+    if any(pod.inputs for pod in pods):
+        takes = [
+            (pod, name, demand if amounts is pod.demand else layout.vector(amounts))
+            for pod in pods
+            for name, amounts in taken(pod, pod.node or "", layout.rows).items()
+        ]
+        pods, names = [pod for pod, _, _ in takes], [name for _, name, _ in takes]
+        amounts = np.array([vector for _, _, vector in takes]).reshape(len(takes), len(layout.axis))
+    else:
+        names, amounts = [pod.node or "" for pod in pods], np.tile(demand, (len(pods), 1))
+        amounts[np.array([pod.opportunistic for pod in pods], dtype=np.bool_), : len(DIMENSIONS)] = (
+            0.0  # these come first on every axis
+        )
+    endless = [pod.owner_kind in _ENDLESS for pod in pods]
     return _Rows(
-        node=np.array([layout.rows[name] for _, name, _ in takes], dtype=np.intp),
-        ends_at=_ends_at(pods, seconds, now)[place],
-        demand=np.array(vectors).reshape(len(vectors), len(layout.axis)),
-        seconds=np.where(own, seconds, 0.0),  # reading from a node is no task of that node
-        uids=[pods[place].uid for place, _, _ in takes],
-    )
-
-
-def _ends_at(pods: Sequence[Pod], seconds: float, now: float) -> Floats:
-    """Return when pods are expected to end: one that has run for longer than expected will run as long again.
-
-    A pod that runs until somebody deletes it never ends.
-    """
-    started = np.fmin(np.array([pod.started for pod in pods], dtype=np.float64), now)  # None: NaN, it starts now
-    ends_at = np.maximum(started + seconds, 2 * now - started - seconds)
-    owners = [pod.owner_kind for pod in pods]
-    return (
-        ends_at if _ENDLESS.isdisjoint(owners) else np.where([owner in _ENDLESS for owner in owners], np.inf, ends_at)
+        task_class,
+        task_class.changes_on_nodes,
+        node=np.array([layout.rows[name] for name in names], dtype=np.intp),
+        started=np.array([pod.started for pod in pods], dtype=np.float64),
+        endless=np.array(endless, dtype=np.bool_),
+        own=np.array([name == pod.node for pod, name in zip(pods, names, strict=True)], dtype=np.bool_),
+        demand=amounts,
+        uids=[pod.uid for pod in pods],
     )

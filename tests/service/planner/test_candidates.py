@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from extender.cluster.waiting import Running
 from extender.planner import Policy
-from extender.planner.candidates import at_the_head
+from extender.planner.candidates import Candidates, at_the_head
 from tests.service.planner.scenes import cluster, once, pairs, real_scenes, reserved_nodes, tasks
 
 
@@ -16,6 +16,23 @@ def with_behind(waiting, *behind, **more):
 
 def order(plan):
     return plan.assignments.task_class.tolist()
+
+
+def test_nodes_are_looked_at_when_a_matching_comes_there_and_who_is_out_by_then_stays_out():
+    asked = []
+
+    def fits(places):
+        asked.append(len(places))
+        return np.ones((2, len(places)), dtype=bool), np.zeros((2, len(places)), dtype=bool)
+
+    candidates = Candidates(np.array([3, 7]), np.arange(1000), fits)
+    nodes = candidates.in_order(np.arange(1000.0))
+    assert next(nodes) == 999
+    assert asked[0] < 1000
+    candidates.leave_out(7)
+    assert len(list(nodes)) == 999
+    assert sum(asked) == 1000
+    assert [candidates.at(node)[0].tolist() for node in (999, 0)] == [[3], [3]]
 
 
 def test_of_each_line_the_first_that_is_able_is_at_the_head():

@@ -2,6 +2,7 @@
 
 import math
 
+from extender.control.plan_input.running import RunningTasks
 from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
 
 
@@ -69,3 +70,24 @@ def test_an_opportunistic_pod_frees_only_what_it_counts():
     running = scene.releaser.input_builder.build(snapshot.layout, scene.now).waiting.running
     assert sorted(running.demand[:, 0].tolist()) == [0.0, 100.0]
     assert running.demand.sum(axis=0).tolist() == snapshot.allocated.sum(axis=0).tolist()
+
+
+def test_what_is_kept_of_classes_is_what_a_first_look_says():
+    # Of three classes one stays as it is, one pod of the second ends, one of the third becomes opportunistic.
+    scene = Scene(node("n1", cpu=9000))
+    began = scene.now
+    scene.see(*[task(began, f"{name}{number}", duration=60.0) for name in "abc" for number in range(2)])
+    layout = scene.ledger.snapshot(scene.now).layout
+    kept = RunningTasks(scene.backlog)
+    first = kept.at(scene.now, layout)
+    assert len(first.node) == 6
+    scene.end("b0")
+    scene.see(task(began, "c0", duration=60.0, opportunistic=True, version=2))
+    at_once, anew = kept.at(scene.now + 1, layout), RunningTasks(scene.backlog).at(scene.now + 1, layout)
+    assert len(at_once.node) == len(anew.node) == 5
+    assert rows(kept.at(scene.now + 90, layout)) == rows(RunningTasks(scene.backlog).at(scene.now + 90, layout))
+
+
+def rows(running):
+    columns = (running.node, running.ends_at, running.demand[:, 0], running.seconds)
+    return [column.tolist() for column in columns]
