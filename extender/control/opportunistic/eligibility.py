@@ -22,6 +22,17 @@ RUN_TO_COMPLETION = frozenset({"Job"})
 _BACKOFF_LIMIT = 6
 """That of a Job that does not say."""
 
+_IGNORE, _COUNT = "Ignore", "Count"
+_FAILS = ("FailIndex", "FailJob")
+_ACTIONS = (_IGNORE, _COUNT, *_FAILS)
+"""What a rule of a podFailurePolicy may do, the worse the later."""
+
+_WITHOUT_BUDGET = {_IGNORE: None} | dict.fromkeys(_FAILS, 0)
+"""How many pods may be exposed whatever the backoffLimit."""
+
+_ENDED_BY_SIGNAL = frozenset({137, 143})
+"""The exit codes of containers that were ended by SIGKILL and SIGTERM, as those of evicted pods are."""
+
 _FAILURES_OF_INDEX = "batch.kubernetes.io/job-index-failure-count"
 
 
@@ -42,7 +53,7 @@ class Ineligible(Enum):
     WINDOWS = "it runs on Windows, where there is no resize"
     NOT_RESIZABLE = "what it requests cannot be resized to 0: init containers before 1.36, or pod-level without a limit"
     NOT_WRITABLE = "what it requests is too long or too large to be written down"
-    NO_EVICTION_LEFT = "its Job might fail by its eviction: backoffLimit leaves no room"
+    NO_EVICTION_LEFT = "its Job might fail by its eviction: backoffLimit or podFailurePolicy leaves no room"
 
     __hash__ = object.__hash__
 
@@ -98,12 +109,15 @@ def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
 def evictions_left(job: Document, pod: Document, *, exposed: int, kept: int = 1) -> int | None:
     """Return how many more pods of a Job may be exposed to eviction; None: any number, as they do not count as failed.
 
+    0 where the Job's `podFailurePolicy` has it fail, or an index of it, by a single eviction.
+
     `exposed` are those that are opportunistic now. `kept` is how much of each limit stays for pods that fail by
     themselves. Where the Job has a limit per index, that of the `pod`'s index counts as well.
     """
     spec = part(job, "spec")
-    if _ignores_disruption(spec):
-        return None
+    worst = _worst_of_eviction(spec)
+    if worst in _WITHOUT_BUDGET:
+        return _WITHOUT_BUDGET[worst]
     left = int(spec.get("backoffLimit", _BACKOFF_LIMIT)) - int(part(job, "status").get("failed") or 0) - exposed
     if "backoffLimitPerIndex" in spec:
         failures = part(part(pod, "metadata"), "annotations").get(_FAILURES_OF_INDEX, "0")
@@ -118,19 +132,34 @@ def controller_of(document: Document) -> tuple[str, str]:
     return next(controllers, ("", ""))
 
 
-def _ignores_disruption(spec: Document) -> bool:
-    """Say whether the first rule of a Job that may hold for an evicted pod ignores its end.
+def _worst_of_eviction(spec: Document) -> str:
+    """Return the worst that a Job may do about an evicted pod: the action of its first rule that may hold.
 
-    Exit codes of an evicted pod may be any, so a rule about them may hold.
+    The rule about DisruptionTarget does hold, and ends the search. A rule about exit codes may hold, as those of an
+    evicted pod may be any; that it fails the Job is taken for sure where it names what a signal leaves.
     """
+    worst = _IGNORE
     for rule in items(part(spec, "podFailurePolicy"), "rules"):
-        ignores = rule.get("action") == "Ignore"
+        action = rule.get("action", _COUNT)
         if "onPodConditions" in rule:
             if any(map(_is_disruption, items(rule, "onPodConditions"))):
-                return ignores
-        elif not ignores:
-            return False
-    return False
+                return _worse(worst, action)
+        elif action in _FAILS and not _names_signal(part(rule, "onExitCodes")):
+            worst = _worse(worst, _COUNT)
+        else:
+            worst = _worse(worst, action)
+    return _worse(worst, _COUNT)
+
+
+def _worse(one: str, other: str) -> str:
+    return max(one, other, key=_ACTIONS.index)
+
+
+def _names_signal(codes: Document) -> bool:
+    """Say whether a rule's exit codes are among those that a signal leaves; `NotIn` is about all codes but its own."""
+    values = frozenset(codes.get("values") or ())
+    matched = _ENDED_BY_SIGNAL & values if codes.get("operator") == "In" else _ENDED_BY_SIGNAL - values
+    return bool(matched)
 
 
 def _is_disruption(pattern: Document) -> bool:

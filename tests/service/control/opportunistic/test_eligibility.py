@@ -174,9 +174,9 @@ def job(*rules, failed=0, **spec):
     }
 
 
-def rule(action, *conditions, codes=None):
+def rule(action, *conditions, codes=None, operator="In"):
     if codes is not None:
-        return {"action": action, "onExitCodes": {"operator": "In", "values": codes}}
+        return {"action": action, "onExitCodes": {"operator": operator, "values": codes}}
     return {"action": action, "onPodConditions": [{"type": condition, "status": "True"} for condition in conditions]}
 
 
@@ -190,15 +190,33 @@ IGNORES = rule("Ignore", "DisruptionTarget")
         ([rule("Ignore", "Other", "DisruptionTarget")], None),
         ([rule("FailJob", "Other"), IGNORES], None),
         ([rule("Ignore", codes=[143]), IGNORES], None),
-        ([rule("FailJob", codes=[143]), IGNORES], 5),  # an evicted pod may end with any code
+        ([rule("FailJob", codes=[42]), IGNORES], 5),  # an evicted pod may end with any code
+        ([rule("FailJob", codes=[0, 137, 143], operator="NotIn"), IGNORES], 5),
         ([rule("Count", "DisruptionTarget"), IGNORES], 5),
-        ([rule("FailJob", "DisruptionTarget")], 5),
+        ([rule("Count", codes=[143]), IGNORES], 5),
         ([], 5),
     ],
 )
 def test_evictions_are_free_where_the_job_ignores_them_before_all_else(rules, left):
     """Else they count: 6 failures without a word, of which 1 is kept."""
     assert evictions_left(job(*rules), pod(), exposed=0) == left
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [rule("FailJob", "DisruptionTarget")],
+        [rule("FailIndex", "DisruptionTarget"), IGNORES],
+        [rule("Count", codes=[1]), rule("FailJob", "DisruptionTarget")],
+        [rule("FailJob", codes=[1, 143]), IGNORES],
+        [rule("FailJob", codes=[137]), rule("Count", "DisruptionTarget")],
+        [rule("FailJob", codes=[0], operator="NotIn"), IGNORES],
+        [rule("FailIndex", codes=[0, 143], operator="NotIn")],
+    ],
+)
+def test_none_is_exposed_where_a_single_eviction_fails_the_job_whatever_its_backoff_limit(rules):
+    """Exit codes 137 and 143 are what SIGKILL and SIGTERM leave."""
+    assert evictions_left(job(*rules, backoffLimit=100), pod(), exposed=0) == 0
 
 
 @pytest.mark.parametrize(
