@@ -15,7 +15,7 @@ from extender.control.backlog.task_classes import TaskClass
 Key = tuple[int, int, int]
 """The versions of what a plan was made of: the ledger's, the backlog's, the nodes'."""
 
-_SPARE_PART = 0.5
+SPARE_PART = 0.5
 """This part of what is spare surely has room for what needs so much, in spite of what is left over on each node."""
 
 
@@ -107,7 +107,7 @@ class PlanSlots:
     def has_spare(self, arrived: Amounts) -> bool:
         """Say whether all that has arrived since takes no more than a part of all that is spare."""
         return all(
-            more <= _SPARE_PART * self.spare.get(name, math.inf)
+            more <= SPARE_PART * self.spare.get(name, math.inf)
             for name, amount in arrived.items()
             if (more := amount - self.arrived.get(name, 0.0)) > 0
         )

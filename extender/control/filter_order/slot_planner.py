@@ -11,7 +11,7 @@ from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.resources import Amounts
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass
-from extender.control.filter_order.plan_slots import Key, PlanSlot, PlanSlots
+from extender.control.filter_order.plan_slots import SPARE_PART, Key, PlanSlot, PlanSlots
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.release.planned import Planned
 from extender.planner import Plan, Planner
@@ -67,10 +67,14 @@ class SlotPlanner:
         plan = Plan(Taken().assignments())
         if plan_input.classes:
             plan = self._planner.plan(known.snapshot, plan_input.waiting, self._now(), most=most)
-        # 2. See what it leaves.
+        # 2. See what it leaves. One that is cut leaves nobody where there surely is room for all the rest.
         by_class, planned = _by_class(plan_input, plan), Planned(plan_input, plan, known.snapshot)
-        leaves = {plan_input.classes[row] for row in planned.left().nonzero()[0].tolist()}
-        taken = plan_input.waiting.demand[plan.assignments.task_class].sum(axis=0)
+        demand, left = plan_input.waiting.demand, planned.left()
+        spare = _free(known.snapshot) - demand[plan.assignments.task_class].sum(axis=0)
+        is_cut = len(plan.assignments) >= most
+        if is_cut and (left @ demand <= SPARE_PART * spare).all():
+            spare, left = spare - left @ demand, np.zeros_like(left)
+        leaves = {plan_input.classes[row] for row in left.nonzero()[0].tolist()}
         # 3. Plan more pods next time where this was fast, fewer where it was slow.
         seconds = self._clock() - known.at
         self._pace(seconds, len(plan.assignments))
@@ -84,8 +88,8 @@ class SlotPlanner:
             without=without,
             leaves=leaves,
             leaves_hopeful=self._hopeful(leaves, layout),
-            is_cut=len(plan.assignments) >= most,
-            spare=_spare(known.snapshot, taken),
+            is_cut=is_cut,
+            spare=_by_name(spare, layout),
             arrived=known.arrived,
             waiting_gangs=_waiting_gangs(plan_input, by_class),
             waiting_near=_waiting_near(planned),
@@ -95,8 +99,9 @@ class SlotPlanner:
     def calm(self) -> PlanSlots:
         """Return no slots: what is known while nobody waits."""
         known = self._known()
-        spare = _spare(known.snapshot, np.zeros(len(known.snapshot.layout.axis)))
-        return PlanSlots(known.key, known.snapshot.layout, known.at, spare=spare, arrived=known.arrived)
+        layout = known.snapshot.layout
+        spare = _by_name(_free(known.snapshot), layout)
+        return PlanSlots(known.key, layout, known.at, spare=spare, arrived=known.arrived)
 
     def _known(self) -> "_Known":
         """Take what is known now. Key and arrivals may say less than a plan knows, never more."""
@@ -135,10 +140,14 @@ class _Known(NamedTuple):
     snapshot: Snapshot
 
 
-def _spare(snapshot: Snapshot, taken: Floats) -> Amounts:
-    """Return what is free on all nodes together, beside what a plan has `taken` [R]."""
-    free = np.maximum(snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight, 0.0).sum(axis=0)
-    return dict(zip(snapshot.layout.axis, (free - taken).tolist(), strict=True))
+def _free(snapshot: Snapshot) -> Floats:
+    """Return what is free on all nodes together [R]."""
+    free: Floats = np.maximum(snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight, 0.0).sum(axis=0)
+    return free
+
+
+def _by_name(amounts: Floats, layout: Layout) -> Amounts:
+    return dict(zip(layout.axis, amounts.tolist(), strict=True))
 
 
 def _by_class(plan_input: PlanInput, plan: Plan) -> dict[TaskClass, list[PlanSlot]]:

@@ -147,6 +147,17 @@ def test_a_pod_that_passes_while_a_plan_is_made_takes_a_slot_of_that_plan():
     assert answers == [OTHERS_FIRST, OTHERS_FIRST, "a"]
 
 
+@pytest.mark.parametrize(("cores", "refused"), [(4_000, 0), (120, 20)])
+def test_a_plan_that_is_cut_short_refuses_nobody_where_there_surely_is_room_for_the_rest(cores, refused):
+    # 50 of 140 pods are planned. The other 90 need 90 cores; 3,950 are left, or only 70.
+    asked = Asked(node("a", cores * 1000, 1e12))
+    asked.planner._most = 50
+    asked.see(*(free(f"p{n}", 1000, job="j") for n in range(140)))
+    answers = [asked.ask(f"p{n}") for n in range(140)]
+    assert sum(answer in (OTHERS_FIRST, "no room") for answer in answers) == refused
+    assert (asked.plans == 1) is (refused == 0)
+
+
 def test_a_pod_of_a_gang_waits_for_a_plan_that_knows_its_gang():
     asked = unplanned(node("a", 300))
     asked.see(*(free(f"m{n}", group="g", job="g", least=3) for n in range(2)))
