@@ -7,6 +7,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.metrics.control import ControlGauges, ControlMetrics
+from extender.adapters.metrics.peaks import PeakMetrics
 from extender.adapters.metrics.serve import Gauges, Metrics
 from extender.adapters.metrics.usage import UsageMetrics
 from extender.cluster.ledger.ledger import Ledger
@@ -35,6 +36,7 @@ def metrics_page() -> str:
     serve.observe(lambda: Gauges(Ledger(in_flight_seconds=1.0).snapshot(0), {}, {}, True))
     control.observe(lambda: ControlGauges(True, True, 0, {}, job_tasks=1.0, replicas=1.0, holding=True, hold_changes=0))
     UsageMetrics(control.registry)
+    PeakMetrics(control.registry)
     names = {family.name for registry in (serve.registry, control.registry) for family in registry.collect()}
     if unused := _VALUES.keys() - names:
         raise ValueError(f"no such metric: {', '.join(sorted(unused))}")

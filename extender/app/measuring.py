@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Api
 from extender.adapters.kube.recorder import Recorder
+from extender.adapters.metrics.peaks import PeakMetrics
 from extender.adapters.metrics.usage import UsageMetrics
 from extender.adapters.usage.access import Access
 from extender.adapters.usage.looks import Source
@@ -145,6 +146,7 @@ class Measuring:
         self.predicting: Predicting | None = None
         if usage.url and wanted.enabled and wanted.threshold == "auto":
             self.predicting = Predicting(usage, wanted, places.nodes, places.pods)
+            PeakMetrics(registry).observe(self.predicting.report)
         self._metrics.observe(self.usage)
 
     def take(self, event: Event) -> None:

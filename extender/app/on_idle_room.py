@@ -83,7 +83,7 @@ def on_idle_room(
     caps = Caps(wanted.max_queue_share, wanted.max_job_share)
     terms, listeners = Terms(_thresholds(wanted, limits), stale, caps=caps), [metrics.note_preemption]
     if measuring.predicting is not None:
-        measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads)
+        measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads, terms.thresholds)
         terms = replace(terms, peaks=measuring.predicting.peaks)
         listeners.append(measuring.predicting.note_preemption)
     second_pass = SecondPass(cluster, policy_of(settings), measuring.usage, terms, stays_off, history)

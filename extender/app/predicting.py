@@ -15,6 +15,7 @@ from extender.app.liveness import Liveness
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Node, Pod
 from extender.control.idle_room.predicted import PeakPredictor, PredictedPeaks
+from extender.control.idle_room.room import Thresholds
 from extender.settings.sections import OpportunisticSettings, UsageSettings
 
 _EVERY_SECONDS = 30.0
@@ -45,11 +46,12 @@ class Predicting:
         self._pods, self._clock = pods, clock
         self._layout: Callable[[], Layout] | None = None
         self._leads: Callable[[], bool] = lambda: False
+        self._thresholds = Thresholds(None)
         self._last: PredictedPeaks | None = None
 
-    def follow(self, layout: Callable[[], Layout], leads: Callable[[], bool]) -> None:
-        """Take what says which rows nodes have, and whether we lead."""
-        self._layout, self._leads = layout, leads
+    def follow(self, layout: Callable[[], Layout], leads: Callable[[], bool], thresholds: Thresholds) -> None:
+        """Take what says which rows nodes have, whether we lead, and up to what peaks may rise."""
+        self._layout, self._leads, self._thresholds = layout, leads, thresholds
 
     def peaks(self, now: float) -> PredictedPeaks | None:
         """Return the peaks that are good at `now`; None where there are none."""
@@ -85,6 +87,7 @@ class Predicting:
             nodes=nodes,
             known=0 if peaks is None else peaks.known,
             sigmas=None if peaks is None else peaks.sigmas,
+            room={} if peaks is None else peaks.room(self._thresholds),
         )
 
     def _run(self, stopped: threading.Event) -> None:

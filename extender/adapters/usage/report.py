@@ -17,12 +17,14 @@ class AutoReport(msgspec.Struct, frozen=True):
     """What is known of predicted peaks (T_alloc `auto`): of how many of `nodes` the history is as long as the warm-up.
 
     `failure` says why the history could not be read, None where it could. `sigmas` is N, None without a prediction.
+    `room` is what the peaks leave of all nodes, by resource: of those alone that limit it, and state no threshold.
     """
 
     failure: str | None
     nodes: int
     known: int
     sigmas: float | None
+    room: dict[str, float] = {}
 
 
 class UsageReport(msgspec.Struct, frozen=True):

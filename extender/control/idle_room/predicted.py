@@ -20,8 +20,8 @@ from extender.cluster.usage_history import UsageHistory, Who, who_of
 from extender.control.backlog.task_classes import name_of
 from extender.control.idle_room.eviction_budget import EvictionBudget
 from extender.control.idle_room.measured_use import MeasuredUse
-from extender.control.idle_room.room import RAMP_UP_SECONDS
-from extender.policy.peak import History, PeakTuning, SigmaRule, class_peaks, is_warm, peak
+from extender.control.idle_room.room import RAMP_UP_SECONDS, Thresholds
+from extender.policy.peak import History, PeakTuning, SigmaRule, auto_room, class_peaks, is_warm, peak
 
 _WIDTH = len(DIMENSIONS)
 
@@ -44,6 +44,16 @@ class PredictedPeaks:
     def with_young(self, measured: MeasuredUse) -> MeasuredUse:
         """Return a measurement by which all pods are young that are not in the peaks: they count as such."""
         return replace(measured, since=np.minimum(measured.since, self.cutoff))
+
+    def room(self, thresholds: Thresholds) -> dict[str, float]:
+        """Return what the peaks leave of all nodes together, by resource.
+
+        Of those alone that limit it and state no threshold of their own.
+        """
+        layout = self.layout
+        room = auto_room(thresholds.most(layout), self.peak)
+        room = np.where(np.isfinite(room) & np.isnan(layout.threshold)[:, np.newaxis], room, 0.0)
+        return dict(zip(DIMENSIONS, room.sum(axis=0).tolist(), strict=False))
 
     def on(self, layout: Layout) -> Floats:
         """Return the peaks on the rows of another layout; NaN for nodes that are new there."""

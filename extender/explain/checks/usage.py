@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from extender.adapters.usage.report import AutoReport, UsageReport
-from extender.explain.amounts import seconds
+from extender.cluster.resources import CPU, MEMORY
+from extender.explain.amounts import amount, seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
 
 _CHECK = "usage"
@@ -71,7 +72,9 @@ def _auto(auto: AutoReport) -> Iterator[Finding]:
         yield Finding(_CHECK, WARNING, "there are no predicted peaks", advice)
         return
     known = f"{auto.known} of {many(auto.nodes, 'node')} with a history of two hours"
-    text = f"{known}; peaks are predicted at N = {auto.sigmas:.1f}"
+    left = " and ".join(amount(name, auto.room[name]) for name in (CPU, MEMORY) if name in auto.room)
+    room = f"; they leave {left} in all" if left else ""
+    text = f"{known}; peaks are predicted at N = {auto.sigmas:.1f}{room}"
     yield Finding(_CHECK, OK, text)
 
 

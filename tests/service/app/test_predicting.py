@@ -1,5 +1,6 @@
 """Peaks as `control` predicts them, where settings say `auto`: from Prometheus to the report."""
 
+import math
 import threading
 from types import SimpleNamespace
 
@@ -44,7 +45,8 @@ class Wired:
         wanted = {"enabled": True, "threshold": threshold}
         settings = parse({**HEAD, "usage": usage, "opportunistic": wanted})
         self.scene, self.now, self.registry = Scene(*NODES), NOW, CollectorRegistry()
-        self.measuring = Measuring(settings, None, CollectorRegistry(), alone=lambda pod: pod.opportunistic)
+        self.measures = CollectorRegistry()
+        self.measuring = Measuring(settings, None, self.measures, alone=lambda pod: pod.opportunistic)
         requests = EvictionRequests(self.scene.cluster, None)
         reporting = Reporting(self.registry, lambda *_event: None)
         self.parts = on_idle_room(
@@ -60,6 +62,9 @@ class Wired:
         self.predicting = self.measuring.predicting
         if self.predicting is not None:
             self.predicting._clock = self.predicting.reader.clock = lambda: self.now
+
+    def shown(self, name, **labels):
+        return self.measures.get_sample_value(name, labels)
 
     def peak_of(self, node):
         peaks = self.predicting.peaks(self.now)
@@ -79,6 +84,19 @@ def test_peaks_are_of_what_prometheus_has_and_doctor_is_told(fake):
     assert (wired.peak_of("a"), wired.peak_of("b")) == pytest.approx((2000, 1000))
     assert (wired.report.failure, wired.report.known, wired.report.nodes) == (None, 2, 2)
     assert wired.report.sigmas == 5.0
+
+
+def test_metrics_show_n_and_the_room_in_all_and_nothing_of_single_nodes(fake):
+    wired = Wired(fake.url)
+    assert math.isnan(wired.shown("dovetail_peak_sigmas"))
+    assert wired.shown("dovetail_peak_room", resource="cpu") == 0
+    wired.predicting.turn()
+    assert wired.shown("dovetail_peak_sigmas") == 5.0
+    assert wired.shown("dovetail_peak_nodes", history="long") == 2
+    assert wired.shown("dovetail_peak_nodes", history="short") == 0
+    # Pods are evicted at 0.99, and the peaks are 2 and 1 cores.
+    cores = sum(node.allocatable["cpu"] for node in NODES) / 1000
+    assert wired.shown("dovetail_peak_room", resource="cpu") == pytest.approx(0.99 * cores - 3)
 
 
 def test_no_peak_may_pass_what_pods_are_evicted_at(fake):

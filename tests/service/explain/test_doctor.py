@@ -343,10 +343,14 @@ MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_
             ],
         ),
         (
-            msgspec.structs.replace(MEASURED, auto=AutoReport(None, 3, 2, 4.9)),
+            msgspec.structs.replace(MEASURED, auto=AutoReport(None, 3, 2, 4.9, {"cpu": 12000.0, "memory": 2.0**30})),
             [
                 ("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old"),
-                ("ok", "2 of 3 nodes with a history of two hours; peaks are predicted at N = 4.9"),
+                (
+                    "ok",
+                    "2 of 3 nodes with a history of two hours; peaks are predicted at N = 4.9; "
+                    "they leave 12 cores and 1 GiB in all",
+                ),
             ],
         ),
         (
