@@ -268,15 +268,19 @@ def _cluster(
     """Run the cluster benchmark. Raises ControlPlaneError."""
     from extender.app.logs import configure_logs
     from extender.settings import LogSettings
+    from lab.bench.cluster import contenders, throughput
     from lab.bench.cluster import runs as measuring
-    from lab.bench.cluster import throughput
 
     configure_logs(LogSettings(level="error", format="text"))
-    known = {contender.name: contender for contender in throughput.CONTENDERS}
+    known = {contender.name: contender for contender in contenders.CONTENDERS}
     compared = [known[name] for name in _known(names, known, "--contender")]
     pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 3)
     usual = (200,) if options.quick else (1_000, 5_000)
-    planned = [measuring.Size(nodes, pods, jobs, runs, limit_seconds=60 + pods / 10) for nodes in sizes or usual]
+    burst, steady = (20, 20) if options.quick else (100, 1_200)
+    planned = [
+        measuring.Size(nodes, pods, jobs, runs, 60 + pods / 10, burst, 0 if number else steady)
+        for number, nodes in enumerate(sizes or usual)
+    ]
     with progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
         return throughput.report(
             [run for size in planned for run in measuring.measure(programs, size, advance, compared)]

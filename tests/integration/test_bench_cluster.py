@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from extender.cli import cli
 from extender.errors import ControlPlaneError
+from lab.bench.cluster.contenders import STOCK
 from lab.bench.cluster.runs import Size, measure
-from lab.bench.cluster.throughput import STOCK
 
 pytestmark = pytest.mark.own_control_plane
 
@@ -23,8 +23,8 @@ def test_the_quick_form_binds_every_pod_and_reports_every_row(pytestconfig, tell
     assert found.returncode == 0, found.stderr
     rows = {row["id"]: row["ours"] for row in json.loads(found.stdout)["rows"]}
 
-    contenders = ("", ".stock", ".stock_all", ".filter", ".ranked", ".chosen")
-    rates = {f"throughput{name}.200" for name in (*contenders, ".ratio", ".vs_all", ".chosen.ratio")}
+    contenders = ("", ".stock", ".stock_all", ".auto", ".filter", ".ranked", ".chosen")
+    rates = {f"throughput{name}.200" for name in (*contenders, ".ratio", ".vs_all", ".chosen.ratio", ".auto.ratio")}
     assert rates | {"cpu_ms_per_pod.200", "cpu_ms_per_pod.stock.200"} <= rows.keys()
     over = {name for name in rows if name.startswith("over_allocated.")}
     assert over == {f"over_allocated{name}.200" for name in contenders}
@@ -33,6 +33,10 @@ def test_the_quick_form_binds_every_pod_and_reports_every_row(pytestconfig, tell
     assert rows["on_nominated_percent.200"] == 100
     for process in ("etcd", "apiserver", "scheduler", "serve", "control", "client"):
         assert rows[f"cpu_ms.{process}.200"] > 0
+    ways = {f"latency.{name}.{way}.200" for name in ("stock", "auto", "gates") for way in ("burst", "steady")}
+    assert ways | {"latency.auto.mean_vs_stock", "latency.gates.mean_vs_stock"} <= rows.keys()
+    assert all(rows[name] > 0 for name in ways)
+    assert rows["writes_per_pod.200"] >= rows["writes_per_pod.stock.200"] + 1.5
     tell(", ".join(f"{name} {rows[name]}" for name in sorted(rates)))
 
 

@@ -40,6 +40,8 @@ class Bindings:
 
     def __init__(self, client: ApiClient, names: Collection[str]) -> None:
         self._awaited = set(names)
+        self.bound: dict[str, float] = {}
+        """When each of the pods was seen bound, on the monotonic clock."""
         self._last = time.monotonic()
         self._all = threading.Event()
         self._watch = Watch(Api(client), _bindings(), self._take)
@@ -80,7 +82,7 @@ class Bindings:
     def _see(self, pod: Pod) -> None:
         if pod.node is not None and pod.name in self._awaited:
             self._awaited.remove(pod.name)
-            self._last = time.monotonic()
+            self._last = self.bound[pod.name] = time.monotonic()
             if not self._awaited:
                 self._all.set()
 

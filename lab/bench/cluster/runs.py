@@ -7,21 +7,27 @@ clock runs from the first create call to the last bind, with every write in betw
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from charts.render import NAMESPACE
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.errors import ControlPlaneError
 from lab.bench.cluster import truth
 from lab.bench.cluster.bindings import Bindings
-from lab.bench.cluster.throughput import CLIENT, CONTENDERS, OTHERS, Contender, Run
+from lab.bench.cluster.contenders import CONTENDERS, Contender
+from lab.bench.cluster.latency import BURST, STEADY, mean_seconds
+from lab.bench.cluster.throughput import CLIENT, OTHERS, Run
 from lab.bench.speed import processes
 from lab.controlplane import builders, workload
 from lab.controlplane.builders import Manifest
 from lab.controlplane.configurations import dovetail_configuration, stock_configuration
+from lab.controlplane.gating import gating
 from lab.controlplane.launches import CONTROL, EXTENDER, SCHEDULER
+from lab.controlplane.requests import writes_to_pods
 from lab.controlplane.running import ControlPlane
 
 _PROFILE = "dovetail"
@@ -40,7 +46,8 @@ _QUIET_LIMIT_SECONDS = 30.0
 class Size:
     """How many nodes there are; how many pods are created in each run, by how many jobs; how many runs.
 
-    `limit_seconds` is how long a run may take before it is an error.
+    `limit_seconds` is how long a run may take before it is an error. `burst` pods come at once, and in the first round
+    `steady` of them at an even pace, to see how long each takes; 0: not measured.
     """
 
     nodes: int
@@ -48,6 +55,8 @@ class Size:
     jobs: int = 10
     runs: int = 3
     limit_seconds: float = 180.0
+    burst: int = 0
+    steady: int = 0
 
 
 def measure(
@@ -63,7 +72,7 @@ def measure(
         for number in range(size.runs):
             start = number % len(contenders)
             for contender in (*contenders[start:], *contenders[:start]):
-                yield _run(control_plane, size, contender)
+                yield _run(control_plane, size, contender, first=number == 0)
                 progress()
 
 
@@ -72,33 +81,48 @@ def pod_manifests(size: Size, *, gated: bool) -> list[Manifest]:
     return [_pod(f"pod-{number:05d}", number % size.jobs, gated=gated) for number in range(size.pods)]
 
 
-def _run(control_plane: ControlPlane, size: Size, contender: Contender) -> Run:
-    client = control_plane.client()
-    components = _start(control_plane, contender)
-    try:
+def _run(control_plane: ControlPlane, size: Size, contender: Contender, *, first: bool) -> Run:
+    with ExitStack() as ending:
+        if contender.policies:
+            ending.enter_context(gating(control_plane, str((contender.settings or {})["order"])))
+        for component in _start(control_plane, contender):
+            ending.callback(control_plane.remove_scheduler, component)
         _warm_up(control_plane, contender)
         quiet = _wait_quiet(control_plane)
         result = _timed(control_plane, size, contender, quiet=quiet)
-        workload.delete_all_pods(client, seconds=size.limit_seconds)
-        return result
-    finally:
-        for component in components:
-            control_plane.remove_scheduler(component)
+        workload.delete_all_pods(control_plane.client(), seconds=size.limit_seconds)
+        return replace(result, latency=_latency(control_plane, size, contender, first=first))
+
+
+def _latency(control_plane: ControlPlane, size: Size, contender: Contender, *, first: bool) -> dict[str, float]:
+    """Return how long pods take in the mean from creation to binding, by how they come."""
+    counts = {BURST: size.burst, STEADY: size.steady if first else 0} if contender.timed else {}
+    found = {}
+    for way, count in counts.items():
+        if count:
+            manifests = [
+                _pod(f"{way}-{number:05d}", number % size.jobs, gated=contender.gated) for number in range(count)
+            ]
+            _wait_quiet(control_plane)
+            found[way] = mean_seconds(control_plane.client(), manifests, way, size.limit_seconds)
+            workload.delete_all_pods(control_plane.client(), seconds=size.limit_seconds)
+    return found
 
 
 def _start(control_plane: ControlPlane, contender: Contender) -> list[str]:
-    """Start what the contender needs; return the components, in the order to stop them in."""
+    """Start what the contender needs; return the components, the last to stop first."""
     started: list[str] = []
+    lease = {"namespace": NAMESPACE if contender.policies else "default"}
+    settings = {**(contender.settings or {}), "control": {"lease": lease}}
     url = None
     if contender.settings is not None:
-        url = control_plane.add_extender(contender.settings)
-        started.insert(0, EXTENDER)
+        url = control_plane.add_extender(settings)
+        started.append(EXTENDER)
     control_plane.add_scheduler(_configuration(contender, url))
-    started.insert(0, SCHEDULER)
-    if contender.gated:
-        lease = {"namespace": "default"}
-        control_plane.add_control({**(contender.settings or {}), "control": {"lease": lease}})
-        started.insert(0, CONTROL)
+    started.append(SCHEDULER)
+    if contender.with_control:
+        control_plane.add_control(settings)
+        started.append(CONTROL)
     return started
 
 
@@ -136,11 +160,13 @@ def _timed(control_plane: ControlPlane, size: Size, contender: Contender, *, qui
     client = control_plane.client()
     manifests = pod_manifests(size, gated=contender.gated)
     with Bindings(client, _names(manifests)) as bindings:
+        written = writes_to_pods(client)
         before, begun = _cpu(control_plane), time.monotonic()
         workload.create_pods(client, manifests)
         created = time.monotonic() - begun
         ended = _wait_bound(bindings, contender, control_plane, size.pods, size.limit_seconds - created)
         cpu = _since(before, _cpu(control_plane))
+        written = writes_to_pods(client) - written
     pods = workload.pods(client)
     return Run(
         contender=contender,
@@ -152,6 +178,7 @@ def _timed(control_plane: ControlPlane, size: Size, contender: Contender, *, qui
         on_nominated=truth.on_nominated(pods),
         over_allocated=len(truth.over_allocated(workload.nodes(client), pods)),
         quiet=quiet,
+        writes=written,
     )
 
 

@@ -3,13 +3,15 @@
 Row ids carry the number of nodes: `throughput.5000` is ours, `throughput.stock.5000` the stock scheduler's.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
 
 from rich.table import Table
 
+from lab.bench.cluster.contenders import AUTO, CHOSEN, CONTENDERS, FILTER, GATES, RANKED, STOCK, STOCK_ALL, Contender
+from lab.bench.cluster.latency import WAYS
 from lab.report.rows import Report, Row
 
 SCHEDULER, CLIENT, OTHERS = "kube-scheduler", "client", "others"
@@ -35,36 +37,12 @@ _CAPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """A way to schedule; `settings` are Dovetail's, None where it is not asked."""
-
-    name: str
-    about: str
-    settings: Mapping[str, Any] | None = None
-    sampled: bool = True
-    gated: bool = False
-
-    def row_id(self, figure: str, nodes: int) -> str:
-        """Return the id of one of its figures; Dovetail as it is shipped goes without a name."""
-        return f"{figure}.{nodes}" if self.gated else f"{figure}.{self.name}.{nodes}"
-
-
-STOCK = Contender("stock", "kube-scheduler, asked about a sample of the nodes")
-STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", sampled=False)
-_CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
-GATES = Contender("gates", "Dovetail: gates and nominations", {"order": "gates", **_CHOOSES}, sampled=False, gated=True)
-FILTER = Contender("filter", "Dovetail: `order: filter`, no control, a sample", {"order": "filter", **_CHOOSES})
-RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking, a sample", {})
-CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses, a sample", _CHOOSES)
-CONTENDERS = (STOCK, STOCK_ALL, GATES, FILTER, RANKED, CHOSEN)
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """One contender's run: `seconds` from the first create call to the last bind, `created` to the last create's end.
 
     `cpu` is each process's CPU time within that, in seconds, by component; `quiet` says whether nothing else was being
-    done by the control plane when it began.
+    done by the control plane when it began. `writes` counts what the API server answered meanwhile of pods and events,
+    by what it is; `latency` is the mean from creation to binding in seconds, by how the pods came (`latency`).
     """
 
     contender: Contender
@@ -76,6 +54,8 @@ class Run:
     on_nominated: int
     over_allocated: int
     quiet: bool = True
+    writes: Mapping[str, int] = field(default_factory=dict)
+    latency: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def per_second(self) -> float:
@@ -91,7 +71,7 @@ def report(runs: Sequence[Run]) -> Report:
     """Return the rows and a table for each size."""
     sizes = sorted({run.nodes for run in runs})
     by_size = [(nodes, [run for run in runs if run.nodes == nodes]) for nodes in sizes]
-    rows = [row for nodes, there in by_size for row in _rows(nodes, there)]
+    rows = [row for nodes, there in by_size for row in _rows(nodes, there)] + _latency_rows(runs)
     return Report(rows, [_table(nodes, there) for nodes, there in by_size])
 
 
@@ -103,7 +83,8 @@ def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
         rows.append(_median_row(contender.row_id("cpu_ms_per_pod", nodes), own, _scheduler_millis, "ms"))
         rows.append(_over_row(contender, nodes, own))
         rows += _process_rows(contender, nodes, own)
-    pairs = [("ratio", ours, STOCK) for ours in (GATES, FILTER, RANKED, CHOSEN)] + [("vs_all", GATES, STOCK_ALL)]
+        rows.append(_writes_row(contender, nodes, own))
+    pairs = [("ratio", ours, STOCK) for ours in (AUTO, GATES, FILTER, RANKED, CHOSEN)] + [("vs_all", GATES, STOCK_ALL)]
     for figure, ours, other in pairs:
         if _of(ours, runs) and _of(other, runs):
             ratio = _median(_of(ours, runs), _rate) / _median(_of(other, runs), _rate)
@@ -117,7 +98,7 @@ def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
 
 
 def _median_row(row_id: str, runs: Sequence[Run], figure: Callable[[Run], float], unit: str) -> Row:
-    note = f"{runs[0].contender.about}; median of {', '.join(f'{figure(run):.3g}' for run in runs)}"
+    note = f"{runs[0].contender.about}; median of {_shown([figure(run) for run in runs])}"
     if loud := sum(not run.quiet for run in runs):
         note += f"; {loud} of the runs did not begin quiet"
     return Row(row_id, round(_median(runs, figure), 3), unit, note=note)
@@ -136,6 +117,42 @@ def _process_rows(contender: Contender, nodes: int, runs: Sequence[Run]) -> list
         Row(contender.row_id(f"cpu_ms.{shown}", nodes), round(_median(runs, _millis_of(name)), 3), "ms a pod")
         for shown, name in used
     ]
+
+
+def _writes_row(contender: Contender, nodes: int, runs: Sequence[Run]) -> Row:
+    """Return the writes a pod, by whomever: its creation is one of them."""
+    counted = sum((Counter(run.writes) for run in runs), Counter[str]())
+    pods = sum(run.pods for run in runs)
+    parts = ", ".join(f"{what} {count / pods:.2f}" for what, count in counted.most_common() if count >= pods / 50)
+    note = f"by the API server's count, of pods and their events: {parts or 'none'}"
+    return Row(contender.row_id("writes_per_pod", nodes), round(counted.total() / pods, 2), "writes", note=note)
+
+
+def _latency_rows(runs: Sequence[Run]) -> list[Row]:
+    """Return how long pods take from creation to binding; for ours, over the stock scheduler, the worst of all."""
+    rows = []
+    for contender in _contenders(runs):
+        worst = 0.0
+        for nodes, way in sorted({(run.nodes, way) for run in _of(contender, runs) for way in run.latency}):
+            taken = _latencies(contender, nodes, way, runs)
+            note = f"{contender.about}; creation to binding, mean, {WAYS[way]}; median of {_shown(taken)}"
+            rows.append(Row(f"latency.{contender.name}.{way}.{nodes}", round(median(taken), 4), "s", note=note))
+            if contender is not STOCK and (stock := _latencies(STOCK, nodes, way, runs)):
+                ratio = median(taken) / median(stock)
+                rows.append(Row(f"latency.{contender.name}.{way}_vs_stock.{nodes}", round(ratio, 3), "times"))
+                worst = max(worst, ratio)
+        if worst:
+            note = "the largest of the ratios above, over ways and sizes"
+            rows.append(Row(f"latency.{contender.name}.mean_vs_stock", round(worst, 3), "times", note=note))
+    return rows
+
+
+def _latencies(contender: Contender, nodes: int, way: str, runs: Sequence[Run]) -> list[float]:
+    return [run.latency[way] for run in _of(contender, runs) if run.nodes == nodes and way in run.latency]
+
+
+def _shown(figures: Sequence[float]) -> str:
+    return ", ".join(f"{figure:.3g}" for figure in figures)
 
 
 def _table(nodes: int, runs: Sequence[Run]) -> Table:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lab.bench.cluster.throughput import CONTENDERS, FILTER, GATES, SCHEDULER, STOCK, STOCK_ALL, Run, report
+from lab.bench.cluster.contenders import AUTO, CONTENDERS, FILTER, GATES, STOCK, STOCK_ALL
+from lab.bench.cluster.throughput import SCHEDULER, Run, report
 
 
 def run(contender, seconds, *, nodes=5000, pods=100, **more):
@@ -61,13 +62,44 @@ def test_a_run_that_did_not_begin_quiet_is_noted():
     assert "1 of the runs did not begin quiet" in found["throughput.5000"].note
 
 
+def test_writes_are_a_pod_s_over_all_runs_and_the_note_says_which():
+    found = rows(run(GATES, 1, writes={"PATCH pods": 100, "POST pods": 100}), run(GATES, 1, writes={"POST pods": 100}))
+    assert found["writes_per_pod.5000"].ours == 1.5
+    assert found["writes_per_pod.5000"].note.endswith("POST pods 1.00, PATCH pods 0.50")
+
+
+def test_latencies_are_medians_and_compared_with_stock_the_worst_at_last():
+    burst = [run(AUTO, 1, latency={"burst": seconds}) for seconds in (0.2, 0.9, 0.3)]
+    stock = run(STOCK, 1, latency={"burst": 0.2, "steady": 0.1})
+    found = rows(*burst, run(AUTO, 1, latency={"steady": 0.2}), stock)
+    assert found["latency.auto.burst.5000"].ours == 0.3
+    assert found["latency.auto.burst_vs_stock.5000"].ours == 1.5
+    assert found["latency.auto.steady_vs_stock.5000"].ours == 2
+    assert found["latency.auto.mean_vs_stock"].ours == 2
+
+
+def test_latencies_without_stock_are_not_compared():
+    assert not [name for name in rows(run(AUTO, 1, latency={"burst": 0.2})) if name.endswith("vs_stock")]
+
+
 def test_every_size_has_its_rows_and_its_table():
     found = report([run(contender, 1, nodes=nodes) for nodes in (5000, 1000) for contender in CONTENDERS])
     ids = {row.id for row in found.rows}
     for nodes in (1000, 5000):
-        for name in ("", ".stock", ".stock_all", ".filter", ".chosen", ".ratio", ".chosen.ratio", ".vs_all"):
+        for name in (
+            "",
+            ".stock",
+            ".stock_all",
+            ".filter",
+            ".chosen",
+            ".auto",
+            ".ratio",
+            ".chosen.ratio",
+            ".auto.ratio",
+            ".vs_all",
+        ):
             assert f"throughput{name}.{nodes}" in ids
-    assert [table.row_count for table in found.tables] == [6, 6]
+    assert [table.row_count for table in found.tables] == [7, 7]
 
 
 def test_the_table_says_who_over_allocated_and_how_many_pods_are_on_their_nominated_node():
@@ -76,7 +108,7 @@ def test_the_table_says_who_over_allocated_and_how_many_pods_are_on_their_nomina
     assert "over-allocated (node, dimension) pairs: stock 3, gates 0" in table.caption
 
 
-@pytest.mark.parametrize("contender", [STOCK, STOCK_ALL, GATES, FILTER])
+@pytest.mark.parametrize("contender", [STOCK, STOCK_ALL, AUTO, GATES, FILTER])
 def test_only_dovetail_as_it_is_shipped_goes_without_a_name(contender):
     expected = "throughput.7" if contender is GATES else f"throughput.{contender.name}.7"
     assert contender.row_id("throughput", 7) == expected

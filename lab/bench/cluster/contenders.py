@@ -1,0 +1,55 @@
+"""Who is compared in the cluster benchmark: the stock scheduler, and Dovetail in each of its orders."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A way to schedule; `settings` are Dovetail's, None where it is not asked.
+
+    `gated` pods are created with our gate; `policies`: with `control` and the chart's admission policies, which decide.
+    `timed`: how long each pod takes is measured too.
+    """
+
+    name: str
+    about: str
+    settings: Mapping[str, Any] | None = None
+    sampled: bool = True
+    gated: bool = False
+    policies: bool = False
+    timed: bool = False
+
+    @property
+    def with_control(self) -> bool:
+        """Whether `dovetail control` runs."""
+        return self.gated or self.policies
+
+    def row_id(self, figure: str, nodes: int) -> str:
+        """Return the id of one of its figures; Dovetail as it is shipped goes without a name."""
+        return f"{figure}.{nodes}" if self.gated else f"{figure}.{self.name}.{nodes}"
+
+
+STOCK = Contender("stock", "kube-scheduler, asked about a sample of the nodes", timed=True)
+STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", sampled=False)
+_CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
+GATES = Contender(
+    "gates",
+    "Dovetail: gates and nominations",
+    {"order": "gates", **_CHOOSES},
+    sampled=False,
+    gated=True,
+    timed=True,
+)
+AUTO = Contender(
+    "auto",
+    "Dovetail: `order: auto`, pods are held only while somebody waits; a sample",
+    {"order": "auto", **_CHOOSES},
+    policies=True,
+    timed=True,
+)
+FILTER = Contender("filter", "Dovetail: `order: filter`, no control, a sample", {"order": "filter", **_CHOOSES})
+RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking, a sample", {})
+CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses, a sample", _CHOOSES)
+CONTENDERS = (STOCK, STOCK_ALL, AUTO, GATES, FILTER, RANKED, CHOSEN)

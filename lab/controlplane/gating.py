@@ -1,0 +1,76 @@
+"""The chart's admission policies on a real API server: who gets our gate at creation."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from charts.render import GATING_API, NAMESPACE, VALUES, template
+from lab.controlplane import pins, workload
+from lab.controlplane.building import build
+from lab.controlplane.rest import RequestRefused, request
+from lab.controlplane.running import ControlPlane
+
+_API = "/apis/admissionregistration.k8s.io/v1"
+_KIND = "CustomResourceDefinition"
+_PATHS = {
+    "MutatingAdmissionPolicyBinding": f"{_API}/mutatingadmissionpolicybindings",
+    "MutatingAdmissionPolicy": f"{_API}/mutatingadmissionpolicies",
+    _KIND: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+}
+_MANAGED = "dovetail.dev/managed"
+_SERVED_SECONDS = 20.0
+
+
+@contextmanager
+def gating(control_plane: ControlPlane, order: str, space: str = "default") -> Iterator[None]:
+    """Have pods of the namespace `space` gated as the chart does it with this order; take all of it away again.
+
+    On a Kubernetes that has no such policies (before 1.36) nothing is gated, as with the chart. The Lease of whoever
+    runs beside must be in the chart's namespace, which is made: the policies look for what belongs to it.
+    """
+    client = control_plane.client()
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {_MANAGED: "true"}}},
+    ]
+    control_plane.apply(namespaces)
+    objects = policy_objects(order) if "mutatingadmissionpolicies" in control_plane.resources(_API) else []
+    control_plane.apply(objects)
+    for it in objects:
+        if it["kind"] == _KIND:
+            _wait_served(control_plane, it)
+    try:
+        yield
+    finally:
+        for kind, path in _PATHS.items():
+            for it in objects:
+                if it["kind"] == kind:
+                    request(client, "DELETE", f"{path}/{it['metadata']['name']}")
+        labels = {"metadata": {"labels": {_MANAGED: None}}}
+        request(client, "PATCH", f"/api/v1/namespaces/{space}", labels, content="application/merge-patch+json")
+
+
+def policy_objects(order: str, mode: str = "scheduler") -> list[dict[str, Any]]:
+    """Return what the chart renders to gate pods with this order: policies, their bindings, and a kind if need be."""
+    helm = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
+    values = {**VALUES[mode], "config": {"order": order}}
+    found = yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API))
+    return [it for it in found if it and it["kind"] in _PATHS]
+
+
+def _wait_served(control_plane: ControlPlane, kind: dict[str, Any]) -> None:
+    """Wait until the API server serves the objects of a CustomResourceDefinition."""
+    spec = kind["spec"]
+    path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+    workload.wait_until(lambda: _is_there(control_plane, path), _SERVED_SECONDS, f"{path} to be served")
+
+
+def _is_there(control_plane: ControlPlane, path: str) -> bool:
+    try:
+        request(control_plane.client(), "GET", path)
+    except RequestRefused:
+        return False
+    return True
