@@ -268,8 +268,9 @@ def _cluster(
     """Run the cluster benchmark. Raises ControlPlaneError."""
     from extender.app.logs import configure_logs
     from extender.settings import LogSettings
-    from lab.bench.cluster import contenders, throughput
+    from lab.bench.cluster import contenders, contest, contest_rows, throughput
     from lab.bench.cluster import runs as measuring
+    from lab.report.rows import Report
 
     configure_logs(LogSettings(level="error", format="text"))
     known = {contender.name: contender for contender in contenders.CONTENDERS}
@@ -282,9 +283,15 @@ def _cluster(
         for number, nodes in enumerate(sizes or usual)
     ]
     with progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
-        return throughput.report(
+        report = throughput.report(
             [run for size in planned for run in measuring.measure(programs, size, advance, compared)]
         )
+    if not {contenders.AUTO, contenders.GATES} <= set(compared):
+        return report
+    case = contest.Case(nodes=2, few=4, many=24) if options.quick else contest.Case()
+    with progress("Waiting for turns", 2) as advance:
+        phases = contest_rows.report(*(contest.run(programs, order, case, advance) for order in ("gates", "auto")))
+    return Report([*report.rows, *phases.rows], [*report.tables, *phases.tables])
 
 
 def _programs_if_any() -> dict[str, Path]:

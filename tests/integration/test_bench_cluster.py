@@ -15,11 +15,12 @@ from lab.bench.cluster.runs import Size, measure
 pytestmark = pytest.mark.own_control_plane
 
 
+@pytest.mark.timeout(700)
 @pytest.mark.usefixtures("programs")
 def test_the_quick_form_binds_every_pod_and_reports_every_row(pytestconfig, tell):
     minor = pytestconfig.getoption("--kubernetes")
     command = [sys.executable, "-m", "extender", "bench", "cluster", "--quick", "--json", f"--kubernetes={minor}"]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert found.returncode == 0, found.stderr
     rows = {row["id"]: row["ours"] for row in json.loads(found.stdout)["rows"]}
 
@@ -37,6 +38,9 @@ def test_the_quick_form_binds_every_pod_and_reports_every_row(pytestconfig, tell
     assert ways | {"latency.auto.mean_vs_stock", "latency.gates.mean_vs_stock"} <= rows.keys()
     assert all(rows[name] > 0 for name in ways)
     assert rows["writes_per_pod.200"] >= rows["writes_per_pod.stock.200"] + 1.5
+    phases = {name for name in rows if name.startswith("phase.")}
+    assert {f"phase.{name}.{what}" for name in ("room", "backlog") for what in ("gated", "refusals")} <= phases
+    assert "order_error.auto" in rows
     tell(", ".join(f"{name} {rows[name]}" for name in sorted(rates)))
 
 
