@@ -9,9 +9,10 @@ from lab.experiments.ubis.auto import auto
 from lab.experiments.ubis.busy import busy
 from lab.experiments.ubis.constraints import constraints
 from lab.experiments.ubis.groups import UbisPart, UbisScale
-from lab.experiments.ubis.pipelines import pipelines, scrapes, variants
+from lab.experiments.ubis.pipelines import pipelines
 from lab.experiments.ubis.pressure import pressure
 from lab.experiments.ubis.sensitivity import sleep
+from lab.experiments.ubis.varied import fewer_pipelines, scrapes, variants
 
 _FEW = 2
 """What varies one thing at a time is over so many seeds at most."""
@@ -24,9 +25,10 @@ def parts(scale: UbisScale, seeds: Sequence[int], traces: Path) -> list[UbisPart
     return [
         sleep(scale, seeds),
         pipelines(scale, seeds),
+        fewer_pipelines(scale, few),
         auto(scale, few),
-        constraints(scale, few),
-        busy(scale, few),
+        constraints(scale, seeds),
+        busy(scale, seeds),
         scrapes(scale, few),
         variants(scale, few),
         pressure(scale, few),

@@ -25,6 +25,7 @@ ROWS = (
     "ubis.preempted.sleep",
     "ubis.makespan",
     "ubis.makespan.bound",
+    "ubis.makespan.etl_alone",
     "ubis.total_job_time",
     "ubis.regular_slowdown",
     "ubis.regular_killed",
