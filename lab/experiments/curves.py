@@ -21,8 +21,7 @@ def panels(name: str, spots: Spots, panels: Mapping[str, Mapping[str, Sequence[S
             for (label, seeds), colour in zip(curves.items(), COLOURS, strict=False):
                 _draw_curve(axis, spots, seeds, f"vs {label}", colour)
             finish(axis, title[:1].upper() + title[1:], unit, spots.axis)
-            low = min((point.low for seeds in curves.values() for point in seeds), default=0.0)
-            axis.set_ylim(bottom=min(0.0, 1.1 * low))
+            _show_all(axis, curves)
             _name_spots(axis, spots)
 
     return svg(f"{spots.name}-{name}", (_WIDE, 3.3), (1, len(panels)), draw)
@@ -43,6 +42,7 @@ def curves(
         for (label, seeds), colour in zip(by_label.items(), COLOURS, strict=False):
             _draw_curve(axes[0], spots, seeds, label, colour)
         finish(axes[0], "", unit, x)
+        _show_all(axes[0], by_label)
         _name_spots(axes[0], spots)
 
     return svg(name, (_WIDE, 3.4), (1, 1), draw)
@@ -52,6 +52,12 @@ def _draw_curve(axes: Axes, spots: Spots, seeds: Sequence[Seeds], label: str, co
     mean = np.array([point.mean for point in seeds])
     reach = np.array([[point.mean - point.low for point in seeds], [point.high - point.mean for point in seeds]])
     axes.errorbar(spots.places, mean, np.maximum(reach, 0), color=colour, label=label, marker="o", ms=4, capsize=2)
+
+
+def _show_all(axes: Axes, curves: Mapping[str, Sequence[Seeds]]) -> None:
+    """Let the axis reach from zero, or the lowest seed where that is negative, to the highest, or zero."""
+    low = min((point.low for seeds in curves.values() for point in seeds), default=0.0)
+    axes.set_ylim(bottom=min(0.0, 1.1 * low), top=max(0.0, axes.get_ylim()[1]))
 
 
 def _name_spots(axes: Axes, spots: Spots) -> None:

@@ -44,6 +44,8 @@ def _one(value: float, unit: str) -> str:
 
 def _table(listing: Listing) -> Table:
     table = Table(*listing.heads, box=box.SIMPLE_HEAD)
+    for column, head in zip(table.columns, listing.heads, strict=True):
+        column.min_width = max(map(len, head.split()), default=0)  # words of a heading are not cut
     for column in table.columns[1:]:
         column.justify = "right"
     for line in listing.lines:

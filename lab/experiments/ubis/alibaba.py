@@ -54,8 +54,8 @@ _HEADS = (
     "regular ones slower by, %",
     "slower jobs, %",
     f"by over {_MUCH:g} %",
-    "killed by memory: opportunistic",
-    "regular",
+    "killed by memory",
+    "regular killed",
 )
 
 
@@ -114,7 +114,10 @@ def alibaba(scale: UbisScale, seeds: Sequence[int], few: Sequence[int]) -> UbisP
                     [_line(results, run, base, seeds) for runs in books.values() for run in runs],
                 ),
                 *(
-                    Listing((words, "T_alloc", *_HEADS), [_line(results, run, other, few) for run, other in pairs])
+                    Listing(
+                        (f"{words}; scrape, s", "T_alloc", *_HEADS),
+                        [_line(results, run, other, few) for run, other in pairs],
+                    )
                     for words, pairs in varied.items()
                 ),
             ],
