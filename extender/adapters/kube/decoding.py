@@ -273,7 +273,13 @@ def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
         pod_level_reported=_reported(status.resources, status.allocated_resources),
         resize_infeasible=pending is not None and pending.reason == "Infeasible",
         resize_pending=pending is not None,
+        host_ports=_has_host_ports(spec),
     )
+
+
+def _has_host_ports(spec: PodSpec) -> bool:
+    ports = (port for one in (*(spec.containers or ()), *(spec.init_containers or ())) for port in one.ports or ())
+    return any(spec.host_network or port.host_port for port in ports)
 
 
 def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container:

@@ -16,11 +16,18 @@ class Requests(msgspec.Struct):
     requests: Quantities | None = None
 
 
+class ContainerPort(msgspec.Struct, rename="camel"):
+    """ContainerPort."""
+
+    host_port: int | None = None
+
+
 class ContainerSpec(msgspec.Struct, rename="camel"):
     """Container."""
 
     name: str = ""
     resources: Requests | None = None
+    ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
 
 
@@ -232,6 +239,7 @@ class PodSpec(msgspec.Struct, rename="camel"):
     volumes: list[VolumeSource] | None = None
     containers: list[ContainerSpec] | None = None
     init_containers: list[ContainerSpec] | None = None
+    host_network: bool | None = None
     overhead: Quantities | None = None
     resources: Requests | None = None
     resource_claims: list[DeviceClaim] | None = None

@@ -42,7 +42,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """Everything about a pod that its requests are counted from."""
+    """Everything about a pod that its requests are counted from, and whether it holds ports of its node."""
 
     containers: Sequence[Container]
     init_containers: Sequence[Container] = ()
@@ -51,6 +51,7 @@ class PodResources:
     pod_level_reported: Amounts | None = None
     resize_infeasible: bool = False
     resize_pending: bool = False
+    host_ports: bool = False
 
 
 def requested(pod: PodResources) -> Amounts:

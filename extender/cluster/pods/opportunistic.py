@@ -108,7 +108,15 @@ def counts_nothing(pod: PodResources) -> bool:
 
 
 def outright(pod: PodResources, declared: Amounts) -> Needs:
-    """Return what a pod needs that never is regular. Raises BadAnnotation where it requests or does not declare it."""
+    """Return what a pod needs that never is regular.
+
+    Raises BadAnnotation where it requests or does not declare it, or has a port of its node, which a regular pod needs.
+    """
+    if pod.host_ports:
+        raise BadAnnotation(
+            f"annotation {OPPORTUNISTIC_ANNOTATION}: {ONLY!r} goes with no port of the node (hostPort, or hostNetwork"
+            " with ports)"
+        )
     if not counts_nothing(pod) or not (declared.get(CPU) and declared.get(MEMORY)):
         raise BadAnnotation(
             f"annotation {OPPORTUNISTIC_ANNOTATION}: {ONLY!r} goes with cpu and memory in {DEMAND_ANNOTATION},"

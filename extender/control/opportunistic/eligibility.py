@@ -48,6 +48,7 @@ class Ineligible(Enum):
     NOT_RUN_TO_COMPLETION = "its owner does not run to completion, and nobody has opted in"
     AUTOSCALED = "an autoscaler sizes its owner by what it requests"
     RESTARTS = "a resize would restart one of its containers"
+    HOST_PORTS = "it has a port of its node, which a regular pod may need"
     OVERHEAD = "its RuntimeClass has an overhead, which no resize changes"
     DOWNWARD_API = "it reads its own requests or limits"
     WINDOWS = "it runs on Windows, where there is no resize"
@@ -96,6 +97,7 @@ def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
         Ineligible.NOT_RUN_TO_COMPLETION: not (opted_in or owner in around.run_to_completion),
         Ineligible.AUTOSCALED: around.autoscaled,
         Ineligible.RESTARTS: any(map(_restarts, containers_of(pod))),
+        Ineligible.HOST_PORTS: _has_host_ports(pod),
         Ineligible.OVERHEAD: any(name in part(spec, "overhead") for name in (CPU, MEMORY)),
         Ineligible.DOWNWARD_API: not _own_resources(has_limit(pod)).isdisjoint(_read_by_itself(pod)),
         Ineligible.WINDOWS: _is_windows(spec),
@@ -169,6 +171,13 @@ def _is_disruption(pattern: Document) -> bool:
 def _restarts(container: Document) -> bool:
     policies = items(container, "resizePolicy")
     return any(policy.get("restartPolicy") == "RestartContainer" for policy in policies)
+
+
+def _has_host_ports(pod: Document) -> bool:
+    on_host = bool(part(pod, "spec").get("hostNetwork"))
+    return any(
+        on_host or port.get("hostPort") for container in containers_of(pod) for port in items(container, "ports")
+    )
 
 
 def _own_resources(has_limit: bool) -> frozenset[str]:

@@ -409,6 +409,28 @@ def test_one_that_says_only_and_requests_something_is_regular():
     assert "with requests of 0" in pod.problem
 
 
+@pytest.mark.parametrize(
+    ("port", "init", "host_network"),
+    [({"containerPort": 80, "hostPort": 80}, False, False), ({"hostPort": 80}, True, False), ({}, False, True)],
+    ids=["a port of the node", "of an init container", "in the node's network"],
+)
+def test_one_that_says_only_and_has_a_port_of_its_node_is_regular(port, init, host_network):
+    declares = {KEY + "opportunistic": "only", KEY + "demand": '{"cpu": "2", "memory": "1Ki"}'}
+    first, *others = ZERO["containers"]
+    with_port = {**first, "ports": [port]}
+    where = {"initContainers": [with_port]} if init else {"containers": [with_port, *others]}
+    pod = read_pod(pod_document(spec={**ZERO, **where, "hostNetwork": host_network}, annotations=declares))
+    assert kind(pod)[:2] == (False, "never")
+    assert "no port of the node" in pod.problem
+
+
+def test_one_that_says_only_may_have_ports_of_its_own():
+    declares = {KEY + "opportunistic": "only", KEY + "demand": '{"cpu": "2", "memory": "1Ki"}'}
+    containers = [{**container, "ports": [{"containerPort": 80}]} for container in ZERO["containers"]]
+    pod = read_pod(pod_document(spec={**ZERO, "containers": containers}, annotations=declares))
+    assert (kind(pod)[:2], pod.problem) == ((True, "only"), None)
+
+
 def test_others_declare_no_cpu():
     pod = read_pod(pod_document(annotations={KEY + "demand": '{"cpu": "2"}'}))
     assert pod.demand == {"cpu": 1000} | PLACE

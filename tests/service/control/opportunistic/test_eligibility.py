@@ -20,6 +20,8 @@ def file(resource):
 
 def test_a_waiting_burstable_pod_of_a_job_may():
     assert why_not(pod(), HERE) is None
+    assert why_not(pod(hostNetwork=True), HERE) is None
+    assert why_not(pod(container(requests=TWO, ports=[{"containerPort": 80}])), HERE) is None
     assert (
         why_not(pod(container(requests=TWO, limits={"memory": "8Gi"}), schedulingGates=[{"name": "g"}]), HERE) is None
     )
@@ -61,6 +63,21 @@ def test_a_waiting_burstable_pod_of_a_job_may():
             pod(init=[container("i", resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}])]),
             Ineligible.RESTARTS,
             id="init container restarts",
+        ),
+        pytest.param(
+            pod(container(requests=TWO, ports=[{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}])),
+            Ineligible.HOST_PORTS,
+            id="port of the node",
+        ),
+        pytest.param(
+            pod(init=[container("i", ports=[{"containerPort": 80, "hostPort": 80}])]),
+            Ineligible.HOST_PORTS,
+            id="port of the node of an init container",
+        ),
+        pytest.param(
+            pod(container(requests=TWO, ports=[{"containerPort": 80}]), hostNetwork=True),
+            Ineligible.HOST_PORTS,
+            id="port in the node's network",
         ),
         pytest.param(pod(overhead={"cpu": "10m"}), Ineligible.OVERHEAD, id="overhead"),
         *(
