@@ -48,12 +48,14 @@ class Filter:
         self.context.metrics.filter_nodes.observe(len(request.names))
         # 2. Judge the nodes, and put the pod in flight to those that pass.
         found = self._judge_and_assume(pod, request)
-        # 3. Count, log and remember what was decided; prioritize asks about the same nodes next.
+        # 3. Count, log and remember what was decided; prioritize asks about the same nodes next, unless we chose.
         refused = self.context.refused(found, request, pod)
         self.context.log_judged("filter", pod, found)
         whole = found.passed.all()
         passed = request.names if whole else list(compress(request.names, found.passed.tolist()))
-        self.context.last_passed.keep(found.snapshot.layout, passed, found.rows if whole else found.rows[found.passed])
+        if found.chosen is None:
+            rows = found.rows if whole else found.rows[found.passed]
+            self.context.last_passed.keep(found.snapshot.layout, passed, rows)
         # 4. Tell refusals that preemption can cure from the others.
         curable = self._curable(pod, found.snapshot, refused)
         unresolvable = {name: refused[name] for name in refused.keys() - curable.keys()} if curable else refused

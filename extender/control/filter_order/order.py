@@ -116,11 +116,18 @@ class FilterOrder:
         levels = partial(self._preferred_nodes.as_planned, pod, layout)
 
         def elsewhere(slot: PlanSlot) -> PlanSlot | None:
-            if not fits.any():  # all that fits has come since the plan was made
+            # 1. Room that the plan keeps for others is closed to it, and so is what came since.
+            there = fits if slots.reserved is None else fits & ~slots.reserved
+            if not there.any():
                 return None
+            # 2. Of the other nodes any will do, or the nearest.
             usable = self._allowed_nodes.usable(pod, layout)
-            offer = Offer(pod.uid, task_class.job, fits, levels(), usable)
-            return self._questions.node_sample.elsewhere(slot, offer, self._clock())
+            turn = self._questions.node_sample.elsewhere(
+                slot, Offer(pod.uid, task_class.job, there, levels(), usable), self._clock()
+            )
+            if turn is None or turn.nodes is not None or slots.reserved is None:
+                return turn
+            return turn._replace(nodes=there)
 
         return slots.give(pod.uid, task_class, fits, levels, elsewhere)
 

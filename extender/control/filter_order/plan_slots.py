@@ -81,9 +81,10 @@ class PlanSlots:
     `leaves` pods of these classes waiting, and `leaves_hopeful` ones: one of these classes would fit on an empty node.
     If it `is_cut` it has placed as many as it may, and says nothing of whether there is room for more.
     `waiting_gangs` are classes of gangs that cannot start whole, `waiting_near` classes that wait for room near their
-    input. Beside all that it knows there are `spare` amounts on all nodes together, and `arrived` is what
-    `Backlog.arrived` was before. At `again_at`, in seconds since the epoch, a wait ends. It was begun at `planned_at`
-    (monotonic) and took `plan_seconds`. Callers hold the order's lock.
+    input. On `reserved` nodes [N] room is kept for some of them (None: on none). Beside all that it knows there are
+    `spare` amounts on all nodes together, and `arrived` is what `Backlog.arrived` was before. At `again_at`, in seconds
+    since the epoch, a wait ends. It was begun at `planned_at` (monotonic) and took `plan_seconds`. Callers hold the
+    order's lock.
     """
 
     key: Key
@@ -100,6 +101,7 @@ class PlanSlots:
     is_cut: bool = False
     waiting_gangs: Collection[TaskClass] = ()
     waiting_near: Collection[TaskClass] = ()
+    reserved: Mask | None = None
     again_at: float = math.inf
     given: dict[str, PlanSlot] = field(default_factory=dict)
     _asked: dict[TaskClass, ClassSlots] = field(default_factory=dict)

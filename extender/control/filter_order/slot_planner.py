@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.resources import Amounts
@@ -93,6 +93,7 @@ class SlotPlanner:
             arrived=known.arrived,
             waiting_gangs=_waiting_gangs(plan_input, by_class),
             waiting_near=_waiting_near(planned),
+            reserved=_reserved(plan, layout),
             again_at=plan.again_at,
         )
 
@@ -144,6 +145,16 @@ def _free(snapshot: Snapshot) -> Floats:
     """Return what is free on all nodes together [R]."""
     free: Floats = np.maximum(snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight, 0.0).sum(axis=0)
     return free
+
+
+def _reserved(plan: Plan, layout: Layout) -> Mask | None:
+    """Return the nodes on which a plan keeps room [N]; None where it keeps none."""
+    names = [name for reservation in plan.carried.reserved.values() for name in reservation.nodes]
+    if not names:
+        return None
+    reserved = np.zeros(len(layout.names), dtype=np.bool_)
+    reserved[[layout.rows[name] for name in names]] = True
+    return reserved
 
 
 def _by_name(amounts: Floats, layout: Layout) -> Amounts:

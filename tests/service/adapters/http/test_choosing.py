@@ -240,6 +240,19 @@ def test_a_failed_binding_frees_the_room_when_the_refusal_shows():
     assert extender.ledger.snapshot(100.0).in_flight.sum() == 0
 
 
+def test_a_pod_that_is_heard_of_no_more_frees_its_room_after_its_time_where_kube_scheduler_nominates_nothing():
+    # So it is on 1.34, whatever the binding waits for; the time is 15 s.
+    extender = Choosing("a")
+    asked = pod(cpu="3")
+    extender.ledger.apply(shown(asked))
+    extender.filter(asked, "a")
+    begun = extender.ledger.newest_flight_since()
+    assert extender.ledger.snapshot(begun + 14.9).flights == 1
+    after = extender.ledger.snapshot(begun + 15.1)
+    assert after.flights == 0
+    assert after.in_flight.sum() == 0
+
+
 def test_a_pod_that_kube_scheduler_nominates_while_it_binds_stays_in_flight_until_it_does_so_no_more():
     extender = Choosing("a", "b")
     asked = pod(cpu="3")

@@ -236,6 +236,20 @@ def test_slots_outlive_a_change_of_the_nodes():
     assert asked.plans == 1
 
 
+def test_room_that_the_plan_keeps_for_somebody_is_closed_to_others_in_a_sample_without_their_own_node():
+    # `large` is due and fits nowhere before 150 end on a. `small` has b or c by the plan.
+    asked = Asked(node("a", 200), node("b", 100), node("c", 100), policy=Policy(srtf=0.0, starved_after=10.0))
+    asked.see(free("ends", 150, node="a", started=90.0, duration=20.0), free("large", 200, job="large"))
+    asked.see(free("small", 50, job="small", created=99.0))
+    asked.planning.step()
+    assert asked.planning.last.reserved.tolist() == [True, False, False]
+    asked.beside = False
+    assert asked.ask("small", nodes=["a"]) == OTHERS_FIRST
+    own = asked.ask("small")
+    (other,) = {"b", "c"} - {own}
+    assert asked.ask("small", nodes=["a", other]) == [other]
+
+
 def test_held_pods_that_the_plan_leaves_waiting_are_not_overtaken():
     asked = Asked(node("a", 200))
     asked.see(*(pod(f"held-{n}", 150, job="h", priority=10) for n in range(2)))
