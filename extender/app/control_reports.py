@@ -13,7 +13,7 @@ from extender.control.leading import Leader
 from extender.control.reclaim.trials import Vain
 from extender.control.release.loop import Releaser
 from extender.control.release.refusals import refused_pods
-from extender.control.release.sending import Release
+from extender.control.release.sending import COMPLETED, OPPORTUNISTIC, Release
 from extender.explain.events import Teller
 from extender.explain.observing import Observer
 
@@ -31,7 +31,8 @@ class ControlListener:
         self.metrics.held_seconds.observe(waited_seconds)
         if release.level:
             self.metrics.locality.count(release.level, release.passed_over)
-        self.teller.note_release(release.pod, node, waited_seconds, release.level)
+        idle = release.how == OPPORTUNISTIC or (release.how == COMPLETED and release.pod.opportunistic)
+        self.teller.note_release(release.pod, node, waited_seconds, release.level, idle=idle)
 
     def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:  # noqa: ARG002 - the port's signature
         """Count an eviction."""

@@ -43,15 +43,19 @@ class Teller:
         self._lock = threading.Lock()
         self._may, self._at = min(_BURST, 5 * per_second), -1.0
 
-    def note_release(self, pod: Pod, node: str | None, waited_seconds: float, level: str = "") -> None:
+    def note_release(
+        self, pod: Pod, node: str | None, waited_seconds: float, level: str = "", *, idle: bool = False
+    ) -> None:
         """Take note of a release; it gets an event if the pod got one that it is held.
 
-        `level` is how near to its input the node is, empty where it makes no difference.
+        `level` is how near to its input the node is, empty where it makes no difference. With `idle` the pod goes on
+        what others reserved there and do not use.
         """
         with self._lock:
             if self._told.pop(pod.uid, None):
                 where = f"to {node}" if node else "without a node, for kube-scheduler to find one"
                 where += f" ({words_of(level)})" if level else ""
+                where += ", on its idle resources" if idle else ""
                 self._released.append((pod, f"released {where}, after {waited_seconds:.0f} s"))
 
     def tell(self, backlog: Backlog, why: Mapping[str, Reason], now: float) -> None:

@@ -1,5 +1,6 @@
 """What `dovetail explain pod` prints for people."""
 
+import math
 from collections.abc import Sequence
 
 from extender.app.inspection.page import NARROW, Page
@@ -138,6 +139,8 @@ def _queue(pod: Explanation) -> str:
 def _job(pod: Explanation) -> str:
     if pod.work is None or pod.owed is None:
         return pod.job
+    if not math.isfinite(pod.owed):  # it has room, and wants none: so no share of it is fair
+        return f"{pod.job}: {seconds(pod.work)} of the whole cluster left"
     side = f"{percent(abs(pod.owed))} {'below' if pod.owed > 0 else 'above'}" if abs(pod.owed) >= 0.0005 else "at"
     return f"{pod.job}: {seconds(pod.work)} of the whole cluster left, {side} its fair share"
 

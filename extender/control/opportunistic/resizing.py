@@ -76,7 +76,7 @@ class Resizer:
             return self._demote(pod, memory_bytes)
         except DovetailError as error:
             if _is_lasting(error):
-                self.note_refused(pod, str(error))
+                self.note_refused(pod, error.reason.value if isinstance(error, NotEligible) else str(error))
             raise
 
     def _demote(self, pod: Pod, memory_bytes: int) -> int:

@@ -141,7 +141,7 @@ def test_who_is_refused_leaves_its_place_to_another():
     assert [outcome(scene, parts, name) for name in "ab"] == ["WINDOWS", "done"]
     ((pod, reason, message),) = scene.said
     assert (pod.name, reason) == ("a", "StaysRegular")
-    assert message == "it stays regular: it runs on Windows, where there is no resize"
+    assert message == "it runs on Windows, where there is no resize"
 
 
 @pytest.mark.parametrize(

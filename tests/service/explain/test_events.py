@@ -91,6 +91,15 @@ def test_a_pod_that_was_told_that_it_is_held_is_told_that_it_was_released():
     assert paper.said[1:] == [("a", "Released", "released to n1, after 101 s")]
 
 
+def test_a_release_to_idle_resources_says_so():
+    scene, paper = scene_of(pod("a"))
+    teller = teller_of(scene, paper)
+    teller.tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
+    teller.note_release(scene.pods["a"], "n1", 101.4, idle=True)
+    teller.tell(scene.backlog, {}, 102.0)
+    assert paper.said[-1][2] == "released to n1, on its idle resources, after 101 s"
+
+
 def test_a_release_without_a_node_says_so():
     scene, paper = scene_of(pod("a"))
     teller = teller_of(scene, paper)

@@ -1,6 +1,7 @@
 """What `dovetail explain pod` prints for people."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -61,6 +62,11 @@ def test_of_a_regular_pod_nothing_is_said_of_it():
     text = pod_text(Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", queue="q", share=0.5, fair_share=0.5))
     assert "Runs" not in text
     assert "opportunistic" not in text
+
+
+def test_of_a_job_that_wants_no_more_than_it_has_only_its_work_is_told():
+    pod = Explanation("d/a", "released", 3.0, {}, 0, "s", job="d/j", work=2.0, owed=-math.inf)
+    assert "Job           d/j: 2 s of the whole cluster left" in pod_text(pod).splitlines()
 
 
 @pytest.mark.parametrize(("state", "label"), [("held", "Stays regular"), ("bound", "Not promoted ")])

@@ -164,7 +164,7 @@ def test_a_pod_that_may_not_be_stays_regular():
     with pytest.raises(NotEligible) as refusal:
         bench.resizer.demote(POD, GIB)
     assert refusal.value.reason is Ineligible.NOT_RUN_TO_COMPLETION
-    assert bench.refused == [str(refusal.value)]
+    assert bench.refused == [Ineligible.NOT_RUN_TO_COMPLETION.value]
     assert bench.server.writes == []
 
 
