@@ -19,6 +19,8 @@ from extender.control.idle_room.room import Thresholds
 from extender.settings.sections import OpportunisticSettings, UsageSettings
 
 _EVERY_SECONDS = 30.0
+_FIRST_SECONDS = 1.0
+"""As long as nothing was predicted, it is tried so often: nodes may not be known yet."""
 _GOOD_SECONDS = 300.0
 """Peaks that are older say nothing any more: there is no room until there are new ones."""
 
@@ -69,7 +71,7 @@ class Predicting:
     def turn(self) -> None:
         """Read what is missing, and predict. Nothing that goes wrong leaves here: the last peaks grow old then."""
         self.reader.read()
-        if self._layout is None:
+        if self._layout is None or not self._layout().names:
             return
         try:
             self._last = self._predictor.predict(
@@ -94,4 +96,5 @@ class Predicting:
         while not stopped.is_set():
             begun = time.monotonic()
             self.turn()
-            stopped.wait(max(0.0, begun + _EVERY_SECONDS - time.monotonic()))
+            pause = _FIRST_SECONDS if self._last is None else _EVERY_SECONDS
+            stopped.wait(max(0.0, begun + pause - time.monotonic()))

@@ -65,12 +65,17 @@ class HistoryReader:
     _read_until: int = 0
 
     def read(self) -> None:
-        """Read what is missing by now. Nothing that goes wrong leaves here."""
+        """Read what is missing by now. Nothing that goes wrong leaves here.
+
+        Where no node is known yet, nothing is asked: answers would be of nobody, and are not asked for again.
+        """
         last = int((self.clock() - self.late_seconds) // self.step_seconds)
         first = max(self._read_until + 1, last - STEPS + 1)
         failure: str | None = None
         deadline = self.timer() + self.read_seconds
         try:
+            if not self.nodes():
+                return
             for begin in range(first, last + 1, _AT_ONCE):
                 end = min(begin + _AT_ONCE - 1, last)
                 self._take(begin, end, self._asked(begin, end, deadline))

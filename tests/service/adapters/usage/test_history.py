@@ -65,6 +65,16 @@ def test_no_question_is_for_more_than_half_an_hour(fake):
     assert max(spans) == 5 * 300.0
 
 
+def test_while_no_node_is_known_nothing_is_asked_and_all_is_read_once_one_is(fake):
+    reader, _ = reader_of(fake)
+    reader.nodes = list
+    reader.read()
+    assert (len(fake.requests), reader.failure) == (0, "no history was read yet")
+    reader.nodes = lambda: NODES
+    reader.read()
+    assert (len(reader.history.times), reader.failure) == (STEPS, None)
+
+
 def test_later_only_what_is_new_is_asked_for_and_what_is_old_is_forgotten(fake):
     reader, time = reader_of(fake)
     reader.read()
