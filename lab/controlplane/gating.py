@@ -10,7 +10,7 @@ import yaml
 from charts.render import GATING_API, NAMESPACE, VALUES, template
 from lab.controlplane import pins, workload
 from lab.controlplane.building import build
-from lab.controlplane.rest import RequestRefused, request
+from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
 
 _API = "/apis/admissionregistration.k8s.io/v1"
@@ -21,7 +21,6 @@ _PATHS = {
     _KIND: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
 _MANAGED = "dovetail.dev/managed"
-_SERVED_SECONDS = 20.0
 
 
 @contextmanager
@@ -41,7 +40,7 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
     control_plane.apply(objects)
     for it in objects:
         if it["kind"] == _KIND:
-            _wait_served(control_plane, it)
+            workload.wait_served(client, it)
     try:
         yield
     finally:
@@ -59,18 +58,3 @@ def policy_objects(order: str, mode: str = "scheduler") -> list[dict[str, Any]]:
     values = {**VALUES[mode], "config": {"order": order}}
     found = yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API))
     return [it for it in found if it and it["kind"] in _PATHS]
-
-
-def _wait_served(control_plane: ControlPlane, kind: dict[str, Any]) -> None:
-    """Wait until the API server serves the objects of a CustomResourceDefinition."""
-    spec = kind["spec"]
-    path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-    workload.wait_until(lambda: _is_there(control_plane, path), _SERVED_SECONDS, f"{path} to be served")
-
-
-def _is_there(control_plane: ControlPlane, path: str) -> bool:
-    try:
-        request(control_plane.client(), "GET", path)
-    except RequestRefused:
-        return False
-    return True

@@ -9,7 +9,7 @@ from kubernetes.client import ApiClient
 
 from extender.errors import ControlPlaneError
 from lab.controlplane.builders import Manifest
-from lab.controlplane.rest import request
+from lab.controlplane.rest import RequestRefused, request
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
@@ -90,6 +90,13 @@ def delete_all_nodes(client: ApiClient, *, seconds: float = 60) -> None:
     _delete(client, NODES, nodes, seconds)
 
 
+def wait_served(client: ApiClient, kind: Manifest, *, seconds: float = 60) -> None:
+    """Wait until the API server serves the objects of a CustomResourceDefinition."""
+    spec = kind["spec"]
+    path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+    wait_until(lambda: _is_there(client, path), seconds, f"{path} to be served")
+
+
 def wait_until(condition: Callable[[], _Result], seconds: float, what: str, *, every: float = 0.1) -> _Result:
     """Return the condition's first true result; raise if that takes longer than `seconds`."""
     limit = time.monotonic() + seconds
@@ -114,6 +121,14 @@ def _delete(client: ApiClient, path: str, remaining: Callable[[ApiClient], list[
 def _collection(path: str, manifest: Manifest) -> str:
     namespace = manifest["metadata"].get("namespace")
     return path if namespace is None else _pods_of(namespace)
+
+
+def _is_there(client: ApiClient, path: str) -> bool:
+    try:
+        request(client, "GET", path)
+    except RequestRefused:
+        return False
+    return True
 
 
 def _pods_of(namespace: str) -> str:

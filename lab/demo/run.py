@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from kubernetes.client import ApiClient
 
-from extender.cluster.model import HOLD_GATE
 from extender.errors import ControlPlaneError
 from lab.controlplane import builders
 from lab.controlplane import workload as cluster
@@ -64,11 +64,15 @@ def run(control_plane: ControlPlane, workload: Workload, contender: Contender, s
     Raises ControlPlaneError where that fails or takes too long.
     """
     client = control_plane.client()
-    add_dovetail(control_plane, settings_for(QUEUES)) if contender.with_dovetail else add_stock(control_plane)
-    _warm_up(client, contender)
+    spec: Mapping[str, Any] = {}
+    if contender.with_dovetail:
+        spec = add_dovetail(control_plane, settings_for(QUEUES))
+    else:
+        add_stock(control_plane)
+    _warm_up(client, contender.name, spec)
     pods = Running(workload)
     with MachineRoom(client, pods) as room:
-        creating = threading.Thread(target=_create, args=(client, workload, contender), daemon=True)
+        creating = threading.Thread(target=_create, args=(client, workload, spec), daemon=True)
         creating.start()
         _wait(room, pods, len(workload.tasks), show)
     remove(control_plane)
@@ -76,20 +80,19 @@ def run(control_plane: ControlPlane, workload: Workload, contender: Contender, s
     return Outcome(contender, pods.times(), control_plane.version())
 
 
-def _warm_up(client: ApiClient, contender: Contender) -> None:
+def _warm_up(client: ApiClient, name: str, spec: Mapping[str, Any]) -> None:
     """Have a few pods scheduled, so that everything is connected and a leader is elected."""
-    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.with_dovetail else {}
     pods = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
     cluster.create_pods(client, pods)
-    purpose = f"{_WARM_UP_PODS} pods to be bound by {contender.name}"
+    purpose = f"{_WARM_UP_PODS} pods to be bound by {name}"
     cluster.wait_until(lambda: len(cluster.bound_pods(client)) == _WARM_UP_PODS, _WARM_UP_SECONDS, purpose)
     cluster.delete_all_pods(client)
 
 
-def _create(client: ApiClient, workload: Workload, contender: Contender) -> None:
+def _create(client: ApiClient, workload: Workload, spec: Mapping[str, Any]) -> None:
     """Create each pod when its time has come; those of one moment in a burst, in their order."""
     begun = time.monotonic()
-    manifests = workload.pod_manifests(held=contender.with_dovetail)
+    manifests = workload.pod_manifests(spec)
     arrivals = workload.arrivals
     for moment in np.unique(arrivals).tolist():
         time.sleep(max(0.0, begun + moment - time.monotonic()))

@@ -11,14 +11,15 @@ pod of these kinds needs is small. The pods of a job are alike in demand and dif
 are submitted in one burst, job by job.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.model import HOLD_GATE
 from extender.cluster.queues import Queue
 from extender.cluster.resources import (
     CPU,
@@ -166,9 +167,9 @@ class Workload:
         """The number of each pod's queue [P]."""
         return np.array([task.queue for task in self.tasks], dtype=np.intp)
 
-    def pod_manifests(self, *, held: bool = False) -> list[Manifest]:
-        """Return the pods, in the order of submission; with our gate where they are to be `held`."""
-        return [_pod(task, held=held) for task in self.tasks]
+    def pod_manifests(self, spec: Mapping[str, Any] = MappingProxyType({})) -> list[Manifest]:
+        """Return the pods, in the order of submission; `spec` goes into the spec of each."""
+        return [_pod(task, spec) for task in self.tasks]
 
 
 def generate(size: Size, *, seed: int) -> Workload:
@@ -225,14 +226,14 @@ def _node(machine: Machine) -> Manifest:
     )
 
 
-def _pod(task: Task, *, held: bool) -> Manifest:
+def _pod(task: Task, spec: Mapping[str, Any]) -> Manifest:
     return builders.pod(
         task.name,
         cpu=f"{task.demand[CPU]:.0f}m",
         memory=f"{task.demand[MEMORY] / _MB:.0f}M",
         demand=_rates(task.demand),
         labels={JOB_LABEL: task.job, QUEUE_LABEL: QUEUES[task.queue].name},
-        spec={"schedulingGates": [{"name": HOLD_GATE}]} if held else {},
+        spec=spec,
         annotations={WORK_ANNOTATION: f"{task.work_seconds:g}"},
     )
 

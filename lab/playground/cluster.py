@@ -1,27 +1,20 @@
 """What the playground consists of: nodes that declare disk and network, three queues, and Dovetail beside them."""
 
-from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
 import yaml
 
 from extender.adapters.metrics.scraping import NAME_LABEL
-from extender.settings.sections import LeaseSettings
 from lab.controlplane import builders, workload
 from lab.controlplane.builders import Manifest
-from lab.controlplane.configurations import dovetail_configuration
 from lab.controlplane.running import ControlPlane
+from lab.live.schedulers import CHOSEN, NAMES, NAMESPACE, add_policies, scheduler_configuration
 
-NAMESPACE = LeaseSettings().namespace
 QUEUES = {"research": 3, "analytics": 2, "reports": 1}
-SCHEDULERS = ("dovetail", "default-scheduler")
 RACK_LABEL = "topology.kubernetes.io/rack"
 NODE_CPU, NODE_MEMORY = "8", "32Gi"
 NODE_RATES = {"disk-read": "400M", "disk-write": "400M", "network-in": "125M", "network-out": "125M"}
-
-_GATING = Path(__file__).parents[2] / "manifests" / "gating" / "scheduler.yaml"
-_GATING_API = "/apis/admissionregistration.k8s.io/v1"
 
 
 def start_dovetail(control_plane: ControlPlane, node_count: int) -> None:
@@ -32,10 +25,9 @@ def start_dovetail(control_plane: ControlPlane, node_count: int) -> None:
     settings = _settings()
     url = control_plane.add_extender(settings)
     control_plane.apply(settings_manifests(url))
-    if _gating_is_served(control_plane):
-        control_plane.apply(yaml.safe_load_all(_GATING.read_text(encoding="utf-8")))
+    add_policies(control_plane)
     workload.create_nodes(control_plane.client(), nodes(node_count))
-    control_plane.add_scheduler(_scheduler_configuration(url))
+    control_plane.add_scheduler(scheduler_configuration(url))
     control_plane.add_control(settings)
 
 
@@ -66,7 +58,7 @@ def settings_manifests(url: str) -> list[Manifest]:
         "metadata": {"name": "dovetail", "namespace": NAMESPACE, "labels": {label: value}},
         "data": {
             "dovetail.yaml": yaml.safe_dump(document),
-            "kube-scheduler.yaml": yaml.safe_dump(_scheduler_configuration(url)),
+            "kube-scheduler.yaml": yaml.safe_dump(scheduler_configuration(url)),
         },
     }
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, config_map]
@@ -74,18 +66,7 @@ def settings_manifests(url: str) -> list[Manifest]:
 
 def _settings() -> dict[str, Any]:
     return {
-        "placement": {"chosenBy": "filter"},
-        "control": {"schedulers": list(SCHEDULERS), "lease": {"namespace": NAMESPACE}},
+        **CHOSEN,
+        "control": {"schedulers": list(NAMES), "lease": {"namespace": NAMESPACE}},
         "queues": [{"name": name, "weight": weight} for name, weight in QUEUES.items()],
     }
-
-
-def _scheduler_configuration(url: str) -> dict[str, Any]:
-    configuration = dovetail_configuration(url)
-    (profile,) = configuration["profiles"]
-    return configuration | {"profiles": [profile | {"schedulerName": name} for name in SCHEDULERS]}
-
-
-def _gating_is_served(control_plane: ControlPlane) -> bool:
-    """Tell whether the API server knows MutatingAdmissionPolicies (Kubernetes 1.36)."""
-    return "mutatingadmissionpolicies" in control_plane.resources(_GATING_API)

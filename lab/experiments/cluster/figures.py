@@ -40,9 +40,9 @@ _NUMBERS = tuple(field.name for field in fields(RunFigures) if field.name != "sh
 class WatchFigures:
     """What a cluster's watch showed: how many pods were lost, stuck and double, and seconds at their median and p99.
 
-    `turn_to_bound`: from the removal of our gate, else the pod's creation, to its binding; `bound_to_running`: to
-    KWOK's word; `open_to_created`: from the moment that a stage's pods are requested; `done_to_ended`: from the end of
-    a task's work until that is seen.
+    `turn_to_bound`: from the removal of our gate to the pod's binding, of those that were held; where none was, from
+    the pod's creation. `bound_to_running`: to KWOK's word; `open_to_created`: from the moment that a stage's pods are
+    requested; `done_to_ended`: from the end of a task's work until that is seen.
     """
 
     lost: int
@@ -82,11 +82,14 @@ def mean_of(runs: Sequence[RunFigures]) -> RunFigures:
 
 def watch_figures(history: History) -> WatchFigures:
     """Return the figures of what a watch showed."""
+    held = history.held
+    turn = history.turn[held] if held.any() else history.turn
+    bound = history.bound[held] if held.any() else history.bound
     return WatchFigures(
         lost=history.lost,
         stuck=history.stuck,
         double=history.double,
-        turn_to_bound=_percentiles(history.bound - history.turn),
+        turn_to_bound=_percentiles(bound - turn),
         open_to_created=_percentiles(history.created - history.opened),
         bound_to_running=_percentiles(history.running - history.bound),
         done_to_ended=_percentiles(history.ended - history.done),

@@ -1,6 +1,7 @@
 """The history of every pod on a watch: when it was created, ungated, bound, running and ended, and what went wrong."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.arrays import Floats
 from extender.cluster.model import Pod
@@ -48,6 +49,11 @@ class History:
         """Note that a pod was removed."""
         if uid in self._row:
             self._gone.add(self._row[uid])
+
+    @property
+    def held(self) -> NDArray[np.bool_]:
+        """Which had our gate at some time [P]."""
+        return np.isin(np.arange(len(self.turn)), list(self._gated))
 
     @property
     def finished(self) -> int:

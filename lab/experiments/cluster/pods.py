@@ -1,13 +1,14 @@
 """The manifests of the workload: nodes with racks, and a pod for each task with all that a user would declare."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from extender.arrays import Rows
-from extender.cluster.model import HOLD_GATE
 from extender.cluster.pods.demand import DURATION_ANNOTATION, TASKS_ANNOTATION
 from extender.cluster.pods.preference import INPUT_ANNOTATION
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
@@ -22,17 +23,14 @@ _HINT_WEIGHT = 100
 
 @dataclass(frozen=True, slots=True)
 class ClusterContender:
-    """A way to schedule. `gated`: pods carry our gate. `hinted`: maps prefer their block's nodes by node affinity."""
+    """A way to schedule. `hinted`: maps prefer their block's nodes by node affinity."""
 
     name: str
     about: str
-    gated: bool = False
     hinted: bool = False
 
 
-DOVETAIL = ClusterContender(
-    "Dovetail", "serve and control; maps say where their input is by our annotation", gated=True
-)
+DOVETAIL = ClusterContender("Dovetail", "serve and control; maps say where their input is by our annotation")
 STOCK = ClusterContender(
     "stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True
 )
@@ -82,14 +80,16 @@ class Pods:
         first = int(self._table.first_task[stage])
         return list(range(first, first + int(self._table.tasks[stage])))
 
-    def manifest(self, row: int, contender: ClusterContender) -> Manifest:
-        """Return the pod of a task."""
+    def manifest(
+        self, row: int, contender: ClusterContender, given: Mapping[str, Any] = MappingProxyType({})
+    ) -> Manifest:
+        """Return the pod of a task; what is `given` goes into its spec."""
         table, stage = self._table, int(self.stage[row])
         job, name = table.names[stage].split("/")
         demand = dict(zip(DIMENSIONS, table.demand[stage].tolist(), strict=True))
         # With its unit: a bare number would be read as the time at which to end the pod.
         annotations = {DURATION_ANNOTATION: f"{table.expected[stage]:g}s", TASKS_ANNOTATION: str(table.tasks[stage])}
-        spec: dict[str, Any] = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.gated else {}
+        spec = dict(given)
         if table.source[stage] == SOURCES.index(BLOCKS):
             holders = self._holders(row)
             size = f"{table.reading[stage] * table.expected[stage]:.0f}"

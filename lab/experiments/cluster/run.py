@@ -8,7 +8,6 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
-from extender.cluster.model import HOLD_GATE
 from extender.planner import Scheduler
 from extender.settings import Settings, parse
 from lab.controlplane import builders
@@ -87,9 +86,13 @@ def run(programs: Mapping[str, Path], setup: ClusterSetup, contender: ClusterCon
     with ControlPlane(programs) as control_plane:
         client = control_plane.client()
         cluster.create_nodes(client, node_manifests(setup.machines))
-        add_dovetail(control_plane, setup.settings()) if contender is DOVETAIL else add_stock(control_plane)
-        _warm_up(client, contender)
-        course = _run(client, setup, contender, show)
+        spec: Mapping[str, Any] = {}
+        if contender is DOVETAIL:
+            spec = add_dovetail(control_plane, setup.settings())
+        else:
+            add_stock(control_plane)
+        _warm_up(client, contender, spec)
+        course = _run(client, setup, contender, spec, show)
         outcome = course.world.outcome(contender.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
         return Observed(contender, course.history, outcome, control_plane.version())
 
@@ -113,13 +116,15 @@ def simulate(setup: ClusterSetup, scheduler: Scheduler, name: str, heartbeat_sec
     )
 
 
-def _run(client: ApiClient, setup: ClusterSetup, contender: ClusterContender, show: Show) -> PodRun:
+def _run(
+    client: ApiClient, setup: ClusterSetup, contender: ClusterContender, spec: Mapping[str, Any], show: Show
+) -> PodRun:
     world, nodes = setup.world(), node_names(setup.machines)
     pods = Pods(world.table, world.backlog.copies, nodes)
     with PodMaker(client) as maker:
 
         def create(rows: Sequence[int]) -> None:
-            maker.make([pods.manifest(row, contender) for row in rows])
+            maker.make([pods.manifest(row, contender, spec) for row in rows])
 
         course = PodRun(world, pods, nodes, setup.machines.racks, create)
         with MachineRoom(client, course) as room:
@@ -134,9 +139,8 @@ def _run(client: ApiClient, setup: ClusterSetup, contender: ClusterContender, sh
         return course
 
 
-def _warm_up(client: ApiClient, contender: ClusterContender) -> None:
+def _warm_up(client: ApiClient, contender: ClusterContender, spec: Mapping[str, Any]) -> None:
     """Have a few pods scheduled, so that everything is connected and a leader is elected."""
-    spec = {"schedulingGates": [{"name": HOLD_GATE}]} if contender.gated else {}
     pods = [builders.pod(f"warm-{number}", cpu="100m", memory="64Mi", spec=spec) for number in range(_WARM_UP_PODS)]
     cluster.create_pods(client, pods)
     purpose = f"{_WARM_UP_PODS} pods to be bound by {contender.name}"

@@ -27,6 +27,7 @@ from extender.planner import Assignments, Plan, Planner
 from extender.settings import Settings
 from lab.experiments.cluster.pod_run import source_of
 from lab.experiments.cluster.pods import DOVETAIL, Pods, node_manifests, node_names
+from lab.live.schedulers import HOLD
 from lab.sim.engine.world import World
 from lab.sim.workloads.workload import Machines
 
@@ -88,7 +89,7 @@ class SimulatedControl:
             if stage not in self._created:
                 self._created.add(stage)
                 for row in self._pods.of_stage(stage):
-                    manifest = self._pods.manifest(row, DOVETAIL)
+                    manifest = self._pods.manifest(row, DOVETAIL, HOLD)
                     manifest["metadata"]["uid"] = self._pods.names[row]  # both as the API server fills them in
                     manifest["spec"]["schedulerName"] = _DEFAULT_SCHEDULER
                     self._apply(PodSeen(replace(pod_from(_decoded(manifest, PodObject)), created=now)), now)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from lab.experiments.cluster.figures import watch_figures
 from lab.experiments.cluster.history import History
 from tests.lab.experiments.small_cluster import pod
 
@@ -31,6 +32,16 @@ def test_times_are_those_of_the_first_sight():
 
 def test_a_pod_without_our_gate_has_its_turn_when_it_is_created():
     assert seen(pod("p")).turn[0] == 0.0
+
+
+def test_the_time_from_a_turn_is_that_of_pods_that_were_held_where_there_are_any():
+    history = History(2)
+    for at, states in enumerate([(pod("a"), pod("b", held=True)), (pod("a"), pod("b")), (pod("a"), pod("b", node=0))]):
+        for row, it in enumerate(states):
+            history.see(row, it, float(at))
+    history.see(0, pod("a", node=1), 60.0)  # created at 0, refused for a minute: nobody sees when its turn came
+    assert history.held.tolist() == [False, True]
+    assert watch_figures(history).turn_to_bound == (1.0, 1.0)
 
 
 def test_a_pod_without_a_node_is_stuck_and_lost_and_one_that_has_not_ended_is_lost():

@@ -8,14 +8,15 @@ from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
 from lab.controlplane.builders import CAPACITY
 from lab.experiments.cluster.pods import DOVETAIL, PLAIN, RACK_LABEL, STOCK, Pods, node_manifests, node_names
+from lab.live.schedulers import HOLD
 from tests.lab.experiments.small_cluster import MACHINES, world
 
 MAP, REDUCE = 1, 2
 
 
-def manifest(row, who):
+def manifest(row, who, given=None):
     there = world()
-    return Pods(there.table, there.backlog.copies, node_names(MACHINES)).manifest(row, who)
+    return Pods(there.table, there.backlog.copies, node_names(MACHINES)).manifest(row, who, given or {})
 
 
 def as_read(found):
@@ -52,10 +53,9 @@ def test_dovetail_reads_what_is_declared_and_kwok_does_not_end_the_pod_by_it():
     assert (pod.identity.queue, pod.identity.job) == ("research", "default/j")
 
 
-def test_only_dovetails_pods_are_held():
-    assert as_read(manifest(MAP, DOVETAIL)).held
-    assert not as_read(manifest(MAP, STOCK)).held
-    assert not as_read(manifest(MAP, PLAIN)).held
+def test_pods_are_held_where_they_are_given_a_gate():
+    assert as_read(manifest(MAP, DOVETAIL, HOLD)).held
+    assert not as_read(manifest(MAP, DOVETAIL)).held
 
 
 def test_only_the_stock_schedulers_maps_prefer_the_nodes_of_their_block():
