@@ -140,6 +140,10 @@ def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snaps
     return replace(snapshot, allocated=read_only(allocated), given=read_only(given))
 
 
+_FEW = 4
+"""Where one node in so many is asked about, or fewer, only these are scored."""
+
+
 class Ranker:
     """Ranks nodes for pods by one rule; keeps what changes only with the nodes."""
 
@@ -165,17 +169,25 @@ class Ranker:
         """Return the rule's score and the fullness of each of these nodes [K].
 
         A node that does not hold the pod's input loses a part of its score (Tetris, 3.2). What is in flight to one of
-        many nodes is left out: it would only blur which one is full. All nodes are scored, as picking out scores is
-        cheaper than picking out nodes.
+        many nodes is left out: it would only blur which one is full. Where most nodes are asked about all are scored,
+        as picking out scores is cheaper than picking out nodes.
         """
-        nodes = self._offered(snapshot.layout)
-        free = room(_load(snapshot, pod) + snapshot.placed if snapshot.flights else _load(snapshot, pod), nodes)
-        scores = RULES[self.placement.rule](snapshot.layout.vector(pod.demand), free, nodes)
-        if there := [snapshot.layout.rows[name] for name in holders(pod.inputs) if name in snapshot.layout.rows]:
-            remote = np.ones(len(scores), dtype=np.bool_)
+        layout, nodes, load = snapshot.layout, self._offered(snapshot.layout), _load(snapshot, pod)
+        # 1. Take all nodes, or only those few that are asked about.
+        few = len(rows) * _FEW < len(layout.names)
+        nodes, load = (nodes.at(rows), load[rows]) if few else (nodes, load)
+        if snapshot.flights:
+            load = load + (snapshot.placed[rows] if few else snapshot.placed)
+        # 2. Score them.
+        free = room(load, nodes)
+        scores = RULES[self.placement.rule](layout.vector(pod.demand), free, nodes)
+        if there := [layout.rows[name] for name in holders(pod.inputs) if name in layout.rows]:
+            remote = np.ones(len(layout.names), dtype=np.bool_)
             remote[there] = False
+            remote = remote[rows] if few else remote
             scores = penalised(scores, remote_factor(remote, penalty=self.placement.remote_penalty))
-        return scores[rows], fullness(free, nodes)[rows]
+        full = fullness(free, nodes)
+        return (scores, full) if few else (scores[rows], full[rows])
 
     def _offered(self, layout: Layout) -> Offered:
         last = self._last

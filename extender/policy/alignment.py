@@ -16,13 +16,13 @@ What all rules share:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,16 @@ class Offered:
     weight: Floats
     share: Floats
     whole: Floats
+
+    def at(self, rows: Rows) -> "Offered":
+        """Return what these nodes offer [K]."""
+        return replace(
+            self,
+            capacity=self.capacity[rows],
+            limited=self.limited[rows],
+            share=self.share[rows],
+            whole=self.whole[rows],
+        )
 
 
 class Rule(Protocol):

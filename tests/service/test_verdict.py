@@ -237,7 +237,7 @@ def test_imagining_pods_gone_changes_nothing():
 # -- rank
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", sorted(RULES))
 def test_the_best_node_gets_10_and_nobody_more(rule):
     snapshot = view([node(n) for n in "abcdef"], [held(n, n, cpu=100 * i) for i, n in enumerate("abcdef")])
     got = ranked(snapshot, asking(cpu=100, memory=200), rule=rule)
@@ -350,6 +350,20 @@ def test_scores_do_not_depend_on_which_other_nodes_are_asked_about():
     few, _ = ranker.score(snapshot, asked, np.array([1, 0]))
     every, _ = ranker.score(snapshot, asked, np.arange(3))
     assert few.tolist() == every[[1, 0]].tolist()
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_few_of_many_nodes_score_as_they_do_among_all(rule):
+    # 3 of 40 nodes are scored by themselves, 20 of 40 among all; one pod is in flight and one holds its input there.
+    nodes = [node(f"n{n:02d}", cpu=1000.0 + 50 * (n % 7), memory=900.0 + 10 * (n % 11)) for n in range(40)]
+    filled = ledger(nodes, [held(f"on-{n}", f"n{n:02d}", cpu=20.0 * n, memory=15.0 * n) for n in range(40)])
+    filled.promise(asking("coming", cpu=100.0), "n21", 0.0)
+    reads = replace(asking(cpu=100.0, memory=50.0), inputs=(("n01", 100.0),))
+    ranker, snapshot, few = Ranker(Placement(rule)), filled.snapshot(0.0), np.array([21, 1, 33])
+    scores, full = ranker.score(snapshot, reads, np.arange(40))
+    few_scores, few_full = ranker.score(snapshot, reads, few)
+    assert few_scores == pytest.approx(scores[few])
+    assert few_full == pytest.approx(full[few])
 
 
 def test_a_pod_needs_the_disk_where_its_input_is_and_the_network_elsewhere():
