@@ -1,6 +1,9 @@
-"""Evictions for CPU by pressure, with a real Prometheus: a full CPU harms nobody until regular pods wait for it."""
+"""Evictions for CPU by pressure, with a real Prometheus: a full CPU harms nobody until regular pods wait for it.
 
-from collections import Counter, defaultdict
+But who gets next to nothing of it is moved.
+"""
+
+from collections import defaultdict
 
 import pytest
 import yaml
@@ -15,6 +18,7 @@ from tests.integration.test_seeing import asked, metric
 
 HOLD = "dovetail.dev/hold"
 NODE, CORES = "pressed", 8
+IDLE = "idle"
 USAGE = {"intervalSeconds": 1, "windowSeconds": 4, "staleSeconds": 8}
 OPPORTUNISTIC = {"enabled": True, "evictBy": "pressure"}
 HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
@@ -108,49 +112,58 @@ def create_job(client, name, count):
     request(client, "POST", "/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": name}, "spec": spec})
 
 
+def on_idle_room(client):
+    """Return the pods by name that were made opportunistic and have a node."""
+    return {
+        pod["metadata"]["name"]: pod
+        for pod in workload.pods(client)
+        if pod["spec"].get("nodeName") and REGULAR_REQUESTS in pod["metadata"].get("annotations", {})
+    }
+
+
+def after_looks(control, count):
+    """Wait until `control` has looked so often again at what is used."""
+
+    def looks():
+        return metric(control, "dovetail_usage_looks_total", result="ok")
+
+    begun = looks()
+    workload.wait_until(lambda: looks() >= begun + count, 120, f"{count} more looks")
+
+
+def preempted_events(client, job):
+    """Return what the events say of the pods of a Job that were evicted, by name; others' stay for an hour."""
+    events = request(client, "GET", "/api/v1/namespaces/default/events")["items"]
+    said = defaultdict(list)
+    for event in events:
+        if event["reason"] == "Preempted" and event["involvedObject"]["name"].startswith(f"{job}-"):
+            said[event["involvedObject"]["name"]].append(event["message"])
+    return said
+
+
 def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_the_node_comes_free(
     control_plane, machines, addresses, tmp_path, tell
 ):
     client, (control, serve) = control_plane.client(), addresses
 
-    def started():
-        pods = workload.pods(client)
-        return {
-            pod["metadata"]["name"]: pod
-            for pod in pods
-            if pod["spec"].get("nodeName") and REGULAR_REQUESTS in pod["metadata"].get("annotations", {})
-        }
-
-    def looks():
-        return metric(control, "dovetail_usage_looks_total", result="ok")
-
-    def after_looks(count):
-        begun = looks()
-        workload.wait_until(lambda: looks() >= begun + count, 60, f"{count} more looks")
-
     def preempted():
         return metric(control, "dovetail_preemptions_total", resource="cpu")
 
-    def victims():
-        events = request(client, "GET", "/api/v1/namespaces/default/events")["items"]
-        preempted = (event["involvedObject"]["name"] for event in events if event["reason"] == "Preempted")
-        return Counter(name for name in preempted if name.startswith("job-"))  # others' events stay for an hour
-
     # 1. 14 pods of 0.17 cores fill the node up to 6.4 of 8.
     create_job(client, "job", 28)
-    workload.wait_until(lambda: len(started()) == 14, 60, "14 opportunistic pods")
+    workload.wait_until(lambda: len(on_idle_room(client)) == 14, 60, "14 opportunistic pods")
 
     # 2. Regular pods use 7 of the 8 cores: with 2.38 more the CPU is full. Opportunistic pods wait for most of the
     #    time; the regular ones do not, but for one that its own limit holds.
     machines.begin(using(7 / CORES))
     machines.waits["regular-3"] = machines.by_limit["regular-3"] = 0.9
-    after_looks(10)
+    after_looks(control, 10)
     assert machines.most[NODE, "cpu"] > 0.99 * CORES * 1000
     assert not preempted()
 
     # 3. How long they wait is not known, and one waits for most of the time.
     machines.silent, machines.waits["regular-0"] = True, 0.9
-    after_looks(10)
+    after_looks(control, 10)
     doctor = ("doctor", f"--config={tmp_path / 'dovetail.yaml'}", f"--extender={serve}", f"--control={control}")
     found = [it["text"] for it in asked(control_plane, *doctor)["findings"] if it["check"] == "usage"]
     assert "1 node: whether regular pods wait for CPU is not known" in found
@@ -158,17 +171,57 @@ def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_
 
     # 4. It is known: five pods of 0.17 are a tenth of the node. Then nobody waits any more, and the others stay. Where
     #    a sample is missed meanwhile, the first round is shorter, and another begins.
-    before = started()
+    before = on_idle_room(client)
     machines.silent = False
     workload.wait_until(lambda: preempted() >= 5, 60, "evictions")
     machines.waits["regular-0"] = 0.02
-    after_looks(8)
+    after_looks(control, 8)
     count = preempted()
-    after_looks(12)
+    after_looks(control, 12)
     assert 5 <= preempted() == count < 10
-    assert len(victims()) == count
-    assert set(victims()) <= set(before)
-    assert set(victims().values()) == {1}
+    victims = preempted_events(client, "job")
+    assert len(victims) == count
+    assert set(victims) <= set(before)
+    assert {len(said) for said in victims.values()} == {1}
     names = {pod["metadata"]["name"] for pod in workload.pods(client)}
     assert {f"regular-{n}" for n in range(4)} <= names
-    tell(f"{len(before)} pods on idle room, {len(victims())} evicted of a node of {CORES} cores")
+    tell(f"{len(before)} pods on idle room, {len(victims)} evicted of a node of {CORES} cores")
+
+
+def test_who_gets_next_to_nothing_of_a_full_cpu_is_moved_to_a_node_with_idle_room(
+    control_plane, machines, addresses, tell
+):
+    client, (control, _) = control_plane.client(), addresses
+
+    # 1. Eight pods of 0.17 cores run on idle room for longer than a ramp-up: what their class uses is known.
+    create_job(client, "moved", 8)
+    workload.wait_until(lambda: len(on_idle_room(client)) == 8, 60, "8 opportunistic pods")
+    before = on_idle_room(client)
+    after_looks(control, 45)
+
+    # 2. A second node is full by what is reserved, and used to a quarter. On the first the regular pods use 7.6 of the
+    #    8 cores, so with seven pods of 0.17 the CPU is full; nobody regular waits. One pod gets next to nothing.
+    unlucky = min(before)
+    workload.create_nodes(client, [builders.node(IDLE, cpu=2, memory="16Gi")])
+    workload.create_pods(client, [builders.pod("regular-idle", cpu=2, memory="1Gi", spec={"nodeName": IDLE})])
+
+    def use(pod):
+        name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        regular = 0.25 if node == IDLE else 0.95
+        part = 0.001 if name == unlucky else regular if name.startswith("regular") else 1.0
+        return {dimension: part * amount for dimension, amount in declared(pod).items()}
+
+    machines.begin(use)
+
+    # 3. It goes, the Job makes another pod, and that starts on the second node. All others stay.
+    workload.wait_until(lambda: preempted_events(client, "moved"), 90, "an eviction")
+    workload.wait_until(lambda: len(on_idle_room(client).keys() - before.keys()) == 1, 60, "the pod elsewhere")
+    after_looks(control, 15)
+    now = on_idle_room(client)
+    (later,) = now.keys() - before.keys()
+    assert now[later]["spec"]["nodeName"] == IDLE
+    assert before.keys() - now.keys() == {unlucky}
+    assert preempted_events(client, "moved") == {
+        unlucky: [f"it got next to no cpu on node {NODE} for a while, and may get more elsewhere"]
+    }
+    tell(f"1 of {len(before)} pods was moved, and runs on the other node")

@@ -132,7 +132,11 @@ class SecondPass:
         return idle_room(snapshot, measured, usage, thresholds, young, self._learned.expected)
 
     def usual(self, pods: Sequence[Pod], unknown: Floats) -> Floats:
-        """Return what the classes of pods [P] use in the mean [P, R]; `unknown` [P, R] where that is not known."""
+        """Return what the classes of pods [P] use in the mean [P, R]; `unknown` [P, R] where that is not known.
+
+        Where nobody waits no room is asked for: so what was measured last is learned here too.
+        """
+        self._learned.take(self._usage())
         return self._learned.expected(pods, unknown)
 
     def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from extender.cluster.events import NamespaceSeen
 from extender.cluster.pods.opportunistic import NEVER, ONLY
+from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.opportunistic.second_pass import SecondPass, Terms
 from extender.control.release.loop import Pace
@@ -268,3 +270,14 @@ def test_what_a_pod_requested_is_known_of_all_that_were_made_opportunistic():
     scene = full(needs("a", 400))
     scene.step()
     assert scene.pods["a"].regular_requests == REQUESTS
+
+
+def test_what_a_class_uses_is_learned_though_nobody_waits():
+    scene = IdleScene(node("n1"))
+    scene.now = 1000.0
+    scene.see(*(opportunistic(runs(f"p{n}", 400, started=0.0, job="j")) for n in range(5)))
+    pods, unknown = list(scene.pods.values()), np.zeros((5, 6))
+    assert not scene.second_pass.usual(pods, unknown).any()
+    look = Usage(pods={it.uid: Sample({"cpu": 100.0}, 940.0, 1000.0) for it in pods}, rate_seconds=60.0)
+    second_pass = SecondPass(scene.cluster, scene.policy, lambda: look, Terms(), scene.stays_off)
+    assert second_pass.usual(pods, unknown)[:, 0].tolist() == [100.0] * 5
