@@ -288,7 +288,7 @@ def _cluster(
         )
     if not {contenders.AUTO, contenders.GATES} <= set(compared):
         return report
-    case = contest.Case(nodes=2, few=4, many=24) if options.quick else contest.Case()
+    case = contest.Case(nodes=2, few=4, many=24, seconds=(1.0, 2.0)) if options.quick else contest.Case()
     with progress("Waiting for turns", 2) as advance:
         phases = contest_rows.report(*(contest.run(programs, order, case, advance) for order in ("gates", "auto")))
     return Report([*report.rows, *phases.rows], [*report.tables, *phases.tables])

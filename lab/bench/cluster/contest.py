@@ -27,7 +27,6 @@ PHASES = ("room", "backlog", "room again")
 _PROFILE = "dovetail"
 _SLOTS_PER_NODE = 8
 _EVERY_SECONDS = 0.5
-_TASK_SECONDS = (4.0, 5.0, 6.0, 7.0, 8.0)
 _LIMIT_SECONDS = 300.0
 _FREE_SECONDS = 90.0
 _ATTEMPTS = re.compile(r'^scheduler_schedule_attempts_total\{.*result="unschedulable".*\} (\S+)$', re.MULTILINE)
@@ -36,11 +35,15 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`few` pods come while there is room; `many` of each queue when they have to wait. Weights are the queues'."""
+    """`few` pods come while there is room; `many` of each queue when they have to wait. Weights are the queues'.
+
+    Pods take each of `seconds` in turn.
+    """
 
     nodes: int = 6
     few: int = 24
     many: int = 240
+    seconds: Sequence[float] = (4.0, 5.0, 6.0, 7.0, 8.0)
     weights: Mapping[str, float] = field(default_factory=lambda: {"research": 3.0, "beta": 1.0})
 
     @property
@@ -83,13 +86,13 @@ def run(programs: Mapping[str, Path], order: str, case: Case, progress: Callable
         workload.create_nodes(plane.client(), nodes, ready=120)
         _start(plane, order, case)
         few = dict.fromkeys(case.weights, case.few // 2)
-        first, _ = _phase(plane, PHASES[0], few)
-        crowded, looks = _phase(plane, PHASES[1], dict.fromkeys(case.weights, case.many))
+        first, _ = _phase(plane, case, PHASES[0], few)
+        crowded, looks = _phase(plane, case, PHASES[1], dict.fromkeys(case.weights, case.many))
         if order == "auto":
             workload.wait_until(
-                lambda: not _is_gated(_pod("probe", "beta", 1), plane.client()), _FREE_SECONDS, "no hold"
+                lambda: not _is_gated(_pod("probe", "beta", 0, case), plane.client()), _FREE_SECONDS, "no hold"
             )
-        last, _ = _phase(plane, PHASES[2], few)
+        last, _ = _phase(plane, case, PHASES[2], few)
         progress()
         return Contest(order, (first, crowded, last), *_of_the_first(looks, case))
 
@@ -116,14 +119,14 @@ class _Look:
     started: Counter[str]
 
 
-def _phase(plane: ControlPlane, name: str, counts: Mapping[str, int]) -> tuple[Phase, list[_Look]]:
+def _phase(plane: ControlPlane, case: Case, name: str, counts: Mapping[str, int]) -> tuple[Phase, list[_Look]]:
     """Create pods of the queues by turns, wait until all have ended, and delete them."""
     client = plane.client()
     refusals, writes = _refusals(plane), writes_to_pods(client)
     prefix = name.replace(" ", "-")
     most = max(counts.values())
     manifests = [
-        _pod(f"{prefix}-{queue}-{number:04d}", queue, number)
+        _pod(f"{prefix}-{queue}-{number:04d}", queue, number, case)
         for number in range(most)
         for queue, count in counts.items()
         if number < count
@@ -166,12 +169,12 @@ def _refusals(plane: ControlPlane) -> int:
     return sum(int(float(found)) for found in _ATTEMPTS.findall(text))
 
 
-def _pod(name: str, queue: str, number: int) -> Manifest:
+def _pod(name: str, queue: str, number: int, case: Case) -> Manifest:
     return builders.pod(
         name,
         cpu=1,
         memory="1Gi",
-        duration=_TASK_SECONDS[number % len(_TASK_SECONDS)],
+        duration=case.seconds[number % len(case.seconds)],
         scheduler_name=_PROFILE,
         labels={"dovetail.dev/queue": queue, "dovetail.dev/job": f"{queue}-{number}"},
     )
