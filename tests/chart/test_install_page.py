@@ -85,7 +85,8 @@ def test_the_template_that_gates_itself_names_the_gate_and_the_scheduler_of_the_
 def test_each_right_has_its_line_in_the_tables(helm, name):
     """The rights table of each account names every resource and verb of its ClusterRole, and no other."""
     labelled = [{"name": "q", "namespaces": {"team": "x"}}]
-    values = with_values("scheduler", config__opportunistic__enabled=True, config__queues=labelled)
+    more = {"config__queues": labelled, "config__order": "auto"}
+    values = with_values("scheduler", config__opportunistic__enabled=True, **more)
     rules = only(list(yaml.safe_load_all(template(helm, values))), "ClusterRole", name)["rules"]
     shipped = {(resource, verb) for it in rules for resource in it["resources"] for verb in it["verbs"]}
     section = (ROOT / "docs" / "reference" / "rights.md").read_text().partition("## Rights\n")[2].partition("\n## ")[0]

@@ -19,6 +19,11 @@ KNOWN = ("--api-versions", GATING_API)
 POLICY_KINDS = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 
 
+def with_order(helm, mode, order, *flags):
+    """Return what the chart renders with this order."""
+    return render(helm, with_values(mode, config__order=order), *flags)
+
+
 def render(helm, values, *flags):
     return list(yaml.safe_load_all(template(helm, values, *flags)))
 
@@ -133,8 +138,8 @@ def test_all_other_settings_are_as_the_values_say_but_that_kube_scheduler_choose
     assert written == {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration", **values}
 
 
-def test_control_has_these_rights_each_for_its_reason(objects):
-    rules = only(objects, "ClusterRole", "dovetail-control")["rules"]
+def test_control_has_these_rights_each_for_its_reason(helm, mode):
+    rules = only(with_order(helm, mode, "gates"), "ClusterRole", "dovetail-control")["rules"]
 
     assert {(tuple(it["apiGroups"]), *it["resources"]): it["verbs"] for it in rules} == {
         (("",), "pods"): ["get", "list", "watch", "patch"],
@@ -148,16 +153,33 @@ def test_control_has_these_rights_each_for_its_reason(objects):
     }
 
 
-@pytest.mark.parametrize("order", ["filter", "auto"])
-def test_the_extender_may_read_jobs_pod_groups_and_volumes_only_where_it_keeps_the_order(helm, objects, mode, order):
-    by_filter = render(helm, with_values(mode, config__order=order))
+@pytest.mark.parametrize(
+    ("mode", "order", "more"),
+    [
+        ("scheduler", "filter", ORDER_RULES),
+        ("scheduler", "auto", [*ORDER_RULES, HOLD_RULE]),
+        ("existing", "filter", ORDER_RULES),
+        ("existing", "auto", []),
+    ],
+)
+def test_the_extender_may_read_jobs_pod_groups_and_volumes_only_where_it_keeps_the_order(helm, mode, order, more):
+    made = (with_order(helm, mode, it) for it in ("gates", order))
 
-    before, after = (only(of, "ClusterRole", "dovetail-extender")["rules"] for of in (objects, by_filter))
-    assert after == before + ORDER_RULES + ([HOLD_RULE] if order == "auto" else [])
+    before, after = (only(of, "ClusterRole", "dovetail-extender")["rules"] for of in made)
+    assert after == before + more
 
 
-def test_with_auto_control_writes_one_hold_and_the_extender_may_end_it(helm, objects, mode):
-    auto = render(helm, with_values(mode, config__order="auto"), "--namespace", "elsewhere")
+def test_in_mode_existing_auto_is_gates_as_filter_would_order_the_pods_of_all_namespaces(helm):
+    auto, gates = (with_order(helm, "existing", it, *KNOWN) for it in ("auto", "gates"))
+
+    assert auto == gates
+    assert settings_of(auto).order == "gates"
+    assert settings_of(with_order(helm, "existing", "filter")).order == "filter"
+
+
+def test_with_auto_control_writes_one_hold_and_the_extender_may_end_it(helm):
+    objects = with_order(helm, "scheduler", "gates")
+    auto = with_order(helm, "scheduler", "auto", "--namespace", "elsewhere")
     named = {**HOLD_RULE, "resourceNames": ["elsewhere.dovetail-control"]}
     create = {"apiGroups": ["dovetail.dev"], "resources": ["holds"], "verbs": ["create"]}
 
@@ -167,8 +189,9 @@ def test_with_auto_control_writes_one_hold_and_the_extender_may_end_it(helm, obj
     assert settings_of(auto).hold_name == "elsewhere.dovetail-control"
 
 
-def test_with_auto_the_extender_may_look_at_the_one_lease_of_control(helm, objects, mode):
-    auto = render(helm, with_values(mode, config__order="auto", config__control__lease__name="turns"))
+def test_with_auto_the_extender_may_look_at_the_one_lease_of_control(helm):
+    objects = with_order(helm, "scheduler", "gates")
+    auto = render(helm, with_values("scheduler", config__order="auto", config__control__lease__name="turns"))
 
     (rule,) = only(auto, "Role", "dovetail-extender-lease")["rules"]
     assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (["leases"], ["turns"], ["get"])
@@ -177,8 +200,8 @@ def test_with_auto_the_extender_may_look_at_the_one_lease_of_control(helm, objec
 
 
 @pytest.mark.parametrize("timeout", ["fairShareSeconds", "minimumShareSeconds"])
-def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, timeout):
-    with_timeout = render(helm, with_values("scheduler", **{f"config__reclaim__{timeout}": 0.5}))
+def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, mode, timeout):
+    with_timeout = render(helm, with_values(mode, **{f"config__reclaim__{timeout}": 0.5}))
 
     rules, without = (only(it, "ClusterRole", "dovetail-control")["rules"] for it in (with_timeout, objects))
     assert rules == [*without, EVICT]
@@ -223,10 +246,12 @@ def test_pods_do_not_run_on_idle_resources_where_kube_scheduler_goes_on_without_
         ({"team": "lab"}, [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}]),
     ],
 )
-def test_namespaces_are_read_only_where_their_labels_say_who_may_use_a_queue(helm, objects, mode, namespaces, more):
-    values = with_values(mode, config__queues=[{"name": "lab", "namespaces": namespaces}])
-    made = render(helm, values)
-    rules, without = (only(it, "ClusterRole", "dovetail-control")["rules"] for it in (made, objects))
+def test_namespaces_are_read_only_where_their_labels_say_who_may_use_a_queue(helm, mode, namespaces, more):
+    values = with_values(mode, config__queues=[{"name": "lab", "namespaces": namespaces}], config__order="gates")
+    rules, without = (
+        only(it, "ClusterRole", "dovetail-control")["rules"]
+        for it in (render(helm, values), with_order(helm, mode, "gates"))
+    )
     assert rules == without + more
 
     values["config"]["order"] = "filter"
@@ -257,11 +282,11 @@ def test_nobody_may_call_control_but_who_is_named(helm, objects, mode):
 
 def test_the_policy_is_there_where_its_api_is(objects, gating, mode):
     assert not policies(objects)
-    assert policies(gating[mode]) == list(POLICY_KINDS)
+    assert set(policies(gating[mode])) == set(POLICY_KINDS)
 
 
-def test_with_auto_a_second_policy_reads_the_hold_that_control_writes(helm, mode):
-    auto = render(helm, with_values(mode, config__order="auto"), *KNOWN, "--namespace", "elsewhere")
+def test_with_auto_a_second_policy_reads_the_hold_that_control_writes(helm):
+    auto = with_order(helm, "scheduler", "auto", *KNOWN, "--namespace", "elsewhere")
     kind = only(auto, "CustomResourceDefinition")
     by_name = {it["metadata"]["name"]: it["spec"] for it in auto if it["kind"] == POLICY_KINDS[0]}
     bound = {it["spec"]["policyName"]: it["spec"].get("paramRef") for it in auto if it["kind"] == POLICY_KINDS[1]}
@@ -278,8 +303,8 @@ def test_with_auto_a_second_policy_reads_the_hold_that_control_writes(helm, mode
     assert f"{kind['spec']['names']['plural']}.{kind['spec']['group']}" == kind["metadata"]["name"]
 
 
-def test_with_auto_gangs_are_known_by_the_names_that_the_service_reads(helm, mode):
-    auto = render(helm, with_values(mode, config__order="auto"), *KNOWN)
+def test_with_auto_gangs_are_known_by_the_names_that_the_service_reads(helm):
+    auto = with_order(helm, "scheduler", "auto", *KNOWN)
     (variable,) = next(it["spec"]["variables"] for it in auto if it["metadata"]["name"] == "dovetail-gating")
 
     named = re.findall(r"^ *'([^']+)',$", variable["expression"], re.MULTILINE)
@@ -302,7 +327,7 @@ def test_the_policy_is_left_out_where_it_is_not_wanted(helm, mode, changes):
 
 
 def test_the_policy_can_be_insisted_on(helm, mode):
-    values = with_values(mode, gating__policy__enabled=True)
+    values = with_values(mode, gating__policy__enabled=True, config__order="gates")
 
     assert policies(render(helm, values, *KNOWN)) == list(POLICY_KINDS)
 
@@ -318,24 +343,25 @@ def test_a_policy_whose_pods_nobody_would_release_is_refused(helm):
     assert "nothing would release the pods that the policy gates" in complaint
 
 
-def test_the_policy_names_the_scheduler_that_is_installed_and_never_another(helm, gating):
-    def policy(objects):
-        return json.dumps(only(objects, "MutatingAdmissionPolicy")["spec"])
+@pytest.mark.parametrize("name", ["dovetail-gating", "dovetail-gating-backlog"])
+def test_the_policies_name_the_scheduler_that_is_installed_and_never_another(helm, gating, name):
+    def policy(objects, name):
+        return json.dumps(only(objects, "MutatingAdmissionPolicy", name)["spec"])
 
-    packed = policy(render(helm, with_values("scheduler", scheduler__name="packed"), *KNOWN))
+    values = with_values("scheduler", scheduler__name="packed", config__order="auto")
+    packed = policy(render(helm, values, *KNOWN), name)
     assert "in ['default-scheduler', 'packed']" in packed
     assert "schedulerName: 'packed'" in packed
 
-    existing = policy(gating["existing"])
+    existing = policy(gating["existing"], "dovetail-gating")
     assert "in ['default-scheduler']" in existing
     assert "schedulerName:" not in existing
 
 
 def test_a_policy_that_fails_stops_no_pod_and_no_list_is_patched_by_path(gating, mode):
-    spec = only(gating[mode], "MutatingAdmissionPolicy")["spec"]
-
-    assert spec["failurePolicy"] == "Ignore"
-    assert [it["patchType"] for it in spec["mutations"]] == ["ApplyConfiguration"]
+    for spec in (it["spec"] for it in gating[mode] if it["kind"] == "MutatingAdmissionPolicy"):
+        assert spec["failurePolicy"] == "Ignore"
+        assert [it["patchType"] for it in spec["mutations"]] == ["ApplyConfiguration"]
 
 
 @pytest.mark.parametrize("wanted", ["auto", True, False])

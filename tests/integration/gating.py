@@ -1,4 +1,4 @@
-"""The policies that gate pods, put before the API server as the manifests or the chart hold them."""
+"""The policies that gate pods, put before the API server as the chart renders them."""
 
 import copy
 import functools
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import pytest
 import yaml
 
-from charts.render import GATING_API, NAMESPACE, ROOT, VALUES, template
+from charts.render import GATING_API, NAMESPACE, VALUES, template
 from lab.controlplane import builders, pins, workload
 from lab.controlplane.building import build
 from lab.controlplane.rest import RequestRefused, request
@@ -18,7 +18,8 @@ API = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"{API}/mutatingadmissionpolicies"
 BINDINGS = f"{API}/mutatingadmissionpolicybindings"
 MANAGED = {"dovetail.dev/managed": "true"}
-CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/holds.dovetail.dev"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRD = f"{CRDS}/holds.dovetail.dev"
 HOLDS = "/apis/dovetail.dev/v1alpha1/holds"
 HOLD_OBJECT = f"{HOLDS}/{NAMESPACE}.dovetail-control"
 
@@ -31,8 +32,9 @@ def require_policies(control_plane):
 
 
 def policy_objects(mode, without=()):
-    """Return policy and binding of one mode, without the conditions of these names."""
-    policy, binding = yaml.safe_load_all((ROOT / "manifests" / "gating" / f"{mode}.yaml").read_text())
+    """Return policy and binding of one mode with `order: gates`, without the conditions of these names."""
+    kinds = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+    policy, binding = copy.deepcopy(of_kinds(chart_objects(mode, "gates"), *kinds))
     conditions = policy["spec"]["matchConditions"]
     assert {it["name"] for it in conditions} >= set(without)
     policy["spec"]["matchConditions"] = [it for it in conditions if it["name"] not in without]

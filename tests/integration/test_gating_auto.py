@@ -2,7 +2,10 @@
 
 import pytest
 
+from extender.adapters.kube.api import Api
+from extender.adapters.kube.gates import GateWriter
 from extender.cluster.pods.identity import ANNOTATIONS, GROUPS
+from extender.control.drain import drain
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import RequestRefused, request
 from tests.integration.gating import (
@@ -114,12 +117,21 @@ class TestForTheSecondScheduler:
             request(control_plane.client(), "POST", HOLDS, body)
 
 
-def test_for_the_clusters_own_scheduler_only_the_gate_is_written(control_plane):
+def test_drain_takes_both_policies_away_so_that_nobody_is_held_whatever_the_hold_says(control_plane):
     require_policies(control_plane)
-    with namespace(control_plane, "auto-existing") as name, auto_policies(control_plane, name, "existing"):
-        plain = try_pod(control_plane.client(), builders.pod("tried", namespace=name))
-        labels = {"scheduling.x-k8s.io/pod-group": "g"}
-        gang = try_pod(control_plane.client(), builders.pod("tried", namespace=name, labels=labels))
+    client = control_plane.client()
+    api = Api(client)
+    with hold_kind(control_plane), namespace(control_plane, "auto-drained") as name:
+        write_hold(client, held=True)
+        with auto_policies(control_plane, name):
+            workload.wait_until(lambda: is_gated(client, name), 60, "pods to be held")
+            workload.create_pods(client, [builders.pod("waits", namespace=name)])
 
-    assert (gates(plain), gates(gang)) == ([], [HOLD])
-    assert plain["spec"]["schedulerName"] == gang["spec"]["schedulerName"] == "default-scheduler"
+            drained = drain(api, GateWriter(api), frozenset({"dovetail"}))
+
+            (waiting,) = workload.pods(client)
+            assert gates(waiting) == []
+            workload.wait_until(lambda: not is_gated(client, name), 30, "new pods to pass")
+
+    assert (drained.policies, drained.gates) == (("dovetail-gating", "dovetail-gating-backlog"), 1)
+    assert drained.left == {}

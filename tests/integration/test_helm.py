@@ -13,7 +13,7 @@ from charts.render import CHART, NAMESPACE, VALUES
 from lab.controlplane import builders, pins, workload
 from lab.controlplane.building import build
 from lab.controlplane.rest import RequestRefused, request
-from tests.integration.gating import MANAGED, POLICIES, is_gated, namespace, require_policies
+from tests.integration.gating import CRDS, MANAGED, POLICIES, is_gated, namespace, require_policies
 
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 OURS = {"labelSelector": "app.kubernetes.io/name=dovetail"}
@@ -49,7 +49,7 @@ def leftovers(client):
     """Return the paths of what is there of ours, but for pods, which go with their owners."""
     kinds = [f"/apis/rbac.authorization.k8s.io/v1/{it}" for it in CLUSTER_WIDE]
     kinds += [f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"]
-    kinds += [f"/api/v1/namespaces/{NAMESPACE}/configmaps", DEPLOYMENTS, POLICIES]
+    kinds += [f"/api/v1/namespaces/{NAMESPACE}/configmaps", DEPLOYMENTS, POLICIES, CRDS]
     found = []
     for kind in kinds:
         try:
@@ -74,7 +74,8 @@ def test_on_a_cluster_that_has_them_helm_installs_the_policy_by_itself(control_p
     assert names(client, DEPLOYMENTS) == {"dovetail", "dovetail-control"}
     assert "kubectl label namespace NAME dovetail.dev/managed=true" in done.stdout
     with namespace(control_plane, "by-helm", MANAGED) as space:
-        workload.wait_until(lambda: is_gated(client, space), 30, "the policy to be active")
+        gang = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+        workload.wait_until(lambda: is_gated(client, space, **gang), 30, "the policy to be active")
 
 
 def test_on_an_older_cluster_helm_installs_the_rest_and_says_what_is_missing(control_plane, helm):

@@ -118,6 +118,7 @@ profiles:
 {{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
 {{- end }}
 {{- $_ := set $lease "namespace" .Release.Namespace }}
+{{- $_ := set $config "order" (include "dovetail.order" .) }}
 {{- if eq .Values.mode "existing" }}
 {{- $_ := set $config.placement "chosenBy" "kube-scheduler" }}
 {{- end }}
@@ -171,7 +172,7 @@ profiles:
 {{- $wanted := toString .Values.gating.policy.enabled }}
 {{- $there := include "dovetail.hasMutatingAdmissionPolicies" . }}
 {{- if eq $wanted "auto" }}
-{{- if and $there .Values.control.enabled (ne .Values.config.order "filter") }}true{{ end }}
+{{- if and $there .Values.control.enabled (ne (include "dovetail.order" .) "filter") }}true{{ end }}
 {{- else if eq $wanted "true" }}
 {{- if not .Values.control.enabled }}
 {{- fail "gating.policy.enabled is true and control.enabled is false: nothing would release the pods that the policy gates, and they would wait for ever. Set control.enabled to true, or gating.policy.enabled to false." }}
@@ -183,9 +184,15 @@ profiles:
 {{- end }}
 {{- end }}
 
+{{- /* How the order is kept. In mode existing filter would order the pods of all namespaces, those of the cluster too: there
+       only pods with the gate wait for their turn. */}}
+{{- define "dovetail.order" -}}
+{{- if and (eq .Values.mode "existing") (eq .Values.config.order "auto") }}gates{{ else }}{{ .Values.config.order }}{{ end }}
+{{- end }}
+
 {{- /* Whether pods are held only while somebody waits for room: "true" or nothing. */}}
 {{- define "dovetail.holdsInBacklog" -}}
-{{- if and (include "dovetail.gates" .) (eq .Values.config.order "auto") }}true{{ end }}
+{{- if and (include "dovetail.gates" .) (eq (include "dovetail.order" .) "auto") }}true{{ end }}
 {{- end }}
 
 {{- /* The Hold that says whether pods are held now: one for each Lease of a cluster. */}}

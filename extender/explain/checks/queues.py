@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from extender.cluster.resources import PODS
 from extender.control.backlog.backlog import PodPhase
-from extender.explain.amounts import in_words, percent, seconds
+from extender.explain.amounts import percent, seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
 from extender.explain.job_names import job_name
 from extender.explain.planned_order import PlannedOrder
@@ -69,11 +68,9 @@ def reserved_room(facts: Facts) -> Iterator[Finding]:
 
 
 def _class(name: str, jobs: Mapping[str, str]) -> str:
-    """Return a task class by its name ("queue|job|stage|amounts|...") in words, with its job as users know it."""
-    queue, job, stage, amounts, *_ = [*name.strip("|").split("|"), "", "", ""]
-    demand = (part.split("=") for part in amounts.split(",") if part.count("=") == 1)
-    needs = in_words({resource: float(amount) for resource, amount in demand if resource != PODS})
-    return f"{jobs.get(job, job)} of queue {queue}{f', stage {stage}' if stage else ''} ({needs})"
+    """Return the name of a task class ("queue|job|...") with its job as users know it."""
+    queue, *rest = name.strip("|").split("|")
+    return "|".join((queue, *(jobs.get(part, part) for part in rest[:1]), *rest[1:]))
 
 
 def queue_names(facts: Facts) -> Iterator[Finding]:

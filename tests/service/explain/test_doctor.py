@@ -6,12 +6,10 @@ import msgspec
 import pytest
 
 from extender.adapters.usage.report import AutoReport, UsageReport
-from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
-from extender.control.backlog.task_classes import name_of
 from extender.control.release.loop import Pace
 from extender.explain import doctor as module
 from extender.explain.doctor import findings
@@ -252,20 +250,15 @@ class TestShares:
 
 
 def test_room_that_is_reserved_is_said_with_whom_it_is_for():
-    """Its task class is named by all that tells it apart: of that what people know it by is said."""
-    tolerations = (Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoExecute"),)
-    big = pod("a", 8, job="big", queue="poor", constraints=Constraints(tolerations=tolerations))
-    told = found("reserved room", reserved={name_of(big): ("n2", "n3")}, kept_idle=0.021)
-    assert told == [
-        ("ok", "2.1 % of the cluster is free and reserved: for big of queue poor (cpu 0.008 cores) on n2, n3")
-    ]
+    told = found("reserved room", reserved={"poor|big||cpu=8": ("n2", "n3")}, kept_idle=0.021)
+    assert told == [("ok", "2.1 % of the cluster is free and reserved: for poor|big||cpu=8 on n2, n3")]
     assert found("reserved room") == []
 
 
 def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
     scene = scene_of(pod("a", job="3f2b", queue="poor", owner="3f2b", owner_kind="Job", owner_name="nightly"))
     ((_, text),) = found("reserved room", scene, reserved={"poor|3f2b||cpu=8": ("n2",)}, kept_idle=0.5)
-    assert text == "50.0 % of the cluster is free and reserved: for Job/nightly of queue poor (cpu 0.008 cores) on n2"
+    assert text == "50.0 % of the cluster is free and reserved: for poor|Job/nightly||cpu=8 on n2"
 
 
 @pytest.mark.parametrize(
