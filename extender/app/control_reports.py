@@ -9,6 +9,7 @@ from extender.app.caches import Caches
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.holding.keeper import HoldKeeper
+from extender.control.idle_room.load_besides_pods import LoadBesidesPods
 from extender.control.leading import Leader
 from extender.control.reclaim.trials import Vain
 from extender.control.release.loop import Releaser
@@ -54,6 +55,7 @@ class ControlReports:
     observer: Observer
     now: Callable[[], float]
     keeper: HoldKeeper | None = None
+    load: LoadBesidesPods | None = None
 
     def waits(self) -> bytes:
         """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
@@ -69,6 +71,7 @@ class ControlReports:
                 kept_idle=self.releaser.kept_idle,
                 held=self.keeper.shown if self.keeper is not None else None,
                 held_why=self.keeper.why if self.keeper is not None else "",
+                load=self.load.by_node if self.load is not None else {},
             )
         )
 

@@ -41,6 +41,7 @@ from extender.control.backlog.tenancy import problem_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.filter_order.waking import Waker
+from extender.control.idle_room.load_besides_pods import LoadBesidesPods
 from extender.control.leading import Leader, Terms
 from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.locality_waits import LocalityWaits
@@ -105,6 +106,7 @@ class Control:
         reporting = Reporting(self._metrics.registry, self._say_once)
         idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, reporting)
         self._preemptor = idle.preemptor if idle else None
+        self._load = self._load_besides_pods()
         sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else way_back(api))
         pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
         self._waker = self._make_waker() if by_filter else None
@@ -149,6 +151,7 @@ class Control:
             self._observer,
             now=self._now,
             keeper=self._holding.keeper if self._holding else None,
+            load=self._load,
         )
         self._metrics.observe(reports.gauges)
         app = create_health_app(
@@ -244,6 +247,8 @@ class Control:
             return
         begun = time.perf_counter()
         try:
+            if self._load is not None:
+                self._load.step(self._cluster.snapshot().layout, self._now())
             if self._preemptor is not None:
                 self._preemptor.step(self._now())
             self._reclaimer.step(self._now())
@@ -323,6 +328,13 @@ class Control:
     def _plan_by(self, policy: Policy) -> None:
         """Have the release loop plan by another policy from its next plan on."""
         self._releaser.planner.policy = policy
+
+    def _load_besides_pods(self) -> LoadBesidesPods | None:
+        """Return what has plans leave room for load that no pod accounts for, where settings say so."""
+        usage = self._all_settings.usage
+        if not (usage.on and usage.avoid_load):
+            return None
+        return LoadBesidesPods(self._ledger, self.measuring.usage, usage.stale_seconds)
 
     def _make_leader(self) -> Leader:
         lease = self._settings.lease

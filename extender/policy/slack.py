@@ -7,6 +7,9 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
 
+LEAST_LOAD = 0.02
+"""The part of a node's allocatable below which a load is not told from the difference of two measurements."""
+
 
 def used(node: Floats, pods: Floats, system: Floats) -> Floats:
     """Return what is used of each node's allocatable [N, R].
@@ -15,6 +18,16 @@ def used(node: Floats, pods: Floats, system: Floats) -> Floats:
     (capacity - allocatable). NaN where neither was measured.
     """
     return np.fmax(np.maximum(node - system, 0.0), pods)
+
+
+def load_besides_pods(node: Floats, pods: Floats, system: Floats, allocatable: Floats) -> Floats:
+    """Return what each node uses of its allocatable that no pod accounts for [N, R] (Tetris, 4.1).
+
+    0 where the `node` or its `pods` were not measured, and where it is less than `LEAST_LOAD` of what is `allocatable`:
+    the two are measured at moments of their own, and never agree exactly.
+    """
+    load = node - system - pods
+    return np.asarray(np.where(load > LEAST_LOAD * allocatable, load, 0.0))
 
 
 def measured_whole(started: Floats, since: Floats | float, at: Floats | float, seconds: float) -> Mask:

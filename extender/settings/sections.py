@@ -148,7 +148,8 @@ class UsageSettings(_Section, frozen=True):
 
     `node_labels` are the labels of series that may say which node they are of, the surest first. `node_queries` and
     `pod_queries` replace PromQL templates by the dimension, "" leaves one out; `time` is for the times of the samples,
-    `cpu-pressure` (of pods) for how long they wait for CPU.
+    `cpu-pressure` (of pods) for how long they wait for CPU. With `avoid_load` the plan leaves room for what nodes use
+    besides their pods.
     """
 
     url: str = ""
@@ -161,6 +162,7 @@ class UsageSettings(_Section, frozen=True):
     node_queries: dict[str, str] = {}
     pod_queries: dict[str, str] = {}
     access: UsageAccess = UsageAccess()
+    avoid_load: bool = False
 
     @property
     def on(self) -> bool:

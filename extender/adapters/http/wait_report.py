@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from extender.cluster.resources import Amounts
 from extender.errors import ClusterError
 from extender.planner import LocalityWait
 
@@ -22,7 +23,8 @@ class WaitReport:
     `in_force` are seconds at the node, then at each level; `jobs` are by `Waiting.waits_as`. `passed_over` says for how
     many seconds queues below their share have been passed over. `reserved` says on which nodes room is reserved, by
     class, and `kept_idle` which part of the cluster is free there. With `order: auto`, `held` says whether new pods are
-    held, None where that is not known, and `held_why` why they are to be or not.
+    held, None where that is not known, and `held_why` why they are to be or not. `load` is what nodes, by name, use
+    besides their pods, where the plan leaves room for that.
     """
 
     leads: bool
@@ -34,6 +36,7 @@ class WaitReport:
     kept_idle: float = 0.0
     held: bool | None = None
     held_why: str = ""
+    load: Mapping[str, Amounts] = field(default_factory=dict)
 
 
 class _Job(msgspec.Struct):
@@ -54,6 +57,7 @@ class _Report(msgspec.Struct):
     kept_idle: float = 0.0
     held: bool | None = None
     held_why: str = ""
+    load: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
 
 
 def written(report: WaitReport) -> bytes:
@@ -81,4 +85,5 @@ def read(source: str, text: str) -> WaitReport:
         kept_idle=report.kept_idle,
         held=report.held,
         held_why=report.held_why,
+        load=report.load,
     )

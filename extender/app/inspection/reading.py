@@ -141,6 +141,8 @@ def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | No
         others.append(reader.event(namespaces()))
     for event in others:
         _take(feed, event)
+    if waits is not None:
+        ledger.note_load(waits.load)
     readable = node_list is not None and pod_list is not None
     return Look(
         settings=settings,

@@ -3,7 +3,7 @@
 A snapshot is made of these books. What it was given stays the same object until a change of the books drops it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from extender.arrays import Floats
 from extender.cluster.ledger.allocated import Allocated
@@ -19,6 +19,7 @@ from extender.cluster.ledger.snapshot import (
     read_only,
 )
 from extender.cluster.model import Node, Pod
+from extender.cluster.resources import Amounts
 
 
 class Books:
@@ -36,6 +37,7 @@ class Books:
         self.flights = Flights(self.layout)
         self.allocated = Allocated(self.pods, self.held, self.layout)
         self.version = 0
+        self._load: Mapping[str, Amounts] = {}
         self._layout_is_old = False
         self._copies: dict[str, Floats] = {}
         self._nominations: Nominations | None = None
@@ -58,7 +60,7 @@ class Books:
             assumed=assumed,
             heard=heard,
             layout=self.layout,
-            allocated=self._kept("allocated", self.allocated.amounts.copy),
+            allocated=self._kept("allocated", self._taken),
             in_flight=self._kept("in_flight", self.flights.total.copy),
             placed=self._kept("placed", self.flights.placed.copy),
             nominations=self._nominations,
@@ -81,6 +83,19 @@ class Books:
         if self.nodes.pop(name, None) is not None:
             self._layout_is_old = True
             self._change()
+
+    def put_load(self, load: Mapping[str, Amounts]) -> None:
+        """Take what nodes, by name, use besides their pods: it counts as allocated."""
+        if load != self._load:
+            self._load = dict(load)
+            self._change("allocated")
+
+    def _taken(self) -> Floats:
+        """Return what is allocated of each node [N, R], and what it uses besides its pods."""
+        taken = self.allocated.amounts.copy()
+        for name in self._load.keys() & self.layout.rows.keys():
+            taken[self.layout.rows[name]] += self.layout.vector(self._load[name])
+        return taken
 
     def lay_out(self) -> None:
         """Bring rows and columns up to date; what nodes that stay have allocated is carried over, not counted again."""

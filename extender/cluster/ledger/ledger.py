@@ -10,7 +10,7 @@ until when, in `takeoffs.py`.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from extender.arrays import Floats
 from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
@@ -20,6 +20,7 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.ledger.takeoffs import Takeoffs
 from extender.cluster.model import Pod
 from extender.cluster.pods.reckoning import Reckoning
+from extender.cluster.resources import Amounts
 
 
 class Ledger:
@@ -89,6 +90,12 @@ class Ledger:
     def _lose_pod(self, uid: str) -> None:
         self._books.remove_pod(uid)
         self._books.land(uid)
+
+    def note_load(self, load: Mapping[str, Amounts]) -> None:
+        """Take what nodes, by name, use besides their pods: from now on it counts as allocated."""
+        with self._changed:
+            self._books.put_load(load)
+            self._changed.notify_all()
 
     # -- snapshots
 

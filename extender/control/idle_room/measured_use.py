@@ -9,7 +9,7 @@ from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import DIMENSIONS, Amounts
 from extender.cluster.usage import Sample, Usage, samples_of
-from extender.policy.slack import used
+from extender.policy.slack import load_besides_pods, used
 
 MOST_SKEW_SECONDS = 5.0
 """A sample from so far in the future is not believed: the clocks differ."""
@@ -21,7 +21,8 @@ class MeasuredUse:
 
     NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was. `pressure` [N] is for which
     part of the window regular pods waited for CPU; None: nobody asks. `gone` [N, R] is what `used` holds of pods that
-    have ended, as far as that is known (None: of none).
+    have ended, as far as that is known (None: of none). `besides_pods` [N, R] is what of it no pod accounts for, 0
+    where that is not known (None: nobody asks).
     """
 
     names: Sequence[str]
@@ -32,6 +33,7 @@ class MeasuredUse:
     at: Floats
     pressure: Floats | None = None
     gone: Floats | None = None
+    besides_pods: Floats | None = None
 
 
 class MeasuredRows:
@@ -70,6 +72,7 @@ class MeasuredRows:
             np.fmin(whole.at, pods.at),
             np.where(np.isnan(pods.at), np.nan, kept.pressure),
             kept.gone,
+            load_besides_pods(whole.amounts, pods.amounts, layout.system, layout.capacity),
         )
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from extender.policy.slack import idle_room, over, ramped_up, smallest_set, to_free, used
+from extender.policy.slack import LEAST_LOAD, idle_room, load_besides_pods, over, ramped_up, smallest_set, to_free, used
 
 NAN, INF = np.nan, np.inf
 
@@ -26,6 +26,16 @@ def test_use_of_which_one_half_is_missing_is_the_other_half_and_of_which_both_ar
 
 def test_a_system_that_uses_less_than_its_part_does_not_make_room():
     assert_allclose(used(rows([1]), rows([0]), rows([2])), [[0]])
+
+
+def test_a_load_that_neither_pods_nor_the_system_account_for_is_told_and_a_small_difference_is_none():
+    node, pods, system = rows([7, 3.0 + 5 * LEAST_LOAD]), rows([3, 2]), rows([1, 1])
+    assert_allclose(load_besides_pods(node, pods, system, rows([10, 10])), [[3, 0]])
+
+
+def test_where_the_node_or_its_pods_were_not_measured_no_load_is_known():
+    assert_allclose(load_besides_pods(rows([NAN, 9]), rows([3, NAN]), rows([0, 0]), rows([10, 10])), [[0, 0]])
+    assert_allclose(load_besides_pods(rows([9]), rows([3]), rows([0]), rows([INF])), [[0]])
 
 
 def test_a_young_pod_counts_as_expected_and_only_once():

@@ -86,6 +86,7 @@ usage:
     certFile: ""
     keyFile: ""
     headers: {}
+  avoidLoad: false
 opportunistic:
   enabled: false
   threshold: 0.8

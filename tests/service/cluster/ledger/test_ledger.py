@@ -693,3 +693,25 @@ def test_whatever_nodes_come_and_go_what_pods_read_is_counted_as_in_a_ledger_tha
     filled.apply(PodGone(last))
     fresh = ledger(NodesListed(there.values()), *(PodSeen(it) for it in pods if it.uid != last))
     assert contents(filled.snapshot(0)) == contents(fresh.snapshot(0))
+
+
+def test_what_a_node_uses_besides_its_pods_counts_as_allocated_until_it_is_gone():
+    filled = ledger(NodesListed((node("a"), node("b"))), PodSeen(pod("p", node="a")))
+    before = filled.snapshot(0.0)
+    filled.note_load({"a": {"cpu": 300.0}, "not there": {"cpu": 1.0}})
+    loaded = filled.snapshot(0.0)
+    assert cpu_of(loaded.allocated) == [400.0, 0.0]
+    assert loaded.version > before.version
+    filled.apply(PodGone("p"))
+    filled.apply(NodeSeen(node("0")))
+    assert cpu_of(filled.snapshot(0.0).allocated) == [0.0, 300.0, 0.0]
+    filled.note_load({})
+    assert cpu_of(filled.snapshot(0.0).allocated) == [0.0, 0.0, 0.0]
+
+
+def test_a_load_that_stays_as_it_is_changes_nothing():
+    filled = ledger(NodesListed((node("a"),)))
+    filled.note_load({"a": {"cpu": 300.0}})
+    before = filled.snapshot(0.0)
+    filled.note_load({"a": {"cpu": 300.0}})
+    assert filled.snapshot(0.0).version == before.version
