@@ -165,10 +165,11 @@ class Planning:
         waiting, last = self._planner.waiting(), self.last
         if last is not None and not asked and self._holds(last, waiting):
             return last
-        if not waiting:
-            return self._planner.calm()
         with self.lock:
             self._questions.forget_early()
+        if (calm := self._planner.calm(waiting)) is not None:
+            return calm
+        with self.lock:
             without = self._questions.left_out(asked)
         slots = self._planner.plan(waiting, without)
         self._planned(slots.plan_seconds)

@@ -11,6 +11,7 @@ from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.resources import Amounts
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass
+from extender.control.filter_order.calm import calm_demand, free_in_all
 from extender.control.filter_order.plan_slots import SPARE_PART, Key, PlanSlot, PlanSlots
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.release.planned import Planned
@@ -70,7 +71,7 @@ class SlotPlanner:
         # 2. See what it leaves. One that is cut leaves nobody where there surely is room for all the rest.
         by_class, planned = _by_class(plan_input, plan), Planned(plan_input, plan, known.snapshot)
         demand, left = plan_input.waiting.demand, planned.left()
-        spare = _free(known.snapshot) - demand[plan.assignments.task_class].sum(axis=0)
+        spare = free_in_all(known.snapshot) - demand[plan.assignments.task_class].sum(axis=0)
         is_cut = len(plan.assignments) >= most
         if is_cut and (left @ demand <= SPARE_PART * spare).all():
             spare, left = spare - left @ demand, np.zeros_like(left)
@@ -97,11 +98,14 @@ class SlotPlanner:
             again_at=plan.again_at,
         )
 
-    def calm(self) -> PlanSlots:
-        """Return no slots: what is known while nobody waits."""
+    def calm(self, waiting: Set[str]) -> PlanSlots | None:
+        """Return no slots, where all pods that are `waiting` surely find room without a plan; else None."""
         known = self._known()
         layout = known.snapshot.layout
-        spare = _by_name(_free(known.snapshot), layout)
+        demand = calm_demand(self._backlog, known.snapshot) if waiting else np.zeros(len(layout.axis))
+        if demand is None:
+            return None
+        spare = _by_name(free_in_all(known.snapshot) - demand, layout)
         return PlanSlots(known.key, layout, known.at, spare=spare, arrived=known.arrived)
 
     def _known(self) -> "_Known":
@@ -139,12 +143,6 @@ class _Known(NamedTuple):
     arrived: Amounts
     key: Key
     snapshot: Snapshot
-
-
-def _free(snapshot: Snapshot) -> Floats:
-    """Return what is free on all nodes together [R]."""
-    free: Floats = np.maximum(snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight, 0.0).sum(axis=0)
-    return free
 
 
 def _reserved(plan: Plan, layout: Layout) -> Mask | None:

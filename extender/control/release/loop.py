@@ -16,6 +16,7 @@ from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.cluster_view import ClusterView
+from extender.control.filter_order.calm import calm_demand
 from extender.control.filter_order.waking import Waker
 from extender.control.opportunistic.promises import Promises
 from extender.control.plan_input.builder import PlanInput
@@ -234,8 +235,13 @@ class Releaser:
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Release]:
         """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
         # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
+        #    Where all pods without a gate surely find room, and none is held, there is nothing to plan.
         trials_left = self._refusals.trials_left(now)
         refused = self._refused(trials_left)
+        if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
+            if self._promoter is not None:
+                snapshot = self._promoter.step(snapshot, None, now)
+            return self._by_no_plan(snapshot, refused, slots, now)
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in refused)}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.

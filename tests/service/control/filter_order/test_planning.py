@@ -38,11 +38,35 @@ def test_a_burst_for_which_there_is_room_passes_without_a_plan():
     assert asked.plans == 0
 
 
+def test_the_thread_makes_no_plan_either_while_all_that_waits_needs_half_of_the_room_at_most():
+    asked = Asked(node("a", 1000))
+    asked.see(*(free(f"p{n}", job="j") for n in range(5)))
+    assert all(asked.ask(f"p{n}") is None for n in range(2))
+    assert asked.plans == 0
+    asked.see(free("more"))
+    asked.now += 0.1
+    asked.planning.step()
+    assert asked.plans == 1
+
+
+def test_what_waits_without_a_plan_counts_before_another_passes():
+    # Five wait for half of the room: of the 500 that they leave spare a new one may have half, unplanned.
+    asked = Asked(node("a", 1000))
+    asked.see(*(free(f"p{n}", job="j") for n in range(5)))
+    asked.planning.step()
+    asked.beside = False
+    asked.see(free("small", 250))
+    assert asked.ask("small") is None
+    asked.see(free("next", 50))
+    assert asked.ask("next") == "a"
+    assert asked.plans == 1
+
+
 def test_nothing_is_planned_while_nobody_waits():
     asked = Asked(node("a", 200))
     asked.planning.step()
     assert asked.plans == 0
-    asked.see(free("p"))
+    asked.see(free("p", 150))
     asked.now += 0.1
     asked.planning.step()
     assert asked.plans == 1
@@ -73,18 +97,18 @@ def test_a_plan_that_leaves_nobody_holds_until_somebody_else_waits():
 
 def test_a_pod_that_the_last_plan_does_not_know_passes_where_that_left_nobody():
     asked = Asked(node("a", 300))
-    asked.see(free("known"))
+    asked.see(free("known", 200))
     assert asked.ask("known") == "a"
-    asked.see(free("new"))
+    asked.see(free("new", 50))
     asked.beside = False
     assert asked.ask("new") is None
     assert asked.plans == 1
 
 
 def test_where_more_has_come_than_half_of_what_the_last_plan_left_spare_a_new_plan_decides():
-    # 300 - 100 for `known`: 200 are spare. Of three new ones with 60 each that it does not know, only one fits in half.
-    asked = Asked(node("a", 300))
-    asked.see(free("known"))
+    # 500 - 300 for `known`: 200 are spare. Of three new ones with 60 each that it does not know, only one fits in half.
+    asked = Asked(node("a", 500))
+    asked.see(free("known", 300))
     assert asked.ask("known") == "a"
     asked.beside = False
     asked.see(free("one", 60))
@@ -149,13 +173,15 @@ def test_a_pod_that_passes_while_a_plan_is_made_takes_a_slot_of_that_plan():
 
 @pytest.mark.parametrize(("cores", "refused"), [(4_000, 0), (120, 20)])
 def test_a_plan_that_is_cut_short_refuses_nobody_where_there_surely_is_room_for_the_rest(cores, refused):
-    # 50 of 140 pods are planned. The other 90 need 90 cores; 3,950 are left, or only 70.
+    # 50 of 140 pods are planned. The other 90 need 90 cores; 3,950 are left, or only 70. One that was refused asks for
+    # the plan, and fits nowhere.
     asked = Asked(node("a", cores * 1000, 1e12))
     asked.planner._most = 50
+    asked.see(free("large", 1e9, job="large", unschedulable=True))
     asked.see(*(free(f"p{n}", 1000, job="j") for n in range(140)))
     answers = [asked.ask(f"p{n}") for n in range(140)]
     assert sum(answer in (OTHERS_FIRST, "no room") for answer in answers) == refused
-    assert (asked.plans == 1) is (refused == 0)
+    assert asked.plans <= 2
 
 
 def test_a_pod_of_a_gang_waits_for_a_plan_that_knows_its_gang():
@@ -220,7 +246,7 @@ def test_while_plans_fail_the_last_one_answers_and_the_next_try_comes_later():
 def test_where_no_plan_was_ever_made_because_it_fails_pods_pass():
     asked = Asked(node("a", 200))
     asked.builder.build = lambda *_: 1 / 0
-    asked.see(free("p"))
+    asked.see(free("p", 150))
     assert asked.ask("p") is None
     assert asked.failures == 1
 

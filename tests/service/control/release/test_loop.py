@@ -514,3 +514,31 @@ def test_a_pod_that_is_gone_is_not_written_to():
     scene.remove("a")
     scene.write_next()
     assert scene.written == []
+
+
+def test_with_order_by_filter_nothing_is_planned_while_nobody_is_held_or_refused_and_much_is_free():
+    scene = Scene(node("n1"), by_filter=True)
+    scene.see(pod("a", 300, gates=()))
+    plans = counted_plans(scene)
+    scene.step()
+    assert plans == []
+    scene.change("a", unschedulable=True)
+    scene.step(1)
+    assert len(plans) == 1
+    scene.change("a", unschedulable=False, node="n1")
+    scene.see(pod("held", 100))
+    scene.step(1)
+    assert len(plans) == 2
+    assert scene.released() == ["held"]
+
+
+def counted_plans(scene):
+    """Return the list that grows by one with each plan from now on."""
+    plans, plan = [], scene.releaser.planner.plan
+
+    def counted(*args, **options):
+        plans.append(args)
+        return plan(*args, **options)
+
+    scene.releaser.planner.plan = counted
+    return plans
