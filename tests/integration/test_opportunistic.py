@@ -119,11 +119,12 @@ class Scene:
         return {pod["metadata"]["name"]: pod for pod in workload.pods(self.client)}
 
     def opportunistic(self, node=None):
-        """Return the pods that are on a node, or on any, without requests, by name."""
+        """Return the pods that run on a node, or on any, without requests, by name; what has ended takes no place."""
         return {
             name: pod
             for name, pod in self.pods().items()
             if pod["spec"].get("nodeName") and node in (None, pod["spec"]["nodeName"]) and is_opportunistic(pod)
+            if pod["status"].get("phase") not in ("Failed", "Succeeded")
         }
 
     def use(self, node):
