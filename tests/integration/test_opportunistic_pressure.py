@@ -150,7 +150,7 @@ def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_
         return metric(control, "dovetail_preemptions_total", resource="cpu")
 
     # 1. 14 pods of 0.17 cores fill the node up to 6.4 of 8.
-    create_job(client, "job", 28)
+    create_job(client, "pressed", 28)
     workload.wait_until(lambda: len(on_idle_room(client)) == 14, 60, "14 opportunistic pods")
 
     # 2. Regular pods use 7 of the 8 cores: with 2.38 more the CPU is full. Opportunistic pods wait for most of the
@@ -179,7 +179,7 @@ def test_a_full_cpu_evicts_nobody_until_a_regular_pod_waits_and_then_a_tenth_of_
     count = preempted()
     after_looks(control, 12)
     assert 5 <= preempted() == count < 10
-    victims = preempted_events(client, "job")
+    victims = preempted_events(client, "pressed")
     assert len(victims) == count
     assert set(victims) <= set(before)
     assert {len(said) for said in victims.values()} == {1}
