@@ -30,7 +30,7 @@ from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.holding import holding_of
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.measuring import measuring_of
+from extender.app.measuring import load_besides_pods_of, measuring_of
 from extender.app.on_idle_room import Reporting, on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
 from extender.cluster.events import Event, NamespaceSeen, NamespacesListed
@@ -41,7 +41,6 @@ from extender.control.backlog.tenancy import problem_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.filter_order.waking import Waker
-from extender.control.idle_room.load_besides_pods import LoadBesidesPods
 from extender.control.leading import Leader, Terms
 from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.locality_waits import LocalityWaits
@@ -106,7 +105,7 @@ class Control:
         reporting = Reporting(self._metrics.registry, self._say_once)
         idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, reporting)
         self._preemptor = idle.preemptor if idle else None
-        self._load = self._load_besides_pods()
+        self._load = load_besides_pods_of(settings, self.measuring, self._ledger)
         sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else way_back(api))
         pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
         self._waker = self._make_waker() if by_filter else None
@@ -328,13 +327,6 @@ class Control:
     def _plan_by(self, policy: Policy) -> None:
         """Have the release loop plan by another policy from its next plan on."""
         self._releaser.planner.policy = policy
-
-    def _load_besides_pods(self) -> LoadBesidesPods | None:
-        """Return what has plans leave room for load that no pod accounts for, where settings say so."""
-        usage = self._all_settings.usage
-        if not (usage.on and usage.avoid_load):
-            return None
-        return LoadBesidesPods(self._ledger, self.measuring.usage, usage.stale_seconds)
 
     def _make_leader(self) -> Leader:
         lease = self._settings.lease

@@ -24,10 +24,12 @@ from extender.adapters.usage.report import UsageReport, report_of, written
 from extender.app.liveness import Liveness
 from extender.app.predicting import Predicting
 from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
+from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog
 from extender.control.idle_room.learned_use import sampled
+from extender.control.idle_room.load_besides_pods import LoadBesidesPods
 from extender.settings import Settings
 from extender.settings.sections import UsageSettings
 
@@ -199,6 +201,14 @@ def measuring_of(
     """Return what reads the use: of opportunistic pods one by one; where any may start, of some regular ones too."""
     some = partial(sampled, backlog, now, settings.usage.window_seconds) if settings.opportunistic.enabled else None
     return Measuring(settings, api, registry, alone=lambda pod: pod.opportunistic, sampled=some)
+
+
+def load_besides_pods_of(settings: Settings, measuring: Measuring, ledger: Ledger) -> LoadBesidesPods | None:
+    """Return what has plans leave room for load that no pod accounts for; None where settings do not say so."""
+    usage = settings.usage
+    if not (usage.on and usage.avoid_load):
+        return None
+    return LoadBesidesPods(ledger, measuring.usage, usage.stale_seconds)
 
 
 def _say_nothing(problem: str) -> None:

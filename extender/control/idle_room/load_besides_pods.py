@@ -31,9 +31,7 @@ class LoadBesidesPods:
         if self._seen is not None and self._seen[0] is layout and self._seen[1] is usage:
             return
         self._seen = (layout, usage)
-        load = self._measured.at(layout, usage, now).besides_pods
-        if load is None:
-            return
+        load = self._measured.load_besides_pods(layout, usage, now)
         self.by_node = {
             layout.names[row]: {layout.axis[column]: float(load[row, column]) for column in load[row].nonzero()[0]}
             for row in np.flatnonzero(load.any(axis=1)).tolist()

@@ -21,8 +21,7 @@ class MeasuredUse:
 
     NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was. `pressure` [N] is for which
     part of the window regular pods waited for CPU; None: nobody asks. `gone` [N, R] is what `used` holds of pods that
-    have ended, as far as that is known (None: of none). `besides_pods` [N, R] is what of it no pod accounts for, 0
-    where that is not known (None: nobody asks).
+    have ended, as far as that is known (None: of none).
     """
 
     names: Sequence[str]
@@ -33,7 +32,6 @@ class MeasuredUse:
     at: Floats
     pressure: Floats | None = None
     gone: Floats | None = None
-    besides_pods: Floats | None = None
 
 
 class MeasuredRows:
@@ -52,6 +50,25 @@ class MeasuredRows:
 
         Where either the node's own use or that of its pods is missing, the other counts alone.
         """
+        kept, whole, pods = self._books(layout, usage, now)
+        return MeasuredUse(
+            layout.names,
+            layout.axis,
+            used(whole.amounts, pods.amounts, layout.system),
+            layout.capacity,
+            np.fmin(whole.since, pods.since),
+            np.fmin(whole.at, pods.at),
+            np.where(np.isnan(pods.at), np.nan, kept.pressure),
+            kept.gone,
+        )
+
+    def load_besides_pods(self, layout: Layout, usage: Usage, now: float) -> Floats:
+        """Return what nodes use that no pod accounts for [N, R] at `now`, 0 where that is not known."""
+        _, whole, pods = self._books(layout, usage, now)
+        return load_besides_pods(whole.amounts, pods.amounts, layout.system, layout.capacity)
+
+    def _books(self, layout: Layout, usage: Usage, now: float) -> tuple["_Kept", "_Book", "_Book"]:
+        """Return what was made of a look, and what it says of whole nodes and of their pods that is fresh at `now`."""
         kept = self._kept
         if kept is None or kept.layout is not layout or kept.usage is not usage:
             kept = self._kept = _Kept(
@@ -62,18 +79,7 @@ class MeasuredRows:
                 _pressure(layout, usage),
                 _by_node(layout, usage.gone),
             )
-        whole, pods = kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
-        return MeasuredUse(
-            layout.names,
-            layout.axis,
-            used(whole.amounts, pods.amounts, layout.system),
-            layout.capacity,
-            np.fmin(whole.since, pods.since),
-            np.fmin(whole.at, pods.at),
-            np.where(np.isnan(pods.at), np.nan, kept.pressure),
-            kept.gone,
-            load_besides_pods(whole.amounts, pods.amounts, layout.system, layout.capacity),
-        )
+        return kept, kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
 
 
 def measured_use(layout: Layout, usage: Usage, now: float, *, stale_after: float) -> MeasuredUse:
