@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import yaml
@@ -36,7 +37,8 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {_MANAGED: "true"}}},
     ]
     control_plane.apply(namespaces)
-    objects = policy_objects(order) if "mutatingadmissionpolicies" in control_plane.resources(_API) else []
+    has_policies = "mutatingadmissionpolicies" in control_plane.resources(_API)
+    objects = [it for it in chart_objects("scheduler", order) if has_policies and it["kind"] in _PATHS]
     control_plane.apply(objects)
     for it in objects:
         if it["kind"] == _KIND:
@@ -52,9 +54,10 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
         request(client, "PATCH", f"/api/v1/namespaces/{space}", labels, content="application/merge-patch+json")
 
 
-def policy_objects(order: str, mode: str = "scheduler") -> list[dict[str, Any]]:
-    """Return what the chart renders to gate pods with this order: policies, their bindings, and a kind if need be."""
+@cache
+def chart_objects(mode: str, order: str) -> list[dict[str, Any]]:
+    """Return all that the chart renders in this mode with this order, but for hooks. Not to be changed."""
     helm = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
     values = {**VALUES[mode], "config": {"order": order}}
-    found = yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API))
-    return [it for it in found if it and it["kind"] in _PATHS]
+    found = yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API, "--no-hooks"))
+    return [it for it in found if it]

@@ -1,16 +1,13 @@
 """The policies that gate pods, put before the API server as the chart renders them."""
 
 import copy
-import functools
-import os
 from contextlib import contextmanager, suppress
 
 import pytest
-import yaml
 
-from charts.render import GATING_API, NAMESPACE, VALUES, template
-from lab.controlplane import builders, pins, workload
-from lab.controlplane.building import build
+from charts.render import NAMESPACE
+from lab.controlplane import builders, workload
+from lab.controlplane.gating import chart_objects
 from lab.controlplane.rest import RequestRefused, request
 
 HOLD = {"name": "dovetail.dev/hold"}
@@ -68,14 +65,6 @@ def policy(control_plane, space, mode="scheduler", without=()):
             for it in request(client, "GET", path)["items"]:
                 request(client, "DELETE", f"{path}/{it['metadata']['name']}")
         workload.wait_until(lambda: not is_gated(client, space), 30, "the policy to be gone")
-
-
-@functools.cache
-def chart_objects(mode, order):
-    """Return all that the chart renders with this order, but for hooks."""
-    helm = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
-    values = {**VALUES[mode], "config": {"order": order}}
-    return [*yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API, "--no-hooks"))]
 
 
 def of_kinds(objects, *kinds):
