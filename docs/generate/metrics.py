@@ -34,7 +34,8 @@ def metrics_page() -> str:
     """Return the page. Raises ValueError where metrics.yaml says something of a metric that is not there."""
     serve, control = Metrics("0"), ControlMetrics("0")
     serve.observe(lambda: Gauges(Ledger(in_flight_seconds=1.0).snapshot(0), {}, {}, True))
-    control.observe(lambda: ControlGauges(True, True, 0, {}, job_tasks=1.0, replicas=1.0, holding=True, hold_changes=0))
+    known = {"job_tasks": 1.0, "replicas": 1.0, "holding": True, "hold_changes": 0, "ungated": {"": 0}}
+    control.observe(lambda: ControlGauges(True, True, 0, {}, **known))
     UsageMetrics(control.registry)
     PeakMetrics(control.registry)
     names = {family.name for registry in (serve.registry, control.registry) for family in registry.collect()}

@@ -19,6 +19,7 @@ from extender.explain.wait_reasons import (
     REFUSED,
     RELEASING,
     SHARE,
+    TRYING,
     TURN,
     Reason,
     gates_of_others,
@@ -28,22 +29,47 @@ from extender.planner import Near
 
 LOCALITY = "locality"
 
+_BY_ITSELF = (
+    "kube-scheduler tries it again when another pod is bound or ends or a node changes, and after five minutes anyway"
+)
+
 _COMPUTED = (
     "its first wait may be another by now, computed by control for locality.target: "
     "dovetail_locality_wait_in_force_seconds"
 )
 
 
-def changes_for(case: Case, reason: Reason | None, *, unknown: str = "", by_target: bool = False) -> list[str]:
-    """Return what would have to change for a held pod with this reason.
+def changes_for(
+    case: Case, reason: Reason | None, *, unknown: str = "", by_target: bool = False, unled: str = ""
+) -> list[str]:
+    """Return what would have to change for a waiting pod with this reason.
 
     `unknown` is why `control` could not say how far waits for locality have got, empty where it did. `by_target`: it
-    computes the first wait, which may differ from the one in settings.
+    computes the first wait, which may differ from the one in settings. `unled` is why no `control` leads, empty where
+    one does.
     """
     if reason is None:
         return ["the next plan must look at it: it has just come"]
-    changes = _BY_KIND.get(reason.kind, _nothing)(case)
+    changes = [*_without_control(case, unled), *_of_kind(case, reason.kind, led=not unled)]
     return [*changes, *_not_known(unknown, by_target=by_target)] if reason.kind == LOCALITY else changes
+
+
+def _of_kind(case: Case, kind: str, *, led: bool) -> list[str]:
+    """Return what would have to change for this kind of reason; nothing more where only a leader is missing."""
+    if not led and kind in (PACE, RELEASING, TRYING) and (case.pod.held or case.pod.unschedulable):
+        return []
+    return _BY_KIND.get(kind, _nothing)(case)
+
+
+def _without_control(case: Case, unled: str) -> list[str]:
+    """Return what it means for a pod that no `control` leads."""
+    if not unled:
+        return []
+    if case.pod.held:
+        return [f"`dovetail control` must run, as it alone releases held pods: {unled}"]
+    if case.pod.unschedulable:
+        return [f"nobody wakes it in its turn ({unled}): {_BY_ITSELF}"]
+    return []
 
 
 def _not_known(unknown: str, *, by_target: bool) -> list[str]:
@@ -75,6 +101,12 @@ def _gang(case: Case) -> list[str]:
 
 def _pace(_case: Case) -> list[str]:
     return ["nothing: pods go a few at a time (control.unboundPods); if it stays so, see `dovetail doctor`"]
+
+
+def _trying(case: Case) -> list[str]:
+    if case.pod.unschedulable:
+        return [f"nothing: {_BY_ITSELF}, or as `dovetail control` wakes it; if it stays so, see `dovetail doctor`"]
+    return ["nothing: kube-scheduler has it in its queue; if it stays so, see `dovetail doctor`"]
 
 
 def _refused(case: Case) -> list[str]:
@@ -211,6 +243,7 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     GATES: _gates,
     GANG: _gang,
     PACE: _pace,
+    TRYING: _trying,
     REFUSED: _refused,
     RELEASING: _nothing,
     TURN: _turn,

@@ -6,6 +6,8 @@ from typing import Literal
 
 from extender.adapters.usage.report import UsageReport
 from extender.cluster.model import Node, Pod
+from extender.explain.amounts import seconds
+from extender.explain.new_pods import NewPods
 from extender.explain.planned_order import PlannedOrder
 
 Level = Literal["ok", "warning", "problem"]
@@ -35,6 +37,18 @@ class LeaseState:
     holder: str
     age_seconds: float
     seconds: float
+
+
+def why_unled(lease: LeaseState | None) -> str:
+    """Return why no `dovetail control` leads, by its Lease (None: there is none); empty where one does."""
+    if lease is None:
+        return "no Lease: `dovetail control` has never led here"
+    if not lease.holder:
+        return f"nobody holds the Lease {lease.name}"
+    if lease.age_seconds > lease.seconds:
+        old = f"Lease {lease.name} of {lease.holder} was renewed {seconds(lease.age_seconds)} ago"
+        return f"{old}, it lasts {seconds(lease.seconds)}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +91,6 @@ class Eligible:
 
     pods: int
     reasons: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class NewPods:
-    """Whether pods that are created now get our gate, and why, in words; None: the cluster has nothing that says so."""
-
-    held: bool | None
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from extender.cluster.ledger.ledger import Ledger
-from extender.control.backlog.backlog import Backlog
+from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.locality.measured_load import MeasuredLoad, typical
 from extender.control.locality.target_wait import TargetWait
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.explain.events import Teller
 from extender.explain.planned_order import PlannedOrder, planned_order
-from extender.explain.queues import held_since
+from extender.explain.queues import waiting_since
 from extender.explain.wait_reasons import counted
 from extender.planner import Carried, Planner, Policy
 
@@ -27,9 +27,13 @@ MOST_QUEUES = 200
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the last look saw: pods by kind of reason; by queue (share, fair share) and the oldest wait in seconds."""
+    """What the last look saw: pods by kind of reason; by queue (share, fair share) and the oldest wait in seconds.
+
+    `held` pods have our gate, `ungated` ones have none and wait for their turn.
+    """
 
     held: Mapping[str, int] = field(default_factory=dict)
+    ungated: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     oldest: Mapping[str, float] = field(default_factory=dict)
 
@@ -92,11 +96,13 @@ def _summary(order: PlannedOrder) -> Seen:
         for task_class in order.backlog.classes():
             queue = task_class.job.queue
             pods[queue] = pods.get(queue, 0) + task_class.unfinished
-        oldest = held_since(order.backlog)
+        oldest = waiting_since(order.backlog)
+        ungated = order.why.keys() & order.backlog.uids_at(PodPhase.UNGATED)
     declared = order.input_builder.tree.declared
     names = sorted(shares, key=lambda name: (name not in declared, -pods.get(name, 0), name))[:MOST_QUEUES]
     return Seen(
-        held=counted(order.why),
+        held=counted(reason for uid, reason in order.why.items() if uid not in ungated),
+        ungated=counted(order.why[uid] for uid in ungated),
         shares={name: shares[name] for name in names},
         oldest={name: max(order.now - oldest[name], 0.0) if name in oldest else 0.0 for name in names},
     )

@@ -4,38 +4,41 @@ All of it comes from the plan that the release loop would make (`PlannedOrder`) 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Nominations
 from extender.cluster.model import Pod
 from extender.cluster.resources import PODS, Amounts
+from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.plan_input.preferred_nodes import NODE
 from extender.explain.job_names import job_name
+from extender.explain.new_pods import NewPods, in_words, of_this_one
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod_in_plan import Case, case_of
+from extender.explain.position import Position, position_of
 from extender.explain.running_as import REGULAR, regular_requests, running_as
-from extender.explain.wait_reasons import Reason, line_of, places_in_plan
-from extender.planner import Carried, Plan, Policy, Rating, WaitLeft, alignments, owed_to_jobs, plan_once, ratings
+from extender.explain.wait_reasons import Reason
+from extender.planner import Policy, Rating, WaitLeft, alignments, owed_to_jobs, ratings
 
 HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
+UNGATED = "without a gate"
+WAITING = (HELD, UNGATED)
+"""The states of pods that wait for their turn."""
+
 MOST_NODES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """How many pods of the whole order go `before` a pod, and how many of these are of its own queue (`in_queue`).
+class Refusal:
+    """What kube-scheduler said of a pod last, and `since` when it has refused it.
 
-    `placed`: the plan places it, and says so. Else the order is that of the same plan with all nodes empty, because
-    nobody knows where room will come free. Where not even that plan has `reached` it, more pods may go first.
+    That is in seconds since the epoch; None: not known.
     """
 
-    placed: bool
-    before: int
-    in_queue: int
-    reached: bool = True
+    text: str
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class Explanation:
     `level` says how near to those its node is. `wait` is how long it has waited for them, None: not known.
     `running_as` is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is
     what its event says where it was evicted because others use what it ran on. `stays` is what its event says where it
-    could not be made opportunistic while it is held, or regular while it runs.
+    could not be made opportunistic while it is held, or regular while it runs. `refusal` is what kube-scheduler said of
+    it last, which it has refused for `refused_seconds`. `new_pods` says whether such pods are held now (`order: auto`).
     """
 
     pod: str
@@ -95,6 +99,7 @@ class Explanation:
     nominated: str | None = None
     ours: bool | None = None
     refusal: str = ""
+    refused_seconds: float | None = None
     nodes: Sequence[NodeTerms] = ()
     use: Mapping[str, Use] = field(default_factory=dict)
     change: Sequence[str] = ()
@@ -107,10 +112,11 @@ class Explanation:
     opportunistic_share: float = 0.0
     preempted: str = ""
     stays: str = ""
+    new_pods: str = ""
 
 
-def state_of(pod: Pod, *, ours: bool) -> str:
-    """Return where a pod is on its way; `ours` says whether it has a place in the order."""
+def state_of(pod: Pod, backlog: Backlog) -> str:
+    """Return where a pod is on its way."""
     if pod.finished:
         return FINISHED
     if pod.node is not None:
@@ -119,29 +125,10 @@ def state_of(pod: Pod, *, ours: bool) -> str:
         return LEAVING
     if pod.held:
         return HELD
-    return RELEASED if ours else OTHERS
-
-
-def position_of(case: Case, policy: Policy) -> Position | None:
-    """Return a held pod's place in the order; None where the plan does not know it, or it can never be placed."""
-    order, task_class, uid = case.order, case.task_class, case.pod.uid
-    if task_class is None or case.row < 0 or not (case.allowed & case.large_enough).any():
-        return None
-    if uid not in line_of(order.backlog, task_class):
-        return None
-
-    def place_in(plan: Plan) -> int | None:
-        return places_in_plan(order.backlog, order.plan_input, plan).get(task_class, {}).get(uid)
-
-    plan = order.plan
-    place = place_in(plan)
-    placed = place is not None
-    if not placed:
-        plan = _plan_if_empty(order, policy)
-        place = place_in(plan)
-    before = plan.assignments.task_class.tolist()[:place]
-    in_queue = sum(order.plan_input.classes[row].job.queue == task_class.job.queue for row in before)
-    return Position(placed, len(before), in_queue, place is not None)
+    _, phase = backlog.find(pod.uid) or (None, None)
+    if phase is PodPhase.UNGATED:
+        return UNGATED
+    return RELEASED if backlog.takes_part(pod) else OTHERS
 
 
 def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTerms]:
@@ -194,23 +181,26 @@ def explain(
     pod: Pod,
     policy: Policy,
     change: Sequence[str],
-    refusal: str = "",
+    refusal: Refusal | None = None,
     *,
     waits_known: bool = True,
     most_nodes: int = MOST_NODES,
     preempted: str = "",
     stays: str = "",
+    new_pods: NewPods | None = None,
 ) -> Explanation:
     """Return all that there is to say of a pod; `change` (`advice.changes_for`) is what would have to change.
 
-    `refusal` is what kube-scheduler said of it last. `waits_known` is False where the plan did not know how long jobs
-    have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its preemption, `stays`
-    that of a change that was refused.
+    `refusal` is kube-scheduler's, None where it has not refused the pod. `waits_known` is False where the plan did not
+    know how long jobs have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its
+    preemption, `stays` that of a change that was refused. `new_pods` says whether these are held, None: the order is
+    not auto.
     """
     case = case_of(order, pod)
-    state = state_of(pod, ours=order.backlog.takes_part(pod))
+    state = state_of(pod, order.backlog)
     share, fair = order.plan_input.usage.by_queue().get(pod.identity.queue, (None, None))
-    rated = state in (HELD, RELEASED) and not pod.opportunistic  # that would fit by what it counts, so anywhere
+    rated = state in (*WAITING, RELEASED) and not pod.opportunistic  # that would fit by what it counts, so anywhere
+    told = refusal if state in (UNGATED, RELEASED) else None
     placed = order.places(pod)
     node, level = pod.node or (placed[1] if placed else pod.nominated), _levels(case)
     layout, waiting = order.snapshot.layout, order.plan_input.waiting
@@ -230,25 +220,32 @@ def explain(
         job=job_name(pod) if state != OTHERS else "",
         work=float(waiting.jobs.work[job_row]) if job_row is not None else None,
         owed=owed,
-        reason=order.why.get(pod.uid) if state == HELD else None,
-        position=position_of(case, policy) if state == HELD else None,
+        reason=order.why.get(pod.uid) if state in WAITING else None,
+        position=position_of(case, policy) if state in WAITING else None,
         node=node,
         nominated=pod.promised or pod.nominated,
         ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
-        refusal=refusal if state == RELEASED else "",
+        refusal=told.text if told else "",
+        refused_seconds=max(order.now - told.since, 0.0) if told and told.since is not None else None,
         nodes=terms_of(case, policy, most_nodes) if rated and len(layout.names) else (),
         use=use_of(order, pod.node) if pod.node else {},
         change=change,
         problem=pod.problem,
         preferred=[name for name, near in zip(layout.names, level, strict=True) if near == NODE][:MOST_NODES],
         level=level[node_row] if node_row is not None else "",
-        wait=_wait_left(case) if state == HELD and waits_known else None,
+        wait=_wait_left(case) if state in WAITING and waits_known else None,
         running_as=running_as(pod),
         regular_requests=regular_requests(pod),
         opportunistic_share=order.plan_input.usage.opportunistic_share({pod.identity.queue}),
         preempted=preempted,
         stays=stays,
+        new_pods=_new_pods(new_pods, pod) if new_pods and state in WAITING else "",
     )
+
+
+def _new_pods(new_pods: NewPods, pod: Pod) -> str:
+    own = of_this_one(new_pods, pod)
+    return in_words(new_pods) + (f"; {own}" if own else "")
 
 
 def _wait_left(case: Case) -> WaitLeft | None:
@@ -270,19 +267,6 @@ def _levels(case: Case) -> list[str]:
         preferred.level_name(level) if counts else ""
         for level, counts in zip(levels.tolist(), matters.tolist(), strict=True)
     ]
-
-
-def _plan_if_empty(order: PlannedOrder, policy: Policy) -> Plan:
-    """Return the plan over empty nodes, with the shares that queues and jobs have now."""
-    layout = order.snapshot.layout
-    nothing = np.zeros(layout.capacity.shape)
-    empty = replace(order.snapshot, allocated=nothing, in_flight=nothing, nominations=_no_nominations(len(layout.axis)))
-    carried = Carried(deficits=order.carried.deficits)
-    return plan_once(policy, empty, order.plan_input.waiting, order.now, carried)
-
-
-def _no_nominations(dimensions: int) -> Nominations:
-    return Nominations((), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), np.zeros((0, dimensions)))
 
 
 def _job_row(case: Case) -> int | None:

@@ -19,7 +19,8 @@ class QueueState:
     """One queue; one that has others below it stands for all of them together. `depth` 0 is the highest.
 
     `minimum` is as scaled down, `fair` None where the queue is not active (`control.queues.usage`). `oldest_seconds` is
-    how long ago its oldest held pod was created. `opportunistic_share` is what its opportunistic pods need: it counts
+    how long ago the oldest was created of its pods that are held, or refused without a gate. `ungated` have no gate and
+    wait for their turn, most of them refused. `opportunistic_share` is what its opportunistic pods need: it counts
     in no `share`.
     """
 
@@ -37,13 +38,16 @@ class QueueState:
     released: int
     oldest_seconds: float | None
     opportunistic_share: float = 0.0
+    ungated: int = 0
 
 
-def held_since(backlog: Backlog) -> dict[str, float]:
-    """Return when the oldest held pod of each queue was created, where it has any."""
+def waiting_since(backlog: Backlog) -> dict[str, float]:
+    """Return when the oldest pod of each queue was created that is held, or refused without a gate, if any is."""
     oldest: dict[str, float] = {}
-    for phase in _GATED:
+    for phase in (*_GATED, PodPhase.UNGATED):
         for pod in backlog.at(phase):
+            if phase is PodPhase.UNGATED and not pod.unschedulable:
+                continue
             queue = pod.identity.queue
             oldest[queue] = min(oldest.get(queue, np.inf), pod.created)
     return oldest
@@ -61,7 +65,7 @@ def queue_states(order: PlannedOrder) -> list[QueueState]:
 
 @dataclass(slots=True)
 class _Pods:
-    """How many pods each queue has in each phase, and since when its oldest held one waits."""
+    """How many pods each queue has in each phase, and since when the oldest that waits is there."""
 
     counts: Counter[tuple[str, PodPhase]] = field(default_factory=Counter)
     oldest: Mapping[str, float] = field(default_factory=dict)
@@ -76,7 +80,7 @@ class _Pods:
 
 def _pods_of(backlog: Backlog) -> _Pods:
     with backlog.lock:
-        pods = _Pods(oldest=held_since(backlog))
+        pods = _Pods(oldest=waiting_since(backlog))
         for task_class in backlog.classes():
             for phase in PodPhase:
                 pods.counts[task_class.job.queue, phase] += len(task_class.pods[phase])
@@ -103,6 +107,7 @@ def _state_of(name: str, depth: int, order: PlannedOrder, pods: _Pods) -> QueueS
         released=pods.count(queues, PodPhase.PENDING),
         oldest_seconds=pods.oldest_seconds(queues, order.now),
         opportunistic_share=usage.opportunistic_share(queues),
+        ungated=pods.count(queues, PodPhase.UNGATED),
     )
 
 

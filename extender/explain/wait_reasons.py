@@ -1,6 +1,6 @@
 """Why a pod waits: what the planner says of its class, and what only the loop and the API server know."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cluster.eligibility import Constraints
@@ -14,10 +14,10 @@ from extender.planner import HELD_KINDS, Plan
 from extender.verdict import judge
 
 GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace", "turn", "share"
-REFUSED = "refused"
-KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE, REFUSED)
+REFUSED, TRYING = "refused", "trying"
+KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE, REFUSED, TRYING)
 """All kinds: the planner's own; gates of others; being released; paced; others go first; queues below their share go
-first; kube-scheduler refuses a released pod that asks for the same."""
+first; kube-scheduler refuses a released pod that asks for the same; of a pod without a gate, its turn has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Reason:
 
 IS_RELEASING = Reason(RELEASING, "its turn has come: it is being released")
 IS_PACED = Reason(PACE, "its turn has come; few may be on their way to their nodes at once")
+IS_TRIED = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it")
+IS_TRIED_AGAIN = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it again")
 OTHERS_FIRST = Reason(TURN, "it would fit, but others go first")
 HIGHER_FIRST = Reason(TURN, "it would fit, but pods of higher priority go first")
 BELOW_SHARE_FIRST = Reason(SHARE, "it would fit, but its queue has its share: queues below theirs go first")
@@ -41,7 +43,10 @@ _WOULD_FIT_OTHERWISE = ("no-room", "gang", "reserved", "input")
 def reasons(
     backlog: Backlog, input_builder: PlanInputBuilder, snapshot: Snapshot, plan_input: PlanInput, plan: Plan
 ) -> dict[str, Reason]:
-    """Return why each held pod waits, by UID; `plan` is the whole plan over `plan_input`, with its reasons."""
+    """Return why each held pod waits, and each without a gate that waits for its turn, by UID.
+
+    `plan` is the whole plan over `plan_input`, with its reasons.
+    """
     by_class = _ClassReasons(input_builder, snapshot, plan_input, plan)
     # 1. Copy under the lock, no longer than that takes: the watches and the release loop want it too.
     with backlog.lock:
@@ -53,15 +58,17 @@ def reasons(
         placed = places_in_plan(backlog, plan_input, plan)
         groups = {task_class.template.identity.group for task_class in plan_input.short}
         gangs = {group: _gang(backlog, group) for group in groups}
+        ungated = {pod.uid: pod for pod in backlog.at(PodPhase.UNGATED)}
     refused = refused_pods(backlog)
     for task_class, line in lines:
         # 2. A class like pods that kube-scheduler refuses waits for these.
         if (like := refused.get(shape_of(task_class.template))) is not None:
             why.update((uid, _refused(like)) for uid in line)
             continue
-        # 3. Pods that the plan places wait for the pace of releases only; the others for what the plan says.
+        # 3. Pods that the plan places wait for the pace of releases only, or for kube-scheduler; the others for what
+        #    the plan says.
         going = set(placed.get(task_class, ()))
-        why.update((uid, IS_PACED) for uid in line if uid in going)
+        why.update((uid, _going(ungated.get(uid))) for uid in line if uid in going)
         for uid in line:
             if uid not in going and (reason := by_class.reason(task_class, uid, gangs)) is not None:
                 why[uid] = reason
@@ -69,7 +76,7 @@ def reasons(
 
 
 def places_in_plan(backlog: Backlog, plan_input: PlanInput, plan: Plan) -> dict[TaskClass, dict[str, int]]:
-    """Return the held pods that a plan places, by class and UID, and each one's place in the plan, 0 the first."""
+    """Return the waiting pods that a plan places, by class and UID, and each one's place in the plan, 0 the first."""
     places: dict[TaskClass, dict[str, int]] = {}
     lines: dict[TaskClass, list[str]] = {}
     for place, (row, pod) in enumerate(pods_of(plan_input, plan)):
@@ -146,8 +153,8 @@ class _ClassReasons:
 
 
 def line_of(backlog: Backlog, task_class: TaskClass) -> list[str]:
-    """Return the pods of a class that may be released, in the order in which they will be."""
-    return [uid for uid in task_class.pods[PodPhase.READY] if not backlog.writes.busy(uid)]
+    """Return the pods of a class that wait for their turn, in the order in which they get it."""
+    return [pod.uid for pod in backlog.waiting_pods(task_class)]
 
 
 def group_size(backlog: Backlog, group: str) -> tuple[int, int]:
@@ -164,12 +171,19 @@ def gates_of_others(pod: Pod) -> Sequence[str]:
     return sorted(gate for gate in pod.gates if gate != HOLD_GATE)
 
 
-def counted(why: Mapping[str, Reason]) -> dict[str, int]:
+def counted(reasons_of_pods: Iterable[Reason]) -> dict[str, int]:
     """Return how many pods wait for which kind of reason, for all kinds."""
     counts = dict.fromkeys(KINDS, 0)
-    for reason in why.values():
+    for reason in reasons_of_pods:
         counts[reason.kind] += 1
     return counts
+
+
+def _going(ungated: Pod | None) -> Reason:
+    """Return why a pod waits that the plan places; None: it has our gate."""
+    if ungated is None:
+        return IS_PACED
+    return IS_TRIED_AGAIN if ungated.unschedulable else IS_TRIED
 
 
 def _gated(pod: Pod) -> Reason:

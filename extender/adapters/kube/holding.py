@@ -25,10 +25,11 @@ class ApiHold:
                 return None
             raise
         spec = document["spec"]
-        return Hold(bool(spec["held"]), spec.get("why") or "", document["metadata"]["resourceVersion"])
+        version = document["metadata"]["resourceVersion"]
+        return Hold(bool(spec["held"]), spec.get("why") or "", version, _seconds(spec.get("since")))
 
     def write(self, hold: Hold, before: Hold | None) -> None:
-        """Write it, unless it has changed since `before`; None: make it."""
+        """Write it, unless it has changed since `before`; None: make it. `since` stays while `held` does."""
         since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         spec = {"held": hold.held, "since": since, "why": hold.why}
         if before is None:
@@ -40,5 +41,15 @@ class ApiHold:
             }
             self._api.post(HOLDS, body)
         else:
+            if before.held == hold.held and before.since is not None:
+                del spec["since"]
             body = {"metadata": {"resourceVersion": before.version}, "spec": spec}
             self._api.patch(f"{HOLDS}/{self._name}", body, MERGE_PATCH)
+
+
+def _seconds(since: str | None) -> float | None:
+    """Return a date in seconds since the epoch; None where somebody wrote none."""
+    try:
+        return datetime.fromisoformat(since).timestamp() if since else None
+    except ValueError:
+        return None

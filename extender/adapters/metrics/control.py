@@ -20,6 +20,7 @@ class ControlGauges:
 
     `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
     for locality are in seconds, by level; `passed_over` are seconds, by queue; `kept_idle` is a part of the cluster.
+    `ungated` are pods without a gate that wait for their turn, by reason; None: with this order none does.
     `holding` says whether new pods are held, `hold_changes` how often we changed that; None: not known, or not asked.
     """
 
@@ -41,6 +42,7 @@ class ControlGauges:
     kept_idle: float = 0.0
     holding: bool | None = None
     hold_changes: int | None = None
+    ungated: Mapping[str, int] | None = None
 
 
 class ControlMetrics:
@@ -127,6 +129,9 @@ class _State(Collector):
             "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
         )
         yield labelled("dovetail_held_pods", "Pods that our gate holds, by reason.", "reason", now.held)
+        if now.ungated is not None:
+            text = "Pods without a gate that wait for their turn, by reason (order: auto, filter)."
+            yield labelled("dovetail_ungated_pods", text, "reason", now.ungated)
         yield labelled(
             "dovetail_queue_share",
             "Dominant share of a queue with pods.",
@@ -140,7 +145,10 @@ class _State(Collector):
             {name: fair for name, (_, fair) in now.queues.items()},
         )
         yield labelled(
-            "dovetail_oldest_wait_seconds", "Time since a queue's oldest held pod was created.", "queue", now.oldest
+            "dovetail_oldest_wait_seconds",
+            "Time since a queue's oldest pod was created that is held, or refused without a gate.",
+            "queue",
+            now.oldest,
         )
         yield labelled(
             "dovetail_queue_passed_over_seconds",

@@ -1,5 +1,6 @@
 """`dovetail explain`, `queues` and `doctor`: read the cluster, ask `control`'s own functions, return what to print."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused, connect, default_namespace
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
+from extender.app.inspection.known_holding import lease_of, new_pods
 from extender.app.inspection.known_preemptions import preemption_of, said_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.page import NARROW, WIDE, Page
@@ -19,9 +21,9 @@ from extender.cluster.model import Pod
 from extender.errors import DovetailError
 from extender.explain.advice import changes_for
 from extender.explain.doctor import findings
-from extender.explain.findings import PROBLEM
+from extender.explain.findings import PROBLEM, why_unled
 from extender.explain.planned_order import PlannedOrder
-from extender.explain.pod import HELD, MOST_NODES, explain, state_of
+from extender.explain.pod import MOST_NODES, WAITING, Refusal, explain, state_of
 from extender.explain.pod_in_plan import case_of
 from extender.explain.queues import queue_states
 from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
@@ -53,17 +55,22 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
     pod = next((pod for pod in cluster.pods if pod.uid == raw["metadata"]["uid"]), None)
     if pod is None:
         raise NoSuchPod(f"pod {namespace}/{pod_name} went away while it was looked at")
-    # 4. Find the pod in the plan, and say what would have to change.
+    # 4. Where it waits, see whether anybody releases pods, and whether new ones are held.
+    waiting = state_of(pod, order.backlog) in WAITING
+    lease = lease_of(reader, settings) if waiting else ""
+    unled = "" if isinstance(lease, str) else why_unled(lease)
+    # 5. Find the pod in the plan, and say what would have to change.
     explanation = explain(
         order,
         pod,
         policy_in_force(settings, report),
-        _changes(order, pod, settings, waits if isinstance(waits, str) else ""),
+        _changes(order, pod, settings, waits if isinstance(waits, str) else "", unled) if waiting else (),
         _refusal(raw),
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
         preempted=preemption_of(reader, namespace, pod_name, pod.uid) if pod.leaving or pod.failed else "",
         stays=_stays(reader, pod) if settings.opportunistic.enabled else "",
+        new_pods=new_pods(reader, settings) if waiting else None,
     )
     document = msgspec.to_builtins(explanation)
     return _printed(query, reader, source, document, pod_text(explanation, _page(query))), not reader.unread
@@ -73,8 +80,11 @@ def show_queues(query: Query) -> tuple[str, bool]:
     """Return where all queues stand, and whether all that this needs was read. Raises DovetailError for no answer."""
     reader, settings, source = _begin(query)
     states = queue_states(look(reader, settings, source).require(reader))
-    document = {"queues": msgspec.to_builtins(states)}
-    return _printed(query, reader, source, document, tables.queues(states, _page(query))), not reader.unread
+    told = new_pods(reader, settings)
+    document = {"new_pods": msgspec.to_builtins(told), "queues": msgspec.to_builtins(states)}
+    page = _page(query)
+    text = "\n".join([tables.queues(states, page, ungated=settings.asks_filter), *tables.new_pods(told, page)])
+    return _printed(query, reader, source, document, text), not reader.unread
 
 
 def examine(query: Query, extender: str) -> tuple[str, bool]:
@@ -119,12 +129,14 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
     return raw
 
 
-def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str) -> list[str]:
-    """Return what would have to change for a held pod; `unknown` is why waits for locality are not known."""
-    if state_of(pod, ours=order.backlog.takes_part(pod)) != HELD:
-        return []
+def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str, unled: str) -> list[str]:
+    """Return what would have to change for a waiting pod.
+
+    `unknown` is why waits for locality are not known, `unled` why no `control` leads.
+    """
     by_target = settings.locality.target > 0
-    return changes_for(case_of(order, pod), order.why.get(pod.uid), unknown=unknown, by_target=by_target)
+    reason = order.why.get(pod.uid)
+    return changes_for(case_of(order, pod), reason, unknown=unknown, by_target=by_target, unled=unled)
 
 
 def _stays(reader: Reader, pod: Pod) -> str:
@@ -136,11 +148,15 @@ def _stays(reader: Reader, pod: Pod) -> str:
     return ""
 
 
-def _refusal(raw: dict[str, Any]) -> str:
-    """Return what kube-scheduler said of a pod last."""
+def _refusal(raw: dict[str, Any]) -> Refusal | None:
+    """Return what kube-scheduler said of a pod last, where it refused it."""
     conditions = raw.get("status", {}).get("conditions", ())
     refusals = (entry for entry in conditions if entry["type"] == "PodScheduled" and entry["status"] == "False")
-    return next((str(entry.get("message", "")) for entry in refusals), "")
+    entry = next(refusals, None)
+    if entry is None:
+        return None
+    since = entry.get("lastTransitionTime")
+    return Refusal(str(entry.get("message", "")), datetime.fromisoformat(since).timestamp() if since else None)
 
 
 def _page(query: Query) -> Page:

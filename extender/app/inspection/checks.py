@@ -1,10 +1,8 @@
 """Gathers the facts that `dovetail doctor` needs, with whatever rights the caller has."""
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import yaml
@@ -12,16 +10,16 @@ import yaml
 from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import NAME_LABEL, Scrape, by_address, of_pods, our_pods
 from extender.app.inspection.eligible import eligible_pods
+from extender.app.inspection.known_holding import LEASES, lease_of, new_pods
 from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Look, Reader, in_short, look
 from extender.cluster.model import Pod
 from extender.errors import ClusterError
 from extender.explain.doctor import due_now
-from extender.explain.findings import Deadline, Facts, FilterCalls, LeaseState, NewPods, SchedulerConfiguration
+from extender.explain.findings import Deadline, Facts, FilterCalls, SchedulerConfiguration
 
 _CONFIGURATION_KEY = "kube-scheduler.yaml"
-_LEASES = "/apis/coordination.k8s.io/v1"
 _NO_DEADLINE = 2**31 - 1
 
 
@@ -42,10 +40,10 @@ class Diagnosis:
             later = look(self.reader, cluster.settings, cluster.source).order
         waits = waits_of(self.reader, self.control)
         jobs = self.reader.objects("jobs", "/apis/batch/v1/jobs")
-        opportunistic, auto = cluster.settings.opportunistic.enabled, cluster.settings.order == "auto"
+        opportunistic = cluster.settings.opportunistic.enabled
         return Facts(
             schedulers=cluster.settings.control.schedulers,
-            lease=self._lease(cluster),
+            lease=lease_of(self.reader, cluster.settings),
             filter_calls=self._filter_calls(),
             configuration=self._configuration(),
             order=cluster.order,
@@ -53,29 +51,15 @@ class Diagnosis:
             pods=cluster.pods,
             nodes=cluster.nodes,
             deadlines=self._deadlines(jobs),
-            leases=frozenset(lease["metadata"]["name"] for lease in self.reader.objects("leases", f"{_LEASES}/leases")),
+            leases=frozenset(lease["metadata"]["name"] for lease in self.reader.objects("leases", f"{LEASES}/leases")),
             unread=self.reader.unread,
             passed_over=waits if isinstance(waits, str) else waits.passed_over,
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
-            new_pods=NewPods(waits.held, waits.held_why) if auto and not isinstance(waits, str) else None,
+            new_pods=new_pods(self.reader, cluster.settings),
             eligible=eligible_pods(self.reader, _settled(cluster), jobs) if opportunistic else None,
         )
-
-    def _lease(self, cluster: Look) -> LeaseState | str | None:
-        settings = cluster.settings.control.lease
-        name = f"{settings.namespace}/{settings.name}"
-        try:
-            lease = self.reader.api.read(f"{_LEASES}/namespaces/{settings.namespace}/leases/{settings.name}")
-        except Refused as refusal:
-            self.reader.note_barred(f"lease {name}", refusal)
-            return None if refusal.status == 404 else in_short(refusal)
-        spec = lease.get("spec") or {}
-        renewed = spec.get("renewTime")
-        age = time.time() - datetime.fromisoformat(renewed).timestamp() if renewed else math.inf
-        lasts = float(spec.get("leaseDurationSeconds") or settings.seconds)
-        return LeaseState(name, spec.get("holderIdentity") or "", max(age, 0.0), lasts)
 
     def _filter_calls(self) -> FilterCalls | str:
         try:

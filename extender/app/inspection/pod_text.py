@@ -12,10 +12,12 @@ from extender.explain.pod import (
     HELD,
     MOST_NODES,
     RELEASED,
+    UNGATED,
+    WAITING,
     Explanation,
     NodeTerms,
-    Position,
 )
+from extender.explain.position import Position
 from extender.explain.running_as import OPPORTUNISTIC, PROMOTED
 from extender.planner import WaitLeft
 
@@ -45,6 +47,9 @@ def _state(pod: Explanation) -> str:
     waited = seconds(pod.waited_seconds)
     if pod.state == HELD:
         return f"held by our gate, for {waited}"
+    if pod.state == UNGATED:
+        refused = "" if pod.refused_seconds is None else f", refused for {seconds(pod.refused_seconds)}"
+        return f"waits without a gate, for {waited}{refused}"
     if pod.state == RELEASED:
         return f"released, waits for kube-scheduler, {waited} after its creation"
     if pod.state in (BOUND, FINISHED) and pod.node:
@@ -55,15 +60,17 @@ def _state(pod: Explanation) -> str:
 def _facts(pod: Explanation) -> list[tuple[str, str]]:
     """Return the labelled lines; those without text are left out."""
     facts = [
-        ("Why it waits", f"{pod.reason.text} ({pod.reason.kind})" if pod.reason else pod.refusal),
+        ("Why it waits", f"{pod.reason.text} ({pod.reason.kind})" if pod.reason else _refusal(pod)),
+        ("Refused", pod.refusal if pod.state == UNGATED else ""),
         ("Its wait", _wait(pod.wait) if pod.wait else ""),
         ("Position", _position(pod.position) if pod.position else ""),
-        ("Would go to", f"node {pod.node}{_near(pod)}" if pod.state == HELD and pod.node else ""),
+        ("Would go to", f"node {pod.node}{_near(pod)}" if pod.state in WAITING and pod.node else ""),
         ("Near input", _preferred(pod)),
         ("Nominated", _nominated(pod)),
         ("Runs", _runs(pod)),
         ("Preempted", pod.preempted),
         ("Stays regular" if pod.state == HELD else "Not promoted", pod.stays),
+        ("New pods", pod.new_pods),
         ("Queue", _queue(pod)),
         ("Job", _job(pod)),
         ("Priority", str(pod.priority)),
@@ -71,6 +78,11 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
         ("Broken", pod.problem or ""),
     ]
     return [(label, text) for label, text in facts if text]
+
+
+def _refusal(pod: Explanation) -> str:
+    """Return why a released pod waits: what kube-scheduler said."""
+    return pod.refusal if pod.state == RELEASED else ""
 
 
 def _wait(wait: WaitLeft) -> str:
@@ -97,7 +109,7 @@ def _position(position: Position) -> str:
 
 def _nominated(pod: Explanation) -> str:
     if pod.ours is None:
-        return f"to node {pod.nominated}" if pod.nominated and pod.state in (HELD, RELEASED) else ""
+        return f"to node {pod.nominated}" if pod.nominated and pod.state in (*WAITING, RELEASED) else ""
     return f"to node {pod.nominated}" + (", where it went" if pod.ours else ", but kube-scheduler chose another")
 
 

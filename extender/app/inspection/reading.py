@@ -131,7 +131,8 @@ def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | No
     Raises ClusterError where the API server cannot be reached.
     """
     now = time.time()
-    ledger, backlog = Ledger(in_flight_seconds=settings.control.assume_seconds), backlog_of(settings)
+    ledger = Ledger(in_flight_seconds=settings.control.assume_seconds)
+    backlog = backlog_of(settings, by_filter=settings.asks_filter)
     feed = Feed(ledger, backlog, lambda: now)
     node_list = _take(feed, reader.event(nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)))
     pod_list = _take(feed, reader.event(pods()))

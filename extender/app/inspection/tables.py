@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from extender.app.inspection.page import NARROW, WIDE, Page
 from extender.explain.amounts import percent, seconds
 from extender.explain.findings import Finding
+from extender.explain.new_pods import NewPods, in_words
 from extender.explain.queues import QueueState
 
 
-def queues(states: Sequence[QueueState], page: Page = NARROW) -> str:
+def queues(states: Sequence[QueueState], page: Page = NARROW, *, ungated: bool = False) -> str:
     """Return where the queues stand; on a wide page with their parent and policy, and whether they are declared.
 
-    Where pods run on idle resources, their shares stand beside those of regular pods.
+    Where pods run on idle resources, their shares stand beside those of regular pods. With `ungated`, pods without a
+    gate wait, too.
     """
     if not states:
         return "no queue is declared, and no pod has a place in the order"
@@ -24,11 +26,22 @@ def queues(states: Sequence[QueueState], page: Page = NARROW) -> str:
         numbers += 1
         for row, state in zip(rows, states, strict=True):
             row.insert(after, percent(state.opportunistic_share) if state.opportunistic_share else "-")
+    if ungated:
+        after = heads.index("HELD") + 1
+        heads.insert(after, "UNGATED")
+        numbers += 1
+        for row, state in zip(rows, states, strict=True):
+            row.insert(after, f"{state.ungated:,}")
     if page is WIDE:
         heads += ["PARENT", "POLICY", "DECLARED"]
         for row, state in zip(rows, states, strict=True):
             row += [state.parent or "-", state.policy, "yes" if state.declared else "no"]
     return page.table(heads, rows, right=range(1, numbers))
+
+
+def new_pods(told: NewPods | None, page: Page = NARROW) -> list[str]:
+    """Return the lines that say whether new pods are held; none where that never changes."""
+    return ["", *page.wrapped(f"New pods {in_words(told)}", "", "  ")] if told is not None else []
 
 
 def findings(found: Sequence[Finding], page: Page = NARROW) -> str:

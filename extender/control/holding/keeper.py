@@ -108,16 +108,21 @@ class HoldKeeper:
                 self._holding.begin(now)
                 held = True
             self._led = True
-            # 3. Write what should be there. The next turn reads it back.
+            # 3. Write what should be there, also if only the reason is another. The next turn reads it back.
             self._said = ""
-            if held is not self.shown and self._leads():
+            if (held is not self.shown or self._why_is_old(before)) and self._leads():
                 self._object.write(Hold(held, self.why), before)
-                self.flips += before is not None or held
-                self.shown = None
-                log.info("new pods are held" if held else "new pods pass", why=self.why)
-                self.soon()
+                if held is not self.shown:
+                    self.flips += before is not None or held
+                    self.shown = None
+                    log.info("new pods are held" if held else "new pods pass", why=self.why)
+                    self.soon()
         except ClusterError as error:
             self._note_failure(error, now)
+
+    def _why_is_old(self, before: Hold | None) -> bool:
+        """Say whether the Hold gives another reason, such as that of a `serve` whose `control` was gone."""
+        return before is not None and before.why != self.why
 
     def _note_failure(self, error: ClusterError, now: float) -> None:
         """Say once what keeps us from it; leave it for a while where no more tries can help."""

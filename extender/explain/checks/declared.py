@@ -27,7 +27,7 @@ def annotations(facts: Facts) -> Iterator[Finding]:
     broken = [(f"node {node.name}", node.problem) for node in facts.nodes if node.problem]
     broken += [(f"pod {pod.namespace}/{pod.name}", pod.problem) for pod in facts.pods if pod.problem]
     for name, problem in sorted(broken)[:MOST_SHOWN]:
-        yield Finding("annotations", WARNING, f"{name}: {problem}", "correct it; until then it is not many")
+        yield Finding("annotations", WARNING, f"{name}: {problem}", "correct it; until then it is not counted")
     if len(broken) > MOST_SHOWN:
         yield Finding(
             "annotations", WARNING, f"{len(broken) - MOST_SHOWN} more are broken", "see events BrokenAnnotation"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from extender.explain.amounts import seconds
-from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, many
+from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, many, why_unled
 
 _ALL_NODES_BELOW = 100
 """kube-scheduler looks at all nodes where there are no more than so many."""
@@ -23,14 +23,9 @@ def leader(facts: Facts) -> Iterator[Finding]:
     start = "start `dovetail control`, or look at its logs; `dovetail drain` lets all pods go"
     if isinstance(lease, str):
         yield Finding("leader", WARNING, f"cannot tell whether `dovetail control` leads: {lease}", "read the Lease")
-    elif lease is None:
-        yield Finding("leader", worse, f"no Lease: `dovetail control` has never led here{waits}", start)
-    elif not lease.holder:
-        yield Finding("leader", worse, f"nobody holds the Lease {lease.name}{waits}", start)
-    elif lease.age_seconds > lease.seconds:
-        old = f"Lease {lease.name} of {lease.holder} was renewed {seconds(lease.age_seconds)} ago, it lasts"
-        yield Finding("leader", worse, f"{old} {seconds(lease.seconds)}{waits}", start)
-    else:
+    elif unled := why_unled(lease):
+        yield Finding("leader", worse, f"{unled}{waits}", start)
+    elif lease is not None:
         yield Finding("leader", OK, f"{lease.holder} leads, renewed {seconds(lease.age_seconds)} ago")
 
 

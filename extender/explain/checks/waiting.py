@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from extender.explain.amounts import seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, NewPods, many
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+from extender.explain.new_pods import in_words
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.wait_reasons import PACE, RELEASING
 
@@ -77,9 +78,5 @@ def _due(order: PlannedOrder) -> set[str]:
 
 def new_pods(facts: Facts) -> Iterator[Finding]:
     """Say whether pods that are created now are held (order: auto)."""
-    match facts.new_pods:
-        case NewPods(held=None):
-            text = "no pod is held when it is created: the cluster has no Hold that may be read and written"
-            yield Finding("new pods", OK, f"{text}; filter alone keeps the order")
-        case NewPods(held, why):
-            yield Finding("new pods", OK, f"new pods {'are held' if held else 'pass'}: {why}")
+    if facts.new_pods is not None:
+        yield Finding("new pods", OK, f"new pods {in_words(facts.new_pods)}")

@@ -265,11 +265,10 @@ def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
     ("told", "said"),
     [
         (NewPods(True, "somebody waits for room"), "new pods are held: somebody waits for room"),
-        (NewPods(False, "nobody waits for room"), "new pods pass: nobody waits for room"),
+        (NewPods(False, "nobody waits for room"), "new pods are not held: nobody waits for room"),
         (
             NewPods(None),
-            "no pod is held when it is created: the cluster has no Hold that may be read and written; filter alone "
-            "keeps the order",
+            "new pods are not held: this cluster has no Hold, so filter alone keeps the order",
         ),
     ],
 )

@@ -169,6 +169,7 @@ def test_the_observer_counts_reasons_shares_and_the_oldest_wait_and_tells():
     observer = observer_of(scene, paper)
     assert observer.look(100.0) >= 1.0
     assert observer.seen.held["no-room"] == 2
+    assert set(observer.seen.ungated.values()) == {0}
     assert observer.seen.shares == {"q": (0.9, 1.0)}
     assert observer.seen.oldest == {"q": 100.0}
     assert paper.said == [], "it has just begun: who knows for how long the reason has been there"

@@ -9,19 +9,27 @@ from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain.advice import changes_for
 from extender.explain.amounts import amount, seconds
-from extender.explain.pod import Position, Use, explain
+from extender.explain.new_pods import NewPods
+from extender.explain.pod import Refusal, Use, explain
 from extender.explain.pod_in_plan import case_of
+from extender.explain.position import Position
 from extender.planner import Policy
 from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
 
 
-def explained(scene, name, **more):
+def explained(scene, name, unled="", **more):
     found = scene.view()
     it = scene.pods[name]
     case = case_of(found, it)
-    return explain(found, it, scene.policy, changes_for(case, found.why.get(it.uid)) if it.held else [], **more)
+    return explain(
+        found,
+        it,
+        scene.policy,
+        changes_for(case, found.why.get(it.uid), unled=unled) if case.task_class else [],
+        **more,
+    )
 
 
 def change(scene, name):
@@ -131,8 +139,51 @@ class TestState:
     def test_a_released_pod_says_what_kube_scheduler_said(self):
         scene = Scene(node("n1"))
         scene.see(pod("a", gates=(), promised="n1", nominated="n1", unschedulable=True))
-        found = explained(scene, "a", refusal="0/1 nodes are available")
+        found = explained(scene, "a", refusal=Refusal("0/1 nodes are available"))
         assert (found.state, found.node, found.refusal) == ("released", "n1", "0/1 nodes are available")
+
+    def test_a_pod_without_a_gate_has_its_reason_its_refusal_and_its_place_like_a_held_one(self):
+        # 1,000 of CPU, 800 of which are taken: of two of 300 none fits; if the node were empty both would.
+        scene = Scene(node("n1"), by_filter=True)
+        scene.see(pod("runs", 800, gates=(), node="n1"), pod("held", 300, job="j", created=1.0))
+        scene.see(pod("a", 300, job="j", gates=(), created=2.0, unschedulable=True))
+        found = explained(scene, "a", refusal=Refusal("0/1 nodes are available", since=70.0))
+        assert (found.state, found.reason.kind) == ("without a gate", "no-room")
+        assert (found.refusal, found.refused_seconds) == ("0/1 nodes are available", 30.0)
+        assert found.position == Position(placed=False, before=0, in_queue=0)  # of one class those without a gate first
+        assert explained(scene, "held").position == Position(placed=False, before=1, in_queue=1)
+        assert found.change == ["0.1 cores more free on node n1"]
+
+    def test_where_order_is_by_gates_a_pod_without_one_is_released(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", gates=()))
+        assert (explained(scene, "a").state, explained(scene, "a").reason) == ("released", None)
+
+    @pytest.mark.parametrize(
+        ("told", "new_pods", "said"),
+        [
+            ({}, NewPods(True, "somebody waits for room", 90.0), "are held, for 1 min 30 s: somebody waits for room"),
+            (
+                {},
+                NewPods(False, "nobody waits for room"),
+                "are not held: nobody waits for room; this one keeps its gate",
+            ),
+            ({"gates": ()}, NewPods(True, "x"), "are held: x; this one came without a gate, and never gets one"),
+            ({"gates": ()}, NewPods(False, "x"), "are not held: x"),
+            ({"group": "d/g"}, NewPods(False, "x"), "are not held: x; pods of gangs are held at any time"),
+            ({}, NewPods(None), "are not held: this cluster has no Hold, so filter alone keeps the order"),
+            ({}, NewPods(None, unread="403"), "nobody knows whether they are held: the Hold cannot be read (403)"),
+        ],
+    )
+    def test_a_pod_that_waits_says_whether_new_pods_are_held(self, told, new_pods, said):
+        scene = Scene(node("n1"), by_filter=True)
+        scene.see(pod("a", 2000, **told))
+        assert explained(scene, "a", new_pods=new_pods).new_pods.startswith(said)
+
+    def test_a_pod_that_runs_says_nothing_of_new_pods(self):
+        scene = Scene(node("n1"), by_filter=True)
+        scene.see(pod("a", gates=(), node="n1"))
+        assert explained(scene, "a", new_pods=NewPods(True, "x")).new_pods == ""
 
     @pytest.mark.parametrize(
         ("told", "state"),
@@ -150,6 +201,16 @@ class TestState:
 
 
 class TestChange:
+    def test_without_control_held_pods_wait_for_it_and_refused_ones_for_the_next_event(self):
+        scene = Scene(node("n1"), by_filter=True)
+        scene.see(pod("held"), pod("tried", gates=()), pod("refused", gates=(), unschedulable=True))
+        first = {name: explained(scene, name, unled="no Lease").change[0] for name in ("held", "tried", "refused")}
+        assert explained(scene, "held", unled="no Lease").reason.kind == "pace"
+        assert explained(scene, "held", unled="no Lease").change == [first["held"]]
+        assert first["held"] == "`dovetail control` must run, as it alone releases held pods: no Lease"
+        assert first["tried"].startswith("nothing: kube-scheduler has it in its queue")
+        assert first["refused"].startswith("nobody wakes it in its turn (no Lease): kube-scheduler tries it again when")
+
     def test_room_names_the_node_that_lacks_least(self):
         assert change(two_nodes(pod("a", 500)), "a") == [
             "0.1 cores more free on node n2 (it lacks least), or enough on the other"

@@ -27,6 +27,15 @@ def test_a_queue_s_pods_are_counted_by_where_they_are():
     assert found.oldest_seconds == 100.0  # `nominated` was created at 0, and now is 100
 
 
+def test_pods_without_a_gate_that_wait_are_counted_and_the_refused_ones_wait_for_as_long_as_they_are_there():
+    scene = Scene(node("n1"), by_filter=True)
+    scene.see(pod("held", created=60.0), pod("new", gates=(), created=10.0), pod("passed", gates=(), nominated="n1"))
+    assert (standing(scene)["q"].ungated, standing(scene)["q"].held, standing(scene)["q"].released) == (1, 1, 1)
+    assert standing(scene)["q"].oldest_seconds == 40.0
+    scene.change("new", unschedulable=True)
+    assert standing(scene)["q"].oldest_seconds == 90.0
+
+
 def test_a_parent_is_all_that_is_below_it_and_comes_first():
     queues = (Queue("lab", 1), Queue("x", 3, parent="lab"), Queue("a", 1, parent="lab", fifo=True), Queue("b", 1, 0.2))
     scene = Scene(node("n1"), queues=queues)

@@ -143,9 +143,21 @@ def test_the_same_state_gives_the_same_words():
     assert scene.why() == first
 
 
+def test_pods_without_a_gate_wait_for_the_same_reasons_and_in_their_turn_for_kube_scheduler():
+    # 1,000 of CPU, pods of 400: two fit.
+    scene = Scene(node("n1"), by_filter=True)
+    scene.see(*(pod(f"p{n}", 400, job="j", gates=(), created=float(n), unschedulable=n > 0) for n in range(3)))
+    assert scene.why() == {"p0": reasons.IS_TRIED, "p1": reasons.IS_TRIED_AGAIN, "p2": reasons.OTHERS_FIRST}
+
+
+def test_of_one_class_pods_without_a_gate_go_first():
+    scene = Scene(node("n1", cpu=500), by_filter=True)
+    scene.see(pod("held", 400, job="j", created=1.0), pod("ungated", 400, job="j", gates=(), created=2.0))
+    assert scene.why() == {"ungated": reasons.IS_TRIED, "held": reasons.OTHERS_FIRST}
+
+
 def test_pods_are_counted_by_kind_and_every_kind_is_there():
-    found = {"1": Reason("no-room", "x"), "2": Reason("no-room", "y"), "3": reasons.IS_PACED}
-    counts = counted(found)
+    counts = counted([Reason("no-room", "x"), Reason("no-room", "y"), reasons.IS_PACED])
     assert (counts["no-room"], counts["pace"], counts["gates"]) == (2, 1, 0)
     assert set(counts) == set(KINDS)
 

@@ -34,7 +34,7 @@ class Api:
         assert (path, content) == (f"{HOLDS}/ns.control", "application/merge-patch+json")
         if body["metadata"]["resourceVersion"] != str(self.version):
             raise Refused("conflict", 409)
-        self._store(body["spec"])
+        self._store({**self.found["spec"], **body["spec"]})
 
     def _store(self, spec):
         self.version += 1
@@ -59,12 +59,28 @@ def test_one_that_is_not_there_is_made(hold):
     assert hold.read() == Hold(True, "somebody waits", "1")
 
 
+@pytest.mark.parametrize(("since", "seconds"), [("1970-01-01T00:01:00Z", 60.0), ("", None), ("soon", None)])
+def test_when_it_was_written_is_read_where_it_says_so(api, hold, since, seconds):
+    api.found = {"metadata": {"resourceVersion": "1"}, "spec": {"held": True, "since": since}}
+    assert hold.read().since == seconds
+
+
 def test_one_that_is_there_is_changed(hold):
     hold.write(Hold(held=True), None)
 
     hold.write(Hold(held=False, why="nobody waits"), hold.read())
 
     assert hold.read() == Hold(False, "nobody waits", "2")
+
+
+def test_only_a_flip_has_a_new_date(api, hold):
+    hold.write(Hold(held=False, why="nobody leads"), None)
+    api.found["spec"]["since"] = "2020-01-01T00:00:00Z"
+
+    hold.write(Hold(held=False, why="nobody waits"), hold.read())
+    assert api.found["spec"] == {"held": False, "since": "2020-01-01T00:00:00Z", "why": "nobody waits"}
+    hold.write(Hold(held=True, why="somebody waits"), hold.read())
+    assert api.found["spec"]["since"] > "2026"
 
 
 def test_one_that_another_has_changed_meanwhile_is_not(hold):

@@ -53,6 +53,12 @@ def test_whether_new_pods_are_held_is_told_where_that_may_change():
     assert {"dovetail_new_pods_held", "dovetail_hold_changes"}.isdisjoint(families())
 
 
+def test_pods_without_a_gate_are_told_by_reason_where_they_wait_for_their_turn():
+    found = families(ungated={"no-room": 3, "turn": 0})["dovetail_ungated_pods"]
+    assert {it.labels["reason"]: it.value for it in found.samples} == {"no-room": 3, "turn": 0}
+    assert "dovetail_ungated_pods" not in families()
+
+
 def test_the_waits_in_force_are_told_by_level():
     found = families(waits={"node": 0.6, "rack": 5.0})["dovetail_locality_wait_in_force_seconds"]
     assert {it.labels["level"]: it.value for it in found.samples} == {"node": 0.6, "rack": 5.0}

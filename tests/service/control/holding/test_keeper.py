@@ -18,7 +18,7 @@ class Cluster:
     """One Hold, which only who knows its newest version may change; `error` is raised by writes, `deaf` loses them."""
 
     def __init__(self, held=None):
-        self.hold = None if held is None else Hold(held, "", "1")
+        self.hold = None if held is None else Hold(held, SOMEBODY_WAITS if held else NOBODY_WAITS, "1")
         self.reads, self.writes, self.error, self.deaf = 0, [], None, False
 
     def read(self):
@@ -109,6 +109,18 @@ def test_what_others_write_is_put_right_within_ten_seconds():
     assert cluster.hold.held
 
 
+def test_an_old_reason_is_put_right_without_a_flip():
+    cluster = Cluster(held=False)
+    cluster.hold = Hold(False, "the Lease of dovetail control has not been renewed for 60 s", "1")
+    keeping = Keeping(cluster)
+
+    assert keeping.turn() is False
+
+    assert (cluster.writes, keeping.keeper.flips) == ([(False, NOBODY_WAITS)], 0)
+    keeping.turn(11.0)
+    assert len(cluster.writes) == 1
+
+
 def test_a_new_leader_goes_on_from_what_its_predecessor_wrote():
     cluster = Cluster(held=True)
     keeping = Keeping(cluster)
@@ -136,7 +148,7 @@ def test_a_replica_that_leads_again_looks_first():
     keeping.turn()
     keeping.leads = False
     keeping.turn(60.0)
-    cluster.hold = Hold(True, "another replica", "7")
+    cluster.hold = Hold(True, SOMEBODY_WAITS, "7")
     keeping.leads = True
 
     assert keeping.turn(1.0) is True

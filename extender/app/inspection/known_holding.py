@@ -1,0 +1,44 @@
+"""Reads what says who holds and releases pods: the Lease of `control`, and the Hold (`order: auto`)."""
+
+import math
+import time
+from datetime import datetime
+
+from extender.adapters.kube.api import Refused
+from extender.adapters.kube.holding import ApiHold
+from extender.app.inspection.reading import Reader, in_short
+from extender.errors import ClusterError
+from extender.explain.findings import LeaseState
+from extender.explain.new_pods import NewPods, new_pods_of
+from extender.settings import Settings
+
+LEASES = "/apis/coordination.k8s.io/v1"
+
+
+def lease_of(reader: Reader, settings: Settings) -> LeaseState | str | None:
+    """Return the Lease that `control` leads by; why it cannot be read, or None where there is none."""
+    wanted = settings.control.lease
+    name = f"{wanted.namespace}/{wanted.name}"
+    try:
+        lease = reader.api.read(f"{LEASES}/namespaces/{wanted.namespace}/leases/{wanted.name}")
+    except Refused as refusal:
+        reader.note_barred(f"lease {name}", refusal)
+        return None if refusal.status == 404 else in_short(refusal)
+    spec = lease.get("spec") or {}
+    renewed = spec.get("renewTime")
+    age = time.time() - datetime.fromisoformat(renewed).timestamp() if renewed else math.inf
+    lasts = float(spec.get("leaseDurationSeconds") or wanted.seconds)
+    return LeaseState(name, spec.get("holderIdentity") or "", max(age, 0.0), lasts)
+
+
+def new_pods(reader: Reader, settings: Settings) -> NewPods | None:
+    """Return whether new pods are held, as the cluster's Hold says; None: with this order none says so."""
+    if settings.order != "auto":
+        return None
+    try:
+        return new_pods_of(ApiHold(reader.api, settings.hold_name).read(), time.time())
+    except Refused as refusal:
+        reader.note_barred(f"hold {settings.hold_name}", refusal)
+        return NewPods(None, unread=in_short(refusal))
+    except ClusterError as error:
+        return NewPods(None, unread=str(error))
