@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from extender.explain.checks.declared import annotations, capacities
+from extender.explain.checks.holding import autoscaler, is_doubtful, new_pods
 from extender.explain.checks.opportunistic import opportunistic
 from extender.explain.checks.processes import extender, leader, rights, sample, weight
 from extender.explain.checks.queues import minimums, queue_names, reserved_room, shares
 from extender.explain.checks.usage import usage
-from extender.explain.checks.waiting import deadlines, due_now, gates, new_pods, strangers
+from extender.explain.checks.waiting import deadlines, due_now, gates, strangers, turns
 from extender.explain.findings import Facts, Finding
 
-__all__ = ["CHECKS", "due_now", "findings"]
+__all__ = ["CHECKS", "due_now", "findings", "is_doubtful"]
 
 CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     rights,
@@ -19,7 +20,9 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     sample,
     weight,
     gates,
+    turns,
     new_pods,
+    autoscaler,
     strangers,
     deadlines,
     minimums,

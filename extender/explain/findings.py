@@ -69,11 +69,10 @@ class FilterCalls:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfiguration:
-    """What the KubeSchedulerConfiguration says: the extender's weight, percentageOfNodesToScore (0: the default)."""
+    """What the KubeSchedulerConfiguration says: the extender's weight."""
 
     name: str
     weight: int
-    percentage: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,20 @@ class Eligible:
 
 
 @dataclass(frozen=True, slots=True)
+class Stated:
+    """What settings state that checks go by: who waits by which `order`, and whether `filter` chooses the node.
+
+    `always_held` is why pods are held at any time with `order: auto`, empty where they are not. `waits_nearby`: pods
+    wait for room near their input.
+    """
+
+    order: str = "gates"
+    chooses: bool = False
+    always_held: str = ""
+    waits_nearby: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What could be read. Where a value is a string, it says why it could not; `unread` does so for lists.
 
@@ -102,7 +115,8 @@ class Facts:
     share have waited while room that they could have used went to others. `reserved` says on which nodes room is
     reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control`
     measures, None: settings have nothing measured. `eligible` is None where settings have no opportunistic pods.
-    `new_pods` says whether the cluster holds them, None: the order is not auto.
+    `new_pods` says whether the cluster holds them, None: the order is not auto. `policy` says whether an admission
+    policy goes by that, None: not known. `autoscalers` are what adds nodes for pods that look unschedulable.
     """
 
     schedulers: Sequence[str]
@@ -122,6 +136,10 @@ class Facts:
     usage: UsageReport | str | None = None
     eligible: Eligible | None = None
     new_pods: NewPods | None = None
+    new_pods_later: NewPods | None = None
+    policy: bool | None = None
+    autoscalers: Sequence[str] = ()
+    stated: Stated = Stated()
 
     @property
     def held(self) -> list[Pod]:

@@ -34,7 +34,7 @@ def new_pods_of(hold: Hold | None, now: float) -> NewPods:
 def in_words(new_pods: NewPods) -> str:
     """Return what follows "New pods"."""
     if new_pods.unread:
-        return f"nobody knows whether they are held: the Hold cannot be read ({new_pods.unread})"
+        return f"may be held or not: the Hold cannot be read ({new_pods.unread})"
     if new_pods.held is None:
         return NO_HOLD
     since = "" if new_pods.seconds is None else f", for {seconds(new_pods.seconds)}"

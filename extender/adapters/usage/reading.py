@@ -85,15 +85,18 @@ class UsageReader:
         self._tell(look)
 
     def _tell(self, look: Look) -> None:
-        """Count each look; log and say when failing begins and when it ends, not in between."""
+        """Count each look; log and say when failing begins and when it ends, not in between.
+
+        It ends with the first look that measures a node: just after a failure there are samples, and none is believed.
+        """
         self.listener.note_look(look.kind or "ok")
         failed = look.failure is not None
         if failed and not self._failed:
             log.warning("use of nodes cannot be read", problem=look.failure, kind=look.kind)
             self.listener.note_failure(look.failure or "")
-        elif self._failed and not failed:
+        elif self._failed and look.usage.nodes:
             log.info("use of nodes is read again", nodes=len(look.usage.nodes), problems=len(look.usage.problems))
-        self._failed = failed
+        self._failed = failed or (self._failed and not look.usage.nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,22 @@ import yaml
 
 from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import NAME_LABEL, Scrape, by_address, of_pods, our_pods
+from extender.app.holding import always_held
 from extender.app.inspection.eligible import eligible_pods
-from extender.app.inspection.known_holding import LEASES, lease_of, new_pods
+from extender.app.inspection.known_holding import LEASES, has_policy, lease_of, new_pods
 from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Look, Reader, in_short, look
 from extender.cluster.model import Pod
+from extender.control.holding.decision import OFF_AFTER_SECONDS
 from extender.errors import ClusterError
-from extender.explain.doctor import due_now
-from extender.explain.findings import Deadline, Facts, FilterCalls, SchedulerConfiguration
+from extender.explain.doctor import due_now, is_doubtful
+from extender.explain.findings import Deadline, Facts, FilterCalls, SchedulerConfiguration, Stated
+from extender.explain.new_pods import NewPods
 
 _CONFIGURATION_KEY = "kube-scheduler.yaml"
 _NO_DEADLINE = 2**31 - 1
+_ADD_NODES = ("cluster-autoscaler", "karpenter")
 
 
 @dataclass(slots=True)
@@ -31,15 +35,21 @@ class Diagnosis:
     extender: str = ""
     control: str = ""
     again_seconds: float = 4.0
+    hold_again_seconds: float = OFF_AFTER_SECONDS + 3.0
 
     def facts(self, cluster: Look) -> Facts:
         """Return all that could be read. Where pods are due to be released, the cluster is read a second time."""
-        later = None
-        if cluster.order is not None and due_now(cluster.order):
-            time.sleep(self.again_seconds)
-            later = look(self.reader, cluster.settings, cluster.source).order
+        told, always = new_pods(self.reader, cluster.settings), always_held(cluster.settings)
+        later, told_later = None, None
+        if (again := self._again(cluster, told, always)) is not None:
+            time.sleep(again)
+            later, told_later = (
+                look(self.reader, cluster.settings, cluster.source).order,
+                new_pods(self.reader, cluster.settings),
+            )
         waits = waits_of(self.reader, self.control)
         jobs = self.reader.objects("jobs", "/apis/batch/v1/jobs")
+        deployments = self.reader.objects("deployments", "/apis/apps/v1/deployments")
         opportunistic = cluster.settings.opportunistic.enabled
         return Facts(
             schedulers=cluster.settings.control.schedulers,
@@ -50,16 +60,33 @@ class Diagnosis:
             later=later,
             pods=cluster.pods,
             nodes=cluster.nodes,
-            deadlines=self._deadlines(jobs),
+            deadlines=self._deadlines(jobs, deployments),
             leases=frozenset(lease["metadata"]["name"] for lease in self.reader.objects("leases", f"{LEASES}/leases")),
             unread=self.reader.unread,
             passed_over=waits if isinstance(waits, str) else waits.passed_over,
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
-            new_pods=new_pods(self.reader, cluster.settings),
+            new_pods=told,
+            new_pods_later=told_later,
+            policy=has_policy(self.reader, cluster.settings) if told is not None and told.held is not None else None,
+            autoscalers=_autoscalers(deployments),
+            stated=Stated(
+                cluster.settings.order,
+                cluster.settings.placement.chosen_by == "filter",
+                always,
+                bool(cluster.settings.locality.wait_seconds),
+            ),
             eligible=eligible_pods(self.reader, _settled(cluster), jobs) if opportunistic else None,
         )
+
+    def _again(self, cluster: Look, told: NewPods | None, always: str) -> float | None:
+        """Return after how many seconds a second look would tell more; None where it would not."""
+        if cluster.order is None:
+            return None
+        if is_doubtful(cluster.order, told, always):
+            return self.hold_again_seconds
+        return self.again_seconds if due_now(cluster.order) else None
 
     def _filter_calls(self) -> FilterCalls | str:
         try:
@@ -88,24 +115,29 @@ class Diagnosis:
         missing = f"no ConfigMap in {self.reader.namespace} labelled {NAME_LABEL} has {_CONFIGURATION_KEY}"
         return self.reader.unread.get("configmaps", missing)
 
-    def _deadlines(self, jobs: Sequence[Mapping[str, Any]]) -> dict[str, Deadline]:
+    def _deadlines(
+        self, jobs: Sequence[Mapping[str, Any]], deployments: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Deadline]:
         """Return the deadlines that run while pods are held, by the UID of the pods' owner: a Job or a ReplicaSet."""
         deadlines: dict[str, Deadline] = {}
         for job in jobs:
             limit = job["spec"].get("activeDeadlineSeconds")
             if limit is not None:
                 deadlines[job["metadata"]["uid"]] = Deadline(_name("Job", job), "activeDeadlineSeconds", limit)
-        deployments = {
-            deployment["metadata"]["uid"]: deployment
-            for deployment in self.reader.objects("deployments", "/apis/apps/v1/deployments")
-        }
+        by_uid = {deployment["metadata"]["uid"]: deployment for deployment in deployments}
         for replica_set in self.reader.objects("replicasets", "/apis/apps/v1/replicasets"):
-            deployment = deployments.get(_controller(replica_set))
+            deployment = by_uid.get(_controller(replica_set))
             limit = deployment["spec"].get("progressDeadlineSeconds") if deployment else None
             if deployment and limit is not None and limit < _NO_DEADLINE:
                 name = _name("Deployment", deployment)
                 deadlines[replica_set["metadata"]["uid"]] = Deadline(name, "progressDeadlineSeconds", limit)
         return deadlines
+
+
+def _autoscalers(deployments: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the Deployments that add nodes for pods that look unschedulable, by what these are usually called."""
+    found = (it for it in deployments if any(name in it["metadata"]["name"] for name in _ADD_NODES))
+    return sorted(_name("Deployment", deployment) for deployment in found)
 
 
 def _settled(cluster: Look) -> Sequence[Pod]:
@@ -136,8 +168,7 @@ def _summed(scrapes: Sequence[Scrape]) -> FilterCalls:
 
 def _configuration(name: str, document: Mapping[str, Any]) -> SchedulerConfiguration:
     (ours, *_) = document["extenders"]
-    percentage = int(document.get("percentageOfNodesToScore") or 0)
-    return SchedulerConfiguration(name, int(ours.get("weight", 1)), percentage)
+    return SchedulerConfiguration(name, int(ours.get("weight", 1)))
 
 
 def _controller(replica_set: Mapping[str, Any]) -> str:

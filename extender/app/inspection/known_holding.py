@@ -12,6 +12,7 @@ from extender.explain.findings import LeaseState
 from extender.explain.new_pods import NewPods, new_pods_of
 from extender.settings import Settings
 
+_BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
 LEASES = "/apis/coordination.k8s.io/v1"
 
 
@@ -42,3 +43,13 @@ def new_pods(reader: Reader, settings: Settings) -> NewPods | None:
         return NewPods(None, unread=in_short(refusal))
     except ClusterError as error:
         return NewPods(None, unread=str(error))
+
+
+def has_policy(reader: Reader, settings: Settings) -> bool | None:
+    """Return whether an admission policy goes by the Hold; None where that may not be read."""
+    try:
+        bindings = reader.api.read(_BINDINGS)["items"]
+    except Refused as refusal:
+        barred = reader.note_barred("mutatingadmissionpolicybindings", refusal)
+        return None if barred or refusal.status != 404 else False  # before Kubernetes 1.36 there is no such kind
+    return any((it["spec"].get("paramRef") or {}).get("name") == settings.hold_name for it in bindings)

@@ -53,21 +53,25 @@ def extender(facts: Facts) -> Iterator[Finding]:
 
 def sample(facts: Facts) -> Iterator[Finding]:
     """Say about how many nodes the extender is asked."""
-    calls, configuration = facts.filter_calls, facts.configuration
+    calls = facts.filter_calls
     if isinstance(calls, str):
         return
     if not calls.samples:
         yield Finding("sample", OK, "only nominated nodes have been asked about, one at a time")
         return
     mean = calls.sampled / calls.samples
-    text = f"{mean:.0f} of {many(calls.nodes, 'node')} in the mean of {many(calls.samples, 'call')}"
-    text += " that asked about more than one"
+    text = f"{mean:,.0f} of {many(calls.nodes, 'node')} a call"
     sampled = calls.nodes > _ALL_NODES_BELOW and mean < 0.9 * calls.nodes
-    if sampled and not isinstance(configuration, str) and configuration.percentage != 100:
+    if sampled and facts.stated.waits_nearby and facts.stated.order != "gates":
         advice = (
-            "the best node is often not among them: percentageOfNodesToScore: 100, or gates, by which it is nominated"
+            "percentageOfNodesToScore: 100 asks about all; gates do without, as a held pod is nominated for its node"
         )
-        yield Finding("sample", WARNING, f"the sample is {text}", advice)
+        text = (
+            f"asked about {text}: pods without a gate may be tried several times until their input's node is among them"
+        )
+        yield Finding("sample", WARNING, text, advice)
+    elif sampled:
+        yield Finding("sample", OK, f"asked about {text}; the best of these gets the pod, unless it was held")
     else:
         yield Finding("sample", OK, f"asked about {text}")
 
@@ -83,4 +87,6 @@ def weight(facts: Facts) -> Iterator[Finding]:
         yield Finding("weight", PROBLEM, text, "make it 1 or more")
     else:
         points = f"up to {100 * configuration.weight} points of a node's score ({configuration.name})"
+        if facts.stated.chooses:
+            points += ", for pods whose node filter leaves to kube-scheduler"
         yield Finding("weight", OK, f"weight {configuration.weight}: {points}")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from extender.control.backlog.backlog import PodPhase
 from extender.explain.amounts import seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
-from extender.explain.new_pods import in_words
 from extender.explain.planned_order import PlannedOrder
-from extender.explain.wait_reasons import PACE, RELEASING
+from extender.explain.wait_reasons import PACE, RELEASING, TRYING
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -66,9 +66,33 @@ def deadlines(facts: Facts) -> Iterator[Finding]:
         yield Finding("deadlines", OK, "no deadline of a Job or Deployment runs while its pods are held")
 
 
+def turns(facts: Facts) -> Iterator[Finding]:
+    """Say whether pods without a gate whose turn has come go on (order: auto, filter)."""
+    now, later = facts.order, facts.later
+    if now is None or facts.stated.order == "gates":
+        return
+    due = _tried(now)
+    if not due:
+        text = f"{many(len(now.backlog.at(PodPhase.UNGATED)), 'pod')} without a gate waiting, none of which fits now in"
+        yield Finding("turns", OK, f"{text} its turn")
+        return
+    if later is None:
+        return
+    stuck = due & _tried(later)
+    if stuck != due:
+        text = f"pods without a gate go on: {len(due - stuck)} of {len(due)} whose turn it was did meanwhile"
+        yield Finding("turns", OK, text)
+        return
+    text = f"{many(len(stuck), 'pod')} without a gate would fit in their turn, and none got a node in"
+    advice = (
+        "see whether kube-scheduler runs, its events about these pods, and who leads: `dovetail control` wakes them"
+    )
+    yield Finding("turns", WARNING, f"{text} {later.now - now.now:.0f} s", advice)
+
+
 def due_now(order: PlannedOrder) -> bool:
-    """Say whether the plan places pods that are still held, so that a second look would tell whether anything moves."""
-    return bool(_due(order))
+    """Say whether the plan places pods that still wait, so that a second look would tell whether anything moves."""
+    return bool(_due(order) or _tried(order))
 
 
 def _due(order: PlannedOrder) -> set[str]:
@@ -76,7 +100,6 @@ def _due(order: PlannedOrder) -> set[str]:
     return {uid for uid, reason in order.why.items() if reason.kind in (PACE, RELEASING)}
 
 
-def new_pods(facts: Facts) -> Iterator[Finding]:
-    """Say whether pods that are created now are held (order: auto)."""
-    if facts.new_pods is not None:
-        yield Finding("new pods", OK, f"new pods {in_words(facts.new_pods)}")
+def _tried(order: PlannedOrder) -> set[str]:
+    """Return the pods without a gate that the plan places."""
+    return {uid for uid, reason in order.why.items() if reason.kind == TRYING}

@@ -19,14 +19,14 @@ from extender.explain.findings import (
     Facts,
     FilterCalls,
     LeaseState,
-    NewPods,
     SchedulerConfiguration,
+    Stated,
 )
 from tests.service.control.scene import Scene, node, pod
 
 LEASE = LeaseState("dovetail-system/dovetail-control", "me", 1.0, 15.0)
 CALLS = FilterCalls("http://here", True, nodes=1, calls=5, failed=0, samples=2, sampled=2)
-CONFIGURATION = SchedulerConfiguration("dovetail-system/dovetail-kube-scheduler", 1, 100)
+CONFIGURATION = SchedulerConfiguration("dovetail-system/dovetail-kube-scheduler", 1)
 DISKS = {"cpu": 1000.0, "memory": 1000.0, "disk-read": 1.0}
 
 
@@ -130,16 +130,21 @@ class TestExtender:
 
 
 class TestSample:
-    def test_a_part_of_many_nodes_is_a_warning_unless_all_were_asked_for(self):
+    @pytest.mark.parametrize("order", ["auto", "filter", "gates"])
+    def test_a_part_of_many_nodes_is_a_warning_only_where_pods_without_a_gate_look_for_their_input(self, order):
         # 5 calls about 500 of 5,000 nodes.
-        part = replace(CALLS, nodes=5000, samples=5, sampled=2500)
-        said = "500 of 5,000 nodes in the mean of 5 calls that asked about more than one"
-        assert found("sample", filter_calls=part, configuration=replace(CONFIGURATION, percentage=0)) == [
-            ("warning", f"the sample is {said}")
+        part, stated = replace(CALLS, nodes=5000, samples=5, sampled=2500), Stated(order)
+        said = "asked about 500 of 5,000 nodes a call"
+        best = f"{said}; the best of these gets the pod, unless it was held"
+        assert found("sample", filter_calls=part, stated=stated) == [("ok", best)]
+        near = "pods without a gate may be tried several times until their input's node is among them"
+        assert found("sample", filter_calls=part, stated=replace(stated, waits_nearby=True)) == [
+            ("ok", best) if order == "gates" else ("warning", f"{said}: {near}")
         ]
-        assert found("sample", filter_calls=part) == [("ok", f"asked about {said}")]
         whole = replace(part, sampled=25_000)
-        assert found("sample", filter_calls=whole, configuration=replace(CONFIGURATION, percentage=0))[0][0] == "ok"
+        assert found("sample", filter_calls=whole, stated=replace(stated, waits_nearby=True)) == [
+            ("ok", "asked about 5,000 of 5,000 nodes a call")
+        ]
 
     def test_only_nominated_nodes_are_no_sample(self):
         assert found("sample", filter_calls=replace(CALLS, samples=0, sampled=0)) == [
@@ -151,6 +156,9 @@ def test_the_weight():
     assert found("weight") == [
         ("ok", "weight 1: up to 100 points of a node's score (dovetail-system/dovetail-kube-scheduler)")
     ]
+    points = "weight 1: up to 100 points of a node's score (dovetail-system/dovetail-kube-scheduler)"
+    chosen = f"{points}, for pods whose node filter leaves to kube-scheduler"
+    assert found("weight", stated=Stated(chooses=True)) == [("ok", chosen)]
     assert found("weight", configuration=replace(CONFIGURATION, weight=0))[0][0] == "problem"
     assert found("weight", configuration="403")[0][0] == "warning"
 
@@ -259,25 +267,6 @@ def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
     scene = scene_of(pod("a", job="3f2b", queue="poor", owner="3f2b", owner_kind="Job", owner_name="nightly"))
     ((_, text),) = found("reserved room", scene, reserved={"poor|3f2b||cpu=8": ("n2",)}, kept_idle=0.5)
     assert text == "50.0 % of the cluster is free and reserved: for poor|Job/nightly||cpu=8 on n2"
-
-
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
-        (NewPods(True, "somebody waits for room"), "new pods are held: somebody waits for room"),
-        (NewPods(False, "nobody waits for room"), "new pods are not held: nobody waits for room"),
-        (
-            NewPods(None),
-            "new pods are not held: this cluster has no Hold, so filter alone keeps the order",
-        ),
-    ],
-)
-def test_whether_new_pods_are_held_is_said_with_the_reason(told, said):
-    assert found("new pods", new_pods=told) == [("ok", said)]
-
-
-def test_nothing_is_said_of_new_pods_where_the_order_never_changes_for_them():
-    assert found("new pods") == []
 
 
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():

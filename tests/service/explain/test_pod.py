@@ -172,7 +172,7 @@ class TestState:
             ({"gates": ()}, NewPods(False, "x"), "are not held: x"),
             ({"group": "d/g"}, NewPods(False, "x"), "are not held: x; pods of gangs are held at any time"),
             ({}, NewPods(None), "are not held: this cluster has no Hold, so filter alone keeps the order"),
-            ({}, NewPods(None, unread="403"), "nobody knows whether they are held: the Hold cannot be read (403)"),
+            ({}, NewPods(None, unread="403"), "may be held or not: the Hold cannot be read (403)"),
         ],
     )
     def test_a_pod_that_waits_says_whether_new_pods_are_held(self, told, new_pods, said):

@@ -100,6 +100,19 @@ def test_failing_is_counted_each_time_and_told_once_until_a_look_is_good_again()
     ]
 
 
+def test_failing_ends_with_the_first_look_that_measures_a_node():
+    nobody = Look(Usage(problems=dict.fromkeys("ab", "newest sample is older than 30 s")))
+    reader, heard, _ = reader_of(nobody, UsageError("slow", "no answer in time"), nobody, GOOD, nobody)
+    with capture_logs() as logs:
+        for _ in range(5):
+            reader.look()
+    assert heard.kinds == ["ok", "slow", "ok", "ok", "ok"]
+    assert [(line["event"], line.get("nodes")) for line in logs] == [
+        ("use of nodes cannot be read", None),
+        ("use of nodes is read again", 2),
+    ]
+
+
 def test_whatever_goes_wrong_the_thread_goes_on():
     reader, heard, _ = reader_of(ZeroDivisionError("oh"), GOOD)
     stopped = threading.Event()

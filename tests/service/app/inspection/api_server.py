@@ -53,6 +53,9 @@ class Server:
         text = found if isinstance(found, str) else json.dumps(found)
         return SimpleNamespace(data=text.encode())
 
+    def apart(self, seconds):
+        return self
+
     def read(self, path, params=()):
         return json.loads(self.get(path, params).data)
 

@@ -5,6 +5,7 @@ import pytest
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.reading import Reader, look
 from extender.explain.findings import Deadline, FilterCalls, SchedulerConfiguration
+from extender.explain.new_pods import NewPods
 from extender.settings import Settings
 from tests.service.app.inspection.api_server import (
     CONFIG_MAPS,
@@ -60,10 +61,10 @@ class TestDiagnosis:
         assert "http://127.0.0.1:9" in self.facts("http://127.0.0.1:9").filter_calls
 
     def test_the_weight_is_that_of_the_config_map(self):
-        text = "percentageOfNodesToScore: 100\nextenders: [{weight: 3}]\n"
+        text = "extenders: [{weight: 3}]\n"
         maps = items(config_map("x-kube-scheduler", **{"kube-scheduler.yaml": text}))
         assert self.facts(**{CONFIG_MAPS: maps}).configuration == SchedulerConfiguration(
-            "ConfigMap dovetail-system/x-kube-scheduler", 3, 100
+            "ConfigMap dovetail-system/x-kube-scheduler", 3
         )
 
     @pytest.mark.parametrize("text", ["extenders: []", "- 1", "{", "extenders: [{weight: x}]"])
@@ -100,3 +101,52 @@ class TestDiagnosis:
             "pods of serve": why,
             "pods of control": why,
         }
+
+
+HOLD = "/apis/dovetail.dev/v1alpha1/holds/dovetail-system.dovetail-control"
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
+
+
+class TestHolding:
+    def facts(self, order="auto", **more):
+        reader = Reader(server(**more), RELEASE)
+        told = look(reader, Settings(order=order), "here")
+        return Diagnosis(reader, hold_again_seconds=0.0).facts(told), reader.unread
+
+    def hold(self, *, held):
+        return {HOLD: {"metadata": {"resourceVersion": "1"}, "spec": {"held": held, "why": "x"}}}
+
+    def test_the_hold_is_read_where_the_order_is_auto(self):
+        facts, _ = self.facts(**self.hold(held=False))
+        assert (facts.new_pods, facts.stated.order) == (NewPods(False, "x"), "auto")
+        assert self.facts("gates", **self.hold(held=False))[0].new_pods is None
+        assert self.facts()[0].new_pods == NewPods(None)
+
+    def test_one_that_may_not_be_read_is_named(self):
+        facts, unread = self.facts(**{HOLD: None})
+        assert facts.new_pods == NewPods(None, unread="you may not (403)")
+        assert "hold dovetail-system.dovetail-control" in unread
+
+    def test_a_hold_that_the_plan_does_not_bear_out_is_looked_at_twice(self):
+        assert self.facts(**self.hold(held=True))[0].new_pods_later == NewPods(True, "x")
+        assert self.facts(**self.hold(held=False))[0].new_pods_later is None
+
+    @pytest.mark.parametrize(
+        ("bindings", "policy"),
+        [
+            (items({"spec": {"paramRef": {"name": "dovetail-system.dovetail-control"}}}, {"spec": {}}), True),
+            (items({"spec": {"paramRef": {"name": "another"}}}), False),
+            (404, False),
+            (None, None),
+        ],
+    )
+    def test_whether_a_policy_goes_by_it_is_seen_by_its_binding(self, bindings, policy):
+        assert self.facts(**self.hold(held=False), **{BINDINGS: bindings})[0].policy is policy
+
+    def test_what_adds_nodes_is_found_by_its_usual_names(self):
+        made = [{"metadata": {"namespace": "n", "name": name, "uid": name}, "spec": {}} for name in NAMES]
+        found = self.facts(**{"/apis/apps/v1/deployments": items(*made)})[0].autoscalers
+        assert found == ["Deployment n/eks-cluster-autoscaler", "Deployment n/karpenter"]
+
+
+NAMES = ("karpenter", "web", "eks-cluster-autoscaler")
