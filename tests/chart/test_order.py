@@ -312,6 +312,14 @@ def test_with_auto_gangs_are_known_by_the_names_that_the_service_reads(helm):
     assert "object.spec.?schedulingGroup.hasValue()" in variable["expression"]
 
 
+def test_with_auto_the_same_pods_are_held_at_any_time_by_the_condition_and_by_what_is_written(helm):
+    auto = with_order(helm, "scheduler", "auto", *KNOWN)
+    spec = only(auto, "MutatingAdmissionPolicy", "dovetail-gating")["spec"]
+    condition = next(it["expression"] for it in spec["matchConditions"] if it["name"] == "something-to-write")
+
+    assert condition == f"object.spec.schedulerName != 'dovetail' ||\n{spec['variables'][0]['expression']}"
+
+
 @pytest.mark.parametrize("flags", [(), KNOWN])
 @pytest.mark.parametrize(("order", "there"), [("auto", True), ("gates", False), ("filter", False)])
 def test_the_kind_comes_with_the_policy_that_reads_it_and_not_without(helm, order, there, flags):
@@ -352,6 +360,7 @@ def test_the_policies_name_the_scheduler_that_is_installed_and_never_another(hel
     packed = policy(render(helm, values, *KNOWN), name)
     assert "in ['default-scheduler', 'packed']" in packed
     assert "schedulerName: 'packed'" in packed
+    assert ("schedulerName != 'packed'" in packed) == (name == "dovetail-gating")
 
     existing = policy(gating["existing"], "dovetail-gating")
     assert "in ['default-scheduler']" in existing

@@ -1,5 +1,7 @@
 """Who gets the gate with `order: auto`: the chart's two policies and the kind Hold on a real API server."""
 
+import re
+
 import pytest
 
 from extender.adapters.kube.api import Api
@@ -66,6 +68,15 @@ class TestForTheSecondScheduler:
     def test_a_pod_that_only_waits_for_what_others_do_not_use_is_held_at_any_time(self, tried):
         assert gates(tried(annotations={"dovetail.dev/opportunistic": "only"})) == [HOLD]
         assert gates(tried(annotations={"dovetail.dev/opportunistic": "never"})) == []
+
+    def test_a_pod_that_names_our_scheduler_costs_no_write_unless_it_is_held_at_any_time(self, control_plane, tried):
+        def writes(**told):
+            before = _writes(control_plane.client())
+            pod = tried(scheduler_name="dovetail", **told)
+            return len(gates(pod)), _writes(control_plane.client()) - before
+
+        assert writes(cpu=1) == (0, 0)
+        assert writes(labels={GROUPS[0]: "g"}) == (1, 1)
 
     def test_a_pod_with_a_gate_of_its_own_keeps_its_scheduler(self, tried):
         pod = tried(spec={"schedulingGates": [HOLD]})
@@ -135,3 +146,10 @@ def test_drain_takes_both_policies_away_so_that_nobody_is_held_whatever_the_hold
 
     assert (drained.policies, drained.gates) == (("dovetail-gating", "dovetail-gating-backlog"), 1)
     assert drained.left == {}
+
+
+def _writes(client):
+    """Return how often the API server has written into an object for one of our policies."""
+    text = client.rest_client.pool_manager.request("GET", f"{client.configuration.host}/metrics").data.decode()
+    found = re.findall(r'^apiserver_mutating_admission_policy_check_total\{.*policy="dovetail-.*\} (\S+)$', text, re.M)
+    return sum(map(float, found))

@@ -190,7 +190,7 @@ profiles:
 {{- if and (eq .Values.mode "existing") (eq .Values.config.order "auto") }}gates{{ else }}{{ .Values.config.order }}{{ end }}
 {{- end }}
 
-{{- /* Whether pods are held only while somebody waits for room: "true" or nothing. */}}
+{{- /* Whether pods are held only while somebody waits for room: "true" or nothing. In mode scheduler only. */}}
 {{- define "dovetail.holdsInBacklog" -}}
 {{- if and (include "dovetail.gates" .) (eq (include "dovetail.order" .) "auto") }}true{{ end }}
 {{- end }}
@@ -240,6 +240,19 @@ matchConditions:
     expression: object.metadata.?labels[?'dovetail.dev/managed'].orValue('') != 'false'
   - name: no-gate-yet # its author has chosen
     expression: "!object.spec.?schedulingGates.orValue([]).exists(gate, gate.name == 'dovetail.dev/hold')"
+{{- end }}
+
+{{- /* Pods that start together or not at all, and pods that only wait for what others do not use: these wait for their
+       turn at any time. The labels and annotations are those by which Dovetail knows a gang. */}}
+{{- define "dovetail.alwaysHeld" -}}
+object.spec.?schedulingGroup.hasValue() ||
+object.metadata.?annotations[?'dovetail.dev/opportunistic'].orValue('') == 'only' ||
+[
+  {{- range $label := include "dovetail.gangLabels" . | fromYamlArray }}
+  {{ squote $label }},
+  {{- end }}
+].exists(name,
+  object.metadata.?labels[?name].orValue('') != '' || object.metadata.?annotations[?name].orValue('') != '')
 {{- end }}
 
 {{- /* What is written into a pod that waits for its turn. */}}
