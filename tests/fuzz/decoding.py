@@ -9,9 +9,10 @@ from fractions import Fraction
 import msgspec
 
 from extender.adapters.http import wire
-from extender.adapters.kube.decoding import group_from, owner_from, pod_from, terms_from, version_number
+from extender.adapters.kube.decoding import group_from, owner_from, pod_from, version_number
 from extender.adapters.kube.nodes import NodeObject, node_from
 from extender.adapters.kube.objects import GroupObject, JobObject, PodObject, Selector
+from extender.adapters.kube.templates import terms_from
 from extender.cluster.labels import NodeLabels
 from extender.cluster.model import CapacityRule
 from extender.cluster.pods.demand import counted, declared, seconds

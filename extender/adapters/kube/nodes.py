@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from extender.adapters.kube.decoding import quantities_of
 from extender.adapters.kube.objects import Quantities
+from extender.adapters.kube.templates import quantities_of
 from extender.adapters.kube.watching import Resource
 from extender.cluster.eligibility import Taint
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from extender.adapters.kube.decoding import terms_from
 from extender.adapters.kube.objects import Selector
+from extender.adapters.kube.templates import terms_from
 from extender.adapters.kube.watching import Resource
 from extender.cluster.events import ClaimGone, ClaimSeen, ClaimsListed, VolumeGone, VolumeSeen, VolumesListed
 from extender.cluster.model import Claim, Volume

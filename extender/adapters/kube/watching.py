@@ -18,8 +18,8 @@ import structlog
 import urllib3
 
 from extender.adapters.kube.api import Api, Refused
-from extender.adapters.kube.decoding import group_from, owner_from, pod_from
-from extender.adapters.kube.objects import GroupObject, JobObject, PodObject
+from extender.adapters.kube.decoding import PodReader, group_from, owner_from
+from extender.adapters.kube.objects import GroupObject, JobObject
 from extender.cluster.events import (
     Event,
     GroupGone,
@@ -48,6 +48,7 @@ class _Expired(Exception):
 
 
 class _Meta(msgspec.Struct, rename="camel"):
+    uid: str = ""
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 
@@ -113,13 +114,13 @@ def _page(api: Api, path: str, token: str) -> _List:
 
 def pods() -> Resource:
     """Return how pods are read."""
-    decode = msgspec.json.Decoder(PodObject).decode
+    read = PodReader().read
     return Resource(
         name="pods",
         path="/api/v1/pods",
-        listed=lambda raws: PodsListed([pod_from(decode(raw)) for raw in raws]),
-        seen=lambda raw: PodSeen(pod_from(decode(raw))),
-        gone=lambda raw: PodGone(decode(raw).metadata.uid),
+        listed=lambda raws: PodsListed([read(raw) for raw in raws]),
+        seen=lambda raw: PodSeen(read(raw)),
+        gone=lambda raw: PodGone(msgspec.json.decode(raw, type=_Versioned).metadata.uid),
     )
 
 

@@ -53,6 +53,9 @@ ANNOTATIONS = frozenset(
 )
 """Of the names above those that are written as annotations too."""
 
+LABELS = frozenset({JOB_LABEL, *GROUPS, *_JOBS, *_STAGES, *_QUEUES, *_LEAST})
+"""All names above: those of the labels that count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:

@@ -151,7 +151,8 @@ def _plausible(pod: Pod, most: Amounts, nodes: int) -> Pod:
 
 def _as_bound(pod: Pod, known: Pod) -> Pod:
     """Return a pod with what it declared when it was first seen on its node."""
-    if _rates(pod.demand) == _rates(known.demand) and pod.inputs == known.inputs:
+    same = pod.demand is known.demand or _rates(pod.demand) == _rates(known.demand)
+    if same and pod.inputs == known.inputs:
         return pod
     problem = f"{pod.problem}; {CHANGED}" if pod.problem else CHANGED
     return replace(pod, demand={**_requests(pod.demand), **_rates(known.demand)}, inputs=known.inputs, problem=problem)
@@ -173,6 +174,8 @@ def _as_demoted(pod: Pod, known: Pod) -> Pod:
 
 def _at_most(pod: Pod, offered: Amounts, link: float) -> Pod:
     """Return a pod on a node that offers this: it reads no faster than by `link`, and a thousand add up exactly."""
+    if not pod.inputs and all(amount <= _ADDS_UP for amount in pod.demand.values()):
+        return pod
     limits = {name: max(offered.get(name, 0.0), _ADDS_UP) for name in pod.demand}
     if pod.inputs and pod.node not in holders(pod.inputs):
         limits[DISK_READ] = min(link, limits.get(DISK_READ, link))

@@ -33,6 +33,7 @@ from extender.control.backlog.task_classes import (
     name_of,
     phase_by_filter,
     phase_of,
+    same_class,
 )
 from extender.control.backlog.tenancy import Tenancy
 from extender.control.backlog.volumes import Volumes
@@ -180,7 +181,11 @@ class Backlog(PodIndex):
             self._remove(pod.uid)
             return
         # 5. Any other pod goes to its place, and then leaves the place that it had.
-        task_class, phase = self._job_table.class_of(pod), self._phase_of(pod)
+        if known is not None and before is not None and same_class(pod, known):
+            task_class = before[0]
+        else:
+            task_class = self._job_table.class_of(pod)
+        phase = self._phase_of(pod)
         after = (task_class, phase)
         task_class.pods[phase][pod.uid] = self._by_phase[phase][pod.uid] = pod
         if phase in WAITING and (before is None or before[1] not in WAITING):
