@@ -1,6 +1,6 @@
 """What `dovetail control` reports: counts of what was done, gauges of what there is, and the waits for who explains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from extender.adapters.http.wait_report import WaitReport, written
@@ -11,12 +11,17 @@ from extender.control.backlog.backlog import Backlog
 from extender.control.holding.keeper import HoldKeeper
 from extender.control.idle_room.load_besides_pods import LoadBesidesPods
 from extender.control.leading import Leader
+from extender.control.opportunistic.second_pass import SecondPass
 from extender.control.reclaim.trials import Vain
 from extender.control.release.loop import Releaser
 from extender.control.release.refusals import refused_pods
 from extender.control.release.sending import COMPLETED, OPPORTUNISTIC, Release
 from extender.explain.events import Teller
+from extender.explain.idle_words import idle_reasons
 from extender.explain.observing import Observer
+
+_OLD_SECONDS = 60.0
+"""What a plan left that is older is not told: plans since then have not come to their end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class ControlReports:
     now: Callable[[], float]
     keeper: HoldKeeper | None = None
     load: LoadBesidesPods | None = None
+    second_pass: SecondPass | None = None
 
     def waits(self) -> bytes:
         """Return what the last plans left, as JSON for who explains a pod or looks for what is wrong."""
@@ -72,8 +78,16 @@ class ControlReports:
                 held=self.keeper.shown if self.keeper is not None else None,
                 held_why=self.keeper.why if self.keeper is not None else "",
                 load=self.load.by_node if self.load is not None else {},
+                idle=self._idle(),
             )
         )
+
+    def _idle(self) -> Mapping[str, str] | None:
+        """Return why pods find no idle room, by class, as the last second pass left them; older ones say nothing."""
+        if self.second_pass is None:
+            return None
+        left = self.second_pass.left_over
+        return {} if left is None or self.now() - left.at > _OLD_SECONDS else idle_reasons(left)
 
     def gauges(self) -> ControlGauges:
         """Return what the gauges show now."""

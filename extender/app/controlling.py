@@ -151,6 +151,7 @@ class Control:
             now=self._now,
             keeper=self._holding.keeper if self._holding else None,
             load=self._load,
+            second_pass=idle.second_pass if idle else None,
         )
         self._metrics.observe(reports.gauges)
         app = create_health_app(

@@ -10,6 +10,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import NEVER
 from extender.cluster.resources import PODS, Amounts
 from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.plan_input.preferred_nodes import NODE
@@ -78,7 +79,8 @@ class Explanation:
     `running_as` is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is
     what its event says where it was evicted because others use what it ran on. `stays` is what its event says where it
     could not be made opportunistic while it is held, or regular while it runs. `refusal` is what kube-scheduler said of
-    it last, which it has refused for `refused_seconds`. `new_pods` says whether such pods are held now (`order: auto`).
+    it last, which it has refused for `refused_seconds`. `new_pods` says whether such pods are held now (`order: auto`),
+    `no_idle` why a pod that may run on idle resources finds none.
     """
 
     pod: str
@@ -113,6 +115,7 @@ class Explanation:
     preempted: str = ""
     stays: str = ""
     new_pods: str = ""
+    no_idle: str = ""
 
 
 def state_of(pod: Pod, backlog: Backlog) -> str:
@@ -188,13 +191,14 @@ def explain(
     preempted: str = "",
     stays: str = "",
     new_pods: NewPods | None = None,
+    idle: Mapping[str, str] | str | None = None,
 ) -> Explanation:
     """Return all that there is to say of a pod; `change` (`advice.changes_for`) is what would have to change.
 
     `refusal` is kube-scheduler's, None where it has not refused the pod. `waits_known` is False where the plan did not
     know how long jobs have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its
     preemption, `stays` that of a change that was refused. `new_pods` says whether these are held, None: the order is
-    not auto.
+    not auto. `idle` says by class why pods find no idle room, or why that is not known; None: no pod is to use any.
     """
     case = case_of(order, pod)
     state = state_of(pod, order.backlog)
@@ -239,8 +243,16 @@ def explain(
         opportunistic_share=order.plan_input.usage.opportunistic_share({pod.identity.queue}),
         preempted=preempted,
         stays=stays,
+        no_idle=_no_idle(case, idle) if state == HELD else "",
         new_pods=_new_pods(new_pods, pod) if new_pods and state in WAITING else "",
     )
+
+
+def _no_idle(case: Case, idle: Mapping[str, str] | str | None) -> str:
+    """Return why a held pod finds no idle room; empty where it may not use any, or is about to."""
+    if idle is None or case.task_class is None or case.pod.may_run == NEVER:
+        return ""
+    return f"only control knows: {idle}" if isinstance(idle, str) else idle.get(case.task_class.name, "")
 
 
 def _new_pods(new_pods: NewPods, pod: Pod) -> str:

@@ -24,7 +24,8 @@ class WaitReport:
     many seconds queues below their share have been passed over. `reserved` says on which nodes room is reserved, by
     class, and `kept_idle` which part of the cluster is free there. With `order: auto`, `held` says whether new pods are
     held, None where that is not known, and `held_why` why they are to be or not. `load` is what nodes, by name, use
-    besides their pods, where the plan leaves room for that.
+    besides their pods, where the plan leaves room for that. `idle` says by class why pods that may run on idle
+    resources find none, None: settings have no such pods.
     """
 
     leads: bool
@@ -37,6 +38,7 @@ class WaitReport:
     held: bool | None = None
     held_why: str = ""
     load: Mapping[str, Amounts] = field(default_factory=dict)
+    idle: Mapping[str, str] | None = None
 
 
 class _Job(msgspec.Struct):
@@ -58,6 +60,7 @@ class _Report(msgspec.Struct):
     held: bool | None = None
     held_why: str = ""
     load: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
+    idle: dict[str, str] | None = None
 
 
 def written(report: WaitReport) -> bytes:
@@ -86,4 +89,5 @@ def read(source: str, text: str) -> WaitReport:
         held=report.held,
         held_why=report.held_why,
         load=report.load,
+        idle=report.idle,
     )

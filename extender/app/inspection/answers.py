@@ -46,8 +46,9 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
     namespace, pod_name = _split(query, name, namespace)
     reader, settings, source = _begin(query)
     raw = _read_pod(reader, namespace, pod_name)
-    # 2. Ask `control` how long jobs have waited for locality, where they do.
-    waits = waits_of(reader, query.control) if settings.locality.wait_seconds else None
+    # 2. Ask `control` how long jobs have waited for locality, and who found no idle room, where settings have that.
+    idle = settings.opportunistic.enabled
+    waits = waits_of(reader, query.control) if settings.locality.wait_seconds or idle else None
     report = waits if isinstance(waits, WaitReport) else None
     # 3. Read the cluster and plan.
     cluster = look(reader, settings, source, report)
@@ -69,8 +70,9 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
         preempted=preemption_of(reader, namespace, pod_name, pod.uid) if pod.leaving or pod.failed else "",
-        stays=_stays(reader, pod) if settings.opportunistic.enabled else "",
+        stays=_stays(reader, pod) if idle else "",
         new_pods=new_pods(reader, settings) if waiting else None,
+        idle=(waits if isinstance(waits, str) else report.idle if report else None) if idle else None,
     )
     document = msgspec.to_builtins(explanation)
     return _printed(query, reader, source, document, pod_text(explanation, _page(query))), not reader.unread

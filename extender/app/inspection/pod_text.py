@@ -70,6 +70,7 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
         ("Runs", _runs(pod)),
         ("Preempted", pod.preempted),
         ("Stays regular" if pod.state == HELD else "Not promoted", pod.stays),
+        ("Idle room", pod.no_idle),
         ("New pods", pod.new_pods),
         ("Queue", _queue(pod)),
         ("Job", _job(pod)),

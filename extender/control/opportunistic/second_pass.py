@@ -24,6 +24,7 @@ from extender.control.idle_room.measured_use import MeasuredRows
 from extender.control.idle_room.predicted import PredictedPeaks
 from extender.control.idle_room.room import Thresholds, idle_room
 from extender.control.idle_room.starting import starting
+from extender.control.opportunistic.left_over import LeftOver, left_over
 from extender.control.opportunistic.promises import PromiseCheck, Promises
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.release.planned import Planned
@@ -31,6 +32,7 @@ from extender.control.release.sending import OPPORTUNISTIC, Release
 from extender.planner import Policy
 from extender.planner.caps import Caps
 from extender.planner.opportunistic import second_pass, second_planner
+from extender.planner.plan import Taken
 
 _REFUSED_SECONDS = 300.0
 """A class of which a pod could not be made opportunistic stays regular for so long."""
@@ -55,7 +57,8 @@ class Terms:
 class SecondPass:
     """Plans what is left over on idle room. One thread, that of the release loop; any may call `note_refused`.
 
-    `reasons` says by task class why its pods could not be made opportunistic lately.
+    `reasons` says by task class why its pods could not be made opportunistic lately. `left_over` is what the last pass
+    left, None before the first; it is replaced as a whole, and any thread may read it.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class SecondPass:
         self._kept_at = -np.inf
         self._unseen: dict[str, tuple[str, Pod]] = {}
         self.reasons: dict[str, str] = {}
+        self.left_over: LeftOver | None = None
         self._rests_until: dict[str, float] = {}
         self._refused: deque[tuple[Pod, str]] = deque()
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
@@ -86,12 +90,11 @@ class SecondPass:
             return []
         waiting, layout, snapshot = planned.plan_input.waiting, planned.snapshot.layout, _as_planned(planned)
         room = self.room(snapshot, now)
-        if room is None:
-            return []
         # 2. Who is left, and may be opportunistic where.
         left = planned.left()
         may = self._may(planned, now)
-        if not (may & (left > 0)).any():
+        self.left_over = left_over(replace(waiting, count=left), Taken().assignments(), may, layout, room, now)
+        if room is None or not (may & (left > 0)).any():
             return []
         barred = self._stays_off.barred(waiting.names, snapshot.layout.names, now)
         if waiting.barred is not None:
@@ -103,6 +106,7 @@ class SecondPass:
         caps = self._terms.caps
         plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, evicted=evicted, caps=caps, most=slots)
         assignments = plan.assignments
+        self.left_over = left_over(waiting, assignments, may, layout, room, now)
         releases: list[Release] = []
         for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
             if len(releases) >= slots:

@@ -1,14 +1,17 @@
 """What `dovetail control` tells of its writes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from extender.adapters.http.wait_report import read
 from extender.adapters.metrics.control import ControlMetrics
-from extender.app.control_reports import ControlListener
+from extender.app.control_reports import ControlListener, ControlReports
 from extender.control.release.sending import COMPLETED, NOMINATED, OPPORTUNISTIC, Release
 from extender.explain.events import Teller
 from extender.explain.wait_reasons import Reason
+from tests.service.control.opportunistic.idle_scene import IdleScene, needs, runs
 from tests.service.control.scene import Scene, node, pod
 
 
@@ -41,3 +44,23 @@ def test_the_event_of_a_release_says_whether_the_pod_goes_on_idle_resources(how,
     ControlListener(ControlMetrics("1"), teller).note_release(release, "n1", 5.0)
     teller.tell(scene.backlog, {}, 101.0)
     assert paper.said[-1] == f"released to n1{', on its idle resources' if idle else ''}, after 5 s"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(59, 1), (61, 0)])
+def test_why_pods_find_no_idle_room_is_told_while_that_is_news(seconds, said):
+    scene = IdleScene(node("n1"), use={"n1": 700})
+    scene.see(runs("full", 1000), needs("a", 400))
+    scene.step()
+    leader, observer = SimpleNamespace(leads=lambda: True), SimpleNamespace(waits=SimpleNamespace(in_force=()))
+    reports = ControlReports(
+        leader,
+        caches=None,
+        backlog=scene.backlog,
+        releaser=scene.releaser,
+        observer=observer,
+        now=lambda: scene.now + seconds,
+        second_pass=scene.second_pass,
+    )
+    told = read("here", reports.waits().decode()).idle
+    assert len(told) == said
+    assert all(why.startswith("no node has enough: mostly cpu is short") for why in told.values())

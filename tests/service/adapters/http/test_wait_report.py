@@ -18,6 +18,7 @@ TOLD = WaitReport(
     kept_idle=0.03,
     held=True,
     held_why="somebody waits for room",
+    idle={"q|a||cpu=8": "no node has enough"},
 )
 
 

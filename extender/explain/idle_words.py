@@ -1,0 +1,44 @@
+"""Why a held pod that may run on idle resources finds none, in words."""
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, fits
+from extender.control.opportunistic.left_over import LeftOver
+from extender.explain.amounts import amount
+
+UNMEASURED = "nothing is known of what nodes use, so nobody starts there"
+BARRED = "every node is barred: by the pod's constraints, or as pods like it were evicted there lately"
+ENOUGH = (
+    "there was enough before the last plan: others went first, or its queue or job has its part "
+    "(opportunistic.maxQueueShare, maxJobShare)"
+)
+
+
+def idle_reasons(left: LeftOver) -> dict[str, str]:
+    """Return why the pods of each class that is left are not started on idle resources, by the class's name."""
+    if left.room is None:
+        return dict.fromkeys(left.names, UNMEASURED)
+    told: dict[tuple[bytes, bytes], str] = {}
+    reasons = {}
+    for name, demand, barred in zip(left.names, left.demand, left.barred, strict=True):
+        key = (demand.tobytes(), barred.tobytes())
+        if key not in told:
+            told[key] = _reason(left, left.room, demand, barred)
+        reasons[name] = told[key]
+    return reasons
+
+
+def _reason(left: LeftOver, room: Floats, demand: Floats, barred: Mask) -> str:
+    """Return why one that needs `demand` [R] is not started on a node that is not `barred` [N]."""
+    allowed = (~barred).nonzero()[0]
+    if not len(allowed):
+        return BARRED
+    idle = room[allowed]
+    if fits(idle, demand).any():
+        return ENOUGH
+    short = ((demand > 0) & (demand > idle)).sum(axis=0)
+    worst = int(short.argmax())
+    best = int(idle[:, worst].argmax())
+    name, node = left.layout.axis[worst], left.layout.names[int(allowed[best])]
+    most = amount(name, max(float(np.floor(idle[best, worst])), 0.0))
+    return f"no node has enough: mostly {name} is short, the most is {most} on {node}"
