@@ -16,18 +16,11 @@ import structlog
 from flask import Flask
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
-from waitress.channel import HTTPChannel
-from waitress.server import TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher, WSGITask
+from waitress.task import ThreadedTaskDispatcher
 
+from extender.adapters.http.listening import CONNECTIONS, REQUEST_SECONDS, Listener
 from extender.errors import DovetailError
 from extender.settings import Server as ServerSettings
-
-_CONNECTIONS = 256
-"""kube-scheduler keeps one for each verb."""
-
-_REQUEST_SECONDS = 10.0
-"""kube-scheduler itself gives up after five."""
 
 _UNFINISHED = 8
 """So many bodies of the largest size may be under way at a time, all together."""
@@ -40,94 +33,6 @@ _IN_MEMORY_BYTES = 2**24
 log = structlog.get_logger()
 
 
-class _OneWriteTask(WSGITask):  # type: ignore[misc] # waitress has no types
-    """Sends head and body together where the reply has a length, as all of ours do."""
-
-    wrote_header: bool
-
-    def write(self, data: bytes) -> None:
-        if self.wrote_header or not self.complete or self.content_length != len(data):
-            super().write(data)
-            return
-        self.wrote_header = True
-        self.content_bytes_written = len(data)
-        self.channel.write_soon(self.build_response_header() + data)
-
-
-class _Channel(HTTPChannel):  # type: ignore[misc] # waitress has no types
-    """A connection. `begun_at`: since when the request that is being received, or the first one, is awaited."""
-
-    task_class = _OneWriteTask
-    has_asked = False
-    receiving: object = None
-    begun_at = 0.0
-
-    def received(self, data: bytes) -> bool:
-        taken = bool(super().received(data))
-        if self.request is not self.receiving:
-            self.receiving, self.begun_at = self.request, time.time()
-        self.has_asked = self.has_asked or bool(self.requests)
-        if self.request is not None:
-            self.server.bound_unfinished()
-        return taken
-
-    @property
-    def busy(self) -> bool:
-        """Whether a request is being received, answered or sent."""
-        return self.request is not None or bool(self.requests) or bool(self.total_outbufs_len)
-
-    def is_overdue(self, before: float) -> bool:
-        """Say whether what is under way began before then, or has not begun since the connection was made."""
-        if self.requests:
-            return False
-        if self.total_outbufs_len:
-            return bool(self.last_activity < before)
-        if self.request is None and self.has_asked:
-            return False
-        return bool((self.begun_at if self.request is not None else self.creation_time) < before)
-
-    def end(self) -> None:
-        """Have the connection closed."""
-        self.will_close = True
-
-
-def _worth(channel: _Channel) -> tuple[bool, bool, float]:
-    """Return how much a connection is worth: most if it has asked before, then if no half of a request is under way."""
-    return channel.has_asked, channel.request is None, channel.last_activity
-
-
-class _Listener(TcpWSGIServer):  # type: ignore[misc] # waitress has no types
-    """Takes every connection; where there are too many, the least wanted one is closed."""
-
-    connections, request_seconds, unfinished_bytes = _CONNECTIONS, _REQUEST_SECONDS, 2**26
-    channel_class = _Channel
-
-    def channels(self) -> list[_Channel]:
-        """Return the connections that are not about to be closed."""
-        return [channel for channel in self.active_channels.values() if not channel.will_close]
-
-    def maintenance(self, now: float) -> None:
-        """Close what is idle for too long, and what is not finished in time."""
-        super().maintenance(now)
-        for channel in self.channels():
-            if channel.is_overdue(now - self.request_seconds):
-                channel.end()
-
-    def handle_accept(self) -> None:
-        """Take a connection; where there are too many, close another: one that never asked, then one at rest."""
-        super().handle_accept()
-        channels = self.channels()
-        if len(channels) > self.connections:
-            free = [channel for channel in channels[:-1] if not channel.requests and not channel.total_outbufs_len]
-            min(free or channels[-1:], key=_worth).end()
-
-    def bound_unfinished(self) -> None:
-        """Close the oldest unfinished request where all of them are too large together."""
-        under_way = [channel for channel in self.channels() if channel.request is not None]
-        if sum(channel.request.body_bytes_received for channel in under_way) > self.unfinished_bytes:
-            min(under_way, key=lambda channel: channel.begun_at).end()
-
-
 class Server:
     """Serves an app on one address until told to stop."""
 
@@ -136,8 +41,8 @@ class Server:
         app: Flask,
         settings: ServerSettings,
         *,
-        connections: int = _CONNECTIONS,
-        request_seconds: float = _REQUEST_SECONDS,
+        connections: int = CONNECTIONS,
+        request_seconds: float = REQUEST_SECONDS,
     ) -> None:
         self._stopping, self._stop_lock = threading.Event(), threading.RLock()
         self._drain_seconds = settings.drain_seconds
@@ -156,12 +61,12 @@ class Server:
             recv_bytes=2**18,
             asyncore_use_poll=True,
             ident=None,
-            clear_untrusted_proxy_headers=True,
+            clear_untrusted_proxy_headers=False,  # nobody reads them
         )
         threads = ThreadedTaskDispatcher()
         threads.set_thread_count(bounds.threads)
         about = (listening.family, listening.type, listening.proto, listening.getsockname())
-        self._server = _Listener(
+        self._server = Listener(
             app.wsgi_app,
             self._sockets,
             True,

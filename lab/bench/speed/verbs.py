@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from flask import Response, request
 from rich.table import Table
 
 from extender.adapters.http import wire
@@ -155,24 +154,21 @@ def _serve(nodes: int, ready: Connection) -> None:
         metrics=Metrics("bench"),
         wait_seconds=0.5,
     )
-    app = create_app(verbs)
-    app.add_url_rule("/floor", "floor", _floor, methods=["POST"])
-    app.add_url_rule("/land", "land", lambda: _land(verbs.ledger), methods=["POST"])
+    app = create_app(verbs, more={"floor": _floor, "land": lambda _body: _land(verbs.ledger)})
     server = Server(app, ServerSettings(port=0))
     ready.send(server.port)
     server.run()
 
 
-def _floor() -> Response:
+def _floor(body: bytes) -> bytes:
     """Decode the request and return all nodes unchanged: what any extender in this server costs."""
-    arguments = wire.decode(request.get_data(cache=False))
-    return Response(wire.encode(wire.FilterReply(node_names=arguments.names)), mimetype="application/json")
+    return wire.encode(wire.FilterReply(node_names=wire.decode(body).names))
 
 
-def _land(ledger: Ledger) -> Response:
+def _land(ledger: Ledger) -> bytes:
     """Take the pod out of flight, as the watch does when it shows the binding; between calls, not in one."""
     ledger.forget("asked")
-    return Response(b"{}", mimetype="application/json")
+    return b"{}"
 
 
 def _filled_ledger(nodes: int) -> Ledger:

@@ -8,6 +8,7 @@ import time
 import pytest
 from flask import Flask, Response, request
 
+from extender.adapters.http import listening
 from extender.adapters.http.server import Server
 from extender.errors import DovetailError
 from extender.settings import Server as Settings
@@ -29,9 +30,9 @@ def app():
 
 
 @contextlib.contextmanager
-def running(*, connections=50, request_seconds=10.0, **settings):
+def running(served=None, *, connections=50, request_seconds=10.0, **settings):
     bounds = {"connections": connections, "request_seconds": request_seconds}
-    server = Server(app(), Settings(port=0, **settings), **bounds)
+    server = Server(served or app(), Settings(port=0, **settings), **bounds)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -86,6 +87,69 @@ def test_a_connection_is_kept_for_many_requests():
             head, body = read_reply(connection)
             assert body == str(number).encode()
             assert b"connection: close" not in head.lower()
+
+
+def test_requests_that_come_together_are_answered_in_their_order():
+    with running() as server, connect(server) as connection:
+        requests = [f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n{number}" for number in range(5)]
+        connection.sendall("".join(requests).encode())
+        connection.sendall(requests[0].encode())
+        said = b""
+        while said.count(b"HTTP/1.1 200") < 6 or not said.endswith(b"\r\n\r\n0"):
+            part = connection.recv(65536)
+            assert part, "the connection was closed"
+            said += part
+        assert [reply[-1:] for reply in said.split(b"HTTP/1.1 200")[1:]] == [b"0", b"1", b"2", b"3", b"4", b"0"]
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.2], ids=["soon", "later"])
+def test_the_next_request_of_a_connection_may_come_in_parts_soon_or_later(pause):
+    with running() as server, connect(server) as connection:
+        assert ask(connection) == b"hello"
+        for _ in range(3):
+            time.sleep(pause)
+            connection.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\n")
+            time.sleep(0.01)
+            connection.sendall(b"Content-Length: 4\r\n\r\nab")
+            time.sleep(0.01)
+            connection.sendall(b"cd")
+            assert read_reply(connection)[1] == b"abcd"
+
+
+def test_the_thread_that_has_answered_a_connection_answers_what_comes_next_there(monkeypatch):
+    monkeypatch.setattr(listening, "_KEPT_SECONDS", 10.0)
+    answered_by = []
+    made = app()
+
+    @made.post("/by")
+    def by():
+        answered_by.append(threading.current_thread().name)
+        return Response(b"", mimetype="text/plain")
+
+    with running(made) as server, connect(server) as connection:
+        for _ in range(10):
+            post(connection, "/by", b"")
+            read_reply(connection)
+    assert len(answered_by) == 10
+    assert len(set(answered_by)) == 1
+
+
+def test_connections_that_are_kept_shut_nobody_out_though_there_are_few_threads():
+    with running(threads=2) as server, contextlib.ExitStack() as stack:
+        others = [stack.enter_context(connect(server)) for _ in range(6)]
+        for _ in range(5):
+            assert [ask(other) for other in others] == [b"hello"] * 6
+
+
+def test_whoever_goes_after_a_reply_leaves_no_connection_behind():
+    with running() as server:
+        for _ in range(10):
+            with connect(server) as connection:
+                assert ask(connection) == b"hello"
+        limit = time.monotonic() + 10
+        while server._server.active_channels and time.monotonic() < limit:
+            time.sleep(0.01)
+        assert not server._server.active_channels
 
 
 def test_connections_outlive_those_that_kube_scheduler_keeps_idle():
