@@ -9,7 +9,7 @@ import yaml
 
 from charts.render import CHART, NAMESPACE, SERVICE_ADDRESS, VALUES, manifests, template
 from extender.settings import parse
-from tests.chart.rbac import rendered_rbac
+from tests.chart.rbac import HOLD_RULE, ORDER_RULES, rendered_rbac
 
 pytestmark = pytest.mark.chart
 
@@ -135,7 +135,8 @@ def test_the_extender_may_only_look_and_report_events(mode):
     assert role["rules"] == [
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
-        *([services] if mode == "scheduler" else []),  # there it chooses, and leaves those that are spread alone
+        # There it chooses, and leaves those that are spread alone; and it keeps the order.
+        *([services, *ORDER_RULES, HOLD_RULE] if mode == "scheduler" else []),
     ]
 
 
@@ -154,7 +155,9 @@ def test_the_accounts_have_no_other_rights_than_these(objects, mode):
         ("Role", "extension-apiserver-authentication-reader"),
         ("Role", "dovetail-lease"),
     }
-    extender = {("ClusterRole", "dovetail-extender")} | (of_the_scheduler if mode == "scheduler" else set())
+    extender = {("ClusterRole", "dovetail-extender")}
+    if mode == "scheduler":
+        extender |= of_the_scheduler | {("Role", "dovetail-extender-lease")}
     control = {("ClusterRole", "dovetail-control"), ("Role", "dovetail-control-lease")}
     drain = {("ClusterRole", "dovetail-drain")}
 

@@ -126,14 +126,15 @@ def test_control_releases_for_the_scheduler_that_is_installed_unless_told_otherw
     assert settings_of(render(helm, with_values(mode, **changes))).control.schedulers == expected
 
 
-def test_all_other_settings_are_as_the_values_say_but_that_kube_scheduler_chooses_in_mode_existing(objects, mode):
+def test_all_other_settings_are_as_the_values_say_but_for_what_kube_scheduler_decides_in_mode_existing(objects, mode):
     written = yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"])
     values = yaml.safe_load((CHART / "values.yaml").read_text())["config"]
     for both in (written, values):
         del both["control"]["schedulers"], both["control"]["lease"]["namespace"]
-    assert values["placement"]["chosenBy"] == "filter"
+    assert (values["placement"]["chosenBy"], values["order"]) == ("filter", "auto")
     if mode == "existing":
         values["placement"]["chosenBy"] = "kube-scheduler"
+        values["order"] = "gates"
 
     assert written == {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration", **values}
 
