@@ -33,6 +33,8 @@ class Contender:
 
 STOCK = Contender("stock", "kube-scheduler, asked about a sample of the nodes", timed=True)
 STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", sampled=False)
+_NO_ORDER: Mapping[str, Any] = {"order": "gates"}
+"""For pods without our gate."""
 _CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
 GATES = Contender(
     "gates",
@@ -50,6 +52,6 @@ AUTO = Contender(
     timed=True,
 )
 FILTER = Contender("filter", "Dovetail: `order: filter`, no control, a sample", {"order": "filter", **_CHOOSES})
-RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking, a sample", {})
-CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses, a sample", _CHOOSES)
+RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking, a sample", _NO_ORDER)
+CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses, a sample", {**_NO_ORDER, **_CHOOSES})
 CONTENDERS = (STOCK, STOCK_ALL, AUTO, GATES, FILTER, RANKED, CHOSEN)

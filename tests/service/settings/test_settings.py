@@ -31,7 +31,7 @@ placement:
 cluster:
   capacities: []
   staleSeconds: 60
-order: gates
+order: auto
 control:
   schedulers: [dovetail]
   planMilliseconds: 50
