@@ -23,14 +23,14 @@ _WIDTH = 100
 
 
 def _picture(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Check the picture's form before two minutes have gone into it."""
+    """Check the picture's form before minutes have gone into it."""
     if path is not None and path.suffix not in _PICTURES:
         raise click.BadParameter(f"{path} ends in {path.suffix!r}; accepted: {', '.join(_PICTURES)}")
     return path
 
 
 @click.command()
-@click.option("--nodes", type=click.IntRange(1, 1000), help="How many nodes.  [default: 40; quick: 10]")
+@click.option("--nodes", type=click.IntRange(1, 1000), help="How many nodes.  [default: 20; quick: 10]")
 @click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods.  [default: 900; quick: 120]")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
 @click.option(

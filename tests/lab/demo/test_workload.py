@@ -2,6 +2,7 @@
 
 import msgspec
 import numpy as np
+import pytest
 
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.nodes import NodeObject, node_from
@@ -42,10 +43,11 @@ def test_every_kind_and_every_shape_occurs_and_every_pod_fits_every_machine_when
     assert (found.demand.max(axis=0) <= found.capacity.min(axis=0)).all()
 
 
-def test_demand_is_two_to_four_times_what_fits_at_once():
-    found = generate(FULL, seed=1)
+@pytest.mark.parametrize("seed", [1, 2, 3, 17])
+def test_demand_is_four_to_seven_times_what_fits_at_once_whatever_the_seed(seed):
+    found = generate(FULL, seed=seed)
     times = (found.demand.sum(axis=0) / found.capacity.sum(axis=0)).max()
-    assert 2 <= times <= 4
+    assert 4 <= times <= 7
 
 
 def test_the_pods_of_a_job_are_alike_in_demand():
