@@ -1,20 +1,24 @@
 """Who waits for room, by what a plan leaves: somebody who could start if room came free."""
 
+from collections import Counter
 from collections.abc import Callable
 
+from extender.arrays import times_fits
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.holding.decision import Holding
 from extender.control.plan_input.allowed_nodes import AllowedNodes
+from extender.control.pod_shapes import Shape, shape_of
 from extender.control.release.planned import Planned
 
 
 class RoomWanted:
     """Tells `holding` after each plan whether somebody waits for room. One thread.
 
-    Not those who fit on no node even when that is empty, nor those who want only what others do not use. A plan has no
-    rows for gangs of which pods are missing, nor for classes that kube-scheduler refuses for reasons of its own.
+    Not those who fit on no node even when that is empty, gangs for which the empty cluster is too small, nor those who
+    want only what others do not use. A plan has no rows for gangs of which pods are missing, nor for classes that
+    kube-scheduler refuses for reasons of its own.
     """
 
     def __init__(
@@ -23,7 +27,7 @@ class RoomWanted:
         """Take what is called when `holding` has changed."""
         self._allowed_nodes, self._holding, self._changed = allowed_nodes, holding, changed
         self._layout: Layout | None = None
-        self._hopeless: dict[tuple[object, ...], bool] = {}
+        self._places: dict[Shape, float] = {}
 
     def note(self, planned: Planned | None, now: float) -> None:
         """Take note of a plan that came to its end; None: there was room for all that it looked at."""
@@ -35,13 +39,28 @@ class RoomWanted:
     def _left_waiting(self, planned: Planned) -> bool:
         layout, classes = planned.snapshot.layout, planned.plan_input.classes
         if self._layout is not layout:
-            self._layout, self._hopeless = layout, {}
-        left = (classes[row].template for row in planned.left().nonzero()[0].tolist())
-        return any(not self._is_hopeless(pod, layout) for pod in left if pod.choice != ONLY)
+            self._layout, self._places = layout, {}
+        left = planned.left().nonzero()[0].tolist()
+        gangs = {gang: self._gang_fits(planned, gang, layout) for gang in {planned.gang_of(row) for row in left}}
+        wanting = (row for row in left if gangs[planned.gang_of(row)] and classes[row].template.choice != ONLY)
+        return any(self._places_for(classes[row].template, layout) > 0 for row in wanting)
 
-    def _is_hopeless(self, pod: Pod, layout: Layout) -> bool:
-        """Say whether a pod fits on no node that it may use, even when that is empty."""
-        key = (tuple(sorted(pod.demand.items())), pod.constraints)
-        if key not in self._hopeless:
-            self._hopeless[key] = not self._allowed_nodes.usable(pod, layout).any()
-        return self._hopeless[key]
+    def _gang_fits(self, planned: Planned, gang: int, layout: Layout) -> bool:
+        """Say whether as many pods of the gang as must start fit, had those of each shape the empty cluster alone."""
+        waiting, classes = planned.plan_input.waiting, planned.plan_input.classes
+        if gang < 0 or waiting.gang is None or waiting.gang_least is None:
+            return True
+        rows = (waiting.gang == gang).nonzero()[0].tolist()
+        pods: Counter[Shape] = Counter()
+        for row in rows:
+            pods[shape_of(classes[row].template)] += int(waiting.count[row])
+        places = {shape_of(classes[row].template): self._places_for(classes[row].template, layout) for row in rows}
+        return sum(min(count, places[shape]) for shape, count in pods.items()) >= int(waiting.gang_least[gang])
+
+    def _places_for(self, pod: Pod, layout: Layout) -> float:
+        """Return how many such pods fit on the nodes that they may use, when these are empty."""
+        shape = shape_of(pod)
+        if shape not in self._places:
+            room = layout.capacity[self._allowed_nodes.allowed(pod, layout)]
+            self._places[shape] = float(times_fits(room, layout.vector(pod.demand)).sum())
+        return self._places[shape]

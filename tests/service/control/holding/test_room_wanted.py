@@ -96,6 +96,17 @@ def test_a_gang_that_is_all_there_and_waits_for_room_does():
     assert scene.held()
 
 
+def test_a_gang_for_which_the_whole_cluster_is_too_small_holds_nobody_else_until_there_is_a_node_more():
+    scene = Held(node("n1", cpu=200))
+    scene.see(*(pod(f"part-{number}", cpu=100, group="g", least=3) for number in range(3)))
+
+    assert not scene.held()
+
+    scene.see(pod("runs", cpu=100, node="n2", gates=FREE))
+    scene.apply(NodeSeen(node("n2", cpu=100)))
+    assert scene.held(seconds=1.0)
+
+
 def test_who_wants_only_what_others_do_not_use_holds_nobody_else():
     scene = Held(node("n1", cpu=100))
     scene.see(pod("runs", cpu=100, node="n1", gates=FREE), pod("scavenger", cpu=100, choice="only"))
