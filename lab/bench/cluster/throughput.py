@@ -72,7 +72,7 @@ def report(runs: Sequence[Run]) -> Report:
     sizes = sorted({run.nodes for run in runs})
     by_size = [(nodes, [run for run in runs if run.nodes == nodes]) for nodes in sizes]
     rows = [row for nodes, there in by_size for row in _rows(nodes, there)] + _latency_rows(runs)
-    return Report(rows, [_table(nodes, there) for nodes, there in by_size])
+    return Report(rows, [*(_table(nodes, there) for nodes, there in by_size), *_latency_tables(runs)])
 
 
 def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
@@ -145,6 +145,30 @@ def _latency_rows(runs: Sequence[Run]) -> list[Row]:
             note = "the largest of the ratios above, over ways and sizes"
             rows.append(Row(f"latency.{contender.name}.mean_vs_stock", round(worst, 3), "times", note=note))
     return rows
+
+
+def _latency_tables(runs: Sequence[Run]) -> list[Table]:
+    """Return one table of how long pods take, empty where that was not measured."""
+    cases = sorted({(run.nodes, way) for run in runs for way in run.latency})
+    if not cases:
+        return []
+    table = Table(
+        title="Seconds from creation to binding (medians of means), and how many times the stock scheduler's"
+    )
+    table.add_column("", no_wrap=True)
+    for nodes, way in cases:
+        table.add_column(f"{nodes:,} nodes, {WAYS[way]}", justify="right")
+    for contender in _contenders([run for run in runs if run.latency]):
+        table.add_row(contender.name, *(_latency_cell(contender, nodes, way, runs) for nodes, way in cases))
+    return [table]
+
+
+def _latency_cell(contender: Contender, nodes: int, way: str, runs: Sequence[Run]) -> str:
+    taken, stock = (_latencies(one, nodes, way, runs) for one in (contender, STOCK))
+    if not taken:
+        return ""
+    ratio = f" ({median(taken) / median(stock):.2f})" if stock and contender is not STOCK else ""
+    return f"{median(taken):.2f}{ratio}"
 
 
 def _latencies(contender: Contender, nodes: int, way: str, runs: Sequence[Run]) -> list[float]:

@@ -82,6 +82,24 @@ def test_latencies_without_stock_are_not_compared():
     assert not [name for name in rows(run(AUTO, 1, latency={"burst": 0.2})) if name.endswith("vs_stock")]
 
 
+def test_people_see_the_latencies_in_a_table_with_how_many_times_the_stock_schedulers():
+    stock, ours = ({"burst": seconds, "steady": 0.1} for seconds in (0.2, 0.5))
+    small = [run(STOCK, 1, latency=stock), run(AUTO, 1, latency=ours)]
+    large = [run(who, 1, nodes=6000, latency={"burst": 1.0}) for who in (GATES, AUTO)]
+    *_, table = report([*small, *large, run(FILTER, 1)]).tables
+    assert [str(column.header) for column in table.columns] == [
+        "",
+        "5,000 nodes, all created at once",
+        "5,000 nodes, 20 created a second",
+        "6,000 nodes, all created at once",
+    ]
+    assert list(zip(*(column.cells for column in table.columns), strict=True)) == [
+        ("stock", "0.20", "0.10", ""),
+        ("auto", "0.50 (2.50)", "0.10 (1.00)", "1.00"),
+        ("gates", "", "", "1.00"),
+    ]
+
+
 def test_every_size_has_its_rows_and_its_table():
     found = report([run(contender, 1, nodes=nodes) for nodes in (5000, 1000) for contender in CONTENDERS])
     ids = {row.id for row in found.rows}
