@@ -23,17 +23,18 @@ IO = ("disk-read", "disk-write", "network-in", "network-out")
 SCHEDULER = "dovetail"
 
 
-def scheduler_configuration(url, *, ignorable=False, whole_nodes=False, preempt=True, percentage=100):
+def scheduler_configuration(url, *, ignorable=False, whole_nodes=False, preempt=True, percentage=None):
     """Return the configuration that the chart ships, for this extender; kube-scheduler need not lead here.
 
-    It asks about a `percentage` of the nodes, at least 100.
+    It asks about a `percentage` of the nodes, at least 100; None: as the chart says.
     """
     objects = yaml.safe_load_all((ROOT / "manifests" / "scheduler.yaml").read_text())
     (text,) = [it["data"]["kube-scheduler.yaml"] for it in objects if "kube-scheduler.yaml" in it.get("data", {})]
     told = yaml.safe_load(text)
     told["leaderElection"] = {"leaderElect": False}
     told["extenders"][0] |= {"urlPrefix": url, "ignorable": ignorable, "nodeCacheCapable": not whole_nodes}
-    told["percentageOfNodesToScore"] = percentage
+    if percentage is not None:
+        told["percentageOfNodesToScore"] = percentage
     if not preempt:
         del told["extenders"][0]["preemptVerb"]
     return told

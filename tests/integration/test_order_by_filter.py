@@ -23,10 +23,10 @@ def client(control_plane):
 
 
 @contextmanager
-def ordered(control_plane, *, control=True, order="filter", percentage=100, **settings):
+def ordered(control_plane, *, control=True, order="filter", percentage=None, **settings):
     """Run Dovetail, scheduler and extender, with these settings; with or without `dovetail control`.
 
-    kube-scheduler asks about a `percentage` of the nodes.
+    kube-scheduler asks about a `percentage` of the nodes; None: as the chart says.
     """
     told = {"order": order, **settings}
     with (

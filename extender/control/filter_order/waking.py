@@ -18,6 +18,9 @@ from extender.errors import ClusterError
 
 _LONGEST_PAUSE_SECONDS = 30.0
 
+_LEAST_SAMPLE = 100
+"""kube-scheduler never asks about fewer nodes, if there are more."""
+
 log = structlog.get_logger()
 
 
@@ -36,12 +39,17 @@ class Calls:
     have waited for `patience_seconds`. A call without effect is repeated after `again_seconds`, doubled each time: the
     filter may have planned otherwise at that moment. Where it makes a difference to the pod where it starts, it is
     repeated after `soon_seconds`: the filter has counted the pod's wait for locality from a moment later.
+
+    On a large cluster each try is about other nodes, and the first may all lack those with room. There the first
+    `tries` calls of a pod are `try_seconds` apart at most: so many see all nodes, as the chart ships kube-scheduler.
     """
 
     grace_seconds: float = 0.25
     patience_seconds: float = 1.0
     again_seconds: float = 1.0
     soon_seconds: float = 0.2
+    try_seconds: float = 0.4
+    tries: int = 10
     per_second: float = 50.0
 
 
@@ -126,7 +134,9 @@ class Waker:
 
     def _pause(self, calls: int, *, soon: bool) -> float:
         first = self._calls.soon_seconds if soon else self._calls.again_seconds
-        return min(first * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
+        pause = min(first * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
+        is_try = calls <= self._calls.tries and len(self._backlog.nodes) > _LEAST_SAMPLE
+        return min(pause, self._calls.try_seconds) if is_try else pause
 
     def _may_call(self, now: float) -> bool:
         calls = self._calls.per_second

@@ -9,14 +9,15 @@ from typing import Any
 class Contender:
     """A way to schedule; `settings` are Dovetail's, None where it is not asked.
 
-    `gated` pods are created with our gate; `policies`: with `control` and the chart's admission policies, which decide.
-    `timed`: how long each pod takes is measured too.
+    kube-scheduler asks about a `percentage` of the nodes, at least 100; None: what is shipped. `gated` pods are created
+    with our gate; `policies`: with `control` and the chart's admission policies, which decide. `timed`: how long each
+    pod takes is measured too.
     """
 
     name: str
     about: str
     settings: Mapping[str, Any] | None = None
-    sampled: bool = True
+    percentage: int | None = None
     gated: bool = False
     policies: bool = False
     timed: bool = False
@@ -32,7 +33,7 @@ class Contender:
 
 
 STOCK = Contender("stock", "kube-scheduler, asked about a sample of the nodes", timed=True)
-STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", sampled=False)
+STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", percentage=100)
 _NO_ORDER: Mapping[str, Any] = {"order": "gates"}
 """For pods without our gate."""
 _CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
@@ -40,18 +41,17 @@ GATES = Contender(
     "gates",
     "Dovetail: gates and nominations",
     {"order": "gates", **_CHOOSES},
-    sampled=False,
     gated=True,
     timed=True,
 )
 AUTO = Contender(
     "auto",
-    "Dovetail: `order: auto`, pods are held only while somebody waits; a sample",
+    "Dovetail: `order: auto`, pods are held only while somebody waits",
     {"order": "auto", **_CHOOSES},
     policies=True,
     timed=True,
 )
-FILTER = Contender("filter", "Dovetail: `order: filter`, no control, a sample", {"order": "filter", **_CHOOSES})
-RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking, a sample", _NO_ORDER)
-CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses, a sample", {**_NO_ORDER, **_CHOOSES})
+FILTER = Contender("filter", "Dovetail: `order: filter`, no control", {"order": "filter", **_CHOOSES})
+RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking", _NO_ORDER)
+CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses", {**_NO_ORDER, **_CHOOSES})
 CONTENDERS = (STOCK, STOCK_ALL, AUTO, GATES, FILTER, RANKED, CHOSEN)

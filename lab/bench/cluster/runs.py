@@ -129,7 +129,8 @@ def _start(control_plane: ControlPlane, contender: Contender) -> list[str]:
 def _configuration(contender: Contender, url: str | None) -> dict[str, Any]:
     configuration = stock_configuration() if url is None else dovetail_configuration(url)
     profiles = [{**profile, "schedulerName": _PROFILE} for profile in configuration.get("profiles", [{}])]
-    return {**configuration, "profiles": profiles, "percentageOfNodesToScore": 0 if contender.sampled else 100}
+    asked = {} if contender.percentage is None else {"percentageOfNodesToScore": contender.percentage}
+    return {**configuration, "profiles": profiles, **asked}
 
 
 def _warm_up(control_plane: ControlPlane, contender: Contender) -> None:

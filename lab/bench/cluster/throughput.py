@@ -152,9 +152,7 @@ def _latency_tables(runs: Sequence[Run]) -> list[Table]:
     cases = sorted({(run.nodes, way) for run in runs for way in run.latency})
     if not cases:
         return []
-    table = Table(
-        title="Seconds from creation to binding (medians of means), and how many times the stock scheduler's"
-    )
+    table = Table(title="Seconds from creation to binding (medians of means), and how many times the stock scheduler's")
     table.add_column("", no_wrap=True)
     for nodes, way in cases:
         table.add_column(f"{nodes:,} nodes, {WAYS[way]}", justify="right")

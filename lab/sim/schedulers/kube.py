@@ -5,7 +5,7 @@ by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that
 same score (taints, affinities, spreading, images) are left out.
 
 All nodes that fit are scored. A stock kube-scheduler looks at a sample of them from 100 nodes on, so this one decides
-at least as well; the chart ships `percentageOfNodesToScore: 100`.
+at least as well. The chart ships a sample too; with gates pods are nominated for the best of all nodes.
 """
 
 from dataclasses import dataclass, field, replace

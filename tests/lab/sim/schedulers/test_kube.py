@@ -141,6 +141,5 @@ def test_what_is_off_and_what_counts_is_as_the_chart_ships_it():
         == SHIPPED
     )
     assert scheduler["scorePlugins"] == []
-    assert scheduler["percentageOfNodesToScore"] == 100
     placement = shipped["config"]["placement"]
     assert WithExtender().placement == Placement(placement["rule"], placement["shapeStep"])

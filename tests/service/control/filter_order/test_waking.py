@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from extender.cluster.eligibility import Requirement
-from extender.cluster.events import PodSeen
+from extender.cluster.events import NodesListed, PodSeen
 from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.filter_order.waking import Calls, Waker
 from extender.errors import ClusterError
@@ -108,6 +108,25 @@ def test_it_is_repeated_sooner_where_filter_may_have_begun_to_count_a_wait_for_l
         scene.step(0.01)
         at += [scene.now] * (len(scene.told_to("wake")) - len(at))
     assert [moment - at[0] for moment in at[1:]] == pytest.approx(after, abs=0.05)
+
+
+@pytest.mark.parametrize(("nodes", "after_two_seconds"), [(100, 2), (101, 6)])
+def test_on_more_nodes_than_one_try_is_about_the_next_tries_come_sooner(nodes, after_two_seconds):
+    # In 2 s: at once and after 1 s; or at once and every 3/8 s.
+    night = Night(refused("p"), try_seconds=0.375)
+    night.backlog.apply(NodesListed([node(f"n{row}") for row in range(nodes)]), night.now)
+    night.now += 1.0
+    assert sum(len(night.step(1, 0.125)) for _ in range(16)) == after_two_seconds
+
+
+def test_ten_tries_come_soon_and_no_more_as_the_chart_has_each_see_a_tenth_of_the_nodes():
+    night, at = Night(refused("p"), try_seconds=0.25), []
+    night.backlog.apply(NodesListed([node(f"n{row}") for row in range(101)]), night.now)
+    night.now += 1.0
+    for quarter in range(80):
+        if night.step(1, 0.25 if quarter else 0.0):
+            at.append(quarter / 4)
+    assert at == [0.25 * number for number in range(11)]
 
 
 def test_it_says_when_somebody_is_due():
