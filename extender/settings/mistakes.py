@@ -167,7 +167,7 @@ def _in_opportunistic(settings: Settings) -> Iterator[str]:
     if not settings.usage.on:
         yield "opportunistic.enabled: true without usage; accepted: with usage.url or usage.metricsApi"
     if settings.order == "filter":
-        yield "opportunistic.enabled: true with order: filter; accepted: with order: gates"
+        yield "opportunistic.enabled: true with order: filter; accepted: with order: auto or gates"
     if opportunistic.by_pressure and settings.usage.metrics_api:
         yield "opportunistic.evictBy: pressure with usage.metricsApi; accepted: with usage.url, which can know it"
     if opportunistic.threshold == "auto":

@@ -1,7 +1,7 @@
 """The chart's admission policies on a real API server: who gets our gate at creation."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -37,12 +37,9 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {_MANAGED: "true"}}},
     ]
     control_plane.apply(namespaces)
-    has_policies = "mutatingadmissionpolicies" in control_plane.resources(_API)
-    objects = [it for it in chart_objects("scheduler", order) if has_policies and it["kind"] in _PATHS]
-    control_plane.apply(objects)
-    for it in objects:
-        if it["kind"] == _KIND:
-            workload.wait_served(client, it)
+    objects = [it for it in chart_objects("scheduler", order) if it["kind"] in _PATHS]
+    if not install(control_plane, objects):
+        objects = []
     try:
         yield
     finally:
@@ -52,6 +49,23 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
                     request(client, "DELETE", f"{path}/{it['metadata']['name']}")
         labels = {"metadata": {"labels": {_MANAGED: None}}}
         request(client, "PATCH", f"/api/v1/namespaces/{space}", labels, content="application/merge-patch+json")
+
+
+def install(control_plane: ControlPlane, objects: Sequence[dict[str, Any]]) -> bool:
+    """Install policies, and first the kinds that they read; return False where the API server knows no policies."""
+    if not policies_are_served(control_plane):
+        return False
+    kinds = [it for it in objects if it["kind"] == _KIND]
+    control_plane.apply(kinds)
+    for kind in kinds:
+        workload.wait_served(control_plane.client(), kind)
+    control_plane.apply([it for it in objects if it not in kinds])
+    return True
+
+
+def policies_are_served(control_plane: ControlPlane) -> bool:
+    """Tell whether the API server knows MutatingAdmissionPolicies (Kubernetes 1.36)."""
+    return "mutatingadmissionpolicies" in control_plane.resources(_API)
 
 
 @cache

@@ -12,6 +12,7 @@ from extender.settings.sections import LeaseSettings
 from lab.controlplane import builders, workload
 from lab.controlplane.builders import Manifest
 from lab.controlplane.configurations import dovetail_configuration, stock_configuration
+from lab.controlplane.gating import install, policies_are_served
 from lab.controlplane.launches import CONTROL, EXTENDER, SCHEDULER
 from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
@@ -42,8 +43,8 @@ def add_stock(control_plane: ControlPlane) -> None:
 def add_dovetail(control_plane: ControlPlane, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Start `dovetail serve` and `control` with these settings, and a kube-scheduler that asks them.
 
-    Pods of the namespace `default` are held as the shipped policies say. Returns what their specs need for that:
-    a gate where the API server has no such policies (before Kubernetes 1.36), else nothing.
+    It has the default order, `auto`: pods of the namespace `default` are held as the shipped policies say. Returns what
+    their specs need where the API server has no such policies (before Kubernetes 1.36), the gate; else nothing.
     """
     control_plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
     by_policy = add_policies(control_plane)
@@ -65,21 +66,8 @@ def remove(control_plane: ControlPlane) -> None:
 
 
 def add_policies(control_plane: ControlPlane) -> bool:
-    """Install the shipped policies by which pods are held; return False where the API server knows no such policies."""
-    if not policies_are_served(control_plane):
-        return False
-    objects = [it for it in yaml.safe_load_all(_POLICIES.read_text(encoding="utf-8")) if it]
-    kinds = [it for it in objects if it["kind"] == "CustomResourceDefinition"]
-    control_plane.apply(kinds)
-    for kind in kinds:  # what a policy reads has to be there before it
-        workload.wait_served(control_plane.client(), kind)
-    control_plane.apply([it for it in objects if it not in kinds])
-    return True
-
-
-def policies_are_served(control_plane: ControlPlane) -> bool:
-    """Tell whether the API server knows MutatingAdmissionPolicies (Kubernetes 1.36)."""
-    return "mutatingadmissionpolicies" in control_plane.resources("/apis/admissionregistration.k8s.io/v1")
+    """Install the shipped policies and the kind that they read; return False where the API server knows no policies."""
+    return install(control_plane, [it for it in yaml.safe_load_all(_POLICIES.read_text(encoding="utf-8")) if it])
 
 
 def scheduler_configuration(url: str) -> dict[str, Any]:

@@ -161,6 +161,7 @@ In another terminal:
   dovetail playground pods                    all pods, with their nodes
   dovetail doctor --extender {serve} --control {control}
 
-In a namespace labelled dovetail.dev/managed=true every pod waits for its turn (from Kubernetes 1.36 on).
+In a namespace labelled dovetail.dev/managed=true pods wait for their turn without saying so (from Kubernetes 1.36 on):
+the gate is written into those that are created while somebody waits for room.
 
 Ready. Ctrl-C stops it and removes everything."""

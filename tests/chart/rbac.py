@@ -43,7 +43,7 @@ ORDER_RULES = [
     },
     {"apiGroups": [""], "resources": ["persistentvolumeclaims", "persistentvolumes"], "verbs": ["list", "watch"]},
 ]
-"""What the extender may read besides with `order: filter`, which `manifests/` do not have on."""
+"""What the extender may read besides with `order: filter` and `auto`."""
 
 HOLD_RULE = {
     "apiGroups": ["dovetail.dev"],

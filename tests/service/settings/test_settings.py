@@ -416,7 +416,7 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
         ),
         (
             "opportunistic: {enabled: true}\nusage: {metricsApi: true}\norder: filter\n",
-            "opportunistic.enabled: true with order: filter; accepted: with order: gates",
+            "opportunistic.enabled: true with order: filter; accepted: with order: auto or gates",
         ),
         (
             "opportunistic: {enabled: true, threshold: 0.96}\nusage: {metricsApi: true}\n",

@@ -60,6 +60,7 @@ def settings(url: str) -> dict[str, Any]:
         "time": f"timestamp({node}) and {before}",
     }
     return {
+        "order": "gates",  # as it was measured
         "control": {
             "schedulers": ["default-scheduler"],
             "planSeconds": 0.5,
