@@ -73,10 +73,11 @@ def test_pods_go_where_filter_chose_and_kube_scheduler_scores_nothing(control_pl
         assert not over_allocated(client)
 
 
+@pytest.mark.parametrize("order", ["gates", "auto"])
 def test_a_binding_that_is_refused_is_not_tried_again_on_that_node_and_its_room_is_free(
-    control_plane, client, no_binding_to
+    control_plane, client, no_binding_to, order
 ):
-    with dovetail_on(control_plane) as dovetail:
+    with dovetail_on(control_plane, settings={"order": order}) as dovetail:
         nodes = equal_nodes(builders, 3)
         nodes[0]["metadata"]["labels"]["fuller"] = "yes"
         workload.create_nodes(client, nodes)

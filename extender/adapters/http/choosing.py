@@ -59,11 +59,16 @@ class Chooser:
 
         Of several that nothing tells apart any may be it, each as likely.
         """
-        with self._lock:
-            off = [snapshot.layout.rows.get(name, -1) for name in self._stays_off.nodes_of(_class(pod), self._now())]
-        others = rows[~np.isin(rows, off)] if off else rows
+        refused = self.refused(snapshot, pod)
+        others = rows[~np.isin(rows, refused)] if refused else rows
         best = self._ranker.best(snapshot, pod, others if len(others) else rows)
         return int(best[self._chance.randrange(len(best))])
+
+    def refused(self, snapshot: Snapshot, pod: Pod) -> list[int]:
+        """Return the rows of the nodes that would not have the pod, or others of its class, lately."""
+        with self._lock:
+            names = self._stays_off.nodes_of(_class(pod), self._now())
+        return [snapshot.layout.rows[name] for name in names if name in snapshot.layout.rows]
 
     def chose(self, pod: Pod, node: str) -> None:
         """Remember what was chosen, until we are asked again or it shows what came of it."""

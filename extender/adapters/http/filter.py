@@ -127,23 +127,32 @@ class Filter:
         return False
 
     def _in_order(self, order: Order, pod: Pod, base: Snapshot, found: Judged) -> Judged:
-        """Refuse a pod everywhere whose turn has not come; else keep it to the nodes that the plan chose, if asked."""
+        """Refuse a pod everywhere whose turn has not come; else keep it to the nodes that the plan chose, if asked.
+
+        To the plan a node that has just refused the pod's like is one that was not asked about.
+        """
         rows, passed = found.rows, found.passed
+        if self.chooser is not None and (refused := self.chooser.refused(found.snapshot, pod)):
+            others = passed & ~np.isin(rows, refused)
+            passed = others if others.any() else passed
         standing = order.standing(pod, base, candidates(base, rows[passed]))
         if standing.waits is not None:
             return replace(found, passed=np.zeros_like(passed), waits=standing.waits)
         chosen = passed & _kept_to(standing, base.layout, rows)
-        return replace(found, passed=chosen, elsewhere=True) if chosen.any() else found
+        return replace(found, passed=chosen, elsewhere=True) if chosen.any() else replace(found, passed=passed)
 
     def _chosen(self, request: wire.Request, pod: Pod, found: Judged) -> Judged:
         """Keep a pod to the one node that we choose for it, unless that is left to kube-scheduler."""
-        if self.chooser is None or np.count_nonzero(found.passed) <= 1:
+        if self.chooser is None:
             return found
+        rows = found.rows[found.passed]
+        if len(rows) <= 1:  # the plan's choice is remembered like ours
+            return replace(found, chosen=int(rows[0])) if found.elsewhere and len(rows) else found
         why = self.chooser.left_to_scheduler(request, pod)
         self.context.metrics.choices.labels(why or "chosen").inc()
         if why is not None:
             return found
-        row = self.chooser.choose(found.snapshot, pod, found.rows[found.passed])
+        row = self.chooser.choose(found.snapshot, pod, rows)
         return replace(found, passed=found.rows == row, chosen=row)
 
     def _curable(self, pod: Pod, snapshot: Snapshot, refused: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,8 @@ from extender.cluster.eligibility import Taint
 from extender.cluster.events import NodeSeen, PodSeen, ServicesListed
 from extender.cluster.model import Node, Pod, Service
 from extender.cluster.services import Services
-from extender.verdict import Placement, Ranker
+from extender.verdict import Placement, Ranker, Standing
+from tests.service.adapters.http.test_order import Order
 from tests.service.adapters.http.test_verbs import NETWORK, Extender, landed, pod, shown
 
 
@@ -204,6 +205,27 @@ def test_a_node_that_would_not_have_the_pod_is_chosen_last_for_a_growing_while()
     assert chosen("four") == "b"
     extender.seconds += 1
     assert chosen("five") == "a"
+
+
+def test_a_node_of_the_plan_that_would_not_have_the_pod_is_left_for_a_while_like_one_of_our_own_choice():
+    extender = Choosing("a", "b")
+    extender.verbs.order = Order(Standing(node="a"))
+    extender.verbs.__post_init__()
+    assert extender.filter(owned(pod("one"), "Job"), "a", "b")["NodeNames"] == ["a"]
+    assert extender.filter(owned(pod("one"), "Job"), "a", "b")["NodeNames"] == ["b"]
+    assert [fits for _, fits in extender.verbs.order.asked] == [["a", "b"], ["b"]]
+    extender.seconds += FIRST_SECONDS
+    extender.ledger.forget("uid-one")
+    assert extender.filter(owned(pod("two"), "Job"), "a", "b")["NodeNames"] == ["a"]
+
+
+def test_where_the_node_of_the_plan_is_the_only_one_it_is_tried_again():
+    extender = Choosing("a", "b")
+    extender.verbs.order = Order(Standing(node="a"))
+    extender.verbs.__post_init__()
+    extender.ledger.apply(landed("more", "b", cpu=4000.0))
+    asked = pod(cpu="1")
+    assert [extender.filter(asked, "a", "b")["NodeNames"] for _ in range(2)] == [["a"], ["a"]]
 
 
 def test_the_replacement_of_a_pod_that_its_kubelet_refused_goes_elsewhere():
