@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Counts, Floats, Mask, Rows, short_of
+from extender.arrays import Counts, Floats, Mask, Rows, short_of, some
 from extender.cluster.ledger.flights import charge, charge_given
 from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
@@ -84,7 +84,7 @@ def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
         free -= snapshot.in_flight
     over = short_of(free, demand)
     missing = next(iter(layout.unadvertised(pod.demand)), "")
-    return Judgement(layout.axis, np.where(over.any(axis=1), over.argmax(axis=1), -1), missing)
+    return Judgement(layout.axis, np.where(some(over), over.argmax(axis=1), -1), missing)
 
 
 def withheld(layout: Layout, pod: Pod, rows: Rows) -> Mask:

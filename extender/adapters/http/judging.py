@@ -87,7 +87,7 @@ def candidates(base: Snapshot, rows: Rows) -> Mask:
 def _find(layout: Layout, names: Sequence[str]) -> Rows:
     if len(names) > 1:
         try:
-            return np.array(itemgetter(*names)(layout.rows), dtype=np.intp)
+            return np.fromiter(itemgetter(*names)(layout.rows), dtype=np.intp, count=len(names))
         except KeyError:
             pass  # an unknown name: look each up by itself, which is slower
     return np.fromiter(map(layout.rows.get, names, repeat(-1)), dtype=np.intp, count=len(names))

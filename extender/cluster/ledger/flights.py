@@ -103,8 +103,11 @@ class Flights:
     def _charge(self, flight: Flight, sign: float) -> None:
         pod, layout, candidates = flight.pod, self._layout, flight.candidates
         if candidates is None:
-            for amounts in (self.total, self.placed):
-                charge(amounts, layout, pod, flight.node, sign)
+            if flight.node in layout.rows:
+                for name, amounts in taken(pod, flight.node, layout.rows).items():
+                    row, change = layout.rows[name], sign * layout.vector(amounts)
+                    self.total[row] += change
+                    self.placed[row] += change
             charge_given(self.given, layout, pod, flight.node, sign)
             return
         counted = sign * layout.vector(pod.counted)

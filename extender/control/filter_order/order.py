@@ -91,8 +91,10 @@ class FilterOrder:
         is_last_word: bool = False,
     ) -> Standing | None:
         """Return where a pod may start by a plan; None where it may not, or where the next plan should say."""
-        # 1. It has a slot.
-        slot = self._slot(slots, pod, task_class, snapshot.layout, fits) if slots is not None else None
+        # 1. It has a slot. There is none while all find room.
+        slot = None
+        if slots is not None and slots.by_class:
+            slot = self._slot(slots, pod, task_class, snapshot.layout, fits)
         # 2. Or nobody is left waiting, nor will be, and it makes no difference where it starts, or with whom.
         if slot is None and not self._is_free(slots, pod, task_class, snapshot.layout):
             return None

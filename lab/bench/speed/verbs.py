@@ -1,7 +1,8 @@
 """How long the verbs take over a kept-alive loopback connection, beside a handler that only decodes and encodes.
 
 A process of its own runs the service's own server, verbs and ledger, filled with nodes and pods; no API server is
-needed. Between two rounds the pod asked about lands, as a binding does.
+needed. Between two rounds the pod asked about lands, as a binding does. `chosen` is filter where it chooses the node
+itself: then nobody calls prioritize. Each time it is asked about another pod.
 """
 
 import contextlib
@@ -20,6 +21,7 @@ import numpy as np
 from rich.table import Table
 
 from extender.adapters.http import wire
+from extender.adapters.http.choosing import Chooser
 from extender.adapters.http.routes import create_app
 from extender.adapters.http.server import Server
 from extender.adapters.http.verbs import Verbs
@@ -31,15 +33,17 @@ from extender.cluster.events import NodesListed, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
+from extender.cluster.services import Services
 from extender.settings import LogSettings
 from extender.settings import Server as ServerSettings
 from extender.verdict import Placement, Ranker
 from lab.report.rows import Report, Row
 
 SIZES = (100, 500, 1_000, 5_000)
-VERBS = ("filter", "prioritize", "floor")
+VERBS = ("filter", "prioritize", "chosen", "floor")
 _PODS_PER_NODE = 8
 _GIB = 2.0**30
+_UID = b'"asked"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,11 @@ class Timing:
 def measure(
     sizes: Sequence[int], calls: int, progress: Callable[[], None], *, pod: bytes | None = None
 ) -> Iterator[Timing]:
-    """Yield the timings of filter, prioritize and floor at each size, called in turn so that noise hits all alike."""
+    """Yield the timings of all VERBS at each size, called in turn so that noise hits all alike."""
     for nodes in sizes:
-        with _serving(nodes) as port:
-            seconds = _call_in_turn(port, nodes, calls, pod or _POD, progress)
+        rounds = calls + calls // 10
+        with _serving(nodes, rounds) as port:
+            seconds = _call_in_turn(port, nodes, rounds, pod or _POD, progress)
         for verb in VERBS:
             p50, p99 = np.percentile(seconds[verb], (50, 99))
             yield Timing(verb, nodes, float(p50), float(p99))
@@ -68,11 +73,12 @@ def report(timings: Sequence[Timing]) -> Report:
     """Return the rows and the table: milliseconds, and how many times the floor the dearer verb costs at p50."""
     rows: list[Row] = []
     table = Table(title="Milliseconds a call, over a kept-alive loopback connection")
-    for heading in ("nodes", "filter p50", "p99", "prioritize p50", "p99", "floor p50", "p99", "ratio"):
+    for heading in ("nodes", *(text for verb in VERBS for text in (f"{verb} p50", "p99")), "ratio", "chosen"):
         table.add_column(heading, justify="right")
     for nodes in sorted({timing.nodes for timing in timings}):
         at = {timing.verb: timing for timing in timings if timing.nodes == nodes}
-        ratio = max(at["filter"].p50, at["prioritize"].p50) / at["floor"].p50
+        floor = at["floor"].p50
+        ratio, chosen = max(at["filter"].p50, at["prioritize"].p50) / floor, at["chosen"].p50 / floor
         cells = [f"{nodes:,}"]
         for verb in VERBS:
             for name in ("p50", "p99"):
@@ -80,27 +86,31 @@ def report(timings: Sequence[Timing]) -> Report:
                 rows.append(Row(f"{verb}_{name}_ms.{nodes}", round(milliseconds, 3), "ms"))
                 cells.append(f"{milliseconds:.2f}")
         rows.append(Row(f"ratio.{nodes}", round(ratio, 3), "times", note="the dearer verb's p50 over the floor's"))
-        table.add_row(*cells, f"{ratio:.2f}")
+        rows.append(Row(f"ratio.chosen.{nodes}", round(chosen, 3), "times", note="filter that chooses, over the floor"))
+        table.add_row(*cells, f"{ratio:.2f}", f"{chosen:.2f}")
     table.caption = (
-        "floor: the same server decodes the request and returns all nodes. ratio: the dearer verb / floor, p50"
+        "chosen: filter where it chooses the node; floor: the same server decodes the request and returns all nodes; "
+        "ratio: the dearer of filter and prioritize / floor, p50; then chosen / floor"
     )
     return Report(rows, [table])
 
 
 def _call_in_turn(
-    port: int, nodes: int, calls: int, pod: bytes, progress: Callable[[], None]
+    port: int, nodes: int, rounds: int, pod: bytes, progress: Callable[[], None]
 ) -> dict[str, list[float]]:
     names = json.dumps(np.random.default_rng(1).permutation(_names(nodes)).tolist()).encode()
-    body = b'{"Pod":' + pod + b',"Nodes":null,"NodeNames":' + names + b"}"
+    asked = b'{"Pod":' + pod + b',"Nodes":null,"NodeNames":' + names + b"}"
+    warm = rounds // 11
     seconds: dict[str, list[float]] = {verb: [] for verb in VERBS}
     with contextlib.ExitStack() as stack:
         connections = {verb: stack.enter_context(_connect(port)) for verb in VERBS}
-        for number in range(calls + calls // 10):
+        for number in range(rounds):
             for verb, connection in connections.items():
+                body = asked.replace(_UID, _uid(number)) if verb == "chosen" else asked
                 took = _call(connection, verb, body)
-                if number >= calls // 10:
+                if number >= warm:
                     seconds[verb].append(took)
-            _call(connections["floor"], "land", b"")
+                _call(connections["floor"], "land", _uid(number).strip(b'"'))
             progress()
     return seconds
 
@@ -129,10 +139,10 @@ def _call(connection: socket.socket, verb: str, body: bytes) -> float:
 
 
 @contextlib.contextmanager
-def _serving(nodes: int) -> Iterator[int]:
+def _serving(nodes: int, rounds: int) -> Iterator[int]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(nodes, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(nodes, rounds, theirs), daemon=True)
     process.start()
     try:
         yield ours.recv()
@@ -141,20 +151,26 @@ def _serving(nodes: int) -> Iterator[int]:
         process.join(5)
 
 
-def _serve(nodes: int, ready: Connection) -> None:
+def _serve(nodes: int, rounds: int, ready: Connection) -> None:
     """Run the service's server in this process, with one more path: `/floor`."""
     sys.stderr = Path("/dev/null").open("w")  # noqa: SIM115 - lasts as long as the process; one line per call is written
     configure_logs(LogSettings())
-    verbs = Verbs(
-        ledger=_filled_ledger(nodes),
-        ranker=Ranker(Placement()),
-        rules=(),
-        readiness=_AlwaysReady(),
-        warner=_Silent(),
-        metrics=Metrics("bench"),
-        wait_seconds=0.5,
+    ledger, ranker = _filled_ledger(nodes, rounds), Ranker(Placement())
+    verbs, chooses = (
+        Verbs(
+            ledger=ledger,
+            ranker=ranker,
+            rules=(),
+            readiness=_AlwaysReady(),
+            warner=_Silent(),
+            metrics=Metrics("bench"),
+            wait_seconds=0.5,
+            chooser=chooser,
+        )
+        for chooser in (None, Chooser(ledger, ranker, Services()))
     )
-    app = create_app(verbs, more={"floor": _floor, "land": lambda _body: _land(verbs.ledger)})
+    more = {"chosen": chooses.filter, "floor": _floor, "land": lambda body: _land(ledger, body.decode())}
+    app = create_app(verbs, more=more)
     server = Server(app, ServerSettings(port=0))
     ready.send(server.port)
     server.run()
@@ -165,14 +181,20 @@ def _floor(body: bytes) -> bytes:
     return wire.encode(wire.FilterReply(node_names=wire.decode(body).names))
 
 
-def _land(ledger: Ledger) -> bytes:
-    """Take the pod out of flight, as the watch does when it shows the binding; between calls, not in one."""
+def _land(ledger: Ledger, uid: str) -> bytes:
+    """Take the pods out of flight, as the watch does when it shows the binding; between calls, not in one."""
     ledger.forget("asked")
+    ledger.forget(uid)
     return b"{}"
 
 
-def _filled_ledger(nodes: int) -> Ledger:
-    """Return a ledger of nodes of three shapes, each with pods that leave room."""
+def _uid(number: int) -> bytes:
+    """Return the UID, as JSON, of the pod that `chosen` is asked about in a round."""
+    return b'"asked-%d"' % number
+
+
+def _filled_ledger(nodes: int, rounds: int) -> Ledger:
+    """Return a ledger of nodes of three shapes, each with pods that leave room, and the pods that are asked about."""
     draw = np.random.default_rng(0)
     ledger = Ledger(in_flight_seconds=15.0)
     cores = draw.choice((16, 32, 64), nodes)
@@ -187,7 +209,8 @@ def _filled_ledger(nodes: int) -> Ledger:
         io = {dimension: float(draw.integers(1, 10**8)) for dimension in IO_DIMENSIONS}
         demand = {CPU: float(draw.integers(100, 1500)), MEMORY: float(draw.integers(1, 5)) * _GIB, **io}
         pods.append(Pod(uid=str(number), namespace="bench", name=f"pod-{number}", demand=demand, node=name))
-    pods.append(pod_from(msgspec.json.decode(_POD, type=PodObject)))
+    asked = [_POD, *(_POD.replace(_UID, _uid(number)) for number in range(rounds))]
+    pods += [pod_from(msgspec.json.decode(document, type=PodObject)) for document in asked]
     ledger.apply(PodsListed(pods))
     return ledger
 

@@ -16,14 +16,15 @@ def test_the_quick_form_times_every_verb_at_every_size_and_prints_one_json_objec
         for verb in VERBS:
             assert 0 < rows[f"{verb}_p50_ms.{nodes}"]["ours"] <= rows[f"{verb}_p99_ms.{nodes}"]["ours"]
         assert rows[f"ratio.{nodes}"]["paper"] is None
+        assert rows[f"ratio.chosen.{nodes}"]["ours"] > 0
 
 
 def test_the_ratio_is_that_of_the_dearer_verb():
-    # filter 2 ms, prioritize 3 ms, floor 2 ms: 3 / 2.
-    found = report(
-        [Timing("filter", 9, 0.002, 0.002), Timing("prioritize", 9, 0.003, 0.004), Timing("floor", 9, 0.002, 0.1)]
-    )
+    # filter 2 ms, prioritize 3 ms, floor 2 ms: 3 / 2. filter that chooses, 5 ms: 5 / 2.
+    p50s = {"filter": 0.002, "prioritize": 0.003, "chosen": 0.005, "floor": 0.002}
+    found = report([Timing(verb, 9, p50, 0.004) for verb, p50 in p50s.items()])
     rows = {row.id: row.ours for row in found.rows}
     assert rows["ratio.9"] == 1.5
+    assert rows["ratio.chosen.9"] == 2.5
     assert rows["filter_p50_ms.9"] == 2.0
     assert rows["prioritize_p99_ms.9"] == 4.0
