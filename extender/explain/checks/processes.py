@@ -62,13 +62,13 @@ def sample(facts: Facts) -> Iterator[Finding]:
     mean = calls.sampled / calls.samples
     text = f"{mean:,.0f} of {many(calls.nodes, 'node')} a call"
     sampled = calls.nodes > _ALL_NODES_BELOW and mean < 0.9 * calls.nodes
-    if sampled and facts.stated.waits_nearby and facts.stated.order != "gates":
+    choosy = facts.stated.waits_nearby or any(pod.inputs or pod.prefers for pod in facts.pods if pod.waits)
+    if sampled and choosy and facts.stated.order != "gates":
         advice = (
             "percentageOfNodesToScore: 100 asks about all; gates do without, as a held pod is nominated for its node"
         )
-        text = (
-            f"asked about {text}: pods without a gate may be tried several times until their input's node is among them"
-        )
+        text = f"asked about {text}: where a node near their input is not among them, pods without a gate start farther"
+        text += " away, or are tried again as far as they wait for that"
         yield Finding("sample", WARNING, text, advice)
     elif sampled:
         yield Finding("sample", OK, f"asked about {text}; the best of these gets the pod, unless it was held")

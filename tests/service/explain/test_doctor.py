@@ -137,10 +137,10 @@ class TestSample:
         said = "asked about 500 of 5,000 nodes a call"
         best = f"{said}; the best of these gets the pod, unless it was held"
         assert found("sample", filter_calls=part, stated=stated) == [("ok", best)]
-        near = "pods without a gate may be tried several times until their input's node is among them"
-        assert found("sample", filter_calls=part, stated=replace(stated, waits_nearby=True)) == [
-            ("ok", best) if order == "gates" else ("warning", f"{said}: {near}")
-        ]
+        near = "where a node near their input is not among them, pods without a gate start farther away, or are tried"
+        warned = ("ok", best) if order == "gates" else ("warning", f"{said}: {near} again as far as they wait for that")
+        assert found("sample", filter_calls=part, stated=replace(stated, waits_nearby=True)) == [warned]
+        assert found("sample", scene_of(pod("a", inputs=(("n1", 1.0),))), filter_calls=part, stated=stated) == [warned]
         whole = replace(part, sampled=25_000)
         assert found("sample", filter_calls=whole, stated=replace(stated, waits_nearby=True)) == [
             ("ok", "asked about 5,000 of 5,000 nodes a call")
