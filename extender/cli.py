@@ -13,6 +13,7 @@ from extender.app.commands.laboratory import Commands
 from extender.app.commands.locality import locality
 from extender.app.commands.options import exit_codes
 from extender.app.commands.queues import queues
+from extender.app.commands.record import record
 from extender.app.commands.serve import serve
 from extender.app.commands.validate_config import validate_config
 from extender.errors import DovetailError
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, control, explain, queues, doctor, drain, locality, validate_config, completion):
+for command in (serve, control, explain, queues, doctor, drain, locality, record, validate_config, completion):
     cli.add_command(command)
 
 

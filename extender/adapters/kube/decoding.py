@@ -43,8 +43,8 @@ def pod_of(document: PodObject, template: Template) -> Pod:
         constraints=template.constraints,
         owner=template.owner.uid,
         owner_kind=template.owner.kind,
-        created=_epoch(meta.creation_timestamp) or 0.0,
-        started=_epoch(status.start_time),
+        created=epoch(meta.creation_timestamp) or 0.0,
+        started=epoch(status.start_time),
         duration=template.duration,
         tasks=template.tasks,
         inputs=template.inputs,
@@ -99,7 +99,7 @@ class PodReader:
 def owner_from(job: JobObject) -> Owner:
     """Return our Owner: of a Job without completions, as many are left as it runs at a time."""
     total = job.spec.completions if job.spec.completions is not None else job.spec.parallelism or 1
-    created = _epoch(job.metadata.creation_timestamp) or 0.0
+    created = epoch(job.metadata.creation_timestamp) or 0.0
     return Owner(job.metadata.uid, max(total - job.status.succeeded, 0), total, created)
 
 
@@ -131,7 +131,7 @@ def _is_refusal(condition: Condition) -> bool:
     return condition.type == "PodScheduled" and condition.status == "False" and condition.reason != "SchedulingGated"
 
 
-def _epoch(moment: str | None) -> float | None:
+def epoch(moment: str | None) -> float | None:
     """Return the seconds since the epoch of an RFC 3339 time; None where it is none, or before the epoch."""
     if not moment or len(moment) > LONGEST_NUMBER:
         return None

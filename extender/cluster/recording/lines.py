@@ -1,0 +1,130 @@
+"""The lines of a recording: JSON, one a line, told apart by `kind`. Times are seconds since the epoch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
+from extender.cluster.pods.preference import Inputs
+from extender.errors import TraceError
+
+FORMAT = 1
+
+Resource = Literal["nodes", "pods"]
+Outcome = Literal["", "succeeded", "failed", "deleted", "unseen"]
+"""How a pod ended; "" while it lives. `unseen`: it went while nothing was seen, so nobody knows when."""
+
+
+class Begin(msgspec.Struct, frozen=True, tag_field="kind", tag="begin"):
+    """A recording begins, or goes on. `kubernetes` is the server's version."""
+
+    at: float
+    kubernetes: str = ""
+    anonymous: bool = False
+    format: int = FORMAT
+
+
+class Gap(msgspec.Struct, frozen=True, tag_field="kind", tag="gap", rename={"since": "from"}):
+    """Of this kind nothing was seen in between: what came and went in that time is not in the file."""
+
+    of: Resource
+    since: float
+    until: float
+
+
+class Quiet(msgspec.Struct, frozen=True, tag_field="kind", tag="quiet"):
+    """All was seen until then, and there was nothing to write."""
+
+    at: float
+
+
+class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
+    """The recording was ended by its user."""
+
+    at: float
+
+
+class NodeLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="node"):
+    """A node as it was from then on: new or changed. `offers` is what it has for pods; a rate not there is no limit."""
+
+    at: float
+    name: str
+    offers: Mapping[str, float]
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class NodeGoneLine(msgspec.Struct, frozen=True, tag_field="kind", tag="node-gone"):
+    """A node was removed."""
+
+    at: float
+    name: str
+
+
+class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="pod"):
+    """A pod, written when it ends; in a checkpoint, one that lives.
+
+    `job` and `stage` are those that Dovetail plans by; `group` must start together, `least` of it. `owner` is the name
+    of its controller. `declared` are the seconds that it says it runs. `ended` is None for one that lives, or that went
+    unseen, which was `between` two times.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    job: str
+    queue: str
+    demand: Mapping[str, float]
+    created: float
+    bound: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    node: str | None = None
+    outcome: Outcome = ""
+    between: tuple[float, float] | None = None
+    stage: str = ""
+    group: str = ""
+    least: int = 0
+    owner: str = ""
+    owner_kind: str = ""
+    priority: int = 0
+    scheduler: str = ""
+    constraints: Constraints = ANYWHERE
+    inputs: Inputs = ()
+    declared: float | None = None
+    tasks: int | None = None
+    opportunistic: bool = False
+    may_run: str | None = None
+    gated: bool = False
+
+
+class Checkpoint(msgspec.Struct, frozen=True, tag_field="kind", tag="checkpoint"):
+    """All nodes and all pods that have not ended, at one moment."""
+
+    at: float
+    nodes: Sequence[NodeLine]
+    pods: Sequence[PodLine]
+
+
+Line = Begin | Gap | Quiet | End | NodeLine | NodeGoneLine | PodLine | Checkpoint
+
+_decoder = msgspec.json.Decoder(Line)
+_KINDS = "begin, gap, quiet, end, node, node-gone, pod, checkpoint"
+
+
+def encoded(line: Line) -> bytes:
+    """Return the line with its end."""
+    return msgspec.json.encode(line) + b"\n"
+
+
+def decoded(text: bytes, where: str) -> Line:
+    """Return the line. Raises TraceError, which says `where`, for what is none."""
+    try:
+        line: Line = _decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise TraceError(f"{where}: {error}; accepted: one JSON object with a kind of {_KINDS}") from None
+    if isinstance(line, Begin) and line.format != FORMAT:
+        raise TraceError(f"{where}: format {line.format}; accepted: {FORMAT}, which this version of Dovetail writes")
+    return line

@@ -1,0 +1,89 @@
+"""Names taken out of a recording: each becomes a pseudonym, the same one wherever it stands in the file.
+
+Pseudonyms are keyed hashes. Who has the file but not the key cannot try names. What stays: times, amounts, names of
+resources, numbers, the names of schedulers, and the parts of labels' names that are Kubernetes' own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import blake2b
+
+import msgspec
+
+from extender.cluster.eligibility import Constraints, Requirement, Taint, Terms, Toleration
+from extender.cluster.recording.lines import Checkpoint, Line, NodeGoneLine, NodeLine, PodLine
+
+_BYTES = 8
+_PLAIN_KEYS = ("kubernetes.io/", "k8s.io/", "dovetail.dev/", "metadata.name")
+
+
+class Pseudonyms:
+    """Gives lines other names, by a key of 16 bytes or more."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def __call__(self, line: Line) -> Line:
+        """Return the line without a name that a user chose."""
+        match line:
+            case PodLine():
+                return self._pod(line)
+            case NodeLine():
+                return self._node(line)
+            case NodeGoneLine(at, name):
+                return NodeGoneLine(at, self._name(name))
+            case Checkpoint(at, nodes, pods):
+                return Checkpoint(at, [self._node(node) for node in nodes], [self._pod(pod) for pod in pods])
+        return line
+
+    def _name(self, name: str) -> str:
+        """Return a pseudonym; a name of several parts keeps its parts, "" stays, and so do numbers."""
+        if "/" in name:
+            return "/".join(map(self._name, name.split("/")))
+        if not name or name.isdigit():
+            return name
+        return blake2b(name.encode(), digest_size=_BYTES, key=self._key[:64]).hexdigest()
+
+    def _key_of(self, key: str) -> str:
+        return key if any(plain in key for plain in _PLAIN_KEYS) else self._name(key)
+
+    def _pod(self, pod: PodLine) -> PodLine:
+        names = ("uid", "namespace", "name", "job", "queue", "stage", "group", "owner")
+        return msgspec.structs.replace(
+            pod,
+            **{field: self._name(getattr(pod, field)) for field in names},
+            node=None if pod.node is None else self._name(pod.node),
+            constraints=self._constraints(pod.constraints),
+            inputs=tuple((self._name(node), amount) for node, amount in pod.inputs),
+        )
+
+    def _node(self, node: NodeLine) -> NodeLine:
+        return msgspec.structs.replace(
+            node,
+            name=self._name(node.name),
+            labels=self._labels(node.labels),
+            taints=tuple(
+                Taint(self._key_of(taint.key), self._name(taint.value), taint.effect) for taint in node.taints
+            ),
+        )
+
+    def _labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        return {self._key_of(key): self._name(value) for key, value in labels.items()}
+
+    def _constraints(self, constraints: Constraints) -> Constraints:
+        return Constraints(
+            selector=tuple(self._labels(dict(constraints.selector)).items()),
+            terms=None if constraints.terms is None else self._terms(constraints.terms),
+            tolerations=tuple(map(self._toleration, constraints.tolerations)),
+            volumes=tuple(map(self._terms, constraints.volumes)),
+        )
+
+    def _terms(self, terms: Terms) -> Terms:
+        return tuple(tuple(map(self._requirement, term)) for term in terms)
+
+    def _requirement(self, requirement: Requirement) -> Requirement:
+        values = tuple(map(self._name, requirement.values))
+        return replace(requirement, key=self._key_of(requirement.key), values=values)
+
+    def _toleration(self, toleration: Toleration) -> Toleration:
+        return replace(toleration, key=self._key_of(toleration.key), value=self._name(toleration.value))

@@ -1,0 +1,148 @@
+"""A pod is written once, when it ends; what was missed is said; nothing that has ended is kept."""
+
+import tracemalloc
+
+import pytest
+
+from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone
+from extender.cluster.model import Node, Pod
+from extender.cluster.recording.lines import Gap, NodeGoneLine, NodeLine, PodLine
+from extender.cluster.recording.observed import Moments, PodObserved, PodsObserved
+from extender.cluster.recording.past import Past
+from extender.cluster.recording.recorder import Recorder
+
+NODE = Node("n", {"cpu": 4000.0})
+
+
+def pod(uid="a", *, version=0, **changes):
+    return Pod(uid, "team", f"pod-{uid}", {"cpu": 500.0}, created=100.0, resource_version=version, **changes)
+
+
+def seen(uid="a", *, moments=None, **changes):
+    return PodObserved(pod(uid, **changes), moments or Moments())
+
+
+def listed(*pods, moments=()):
+    return PodsObserved(pods, [*moments] or [Moments()] * len(pods))
+
+
+def begun(*pods, past=None, at=90.0):
+    """Return a recorder that has listed one node and these pods."""
+    recorder = Recorder(at, past) if past else Recorder(at)
+    assert recorder.synced is False
+    lines = [*recorder.take(NodesListed([NODE]), at), *recorder.take(listed(*pods), at)]
+    assert recorder.synced
+    return recorder, lines
+
+
+def test_a_pod_is_written_when_it_ends_with_its_times_and_is_forgotten():
+    recorder, _ = begun()
+    changes = [
+        (seen(version=1), 100.2),
+        (seen(version=2, node="n", moments=Moments(bound=100.0)), 100.6),
+        (seen(version=3, node="n", started=101.0, moments=Moments(bound=100.0)), 101.3),
+    ]
+    assert [line for event, at in changes for line in recorder.take(event, at)] == []
+    assert recorder.live == 1
+    end = seen(version=4, node="n", started=101.0, finished=True, moments=Moments(100.0, 140.0))
+    (line,) = recorder.take(end, 140.7)
+    assert (line.created, line.bound, line.started, line.ended) == (100.2, 100.6, 101.3, 140.7)
+    assert (line.uid, line.node, line.outcome, line.demand) == ("a", "n", "succeeded", {"cpu": 500.0})
+    assert recorder.live == 0
+
+
+@pytest.mark.parametrize(("came", "told"), [(139.0, 140.0), (140.4, 140.4), (170.0, 141.0)])
+def test_a_time_is_never_outside_the_second_that_the_server_states(came, told):
+    recorder, _ = begun()
+    assert [line.ended for line in recorder.take(seen(finished=True, moments=Moments(ended=140.0)), came)] == [told]
+
+
+def test_what_comes_twice_or_late_changes_nothing():
+    recorder, _ = begun()
+    end = seen(version=7, node="n", finished=True, failed=True)
+    (line,) = recorder.take(end, 120.0)
+    assert line.outcome == "failed"
+    assert [*recorder.take(end, 121.0)] == []
+    assert [*recorder.take(seen(version=5, node="n"), 121.0)] == []
+    assert recorder.live == 0
+    assert [*recorder.take(PodGone("a"), 122.0)] == []
+    assert [*recorder.take(seen(version=6, node="n"), 123.0)] == []
+    assert recorder.live == 0
+
+
+def test_a_pod_that_is_removed_before_it_ends_is_deleted():
+    recorder, _ = begun(pod(node="n"))
+    (line,) = recorder.take(PodGone("a"), 130.0)
+    assert (line.outcome, line.ended) == ("deleted", 130.0)
+
+
+def test_pods_that_ended_before_the_recording_began_are_not_written():
+    ended = pod(node="n", finished=True)
+    recorder = Recorder(90.0)
+    assert [*recorder.take(listed(ended, moments=[Moments(ended=60.0)]), 90.0)] == []
+    assert [*recorder.take(PodObserved(ended, Moments(ended=60.0)), 91.0)] == []
+    assert recorder.live == 0
+
+
+def test_a_second_list_says_what_was_missed():
+    recorder, _ = begun(pod("a", node="n"), pod("b", node="n"), pod("c"))
+    recorder.hear("pods", 100.0)
+    again = listed(
+        pod("b", node="n", finished=True),
+        pod("d", node="n", finished=True),
+        pod("e", node="n", finished=True),
+        moments=[Moments(95.0, 130.0), Moments(101.0, 140.0), Moments(20.0, 30.0)],
+    )
+    gap, *pods = recorder.take(again, 200.0)
+    assert gap == Gap("pods", 100.0, 200.0)
+    assert [(line.uid, line.outcome, line.ended, line.between) for line in pods] == [
+        ("a", "unseen", None, (100.0, 200.0)),
+        ("c", "unseen", None, (100.0, 200.0)),
+        ("b", "succeeded", 130.0, None),
+        ("d", "succeeded", 140.0, None),  # came and ended in the gap, and is still there; e had ended before
+    ]
+
+
+def test_a_recording_that_goes_on_takes_up_its_pods_and_writes_none_twice():
+    first, _ = begun(pod("a", node="n"), pod("b"))
+    checkpoint = first.checkpoint(95.0)
+    (written,) = first.take(seen("a", version=3, node="n", finished=True, moments=Moments(91.0, 99.0)), 99.4)
+    kept = [line for line in checkpoint.pods if line.uid != written.uid]
+    past = Past(99.4, tuple(checkpoint.nodes), tuple(kept), frozenset({written.uid}))
+    ended = pod("a", version=3, node="n", finished=True)
+    second = Recorder(300.0, past)
+    lines = [*second.take(listed(ended, pod("c"), moments=[Moments(91.0, 99.0), Moments()]), 300.0)]
+    assert [(type(line).__name__, getattr(line, "uid", "")) for line in lines] == [("Gap", ""), ("PodLine", "b")]
+    assert lines[0] == Gap("pods", 99.4, 300.0)
+    assert lines[1].outcome == "unseen"
+    assert [line.uid for line in second.checkpoint(301.0).pods] == ["c"]
+
+
+def test_nodes_are_written_when_they_change_and_when_they_go():
+    recorder, lines = begun()
+    assert lines == []  # the checkpoint says them
+    assert recorder.checkpoint(91.0).nodes == [NodeLine(90.0, "n", {"cpu": 4000.0})]
+    assert [*recorder.take(NodeSeen(NODE), 95.0)] == []
+    cordoned = Node("n", {"cpu": 4000.0}, unschedulable=True)
+    assert [*recorder.take(NodeSeen(cordoned), 96.0)] == [NodeLine(96.0, "n", {"cpu": 4000.0}, unschedulable=True)]
+    assert [*recorder.take(NodeGone("n"), 97.0)] == [NodeGoneLine(97.0, "n")]
+    assert [*recorder.take(NodeGone("n"), 98.0)] == []
+    assert [*recorder.take(NodesListed([NODE]), 99.0)] == [Gap("nodes", 98.0, 99.0), NodeLine(99.0, "n", {"cpu": 4000})]
+
+
+def test_memory_goes_by_the_pods_that_live_and_not_by_those_that_ended():
+    recorder, _ = begun()
+    tracemalloc.start()
+    try:
+        for number in range(20_000):
+            uid, version = f"{number:036d}", 2 * number
+            for _ in recorder.take(seen(uid, version=version + 1, node="n"), 100.0):
+                raise AssertionError
+            (line,) = recorder.take(seen(uid, version=version + 2, node="n", finished=True), 110.0)
+            assert [*recorder.take(PodGone(uid), 111.0)] == []
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(line, PodLine)
+    assert recorder.live == 0
+    assert held < 200_000  # a pod in memory is 0.8 kB or more: 20,000 of them would be 16 MB
