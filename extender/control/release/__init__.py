@@ -2,5 +2,5 @@
 
 `loop` is the step from beginning to end. Its parts: `recover` (what was left undone), `refusals` (shapes that
 kube-scheduler refuses), `planned` (which pods of a plan go), `without_node` (who is released to no node), `sending`
-(the writes).
+(the writes), `write_order` (their order).
 """

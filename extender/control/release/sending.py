@@ -10,6 +10,7 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.cluster.resources import MEMORY_INDEX
 from extender.control.cluster_view import ClusterView
+from extender.control.release.write_order import WriteOrder
 from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
@@ -79,6 +80,7 @@ class Sender:
     ) -> None:
         self._cluster, self._writer, self._listener, self._resizes = cluster, writer, listener, resizes
         self._backlog, self._writes = cluster.backlog, cluster.backlog.writes
+        self._order = WriteOrder()
 
     def send(self, release: Release, now: float) -> None:
         """Send a pod on its way: its node counts at once, the writes follow."""
@@ -89,7 +91,7 @@ class Sender:
         if self._resizes is not None and release.pod.opportunistic is not pod.opportunistic:
             self._soon(release.pod, lambda: self._resize(release, now, claim))
         elif release.node is not None and release.pod.nominated is None:
-            self._soon(release.pod, lambda: self._nominate(release, now, claim))
+            self._nominate_soon(release, now, claim)
         else:
             self._soon(release.pod, lambda: self._release(release, now, claim))
 
@@ -120,7 +122,7 @@ class Sender:
         if self._written(release, now, claim, write):
             changed = replace(release, pod=replace(pod, resource_version=version))
             if release.node is not None and pod.nominated is None:
-                self._soon(pod, lambda: self._nominate(changed, now, claim))
+                self._nominate_soon(changed, now, claim)
             else:
                 self._soon(pod, lambda: self._release(changed, now, claim))
 
@@ -139,14 +141,10 @@ class Sender:
         self._soon(pod, lambda: self._write(pod, now, until, lambda: resizes.restore(pod), "requests brought back"))
 
     def _nominate(self, release: Release, now: float, claim: float | None) -> None:
-        """Nominate, then queue the release behind the other nominations of this step.
-
-        Two writes to one pod in direct succession cost more: the second meets a copy of the pod in the API server that
-        is older than the first, and is made twice there.
-        """
+        """Nominate, then queue the release."""
         pod, node = release.pod, release.node or ""
         if self._written(release, now, claim, lambda: self._writer.nominate(pod, node)):
-            self._soon(pod, lambda: self._release(release, now, claim))
+            self._release_soon(release, now, claim)
 
     def _written(self, release: Release, now: float, claim: float | None, write: Callable[[], None]) -> bool:
         """Write, if we still lead; say whether that went well. A pod whose write fails is left alone for a moment.
@@ -204,15 +202,29 @@ class Sender:
             self._backlog.back_off(pod.uid, now)
             log.warning(f"failed: {what}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
+    def _nominate_soon(self, release: Release, now: float, claim: float | None) -> None:
+        self._order.add_nomination(self._queued(release.pod, lambda: self._nominate(release, now, claim)))
+        self._cluster.run_soon(self._order.next)
+
+    def _release_soon(self, release: Release, now: float, claim: float | None) -> None:
+        """Have a nominated pod released; of a gang nobody is before all that the plan nominates are nominated."""
+        write = self._queued(release.pod, lambda: self._release(release, now, claim))
+        self._order.add_release(write, whole=bool(release.pod.identity.group))
+        self._cluster.run_soon(self._order.next)
+
     def _soon(self, pod: Pod, write: Callable[[], None]) -> None:
         """Have a write to a pod run, now or later."""
+        self._cluster.run_soon(self._queued(pod, write))
+
+    def _queued(self, pod: Pod, write: Callable[[], None]) -> Callable[[], None]:
+        """Note that a write to a pod waits to begin; return what makes it."""
         self._writes.queue(pod.uid)
 
         def run() -> None:
             self._writes.begin(pod.uid)
             write()
 
-        self._cluster.run_soon(run)
+        return run
 
     def _is_over(self, pod: Pod, claim: float | None) -> bool:
         """Say whether a pod is no longer claimed for a write, or was claimed anew for another."""
