@@ -102,9 +102,10 @@ def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) ->
 @bench.command()
 @_form
 def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
-    """Time filter and prioritize beside a handler that only decodes and encodes, at 100 to 5,000 nodes.
+    """Time filter, prioritize and filter that chooses, beside a handler that only decodes and encodes.
 
-    All three are called in turn over kept-alive loopback connections to one server, which runs in a process of its own.
+    At 100 to 5,000 nodes. All are called in turn over kept-alive loopback connections to one server, which runs in a
+    process of its own.
     """
     options = Options(**given)
     MissingExtra.unless_installed("rich")
