@@ -72,13 +72,6 @@ def of_kinds(objects, *kinds):
     return [it for it in objects if it["kind"] in kinds]
 
 
-def auto_rights():
-    """Return the roles and bindings that the chart has for `order: auto`, with their namespace."""
-    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    return [namespace, *of_kinds(chart_objects("scheduler", "auto"), *kinds)]
-
-
 @contextmanager
 def auto_policies(control_plane, space, mode="scheduler"):
     """Install the policies of `order: auto`, without the kind; wait until they hold a gang; take them away again."""

@@ -15,7 +15,6 @@ from tests.integration.gating import (
     HOLD,
     HOLD_OBJECT,
     auto_policies,
-    auto_rights,
     gates,
     hold_kind,
     is_gated,
@@ -41,7 +40,7 @@ def space(control_plane):
 def auto_on(control_plane):
     """Run Dovetail with `order: auto` and a short Lease; give the extender, and the address of control."""
     with (
-        dovetail_on(control_plane, settings=AUTO, rights=auto_rights()) as dovetail,
+        dovetail_on(control_plane, settings=AUTO) as dovetail,
         control_on(control_plane, lease=LEASE, order="auto") as url,
     ):
         workload.wait_until(lambda: held(dovetail.client) is False, 30, "new pods to pass")
@@ -144,6 +143,27 @@ def test_new_pods_pass_once_control_has_been_gone_for_long_and_are_held_again_wh
 
     assert seconds >= 6  # four times the Lease, less what had passed of its last term
     assert "has not been renewed for 8 s" in why
+
+
+def test_pods_that_were_held_before_an_upgrade_from_gates_are_released_in_their_turn(control_plane, space):
+    client = control_plane.client()
+    before = {"order": "gates", "control": {"lease": LEASE}}
+    held_pods = pods(space, "before", 24, seconds=4, scheduler_name="dovetail", spec={"schedulingGates": [HOLD]})
+    workload.create_nodes(client, nodes())
+    with History(client, offers(client)) as history:
+        with dovetail_on(control_plane, settings=before), control_on(control_plane, lease=LEASE, order="gates"):
+            workload.create_pods(client, held_pods)
+            workload.wait_until(lambda: len(workload.bound_pods(client)) == 16, 30, "the nodes to be full")
+            control_plane.kill("dovetail-control")
+        waiting = sum(HOLD in gates(pod) for pod in workload.pods(client))
+
+        with dovetail_on(control_plane, settings=AUTO), control_on(control_plane, lease=LEASE, order="auto"):
+            workload.create_pods(client, pods(space, "after", 8, seconds=1))
+            workload.wait_until(lambda: len(workload.pods(client)) == 32 and finished(client), 90, "all pods to end")
+        over, regated, rebound = history.over, history.regated, history.rebound
+
+    assert waiting > 0
+    assert (over, regated, rebound) == (set(), set(), set())
 
 
 def test_killed_at_random_nobody_is_lost_or_stuck(control_plane, space, tell):
