@@ -87,10 +87,10 @@ class Dovetail:
 
 
 @contextmanager
-def dovetail_on(control_plane, *, settings=None, chosen_by="filter", rights=None, **options):
-    """Run the extender and the second scheduler under exactly the rights that the chart ships, or under these."""
+def dovetail_on(control_plane, *, settings=None, chosen_by="filter", **options):
+    """Run the extender and the second scheduler under exactly the rights that the chart ships."""
     told = {"placement": {"chosenBy": chosen_by}, **(settings or {})}
-    with granted(control_plane, "scheduler", rights) as account:
+    with granted(control_plane, "scheduler") as account:
         url = control_plane.add_extender(told, user=account)
         try:
             control_plane.add_scheduler(scheduler_configuration(url, **options), user=account, name="second-scheduler")

@@ -8,7 +8,6 @@ import pytest
 
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
-from tests.chart.rbac import ACCOUNT, ORDER_RULES
 from tests.integration.dovetail import control_on, dovetail_on, offers, over_allocated
 from tests.integration.history import HOLD, History
 from tests.integration.test_placement import refusal
@@ -30,31 +29,10 @@ def ordered(control_plane, *, control=True, order="filter", percentage=None, **s
     """
     told = {"order": order, **settings}
     with (
-        may_read_jobs(control_plane),
         dovetail_on(control_plane, settings=told, percentage=percentage) as dovetail,
         control_on(control_plane, **told) if control else nullcontext(),
     ):
         yield dovetail
-
-
-@contextmanager
-def may_read_jobs(control_plane):
-    """Give the extender the rights that it needs to keep the order."""
-    group, meta = "rbac.authorization.k8s.io", {"name": "dovetail-extender-order"}
-    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": meta, "rules": ORDER_RULES}
-    binding = {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": meta,
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": meta["name"]},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": ACCOUNT}],
-    }
-    control_plane.apply([role, binding])
-    try:
-        yield
-    finally:
-        for kind in ("clusterrolebindings", "clusterroles"):
-            request(control_plane.client(), "DELETE", f"/apis/{group}/v1/{kind}/{meta['name']}")
 
 
 def pod(name, *, queue="q", job=None, priority=None, held=False, on=None, **more):

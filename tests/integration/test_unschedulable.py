@@ -9,7 +9,7 @@ import pytest
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on
-from tests.integration.gating import HOLD, auto_policies, auto_rights, gates, hold_kind, namespace, require_policies
+from tests.integration.gating import HOLD, auto_policies, gates, hold_kind, namespace, require_policies
 from tests.integration.test_auto import LEASE, held, pods
 
 ROOM = 100
@@ -62,7 +62,7 @@ def test_of_a_burst_only_pods_that_came_before_the_hold_look_unschedulable(contr
         namespace(control_plane, "burst") as space,
         hold_kind(control_plane),
         auto_policies(control_plane, space),
-        dovetail_on(control_plane, settings=settings, rights=auto_rights()),
+        dovetail_on(control_plane, settings=settings),
         control_on(control_plane, lease=LEASE, order="auto"),
     ):
         workload.wait_until(lambda: held(client) is False, 30, "new pods to pass")
