@@ -46,6 +46,8 @@ def of_this_one(new_pods: NewPods, pod: Pod) -> str:
     """Return what the state of the Hold means for a pod that waits; empty where it goes without saying."""
     if pod.held and (pod.identity.group or pod.choice == ONLY):
         return f"{'pods of gangs' if pod.identity.group else 'pods for idle resources alone'} are held at any time"
+    if pod.held and new_pods.held is None and not new_pods.unread:
+        return "this one came with its gate"
     if pod.held and new_pods.held is False:
         return "this one keeps its gate until its turn"
     if not pod.held and new_pods.held:

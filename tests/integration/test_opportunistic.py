@@ -21,7 +21,7 @@ from lab.controlplane.running import ControlPlane
 from lab.live.machines import REGULAR_REQUESTS, Machines, declared
 from tests.chart.rbac import CONTROL_ACCOUNT, granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
-from tests.integration.test_seeing import metric
+from tests.integration.test_seeing import asked, metric
 
 pytestmark = pytest.mark.own_control_plane
 
@@ -252,7 +252,7 @@ def names_of(pods, prefix):
     return {name for name in pods if name.startswith(prefix)}
 
 
-def test_held_pods_of_jobs_run_on_what_others_do_not_use_up_to_t_alloc_and_not_beyond(scene, tell):
+def test_held_pods_of_jobs_run_on_what_others_do_not_use_up_to_t_alloc_and_not_beyond(scene, tell, tmp_path):
     create_job(scene, "job", 40)
     create_job(scene, "guaranteed", 2, limits={"cpu": "170m", "memory": "256Mi"})
     create_job(scene, "never", 2, annotations={"dovetail.dev/opportunistic": "never"})
@@ -273,6 +273,21 @@ def test_held_pods_of_jobs_run_on_what_others_do_not_use_up_to_t_alloc_and_not_b
     writes = [len(scene.writes()[name]) for name in started]
     tell(f"{len(started)} pods, use {use[0]:.3f} and {use[1]:.3f}, writes per pod {Counter(writes)}")
     assert max(writes) <= 4
+
+    # A pod that is left says what it finds no room of; one that may not run there says nothing.
+    config = tmp_path / "dovetail.yaml"
+    kind = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
+    config.write_text(yaml.safe_dump({**kind, "usage": {"url": "http://nobody"}, "opportunistic": {"enabled": True}}))
+    held = [name for name, pod in pods.items() if name.startswith("job") and pod["spec"].get("schedulingGates")]
+    never = next(iter(names_of(pods, "never")))
+    where = (f"--control={scene.url}", f"--config={config}")
+    no_idle = {
+        name: asked(scene.control_plane, "explain", "pod", f"default/{name}", *where)["no_idle"]
+        for name in (held[0], never)
+    }
+    tell(f"a held pod that finds no idle room: {no_idle[held[0]]}")
+    assert no_idle[held[0]].startswith("no node has enough: mostly cpu is short, the most is 0")
+    assert no_idle[never] == ""
 
 
 def test_where_use_jumps_the_fewest_opportunistic_pods_are_evicted_none_twice_and_no_regular_one(scene):

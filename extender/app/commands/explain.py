@@ -30,7 +30,7 @@ def explain_pod(query: Query, name: str, namespace: str, control: str) -> None:
 
     NAME is the pod's name, or NAMESPACE/NAME. Reads the cluster and makes the plan that `dovetail control` would make
     now: queue and shares, position, how the best nodes suit it, and what would have to change. Where pods wait for room
-    near their input, `control` is asked for how long they have.
+    near their input, or may run on idle resources, `control` is asked for what only it knows.
     """
     from extender.app.inspection import answers
 

@@ -18,7 +18,8 @@ def gates(facts: Facts) -> Iterator[Finding]:
         return
     due = _due(now)
     if not due:
-        yield Finding("gates", OK, f"{many(len(facts.held), 'pod')} held, none of which fits now in its turn")
+        text = f"{many(len(facts.held), 'pod')} held, none of which fits now in its turn"
+        yield Finding("gates", OK, text if facts.held else "no pod is held")
         return
     if later is None:
         return
@@ -73,8 +74,9 @@ def turns(facts: Facts) -> Iterator[Finding]:
         return
     due = _tried(now)
     if not due:
-        text = f"{many(len(now.backlog.at(PodPhase.UNGATED)), 'pod')} without a gate waiting, none of which fits now in"
-        yield Finding("turns", OK, f"{text} its turn")
+        waiting = len(now.backlog.at(PodPhase.UNGATED))
+        text = f"{many(waiting, 'pod')} without a gate waiting, none of which fits now in its turn"
+        yield Finding("turns", OK, text if waiting else "no pod without a gate waits")
         return
     if later is None:
         return

@@ -114,6 +114,9 @@ class TestTurns:
         text = "1 pod without a gate waiting, none of which fits now in its turn"
         assert found("turns", *FULL) == [("ok", text)]
 
+    def test_where_none_waits_it_says_so(self):
+        assert found("turns") == [("ok", "no pod without a gate waits")]
+
     def test_with_gates_nothing_is_said_of_them(self):
         assert found("turns", *FULL, stated=Stated("gates")) == []
 

@@ -171,7 +171,11 @@ class TestState:
             ({"gates": ()}, NewPods(True, "x"), "are held: x; this one came without a gate, and never gets one"),
             ({"gates": ()}, NewPods(False, "x"), "are not held: x"),
             ({"group": "d/g"}, NewPods(False, "x"), "are not held: x; pods of gangs are held at any time"),
-            ({}, NewPods(None), "are not held: this cluster has no Hold, so filter alone keeps the order"),
+            (
+                {},
+                NewPods(None),
+                "are not held: this cluster has no Hold, so filter alone keeps the order; this one came",
+            ),
             ({}, NewPods(None, unread="403"), "may be held or not: the Hold cannot be read (403)"),
         ],
     )
