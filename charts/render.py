@@ -55,10 +55,10 @@ metadata:
     pod-security.kubernetes.io/enforce: restricted
 """
 GATING_API = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-"""What a cluster must have for the policy that gates pods; `helm template` must be told."""
+"""What a cluster must have for the policies by which pods wait; `helm template` must be told."""
 
 _GATING = {
-    mode: f"""# Gates the pods of namespaces labelled dovetail.dev/managed: "true", beside manifests/{mode}.yaml.
+    mode: f"""# By this, pods of namespaces labelled dovetail.dev/managed: "true" wait, beside manifests/{mode}.yaml.
 # From Kubernetes 1.36: kubectl apply --filename manifests/gating/{mode}.yaml
 """
     for mode in ("scheduler", "existing")

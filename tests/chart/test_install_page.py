@@ -23,7 +23,7 @@ ALERTS = {
     "dovetail_queue_passed_over_seconds",
     "dovetail_held_pods",
 }
-STATE = ALERTS
+STATE = ALERTS | {"dovetail_ungated_pods", "dovetail_new_pods_held"}
 """Read at each scrape, from a running service; the others are there from the start."""
 
 
