@@ -1,4 +1,4 @@
-"""`order: filter` on a real kube-scheduler: pods are refused until their turn, and woken when it comes."""
+"""`order: filter`, and `auto` without its policy: pods are refused until their turn, and woken when it comes."""
 
 import time
 from collections import Counter
@@ -14,6 +14,7 @@ from tests.integration.test_placement import refusal
 
 BY_FILTER = {"order": "filter"}
 TURN = "dovetail.dev/turn"
+without_policy = pytest.mark.parametrize("order", ["filter", "auto"])  # auto where nothing gates pods
 
 
 @pytest.fixture
@@ -82,10 +83,11 @@ def all_ended(client, names, seconds):
     workload.wait_until(done, seconds, f"{len(names)} pods to end")
 
 
-def test_queues_get_their_shares_within_one_pod(control_plane, client, tell):
+@without_policy
+def test_queues_get_their_shares_within_one_pod(control_plane, client, order, tell):
     # 12 cores; weights 1, 2 and 3 of 6: 2, 4 and 6 of them. Each queue asks for 12.
     queues = [{"name": name, "weight": weight} for name, weight in (("one", 1), ("two", 2), ("three", 3))]
-    with ordered(control_plane, queues=queues, policy={"fairness": 0.9}) as dovetail:
+    with ordered(control_plane, order=order, queues=queues, policy={"fairness": 0.9}) as dovetail:
         control_plane.kill("second-scheduler")
         workload.create_nodes(client, [builders.node(f"node-{n}", cpu=4, memory="16Gi") for n in range(3)])
         asking = [pod(f"{name}-{n:02d}", queue=name, job=name) for name in ("one", "two", "three") for n in range(12)]
@@ -101,8 +103,9 @@ def test_queues_get_their_shares_within_one_pod(control_plane, client, tell):
         assert abs(got["three"] - 6) <= 1
 
 
-def test_a_short_jobs_pods_go_before_a_long_jobs_that_were_created_first(control_plane, client, tell):
-    with ordered(control_plane) as dovetail:
+@without_policy
+def test_a_short_jobs_pods_go_before_a_long_jobs_that_were_created_first(control_plane, client, order, tell):
+    with ordered(control_plane, order=order) as dovetail:
         control_plane.kill("second-scheduler")
         workload.create_nodes(client, [builders.node("node", cpu=4, memory="16Gi")])
         workload.create_pods(client, [pod(f"long-{n}", job="long", duration=30) for n in range(8)])
@@ -191,8 +194,9 @@ def test_a_pod_that_kube_scheduler_never_offers_does_not_keep_the_others_waiting
 
 
 @pytest.mark.usefixtures("priorities")
-def test_order_does_not_keep_a_pod_from_preempting(control_plane, client):
-    with ordered(control_plane):
+@without_policy
+def test_order_does_not_keep_a_pod_from_preempting(control_plane, client, order):
+    with ordered(control_plane, order=order):
         workload.create_nodes(client, [builders.node("node", cpu=4, memory="16Gi")])
         workload.create_pods(client, [pod(f"low-{n}", cpu=2) for n in range(2)])
         workload.wait_until(lambda: len(workload.bound_pods(client)) == 2, 10, "the node to be full")
@@ -202,10 +206,11 @@ def test_order_does_not_keep_a_pod_from_preempting(control_plane, client):
         assert sum(name.startswith("low") for name in workload.bound_pods(client)) == 1
 
 
-def test_held_pods_and_others_share_one_plan(control_plane, client, tell):
+@without_policy
+def test_held_pods_and_others_share_one_plan(control_plane, client, order, tell):
     # 6 cores for two queues of weight 1: one is held by our gate, one is not.
     queues = [{"name": "held"}, {"name": "free"}]
-    with ordered(control_plane, queues=queues, policy={"fairness": 0.9}):
+    with ordered(control_plane, order=order, queues=queues, policy={"fairness": 0.9}):
         control_plane.kill("second-scheduler")
         workload.create_nodes(client, [builders.node("node", cpu=6, memory="32Gi")])
         asking = [pod(f"held-{n}", queue="held", job="held", held=True) for n in range(6)]
