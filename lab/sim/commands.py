@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from extender.errors import MissingExtra
 from lab.report.files import ReportFile
@@ -31,7 +32,7 @@ def _list(context: click.Context, _option: click.Parameter, listed: bool) -> Non
     for title, choices in (
         ("workloads", WORKLOADS),
         ("machines", MACHINES),
-        ("policies", {name: choice.about for name, choice in POLICIES.items()}),
+        ("policies", {name: choice.about for name, choice in POLICIES.items()} | {"recorded": "what was done"}),
     ):
         click.echo(f"{title}:")
         for name, about in choices.items():
@@ -52,7 +53,7 @@ def _list(context: click.Context, _option: click.Parameter, listed: bool) -> Non
     default=3.0,
     show_default=True,
     type=click.FloatRange(0),
-    help="Seconds between two plans; 0: whenever something happens.",
+    help="Seconds between two plans; 0: whenever something happens, as always with a recording unless it is given.",
 )
 @click.option(
     "--loss",
@@ -89,15 +90,20 @@ def simulate(
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
     from lab.sim.engine.clock import SimulationSettings
-    from lab.sim.runs import Run
+    from lab.sim.runs import Run, recording
     from lab.sim.workloads import specs
 
     folder = traces or TRACES
+    replay = recording(workload)
+    if replay and click.get_current_context().get_parameter_source("heartbeat") is ParameterSource.DEFAULT:
+        heartbeat = 0.0  # what was recorded waited for no heartbeat
     runs = {
         name: Run(workload, machines, name, seed, settings=SimulationSettings(heartbeat, loss), traces=folder)
         for name in _names(policies)
     }
-    about = _about(specs.workload(workload, seed, folder).about, specs.machines(machines).name, heartbeat, loss)
+    told = replay.workload.about if replay else specs.workload(workload, seed, folder).about
+    on = machines if replay and machines == replay.machines.name else specs.machines(machines).name
+    about = " ".join((_about(told, on, heartbeat, loss), *(replay.notes if replay else ())))
     outcomes = _perform(runs, processes)
     if report:
         from lab.sim.report import page
@@ -113,9 +119,10 @@ def _names(policies: str) -> list[str]:
     from lab.sim.schedulers.policies import POLICIES
 
     names = list(dict.fromkeys(name.strip() for name in policies.split(",")))
+    accepted = [*POLICIES, "recorded"]
     for name in names:
-        if name not in POLICIES:
-            raise click.BadParameter(f"{name!r}; accepted: {', '.join(POLICIES)}", param_hint="--policy")
+        if name not in accepted:
+            raise click.BadParameter(f"{name!r}; accepted: {', '.join(accepted)}", param_hint="--policy")
     return names
 
 

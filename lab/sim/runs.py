@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from extender.errors import SpecError
 from extender.planner import Planner, Policy, Scheduler
 from lab.sim.engine import clock
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
+from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, Replay, replay_of
 from lab.sim.schedulers.policies import choice
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
@@ -46,11 +48,18 @@ class Run:
 
 def perform(run: Run, tell: Tell) -> Outcome:
     """Return the outcome of a run. Raises DovetailError."""
-    scheduler = run.scheduler()
     values = _parameters(run.parameters)
-    workload = specs.workload(run.workload, run.seed, run.traces, values)
-    machines = specs.machines(run.machines, values)
-    if not run.tuning:
+    replay = recording(run.workload)
+    scheduler: Scheduler
+    if run.policy == RECORDED and not run.tuning:
+        if replay is None or run.machines != MACHINES:
+            raise SpecError(f"policy {RECORDED} needs --workload {FORM}FILE and --machines {MACHINES}")
+        scheduler = replay.placements
+    else:
+        scheduler = run.scheduler()
+    workload = replay.workload if replay else specs.workload(run.workload, run.seed, run.traces, values)
+    machines = replay.machines if replay and run.machines == MACHINES else specs.machines(run.machines, values)
+    if not run.tuning and run.policy != RECORDED:
         machines = choice(run.policy).machines(machines)
     return clock.run(
         all_at_start(workload) if run.at_start else workload,
@@ -61,6 +70,11 @@ def perform(run: Run, tell: Tell) -> Outcome:
         policy=run.policy,
         progress=tell,
     )
+
+
+def recording(workload: str) -> Replay | None:
+    """Return the replay that a spec names; None for another workload. Raises DovetailError."""
+    return replay_of(Path(workload.removeprefix(FORM))) if workload.startswith(FORM) else None
 
 
 def all_at_start(workload: Workload) -> Workload:

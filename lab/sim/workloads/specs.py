@@ -32,6 +32,7 @@ WORKLOADS: Mapping[str, str] = {
     "swim:TRACE[,jobs=N|all][,arrivals=A][,load=CORES]": "Facebook-like jobs: fb2009_0, fb2009_1 or fb2010_0",
     "alibaba2017[:jobs=N|all][,arrivals=A][,load=CORES]": "batch jobs of Alibaba 2017, independent stages",
     "alibaba2018[:jobs=N|all][,arrivals=A][,load=CORES]": "DAGs of Alibaba 2018",
+    "recording:FILE": "what a cluster did, as `dovetail record` wrote it",
 }
 """The forms of a workload and what each is. A: paced (to the load; the default), trace (the trace's times), start."""
 
@@ -41,6 +42,7 @@ MACHINES: Mapping[str, str] = {
     "alibaba2017[:N]": "50 (or N) of 64 cores",
     "alibaba2018[:N]": "10 (or N) of 96 cores",
     "NxCcMg,disk=RATE,net=RATE": "N of C cores and M GB; bytes per second each way, as in 8x32c96g,disk=800M,net=1250M",
+    "recorded": "the nodes of the recording that is replayed",
 }
 """The forms of machines and what each is."""
 

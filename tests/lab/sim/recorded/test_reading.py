@@ -1,0 +1,123 @@
+"""A recording is replayed as it was; what cannot be is said; contention is counted once."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, encoded
+from extender.errors import SpecError, TraceError
+from lab.sim import runs
+from lab.sim.commands import simulate
+from lab.sim.engine.clock import SimulationSettings
+from lab.sim.recorded.contention_undone import seconds_at_peak
+from lab.sim.recorded.reading import replay_of
+
+DISK = "disk-read"
+NODES = [NodeLine(100.0, name, {"cpu": 4000.0, "memory": 8e9, DISK: 100e6}) for name in ("n0", "n1")]
+
+
+def pod(name, job, created, bound, ended, node, *, disk=0.0, **more):
+    demand = {"cpu": 1000.0, "memory": 2e9, "pods": 1.0} | ({DISK: disk} if disk else {})
+    return PodLine(
+        name, "team", name, f"team/{job}", "team", demand, created, bound, bound, ended, node, "succeeded", **more
+    )
+
+
+def recording(tmp_path, *pods, living=(), cut=b""):
+    file = tmp_path / "recording"
+    lines = [Begin(100.0), Checkpoint(100.0, NODES, living), *pods, Checkpoint(500.0, NODES, living), End(500.0)]
+    file.write_bytes(b"".join(map(encoded, lines)) + cut)
+    return file
+
+
+def outcome(file, policy):
+    run = runs.Run(f"recording:{file}", "recorded", policy, 1, settings=SimulationSettings(heartbeat_seconds=0.0))
+    return runs.perform(run, lambda _done, _total: None)
+
+
+def test_the_policy_recorded_does_what_was_done(tmp_path):
+    pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "j", 110, 130, 141, "n0"), pod("c", "k", 120, 121, 125, "n0")]
+    file = recording(tmp_path, *pods)
+    was = outcome(file, "recorded")
+    assert sorted(zip(was.tasks.started, was.tasks.ended, was.tasks.node, strict=True)) == [
+        (12.0, 50.0, 1),
+        (21.0, 25.0, 0),
+        (30.0, 41.0, 0),
+    ]
+    assert {job.name: job.seconds for job in was.jobs} == {"team/team/j": 40.0, "team/team/k": 5.0}
+    # kube-scheduler lets nobody wait here: j takes its longer task, 38 s
+    assert {job.name: job.seconds for job in outcome(file, "kube-default").jobs} == {
+        "team/team/j": 38.0,
+        "team/team/k": 4.0,
+    }
+
+
+def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
+    # Both want 100 MB/s of a disk of 100 MB/s: from 10 to 30 each has half. b is alone from 30 to 35.
+    pods = [pod("a", "j", 110, 110, 130, "n0", disk=100e6), pod("b", "k", 110, 110, 135, "n0", disk=100e6)]
+    replay = replay_of(recording(tmp_path, *pods))
+    assert [job.stages[0].durations.tolist() for job in replay.workload.jobs] == [[10.0], [15.0]]
+    was = outcome(tmp_path / "recording", "recorded")
+    np.testing.assert_allclose(was.tasks.ended, replay.ended)
+    assert was.tasks.ended.tolist() == [30.0, 35.0]
+
+
+def test_without_over_allocation_a_task_takes_as_long_as_it_took():
+    start, end = np.array([0.0, 1.0, 1.0]), np.array([5.0, 4.0, 9.0])
+    demand, capacity = np.ones((3, 6)), np.full((2, 6), 2.0)
+    assert seconds_at_peak(start, end, np.array([0, 0, 1]), demand, capacity).tolist() == [5.0, 3.0, 8.0]
+
+
+def test_pods_that_live_all_the_time_take_room_from_their_node(tmp_path):
+    service = PodLine("s", "web", "s", "web/s", "web", {"cpu": 3000.0, "memory": 1e9}, 1.0, 2.0, 3.0, None, "n0")
+    replay = replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), living=[service]))
+    assert replay.machines.capacity[:, 0].tolist() == [1000.0, 4000.0]
+    assert replay.notes == ["1 pods lived all the time: what they take is taken from their nodes."]
+
+
+def test_what_is_left_out_and_what_is_not_counted_is_said(tmp_path):
+    gpu = pod("g", "j", 110, 112, 150, "n1")
+    gpu.demand["nvidia.com/gpu"] = 1.0
+    ganged = pod("h", "k", 110, 112, 150, "n0", group="team/gang", priority=9)
+    unseen = PodLine("u", "team", "u", "team/u", "team", {}, 110.0, outcome="unseen", between=(120.0, 130.0))
+    notes = " ".join(replay_of(recording(tmp_path, gpu, ganged, unseen)).notes)
+    assert "1 pods are left out: they got no node" in notes
+    assert "Not counted: nvidia.com/gpu." in notes
+    assert "1 pods belong to groups" in notes
+    assert "Pods have 2 priorities" in notes
+
+
+def test_pods_of_one_owner_that_come_much_later_are_another_job(tmp_path):
+    pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "j", 300, 301, 310, "n0")]
+    jobs = replay_of(recording(tmp_path, *pods)).workload.jobs
+    assert [(job.name, job.arrives_at) for job in jobs] == [("team/team/j", 10.0), ("team/team/j, 2", 200.0)]
+
+
+def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
+    with pytest.raises(SpecError, match="accepted: a file of dovetail record"):
+        replay_of(tmp_path / "nothing")
+    with pytest.raises(TraceError, match="line 6: the file ends in the middle"):
+        replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b'{"kind"'))
+    with pytest.raises(TraceError, match="no pod in it was bound and ended"):
+        replay_of(recording(tmp_path))
+
+
+def test_recorded_is_a_policy_of_recordings_only():
+    with pytest.raises(SpecError, match="needs --workload recording:FILE"):
+        runs.perform(runs.Run("suite:jobs=1", "tetris", "recorded", 1), lambda _done, _total: None)
+
+
+def test_the_command_shows_what_was_beside_what_would_have_been(tmp_path):
+    pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "k", 110, 130, 141, "n0")]
+    file, policies = recording(tmp_path, *pods), "--policy=recorded,kube-default,tetris"
+    options = [f"--workload=recording:{file}", "--machines=recorded", policies, "--json", "--processes=1"]
+    shown = CliRunner().invoke(simulate, options)
+    assert shown.exit_code == 0, shown.output
+    made = json.loads(shown.stdout)["runs"]
+    assert [(run["policy"], run["makespan"]) for run in made] == [
+        ("recorded", 40.0),
+        ("kube-default", 38.0),
+        ("tetris", 38.0),
+    ]
