@@ -1,4 +1,4 @@
-"""Waiting a little for room near the input, on a real kube-scheduler: with gates, and with `order: filter`."""
+"""Waiting a little for room near the input: with gates, with `order: filter`, and with `auto` without its policy."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from extender.cluster.model import PROMISED_ANNOTATION
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
-from tests.integration.test_order_by_filter import ordered
+from tests.integration.test_order_by_filter import ordered, without_policy
 from tests.integration.test_placement import refusal
 from tests.integration.test_seeing import asked, configured, dovetail, events, metric
 
@@ -155,9 +155,10 @@ def test_a_release_that_a_new_leader_completes_is_counted_by_how_near_its_node_i
                 assert "dovetail_locality_wait_seconds_count 0.0" in answer.read().decode()
 
 
-def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client):
+@without_policy
+def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client, order):
     fill(client, "near", "beside")
-    with ordered(control_plane, locality=LOCALITY) as extender:
+    with ordered(control_plane, order=order, locality=LOCALITY) as extender:
         workload.create_pods(client, [reader("waits", "near", gates=())])
         assert "waits for room near its input" in refusal(client, "waits")
         node, took = bound_within(client, "waits", 25)
@@ -203,13 +204,16 @@ def test_a_pod_goes_to_its_node_though_kube_scheduler_asks_about_a_sample_if_it_
         assert (near, far) == (count, 0) if wait else near + far == count
 
 
-def test_a_pod_whose_node_kube_scheduler_never_offers_goes_elsewhere_after_its_waits(control_plane, client, tell):
+@without_policy
+def test_a_pod_whose_node_kube_scheduler_never_offers_goes_elsewhere_after_its_waits(
+    control_plane, client, order, tell
+):
     # `guards` wants no readers beside it, which the plan knows nothing of: it has room for one there.
     apart = {"labelSelector": {"matchLabels": {"app": "reads"}}, "topologyKey": "kubernetes.io/hostname"}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     spec = {"nodeName": "near", "affinity": affinity}
     workload.create_pods(client, [builders.pod("guards", cpu=0, memory="1Mi", spec=spec)])
-    with ordered(control_plane, locality={"levels": [RACK], "waitSeconds": [2, 2]}):
+    with ordered(control_plane, order=order, locality={"levels": [RACK], "waitSeconds": [2, 2]}):
         workload.create_pods(client, [reader("waits", "near", gates=(), labels={"app": "reads"})])
         assert "waits for room near its input" in refusal(client, "waits")
         node, took = bound_within(client, "waits", 25)
