@@ -10,7 +10,7 @@ OFF_AFTER_SECONDS = 5.0
 class Holding:
     """Held at once where somebody waits for room; not held once nobody has for `off_after` seconds.
 
-    One thread calls `note`; another may read `held`, and call `begin`. Times in seconds, of any clock.
+    One thread calls `note` and `keep`; another may read `held`, and call `begin`. Times in seconds, of any clock.
     """
 
     off_after: float = OFF_AFTER_SECONDS
@@ -20,6 +20,11 @@ class Holding:
     def begin(self, now: float) -> None:
         """Go on from a predecessor by whom pods are held: as if somebody had waited just now."""
         self._waited_at, self.held = now, True
+
+    def keep(self, now: float) -> None:
+        """Leave it as it is, for `off_after` seconds at least: at `now` nobody knows whether somebody waits."""
+        if self.held:
+            self._waited_at = now
 
     def note(self, *, somebody_waits: bool, now: float) -> None:
         """Take note of what a plan leaves at `now`."""

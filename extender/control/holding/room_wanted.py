@@ -30,11 +30,15 @@ class RoomWanted:
         self._places: dict[Shape, float] = {}
 
     def note(self, planned: Planned | None, now: float) -> None:
-        """Take note of a plan that came to its end; None: there was room for all that it looked at."""
+        """Take note of a plan that came to its end; None: there was nothing to plan, or room for all."""
         before = self._holding.held
         self._holding.note(somebody_waits=planned is not None and self._left_waiting(planned), now=now)
         if self._holding.held != before:
             self._changed()
+
+    def note_cut(self, now: float) -> None:
+        """Take note of a plan that ended with the last slot: nobody knows whom it would have left."""
+        self._holding.keep(now)
 
     def _left_waiting(self, planned: Planned) -> bool:
         layout, classes = planned.snapshot.layout, planned.plan_input.classes

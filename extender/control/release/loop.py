@@ -72,7 +72,10 @@ class HearsOfPlans(Protocol):
     """What decides by each plan whether somebody waits for room."""
 
     def note(self, planned: Planned | None, now: float) -> None:
-        """Take note of a plan that came to its end; None: there was room for all that it looked at."""
+        """Take note of a plan that came to its end; None: there was nothing to plan, or room for all."""
+
+    def note_cut(self, now: float) -> None:
+        """Take note of a plan that ended with the last slot: nobody knows whom it would have left."""
 
 
 class Releaser:
@@ -258,7 +261,10 @@ class Releaser:
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at())
         if self._room_wanted is not None:
-            self._room_wanted.note(planned if len(plan.assignments) < slots else None, now)
+            if len(plan.assignments) < slots:
+                self._room_wanted.note(planned, now)
+            else:
+                self._room_wanted.note_cut(now)
         # 4. Release the gated pods of the plan, and wake those without a gate.
         ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
         releases = self._planned_releases.take(planned, slots, now, ungated=ungated)

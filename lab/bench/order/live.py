@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 from kubernetes.client import ApiClient
 from rich.table import Table
 
+from charts.render import NAMESPACE
 from lab.controlplane import builders, workload
 from lab.controlplane.configurations import dovetail_configuration
+from lab.controlplane.gating import gating
 from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
 from lab.report.rows import Report, Row
@@ -30,7 +33,8 @@ _EVERY_SECONDS = 1.0
 class Case:
     """Queues with their weights, of which `backlog` jobs wait all the time; tasks take between these `seconds`.
 
-    `more` are settings beside the queues.
+    With `order` auto pods are created without our gate, in a namespace with the chart's policies; with gates they have
+    it, with filter none has. `more` are settings beside the queues.
     """
 
     backlog: int = 1_200
@@ -39,6 +43,7 @@ class Case:
     seconds: tuple[float, float] = (10.0, 30.0)
     weights: Mapping[str, float] = field(default_factory=lambda: {"research": 3.0, "beta": 1.0})
     minimums: Mapping[str, float] = field(default_factory=lambda: {"research": 0.25})
+    order: str = "auto"
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -53,7 +58,15 @@ class Case:
             {"name": name, "weight": weight, "minimumShare": self.minimums.get(name, 0.0)}
             for name, weight in self.weights.items()
         ]
-        return {"queues": queues, **self.more}
+        lease = {"namespace": NAMESPACE if self.order == "auto" else "default"}
+        control = {**self.more.get("control", {}), "lease": lease}
+        placement = {"chosenBy": "filter"}
+        return {"queues": queues, "order": self.order, "placement": placement, **self.more, "control": control}
+
+    @property
+    def gates(self) -> list[dict[str, str]]:
+        """What pods are created with."""
+        return [_GATE] if self.order == "gates" else []
 
     def fair(self, queue: str) -> float:
         """Return the queue's fair share; the minimums here are below it."""
@@ -82,13 +95,20 @@ def watch(programs: Mapping[str, Path], case: Case, seconds: float, tell: Callab
 
 def watch_on(plane: ControlPlane, case: Case, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
     """Do the same on a control plane that runs; its nodes and processes are left there."""
-    client, draw = plane.client(), random.Random(1)  # noqa: S311 - a workload, not a secret
+    client = plane.client()
     nodes = [builders.node(f"n{row}", cpu=case.slots_per_node, memory="64Gi") for row in range(case.nodes)]
     workload.create_nodes(client, nodes, ready=120)
     configuration = dovetail_configuration(plane.add_extender(case.settings))
     configuration["profiles"] = [{**profile, "schedulerName": "dovetail"} for profile in configuration["profiles"]]
     plane.add_scheduler(configuration)
-    plane.add_control({**case.settings, "control": {**case.more.get("control", {}), "lease": {"namespace": "default"}}})
+    with gating(plane, case.order) if case.order == "auto" else nullcontext():
+        plane.add_control(case.settings)
+        return _looks(client, case, seconds, tell)
+
+
+def _looks(client: ApiClient, case: Case, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
+    """Keep the backlog up for so long, and return what was seen each second."""
+    draw = random.Random(1)  # noqa: S311 - a workload, not a secret
     waiting: dict[str, dict[str, float]] = {queue: {} for queue in case.weights}
     created_counts: Counter[str] = Counter()
     looks: list[Look] = []
@@ -142,7 +162,7 @@ def _fill_up(
                     duration=draw.uniform(*case.seconds),
                     scheduler_name="dovetail",
                     labels={"dovetail.dev/queue": queue, "dovetail.dev/job": name},
-                    spec={"schedulingGates": [_GATE]},
+                    spec={"schedulingGates": case.gates},
                 )
             )
     workload.create_pods(client, fresh)

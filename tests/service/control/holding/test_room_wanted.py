@@ -127,3 +127,15 @@ def test_who_is_left_by_a_plan_that_came_to_its_end_counts_at_any_pace():
     scene.see(*(pod(f"p{number}", cpu=100) for number in range(10)))
 
     assert scene.held()
+
+
+def test_pods_stay_held_while_the_pace_of_the_release_hides_who_waits():
+    scene = Held(node("n1", cpu=100), pace=Pace(unbound_pods=2))
+    scene.see(*(pod(f"p{number}", cpu=100) for number in range(10)))
+    assert scene.held()
+
+    scene.apply(NodeSeen(node("n2", cpu=1000)))  # room for all, two at a time: the plans are cut
+    for _ in range(3):
+        for name in scene.released():
+            scene.bind(name)
+        assert scene.held(seconds=4.0)
