@@ -32,7 +32,8 @@ from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.measuring import load_besides_pods_of, measuring_of
 from extender.app.on_idle_room import Reporting, on_idle_room, way_back
-from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of, waits_of
+from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, waits_of
+from extender.app.tuning import policy_of
 from extender.cluster.events import Event, NamespaceSeen, NamespacesListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Pod

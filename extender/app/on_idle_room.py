@@ -12,7 +12,7 @@ from extender.adapters.kube.autoscalers import Autoscalers
 from extender.adapters.kube.resizing import PodResources
 from extender.adapters.metrics.opportunistic import OpportunisticMetrics
 from extender.app.measuring import Measuring
-from extender.app.ordering import policy_of
+from extender.app.tuning import policy_of
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ALLOWED, NEVER
 from extender.cluster.stays_off import StaysOff

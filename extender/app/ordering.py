@@ -1,6 +1,4 @@
-"""What `serve` and `control` need alike to keep the order: the planner's policy, and the kinds that may be read."""
-
-import math
+"""What `serve` and `control` need alike to keep the order: the backlog, the input of plans, what may be read."""
 
 import structlog
 
@@ -12,7 +10,6 @@ from extender.control.backlog.backlog import Backlog
 from extender.control.locality.target_wait import Target, TargetWait
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.errors import ClusterError
-from extender.planner import Policy
 from extender.settings import Settings
 
 POD_GROUPS = (
@@ -25,23 +22,6 @@ _PROBE_SECONDS = 5.0
 """How long the API server may take to say whether a kind may be read."""
 
 log = structlog.get_logger()
-
-
-def policy_of(settings: Settings) -> Policy:
-    """Return the planner's tuning that settings state."""
-    policy, locality = settings.policy, settings.locality
-    return Policy(
-        rule=policy.rule,
-        srtf=policy.srtf,
-        sharing=policy.sharing,
-        fairness=policy.fairness,
-        barrier=policy.barrier,
-        starved_after=policy.starved_after_seconds,
-        reservable=policy.reservable,
-        remote_penalty=locality.remote_penalty,
-        locality_waits=locality.wait_seconds,
-        long_task=locality.long_task_seconds or math.inf,
-    )
 
 
 def waits_of(settings: Settings) -> TargetWait:

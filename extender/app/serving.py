@@ -24,7 +24,8 @@ from extender.app.clocks import SteadyClock
 from extender.app.holding import ender_of
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, policy_of
+from extender.app.ordering import backlog_of, input_builder_of, optional_kinds
+from extender.app.tuning import policy_of
 from extender.cluster.events import Event, NodeSeen, NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.services import Services

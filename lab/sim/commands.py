@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from extender.cluster.resources import DIMENSIONS
 from extender.errors import MissingExtra
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
     from lab.sim.engine.outcome import Outcome
     from lab.sim.runs import Run
+    from lab.sim.workloads.workload import Machines, Workload
 
 TRACES = Path("../shared/traces")
 """The default folder of the workload traces."""
@@ -40,13 +42,53 @@ def _list(context: click.Context, _option: click.Parameter, listed: bool) -> Non
     context.exit()
 
 
+def _schema(context: click.Context, _option: click.Parameter, name: str | None) -> None:
+    """Print the schema of a format, and end."""
+    if name is None:
+        return
+    from lab.sim.files.format import schema
+
+    click.echo(json.dumps(schema(name), indent=2))
+    context.exit()
+
+
 @click.command()
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="What can be named below."
 )
-@click.option("--workload", required=True, metavar="SPEC", help="What is replayed: see --list.")
+@click.option(
+    "--schema",
+    type=click.Choice(["workload", "machines"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_schema,
+    help="Print the JSON Schema of a line of such a file, and end.",
+)
+@click.option(
+    "--workload", required=True, metavar="SPEC|FILE", help="What is replayed: see --list; or a .jsonl or .csv file."
+)
 @click.option("--policy", "policies", required=True, metavar="NAME[,NAME...]", help="Who schedules it; see --list.")
-@click.option("--machines", required=True, metavar="SPEC", help="On what; see --list.")
+@click.option("--machines", required=True, metavar="SPEC|FILE", help="On what; see --list; or a .jsonl file.")
+@click.option(
+    "--settings",
+    "settings_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The settings file of serve and control: queues, and the policy by which `dovetail` plans.",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE[,VALUE...]",
+    help="One key of the settings, as in policy.fairness=0.5; several values: `dovetail` runs with each.",
+)
+@click.option(
+    "--know",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Schedulers expect so many times the duration that they would; tasks take as long as they take.",
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
 @click.option(
     "--heartbeat",
@@ -75,6 +117,9 @@ def simulate(
     workload: str,
     policies: str,
     machines: str,
+    settings_file: Path | None,
+    changes: tuple[str, ...],
+    know: float,
     seed: int,
     heartbeat: float,
     loss: float,
@@ -89,21 +134,35 @@ def simulate(
     policies are the planner itself. The first policy is what the others are compared with.
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
+    from lab.sim import sweep
     from lab.sim.engine.clock import SimulationSettings
-    from lab.sim.runs import Run, recording
-    from lab.sim.workloads import specs
+    from lab.sim.runs import Run, inputs_of, recording
+    from lab.sim.schedulers.policies import DOVETAIL
+    from lab.sim.workloads.parameters import Parameters
 
     folder = traces or TRACES
     replay = recording(workload)
     if replay and click.get_current_context().get_parameter_source("heartbeat") is ParameterSource.DEFAULT:
         heartbeat = 0.0  # what was recorded waited for no heartbeat
-    runs = {
-        name: Run(workload, machines, name, seed, settings=SimulationSettings(heartbeat, loss), traces=folder)
-        for name in _names(policies)
-    }
-    told = replay.workload.about if replay else specs.workload(workload, seed, folder).about
-    on = machines if replay and machines == replay.machines.name else specs.machines(machines).name
-    about = " ".join((_about(told, on, heartbeat, loss), *(replay.notes if replay else ())))
+    simulation = SimulationSettings(heartbeat, loss)
+    runs = {}
+    for name in _names(policies):
+        for title, document in sweep.documents(settings_file, changes).items():
+            called = f"{name} {title}".strip() if name == DOVETAIL else name
+            runs[called] = Run(
+                workload,
+                machines,
+                name,
+                seed,
+                document=document,
+                title=called,
+                know=know,
+                settings=simulation,
+                traces=folder,
+            )
+    replayed, cluster = inputs_of(next(iter(runs.values())), Parameters())
+    _refuse_blind([run.policy for run in runs.values()], replayed, cluster)
+    about = " ".join((_about(replayed.about, cluster.name, heartbeat, loss), *(replay.notes if replay else ())))
     outcomes = _perform(runs, processes)
     if report:
         from lab.sim.report import page
@@ -124,6 +183,25 @@ def _names(policies: str) -> list[str]:
         if name not in accepted:
             raise click.BadParameter(f"{name!r}; accepted: {', '.join(accepted)}", param_hint="--policy")
     return names
+
+
+def _refuse_blind(policies: "Sequence[str]", workload: "Workload", machines: "Machines") -> None:
+    """Raise click.BadParameter for a policy that does not see what the files ask for."""
+    from lab.sim.schedulers.policies import POLICIES
+
+    if len(machines.axis) == len(DIMENSIONS) and all(
+        machines.allowed(constraints).all()
+        for constraints in {stage.constraints for job in workload.jobs for stage in job.stages}
+    ):
+        return
+    for name in policies:
+        if name not in POLICIES or not POLICIES[name].whole:
+            seeing = ", ".join(policy for policy, choice in POLICIES.items() if choice.whole)
+            raise click.BadParameter(
+                f"{name!r} does not see resources beyond {', '.join(DIMENSIONS)}, node selectors and taints; "
+                f"accepted with these files: {seeing}",
+                param_hint="--policy",
+            )
 
 
 def _perform(tasks: dict[str, "Run"], processes: int | None) -> "list[Outcome]":

@@ -3,17 +3,23 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from extender.errors import SpecError
+from extender.app.tuning import policy_of
+from extender.cluster.resources import DIMENSIONS
+from extender.control.queues.tree import QueueTree
+from extender.errors import DovetailError, SpecError
 from extender.planner import Planner, Policy, Scheduler
+from extender.settings import Settings, read
 from lab.sim.engine import clock
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.outcome import Outcome
+from lab.sim.files.jobs import workload_of
+from lab.sim.files.machines import machines_of
 from lab.sim.parallel import Tell
 from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, Replay, replay_of
-from lab.sim.schedulers.policies import choice
+from lab.sim.schedulers.policies import DOVETAIL, choice
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
-from lab.sim.workloads.workload import Workload
+from lab.sim.workloads.workload import Machines, Workload
 
 Tuning = tuple[tuple[str, object], ...]
 """The fields of planner.Policy that differ from their defaults."""
@@ -26,7 +32,9 @@ class Run:
     `workload`, `machines` and `policy` as a user writes them (specs, policies). `tuning` other than () makes the policy
     a planner with these fields of planner.Policy, called `policy`. With `at_start` all jobs arrive at time 0, as where
     the paper measures makespan (Tetris, 5.3.1). `parameters`: which unpublished value is at an end of its range, as
-    parameters.variants calls it; "" for none.
+    parameters.variants calls it; "" for none. `document` is the settings file of the service as text ("": none), by
+    which `dovetail` plans. The outcome goes by `title` ("": the policy). The schedulers expect
+    `know` times the duration that they would expect otherwise.
     """
 
     workload: str
@@ -36,6 +44,9 @@ class Run:
     tuning: Tuning = ()
     at_start: bool = False
     parameters: str = ""
+    document: str = ""
+    title: str = ""
+    know: float = 1.0
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     traces: Path = Path()
 
@@ -43,22 +54,23 @@ class Run:
         """Return the scheduler. Raises DovetailError for a policy or tuning that does not exist."""
         if self.tuning:
             return Planner(Policy(**dict(self.tuning)))  # type: ignore[arg-type] # checked by Policy itself
+        if self.document and self.policy == DOVETAIL:
+            return Planner(policy_of(read(self.document, "settings")))
         return choice(self.policy).make(self.seed)
 
 
 def perform(run: Run, tell: Tell) -> Outcome:
     """Return the outcome of a run. Raises DovetailError."""
     values = _parameters(run.parameters)
-    replay = recording(run.workload)
     scheduler: Scheduler
     if run.policy == RECORDED and not run.tuning:
+        replay = recording(run.workload)
         if replay is None or run.machines != MACHINES:
             raise SpecError(f"policy {RECORDED} needs --workload {FORM}FILE and --machines {MACHINES}")
         scheduler = replay.placements
     else:
         scheduler = run.scheduler()
-    workload = replay.workload if replay else specs.workload(run.workload, run.seed, run.traces, values)
-    machines = replay.machines if replay and run.machines == MACHINES else specs.machines(run.machines, values)
+    workload, machines = inputs_of(run, values)
     if not run.tuning and run.policy != RECORDED:
         machines = choice(run.policy).machines(machines)
     return clock.run(
@@ -67,7 +79,7 @@ def perform(run: Run, tell: Tell) -> Outcome:
         scheduler,
         seed=run.seed,
         settings=run.settings,
-        policy=run.policy,
+        policy=run.title or run.policy,
         progress=tell,
     )
 
@@ -75,6 +87,60 @@ def perform(run: Run, tell: Tell) -> Outcome:
 def recording(workload: str) -> Replay | None:
     """Return the replay that a spec names; None for another workload. Raises DovetailError."""
     return replay_of(Path(workload.removeprefix(FORM))) if workload.startswith(FORM) else None
+
+
+def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
+    """Return what is replayed and on what, read from files or made by specs. Raises DovetailError."""
+    # 1. The machines, and the jobs that are to run on them.
+    replay = recording(run.workload)
+    if replay and run.machines == MACHINES:
+        machines = replay.machines
+    elif is_file(run.machines):
+        machines = machines_of(Path(run.machines))
+    else:
+        machines = specs.machines(run.machines, parameters)
+    if replay:
+        workload = replay.workload
+    elif is_file(run.workload):
+        workload = workload_of(Path(run.workload), machines)
+    elif len(machines.axis) > len(DIMENSIONS) or machines.nodes:
+        raise DovetailError(
+            f"workload {run.workload}: with a machines file, a workload file is needed (.jsonl or .csv)"
+        )
+    else:
+        workload = specs.workload(run.workload, run.seed, run.traces, parameters)
+    # 2. The queues of the settings.
+    if run.document:
+        workload = with_queues(workload, read(run.document, "settings"))
+    # 3. What schedulers know of durations.
+    return workload if run.know == 1.0 else known(workload, run.know), machines
+
+
+def is_file(spec: str) -> bool:
+    """Say whether a workload or machines are named by a file."""
+    return spec.endswith((".jsonl", ".csv")) and not spec.startswith(FORM)
+
+
+def with_queues(workload: Workload, settings: Settings) -> Workload:
+    """Return the jobs with the queues of the settings. Raises DovetailError for a queue whose jobs go first come."""
+    queues = settings.declared_queues()
+    for queue in queues:
+        if queue.fifo:
+            raise DovetailError(f"queue {queue.name}: policy fifo is not simulated yet; accepted: fair")
+    return replace(
+        workload,
+        weights={queue.name: queue.weight for queue in queues},
+        tree=QueueTree(queues, settings.undeclared_weight),
+    )
+
+
+def known(workload: Workload, factor: float) -> Workload:
+    """Return the same jobs, of which schedulers expect `factor` times the durations that they would."""
+    jobs = [
+        replace(job, stages=tuple(replace(stage, duration=stage.duration * factor) for stage in job.stages))
+        for job in workload.jobs
+    ]
+    return replace(workload, jobs=jobs)
 
 
 def all_at_start(workload: Workload) -> Workload:

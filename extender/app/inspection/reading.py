@@ -20,7 +20,8 @@ from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.volumes import claims, volumes
 from extender.adapters.kube.watching import Resource, jobs, listed, pod_groups, pods
 from extender.adapters.metrics.scraping import NAME_LABEL
-from extender.app.ordering import POD_GROUPS, asks_for_labels, backlog_of, input_builder_of, policy_of
+from extender.app.ordering import POD_GROUPS, asks_for_labels, backlog_of, input_builder_of
+from extender.app.tuning import policy_of
 from extender.cluster.events import Event, NodesListed, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod

@@ -14,7 +14,8 @@ import numpy as np
 from rich.table import Table
 
 from extender.adapters.usage.reading import UsageReader
-from extender.app.ordering import input_builder_of, policy_of
+from extender.app.ordering import input_builder_of
+from extender.app.tuning import policy_of
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.stays_off import StaysOff

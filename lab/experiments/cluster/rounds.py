@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from extender.app.ordering import policy_of
+from extender.app.tuning import policy_of
 from extender.planner import Planner, Scheduler
 from lab.experiments.cluster.figures import RunFigures, WatchFigures, mean_of, run_figures, watch_figures
 from lab.experiments.cluster.pods import DOVETAIL, ClusterContender

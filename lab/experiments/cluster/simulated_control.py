@@ -15,7 +15,8 @@ import numpy as np
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.nodes import NodeObject, node_from
 from extender.adapters.kube.objects import PodObject
-from extender.app.ordering import backlog_of, input_builder_of, policy_of
+from extender.app.ordering import backlog_of, input_builder_of
+from extender.app.tuning import policy_of
 from extender.cluster.events import Event, NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot

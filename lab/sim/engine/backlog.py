@@ -7,8 +7,9 @@ have begun and of which a task waits.
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Jobs, Running, Waiting
+from extender.errors import DovetailError
 from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
@@ -39,14 +40,14 @@ class StageBacklog:
         self._demand = np.ascontiguousarray(table.demand.T)
         self._scratch = np.empty(tasks, dtype=np.intp)
         # Jobs.
-        self.job_allocated = np.zeros((jobs, len(DIMENSIONS)))
+        self.job_allocated = np.zeros((jobs, table.demand.shape[1]))
         self.job_given: Floats | None = None
         self._active = np.zeros(jobs, dtype=np.bool_)
         self._work = remaining_work(table.work, table.tasks, table.job, jobs)
         self._path = np.zeros(jobs)
         self._stages_left = table.job_stages.copy()
         self._stage_range = np.searchsorted(table.job, np.arange(jobs + 1)).tolist()
-        self._busy = np.zeros(len(DIMENSIONS))
+        self._busy = np.zeros(table.demand.shape[1])
         # Stages.
         self._count = np.zeros(stages, dtype=np.int64)
         self._ended = np.zeros(stages, dtype=np.int64)
@@ -141,6 +142,10 @@ class StageBacklog:
         # 1. Check the decision against what waits.
         classes = self._open_now
         checked = check_assignments(assignments, self._waiting_tasks(classes))
+        if classes.barred is not None and classes.barred[checked.task_class, checked.node].any():
+            place = int(classes.barred[checked.task_class, checked.node].argmax())
+            name, node = classes.names[checked.task_class[place]], checked.node[place]
+            raise DovetailError(f"{name}: the scheduler starts it on node {node}, where it may not go")
         # 2. Choose tasks for the assignments that take any task of their stage.
         stage = classes.rows[checked.task_class]
         task = self._tasks(checked, stage)
@@ -152,19 +157,19 @@ class StageBacklog:
 
     def allocate(self, starts: Starts, amounts: Floats) -> None:
         """Note what was promised to the jobs of these tasks [R, A]."""
-        np.add.at(self.job_allocated.reshape(-1), _cells(self.table.job[starts.stage]), amounts.ravel())
+        np.add.at(self.job_allocated.reshape(-1), _cells(self.table.job[starts.stage], len(amounts)), amounts.ravel())
 
     def give(self, stage: Rows, amounts: Floats) -> None:
         """Note what opportunistic tasks of these stages [A] need [R, A]."""
         if self.job_given is None:
             self.job_given = np.zeros_like(self.job_allocated)
-        np.add.at(self.job_given.reshape(-1), _cells(self.table.job[stage]), amounts.ravel())
+        np.add.at(self.job_given.reshape(-1), _cells(self.table.job[stage], len(amounts)), amounts.ravel())
 
     def promote(self, stage: Rows, amounts: Floats) -> None:
         """Note that opportunistic tasks of these stages [A] are regular now, with all that they need [R, A]."""
         job = self.table.job[stage]
         self._hold_less(job, amounts, np.ones(len(job), dtype=np.bool_))
-        np.add.at(self.job_allocated.reshape(-1), _cells(job), amounts.ravel())
+        np.add.at(self.job_allocated.reshape(-1), _cells(job, len(amounts)), amounts.ravel())
 
     def come_back(self, stage: Rows, task: Rows, node: Rows, amounts: Floats, opportunistic: Mask) -> None:
         """Let tasks [A] wait again that ran on these nodes, their work lost; `amounts` [R, A] they hold no longer."""
@@ -179,10 +184,10 @@ class StageBacklog:
     def _hold_less(self, job: Rows, amounts: Floats, opportunistic: Mask | None) -> None:
         """Take what tasks of these jobs held [R, A] off the book in which it was."""
         if opportunistic is None or self.job_given is None or not opportunistic.any():
-            np.subtract.at(self.job_allocated.reshape(-1), _cells(job), amounts.ravel())
+            np.subtract.at(self.job_allocated.reshape(-1), _cells(job, len(amounts)), amounts.ravel())
             return
         for book, chosen in ((self.job_allocated, ~opportunistic), (self.job_given, opportunistic)):
-            np.subtract.at(book.reshape(-1), _cells(job[chosen]), amounts[:, chosen].ravel())
+            np.subtract.at(book.reshape(-1), _cells(job[chosen], len(amounts)), amounts[:, chosen].ravel())
 
     def waiting(self, running: Running) -> Waiting:
         """Return what waits now. Arrays that did not change since the last call are the same objects as then."""
@@ -196,6 +201,7 @@ class StageBacklog:
             queue_names=classes.queue_names,
             queue_weight=classes.queue_weight,
             path=self._path[classes.jobs],
+            groups=classes.groups,
             opportunistic=None if self.job_given is None else self.job_given[classes.jobs],
         )
         return Waiting(
@@ -211,6 +217,10 @@ class StageBacklog:
             jobs=jobs,
             running=running,
             left_seconds=float(self._busy.max()),
+            priority=classes.priority,
+            barred=classes.barred,
+            gang=classes.gang,
+            gang_least=None if classes.gang is None else self._count[classes.rows[classes.gang >= 0]],
             topology=self._topology,
         )
 
@@ -321,7 +331,6 @@ class StageBacklog:
         )
 
 
-def _cells(row: Rows) -> Rows:
+def _cells(row: Rows, width: int) -> Rows:
     """Return the places of amounts [R, A] in a flat total [., R], where `row` [A] are rows of the total."""
-    width = len(DIMENSIONS)
     return np.asarray((row * width + np.arange(width)[:, None]).ravel())

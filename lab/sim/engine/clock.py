@@ -152,7 +152,7 @@ class _Simulation:
         )
         self._opportunism = opportunism
         self._scheduler = scheduler
-        self._empty = empty_snapshot(self.world.tasks.capacity)
+        self._empty = empty_snapshot(self.world.tasks.capacity, self.world.table.axis)
         self._plans, self._plan_seconds = 0, 0.0
         self._again_at = np.inf
 
@@ -237,7 +237,7 @@ class _Simulation:
         if backlog.count.any():
             stage = backlog.first_waiting
             demand = ", ".join(
-                f"{name} {amount:g}" for name, amount in zip(DIMENSIONS, table.demand[stage], strict=True)
+                f"{name} {amount:g}" for name, amount in zip(table.axis, table.demand[stage], strict=True)
             )
             raise DovetailError(
                 f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; it "
@@ -245,8 +245,8 @@ class _Simulation:
             )
 
 
-def empty_snapshot(capacity: Floats) -> Snapshot:
-    """Return machines of this capacity [N, R] of which nothing is allocated."""
+def empty_snapshot(capacity: Floats, axis: tuple[str, ...] = DIMENSIONS) -> Snapshot:
+    """Return machines of this capacity [N, R], in the dimensions of `axis` [R], of which nothing is allocated."""
     names = machine_names(len(capacity))
     nothing = read_only(np.zeros_like(capacity))
     return Snapshot(
@@ -255,8 +255,8 @@ def empty_snapshot(capacity: Floats) -> Snapshot:
         layout=Layout(
             names=names,
             rows={name: row for row, name in enumerate(names)},
-            axis=DIMENSIONS,
-            columns={name: column for column, name in enumerate(DIMENSIONS)},
+            axis=axis,
+            columns={name: column for column, name in enumerate(axis)},
             capacity=read_only(capacity.copy()),
         ),
         allocated=nothing,

@@ -2,10 +2,14 @@
 
 A task has up to three terms, each with work of its own: computing, writing, and reading its input (Tetris, equation 5).
 An over-allocated resource is shared in proportion to demand: every task gets the same part of its demand.
-Memory is never shared. Symbols: N machines, P tasks, C classes that read from many machines, R the six dimensions.
+Memory, and what is beyond the six dimensions, is never shared. Symbols: N machines, P tasks, C classes that read from
+many machines, R dimensions: the six, then others.
 """
 
+from typing import TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import (
@@ -27,6 +31,8 @@ SHARED: Mask = np.array([name != MEMORY for name in DIMENSIONS])
 SHARED.setflags(write=False)
 """The dimensions that slow tasks down where they are over-allocated."""
 
+Number = TypeVar("Number", np.bool_, np.float64)
+
 _CHUNK = 16
 TERMS = ("computing", "writing", "reading")
 _CPU, _READ, _WRITE, _IN, _OUT = CPU_INDEX, DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
@@ -36,6 +42,14 @@ TERM_COLUMNS[[0, 1, 2, 2, 2], [_CPU, _WRITE, _READ, _IN, _OUT]] = 1.0
 TERM_COLUMNS.setflags(write=False)
 
 
+def wide(columns: NDArray[Number], width: int) -> NDArray[Number]:
+    """Return an array [..., 6] with columns of zeros, or False, up to `width` [..., width]."""
+    if columns.shape[-1] == width:
+        return columns
+    more = [(0, 0)] * (columns.ndim - 1) + [(0, width - columns.shape[-1])]
+    return np.pad(columns, more)
+
+
 def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask = SHARED) -> Floats:
     """Return which part of its demand every task gets, in [0, 1] by dimension; both arrays [..., R].
 
@@ -43,10 +57,10 @@ def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask
     contention wastes (incast, seeks: Tetris 2.1): an over-allocated disk or network then counts as
     capacity / (1 + loss x (demand / capacity - 1)).
     """
-    over = (demand > capacity) & shared
+    over = (demand > capacity) & wide(shared, capacity.shape[-1])
     part: Floats = np.divide(capacity, demand, out=np.ones(over.shape), where=over)
     if loss > 0:
-        wasteful = over & RATES & (part > 0)
+        wasteful = over & wide(RATES, over.shape[-1]) & (part > 0)
         part[wasteful] /= 1.0 + loss * (1.0 / part[wasteful] - 1.0)
     return part
 

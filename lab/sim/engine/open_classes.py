@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.waiting import Inputs
+from extender.cluster.waiting import Inputs, QueueGroups
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS
 
@@ -18,6 +18,7 @@ class OpenClasses:
     """The classes that have a waiting task [C], and the active jobs [J], as a scheduler sees them.
 
     `rows` [C] and `jobs` [J] are rows of the table. `job` [C] is a place in `jobs`, `queue` [J] one in `queue_names`.
+    `priority` [C], `barred` [C, N] and `gang` [C] as in cluster.waiting.Waiting: each stage of a gang is one.
     `tasks` [C] counts all tasks of the class, `reads` [C] says which read blocks, `expected` [C] are seconds.
     """
 
@@ -35,6 +36,10 @@ class OpenClasses:
     queue: Rows
     queue_names: Sequence[str]
     queue_weight: Floats
+    groups: QueueGroups | None
+    priority: Counts | None
+    barred: Mask | None
+    gang: Rows | None
 
 
 def open_classes_of(table: StageTable, rows: Rows, jobs: Rows, inputs: Sequence[Inputs]) -> OpenClasses:
@@ -55,6 +60,12 @@ def open_classes_of(table: StageTable, rows: Rows, jobs: Rows, inputs: Sequence[
         queue=np.searchsorted(queues, table.job_queue[jobs]),
         queue_names=[table.queue_names[queue] for queue in queues.tolist()],
         queue_weight=table.queue_weight[queues],
+        groups=None
+        if table.tree is None
+        else table.tree.groups([table.queue_names[queue] for queue in queues.tolist()]),
+        priority=None if table.priority is None else table.priority[rows],
+        barred=None if table.constraint is None else ~table.allowed[table.constraint[rows]],
+        gang=_gangs(table.gang, rows),
     )
     for array in (
         classes.job,
@@ -66,3 +77,12 @@ def open_classes_of(table: StageTable, rows: Rows, jobs: Rows, inputs: Sequence[
     ):
         array.setflags(write=False)
     return classes
+
+
+def _gangs(of_gang: Mask | None, rows: Rows) -> Rows | None:
+    """Return the gang of each class, counted from 0, -1 for none; None where no class has one."""
+    if of_gang is None or not of_gang[rows].any():
+        return None
+    gang = np.cumsum(of_gang[rows]) - 1
+    gang[~of_gang[rows]] = -1
+    return gang

@@ -73,7 +73,8 @@ class Outcome:
 
     `makespan` is from the first arrival to the last end. `jobs` are in the order of the workload, and so are the rows
     in `series.job_row`. `locality` is the part of the tasks with a block that read it on their own node (NaN: no task
-    has one). `queue_names` are the columns of `series.queues`. `least_seconds`: no scheduler has a shorter makespan.
+    has one). `queue_names` are the columns of `series.queues`. `axis` [R] are the dimensions.
+    `least_seconds`: no scheduler has a shorter makespan.
     `opportunistic` is None in a run in which use is the promise.
     """
 
@@ -91,6 +92,7 @@ class Outcome:
     speed: Speed
     least_seconds: float = 0.0
     opportunistic: OpportunisticOutcome | None = None
+    axis: tuple[str, ...] = DIMENSIONS
 
     @property
     def job_seconds(self) -> Floats:
@@ -125,15 +127,15 @@ class Outcome:
             "decisions": self.speed.decisions,
             "plans": self.speed.plans,
             "locality": None if np.isnan(self.locality) else self.locality,
-            "fullness": _fullness(self.fullness),
+            "fullness": _fullness(self.fullness, self.axis),
             "jobs": [asdict(job) | {"seconds": job.seconds} for job in self.jobs],
             "series": {
                 "at": series.at.tolist(),
                 "running": series.running.tolist(),
                 "waiting": series.waiting.tolist(),
-                "used": _by_dimension(series.used.T),
-                "allocated": _by_dimension(series.allocated.T),
-                "demanded": _by_dimension(series.demanded.T),
+                "used": _by_dimension(series.used.T, self.axis),
+                "allocated": _by_dimension(series.allocated.T, self.axis),
+                "demanded": _by_dimension(series.demanded.T, self.axis),
                 "queues": dict(zip(self.queue_names, series.queues.T.tolist(), strict=True)),
             },
         }
@@ -147,15 +149,15 @@ def job_time(seconds: Floats) -> dict[str, float]:
     return {"mean": float(seconds.mean()), "median": float(np.median(seconds)), **points, "max": float(seconds.max())}
 
 
-def _by_dimension(values: Floats) -> dict[str, Any]:
-    return dict(zip(DIMENSIONS, values.tolist(), strict=True))
+def _by_dimension(values: Floats, axis: Sequence[str]) -> dict[str, Any]:
+    return dict(zip(axis, values.tolist(), strict=True))
 
 
-def _fullness(fullness: Fullness) -> Mapping[str, Any]:
+def _fullness(fullness: Fullness, axis: Sequence[str]) -> Mapping[str, Any]:
     return {
-        "high": {f"{level:g}": _by_dimension(row) for level, row in zip(HIGH_LOADS, fullness.high, strict=True)},
-        "over_allocated": _by_dimension(fullness.over_allocated),
-        "excess": _by_dimension(fullness.excess),
+        "high": {f"{level:g}": _by_dimension(row, axis) for level, row in zip(HIGH_LOADS, fullness.high, strict=True)},
+        "over_allocated": _by_dimension(fullness.over_allocated, axis),
+        "excess": _by_dimension(fullness.excess, axis),
         "fragmentation": fullness.fragmentation,
         "stranded": fullness.stranded,
     }

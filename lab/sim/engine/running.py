@@ -19,34 +19,30 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import (
     CPU_INDEX,
-    DIMENSIONS,
     DISK_READ_INDEX,
     DISK_WRITE_INDEX,
-    MEMORY_INDEX,
     NETWORK_OUT_INDEX,
 )
 from extender.cluster.waiting import Running
-from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates
+from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates, wide
 
 DONE_SECONDS = 1e-6
 """What ends this soon after a moment ends in that moment: the same end, reached by other roundings."""
 
-_R, _T = len(DIMENSIONS), len(TERMS)
-_CPU, _MEMORY, _READ, _WRITE, _OUT = (
+_T = len(TERMS)
+_CPU, _READ, _WRITE, _OUT = (
     CPU_INDEX,
-    MEMORY_INDEX,
     DISK_READ_INDEX,
     DISK_WRITE_INDEX,
     NETWORK_OUT_INDEX,
 )
-_COLUMNS = np.arange(_R)[:, None]
 # Rows of the floats: for each term the seconds left at its peak, its rate, its end, and when it was last settled.
 _LEFT, _RATES, _ENDS, _SETTLED = (slice(first, first + _T) for first in range(0, 4 * _T, _T))
 # Then for each task its end, the next end of one of its terms, its expected end, its remote bytes per second, its
-# demand on its own node, and its expected duration.
+# expected duration, and, for each dimension, its demand on its own node.
 _END, _NEXT, _EXPECTED, _ELSEWHERE = range(4 * _T, 4 * _T + 4)
-_DEMAND = slice(_ELSEWHERE + 1, _ELSEWHERE + 1 + _R)
-_SECONDS = _DEMAND.stop
+_SECONDS = _ELSEWHERE + 1
+_DEMAND = slice(_SECONDS + 1, None)
 _STAGE, _TASK, _NODE, _SOURCE, _RATES_ROW = range(5)
 # Flags: which terms are done, and whether a term was done before the task.
 _DONE, _EARLY = slice(0, _T), _T
@@ -97,8 +93,11 @@ class RunningTasks:
         self.rates = np.zeros((0, len(capacity)))
         self._released = np.zeros_like(capacity)
         self._loss = loss
-        self._floats, self._rows, self._flags = _room(1024)
-        self._part = np.ones((len(capacity) + 1, _R))
+        self._terms = wide(TERM_COLUMNS, capacity.shape[1])
+        self._whole = np.flatnonzero(~self._terms.any(axis=0))  # held to the end: memory, and what is beyond the six
+        self._columns = np.arange(capacity.shape[1])[:, None]
+        self._floats, self._rows, self._flags = _room(1024, capacity.shape[1])
+        self._part = np.ones((len(capacity) + 1, capacity.shape[1]))
         self._slowed = self._uneven = False
 
     @property
@@ -136,9 +135,9 @@ class RunningTasks:
         if not (self._slowed or self._uneven):
             return np.asarray(self.allocated.sum(axis=0))
         speed = np.where(self._flags[_DONE, running], 0.0, self._floats[_RATES, running])
-        used: Floats = ((speed @ self._floats[_DEMAND, running].T) * TERM_COLUMNS).sum(axis=0)
+        used: Floats = ((speed @ self._floats[_DEMAND, running].T) * self._terms).sum(axis=0)
         used[[_READ, _OUT]] += float(speed[2] @ self._floats[_ELSEWHERE, running])
-        used[_MEMORY] = self.allocated[:, _MEMORY].sum()
+        used[self._whole] = self.allocated[:, self._whole].sum(axis=0)
         return used
 
     def start(self, starts: Starts, now: float) -> Floats:
@@ -210,7 +209,7 @@ class RunningTasks:
         if count <= self._floats.shape[1]:
             return
         running = slice(0, self.count)
-        floats, rows, flags = _room(2 * count)
+        floats, rows, flags = _room(2 * count, self.capacity.shape[1])
         floats[:, running], rows[:, running] = self._floats[:, running], self._rows[:, running]
         flags[:, running] = self._flags[:, running]
         self._floats, self._rows, self._flags = floats, rows, flags
@@ -257,7 +256,7 @@ class RunningTasks:
         """Add what these terms [3, tasks] took to what is released, or subtract it with `sign` -1."""
         rows, floats = self._rows.take(tasks, axis=1), self._floats.take(tasks, axis=1)
         rows[_RATES_ROW, ~terms[2]] = -1
-        demand = floats[_DEMAND] * (TERM_COLUMNS.T @ terms)
+        demand = floats[_DEMAND] * (self._terms.T @ terms)
         self._add(self._released, rows, demand, floats[_ELSEWHERE] * terms[2], sign)
 
     def _add(self, total: Floats, rows: Rows, demand: Floats, elsewhere: Floats, sign: int) -> None:
@@ -265,7 +264,7 @@ class RunningTasks:
         # 1. Of their own nodes.
         node = rows[_NODE]
         change = np.add.at if sign > 0 else np.subtract.at
-        change(total.reshape(-1), (node * _R + _COLUMNS).ravel(), demand.ravel())
+        change(total.reshape(-1), (node * total.shape[1] + self._columns).ravel(), demand.ravel())
         if not elsewhere.any():
             return
         # 2. Of the one node that they read from; the row after the last node is for tasks that read from many.
@@ -308,9 +307,9 @@ def _summed(rows: Rows, amounts: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(rows, weights=amounts, minlength=count), dtype=np.float64)
 
 
-def _room(count: int) -> tuple[Floats, Rows, Mask]:
-    """Return floats, rows and flags for this many tasks."""
-    floats, rows = np.zeros((_SECONDS + 1, count)), np.zeros((_RATES_ROW + 1, count), dtype=np.intp)
+def _room(count: int, width: int) -> tuple[Floats, Rows, Mask]:
+    """Return floats, rows and flags for this many tasks; `width` is the number of dimensions."""
+    floats, rows = np.zeros((_DEMAND.start + width, count)), np.zeros((_RATES_ROW + 1, count), dtype=np.intp)
     return floats, rows, np.zeros((_EARLY + 1, count), dtype=np.bool_)
 
 

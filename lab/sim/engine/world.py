@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.resources import MEMORY_INDEX
+from extender.cluster.resources import DIMENSIONS, MEMORY_INDEX
 from extender.errors import DovetailError
 from extender.planner import Assignments
 from lab.sim.engine.backlog import StageBacklog
@@ -72,6 +72,7 @@ class World:
             self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))
         self.now = begin
+        self._held = [_MEMORY, *range(len(DIMENSIONS), capacity.shape[1])]
         self._title = workload.name, machines.name, seed
         self._recorder = SeriesRecorder(
             capacity=capacity,
@@ -144,7 +145,7 @@ class World:
         # 2. Run them on their machines, and count what that allocates to their jobs.
         self.tasks.rates = self.backlog.inputs.rates.values
         self.backlog.allocate(starts, self.tasks.start(starts, self.now))
-        self._check_memory(starts)
+        self._check_held(starts)
         # 3. Write down when and where.
         self.journal.start(starts, self.now)
         if self.usage is not None:
@@ -200,14 +201,16 @@ class World:
         if not evicted:
             self.tasks.share(self.now)
 
-    def _check_memory(self, starts: Starts) -> None:
-        over = self.tasks.allocated[:, _MEMORY] > self.tasks.capacity[:, _MEMORY]
+    def _check_held(self, starts: Starts) -> None:
+        """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six."""
+        tasks = self.tasks
+        over = tasks.allocated[:, self._held] > tasks.capacity[:, self._held]
         if over.any():
-            node = int(over.argmax())
+            node, column = (int(place) for place in np.argwhere(over)[0])
             last = starts.stage[starts.node == node][-1]
             raise DovetailError(
                 f"{self.table.names[last]}: the scheduler starts it on {machine_names(len(over))[node]}, "
-                f"whose memory is promised to others"
+                f"whose {self.table.axis[self._held[column]]} is promised to others"
             )
 
     def outcome(self, policy: str, speed: Speed) -> Outcome:
@@ -226,6 +229,7 @@ class World:
             fullness=self._recorder.fullness(*journal.starting),
             series=replace(series, job_row=self.table.job_place[series.job_row]),
             queue_names=self.table.queue_names,
+            axis=self.table.axis,
             least_seconds=self.table.least_seconds(self.tasks.capacity.sum(axis=0)),
             speed=speed,
             opportunistic=None if self.usage is None else self.usage.record.outcome(self._opened()),

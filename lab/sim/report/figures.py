@@ -65,10 +65,12 @@ def draw_running(axes: Axes, runs: Mapping[str, Series], colours: Sequence[str] 
     finish(axes, "Running tasks", "tasks", _HOURS)
 
 
-def draw_use(axes: Axes, series: Series, title: str, *, legend: bool = True) -> None:
+def draw_use(
+    axes: Axes, series: Series, title: str, *, legend: bool = True, dimensions: Sequence[str] = DIMENSIONS
+) -> None:
     """Draw what is used, and wanted, of each dimension over time (Tetris, figures 5b and 5c)."""
     at = hours(series)
-    for place, (name, colour) in enumerate(zip(DIMENSIONS, COLOURS, strict=False)):
+    for place, (name, colour) in enumerate(zip(dimensions, COLOURS, strict=False)):
         axes.plot(at, thinned(series.demanded[:, place]), color=colour, linewidth=0.8, linestyle=":")
         axes.plot(at, thinned(series.used[:, place]), color=colour, linewidth=1.2, label=name)
     finish(axes, title, "of the cluster", _HOURS, legend=False)
@@ -111,7 +113,7 @@ def _draw_use(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
     for place, axis in enumerate(axes):
         axis.set_visible(place < len(runs))
         if place < len(runs):
-            draw_use(axis, runs[place].series, runs[place].policy, legend=place == 0)
+            draw_use(axis, runs[place].series, runs[place].policy, legend=place == 0, dimensions=runs[place].axis)
             axis.set_ylim(top=min(highest, 2.0))
             axis.set_xlim(0, longest)
 

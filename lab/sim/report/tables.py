@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, MEMORY
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import SLOWED_PERCENT, improvement, job_changes, slowed
 
@@ -36,9 +36,20 @@ class FigureLine:
 def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     """Return all figures of these runs; comparisons are with the first run."""
     first = runs[0]
-    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _FIGURES]
+    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(first.axis)]
     against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
     return of_all + (against if len(runs) > 1 else [])
+
+
+def _figures(axis: Sequence[str]) -> list[tuple[str, Callable[[Outcome], str]]]:
+    """Return the figures of every run; those by resource go along the axis."""
+    contended = [place for place, name in enumerate(DIMENSIONS) if name != MEMORY]
+    return [
+        *_TIMES,
+        *((f"use: {name}" if not place else f"  {name}", _used(place)) for place, name in enumerate(axis)),
+        *((f"over-allocated: {axis[place]}" if not place else f"  {axis[place]}", _over(place)) for place in contended),
+        *_OTHERS,
+    ]
 
 
 def table(runs: Sequence[Outcome]) -> "Table":
@@ -61,7 +72,7 @@ def as_json(runs: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def mean_use(run: Outcome) -> Floats:
-    """Return what tasks really use of the cluster [6], mean over the time from the first start to the last."""
+    """Return what tasks really use of the cluster [R], mean over the time from the first start to the last."""
     return _while_starting(run, run.series.used)
 
 
@@ -125,7 +136,7 @@ def _slowed(first: Outcome, run: Outcome) -> str:
     )
 
 
-_FIGURES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
+_TIMES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
     ("makespan, s", lambda run: f"{run.makespan:,.0f}"),
     ("job time, s: mean", _job_time(lambda seconds: float(seconds.mean()))),
     ("  median", _percentile(50)),
@@ -133,12 +144,9 @@ _FIGURES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
     ("  p99", _percentile(99)),
     ("task slow-down, times", lambda run: f"{slow_down(run):.2f}"),
     ("running tasks, mean", lambda run: f"{mean_running(run):,.0f}"),
-    *((f"use: {name}" if not place else f"  {name}", _used(place)) for place, name in enumerate(DIMENSIONS)),
-    *(
-        (f"over-allocated: {name}" if not place else f"  {name}", _over(place))
-        for place, name in enumerate(DIMENSIONS)
-        if name != "memory"
-    ),
+)
+
+_OTHERS: Sequence[tuple[str, Callable[[Outcome], str]]] = (
     ("fragmentation", lambda run: f"{run.fullness.fragmentation:.0%}"),
     ("local reads", lambda run: "" if math.isnan(run.locality) else f"{run.locality:.0%}"),
     ("unfairness: jobs, by", _unfair),

@@ -75,6 +75,10 @@ class ClassLine:
         """Leave out a class that fits nowhere any more, and all that need as much."""
         self._open &= _needs_less(self._need, task_class)
 
+    def leave_out(self, task_class: int) -> None:
+        """Leave out this class alone: it fits nowhere where it may go."""
+        self._open[task_class] = False
+
 
 class ShareOrder:
     """The order of jobs by share: first the queue with the least share by its weight, then the job with the least.

@@ -8,11 +8,12 @@ All nodes that fit are scored. A stock kube-scheduler looks at a sample of them 
 at least as well. The chart ships a sample too; with gates pods are nominated for the best of all nodes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
@@ -21,7 +22,7 @@ from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
 from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, AssignmentList, ClassLine, candidates, drawing
-from lab.sim.schedulers.drf import COLUMNS, cpu_and_memory
+from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
 from lab.sim.schedulers.promises import Promises
 
@@ -54,13 +55,13 @@ class KubeDefault:
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        accounts = cpu_and_memory(snapshot, waiting)
+        accounts = _requested(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
-        line = ClassLine(classes, self._arrivals.ranks(waiting.names), accounts.need)
+        line = ClassLine(classes, _by_priority(waiting, self._arrivals), accounts.need)
         for task_class in line:
             if not self._place(cluster, task_class, int(waiting.count[task_class])):
-                line.give_up(task_class)
+                _give_up(line, task_class, waiting)
         return Plan(cluster.chosen.assignments())
 
     def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> bool:
@@ -94,11 +95,11 @@ class WithExtender:
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
         current = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
-        line = ClassLine(classes, self._arrivals.ranks(waiting.names), demand)
+        line = ClassLine(classes, _by_priority(waiting, self._arrivals), demand)
         for task_class in line:
-            pod = pod_of(waiting.names[task_class], demand[task_class])
+            pod = pod_of(waiting.names[task_class], demand[task_class], snapshot.layout.axis)
             if not self._place(cluster, current, task_class, pod, int(waiting.count[task_class])):
-                line.give_up(task_class)
+                _give_up(line, task_class, waiting)
         return Plan(cluster.chosen.assignments())
 
     def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
@@ -137,9 +138,9 @@ def demanded(waiting: Waiting) -> Floats:
     return demand
 
 
-def pod_of(name: str, demand: Floats) -> Pod:
+def pod_of(name: str, demand: Floats, axis: Sequence[str] = DIMENSIONS) -> Pod:
     """Return the pod that demands this [R], as the verbs see it."""
-    amounts = {dimension: amount for dimension, amount in zip(DIMENSIONS, demand.tolist(), strict=True) if amount > 0}
+    amounts = {dimension: amount for dimension, amount in zip(axis, demand.tolist(), strict=True) if amount > 0}
     return Pod(uid=name, namespace="simulated", name=name, demand=amounts)
 
 
@@ -152,18 +153,26 @@ class _NodesInPlan:
         self._nodes = Nodes(offered.astype(np.int64), allocated.astype(np.int64))
         self._need = waiting.demand[:, COLUMNS].astype(np.int64)
         self._rows, self._draw = rows.tolist(), draw
+        self._snapshot, self._waiting, self._places = snapshot, waiting, rows
         self.promises, self.chosen = Promises(snapshot, waiting), AssignmentList()
 
     def scores(self, task_class: int, weights: Weights, places: slice = slice(None)) -> Integers:
         """Return the total of kube-scheduler's own scores for these nodes [K], -1 where the pod does not fit."""
         need, nodes = self._need[task_class], self._nodes
-        fits = nodes.fits(need, places)
+        fits = nodes.fits(need, places) & self._allowed(task_class, places)
         total = np.zeros(len(fits), dtype=np.int64)
         if weights.fit and fits.any():
             total += weights.fit * nodes.least_allocated(need, places)
         if weights.balanced and fits.any():
             total += weights.balanced * nodes.balanced_allocation(need, places)
         return np.where(fits, total, _NEVER)
+
+    def _allowed(self, task_class: int, places: slice) -> Mask:
+        """Return where a pod may go [K], and where there is room for it in what only some nodes advertise."""
+        rows, waiting, more = self._places[places], self._waiting, len(DIMENSIONS)
+        free = self._snapshot.layout.capacity[rows, more:] - self.promises.allocated[rows, more:]
+        allowed = np.asarray((waiting.demand[task_class, more:] <= free).all(axis=1))
+        return allowed if waiting.barred is None else allowed & ~waiting.barred[task_class, rows]
 
     def best(self, scores: Integers) -> int:
         """Return the place of the highest score, one of them at random."""
@@ -175,6 +184,37 @@ class _NodesInPlan:
         node = self._rows[place]
         self._nodes.take(self._need[task_class], place)
         self.chosen.add(task_class, node, *self.promises.take(task_class, node))
+
+
+def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
+    """Return the accounts of what pods request: CPU, memory, and what is beyond the six dimensions."""
+    columns = [*COLUMNS, *range(len(DIMENSIONS), waiting.demand.shape[1])]
+    capacity = snapshot.layout.capacity[:, columns]
+    return Accounts(
+        need=waiting.demand[:, columns],
+        free=capacity - snapshot.allocated[:, columns],
+        used=waiting.jobs.allocated[:, columns],
+        total=capacity.sum(axis=0),
+    )
+
+
+def _by_priority(waiting: Waiting, arrivals: ArrivalOrder) -> Counts:
+    """Return the rank of each class in kube-scheduler's queue [C]: by priority, then by arrival."""
+    ranks = arrivals.ranks(waiting.names)
+    if waiting.priority is None:
+        return ranks
+    order = np.lexsort((ranks, -waiting.priority))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def _give_up(line: ClassLine, task_class: int, waiting: Waiting) -> None:
+    """Leave out a class that fits nowhere, and, where all may go everywhere, all that need as much."""
+    if waiting.barred is None:
+        line.give_up(task_class)
+    else:
+        line.leave_out(task_class)
 
 
 def _all_dimensions(snapshot: Snapshot, demand: Floats) -> Accounts:

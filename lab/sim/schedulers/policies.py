@@ -23,11 +23,15 @@ def as_they_are(machines: Machines) -> Machines:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A scheduler by name: what it is, how to make one from a seed, and which machines it schedules."""
+    """A scheduler by name: what it is, how to make one from a seed, and which machines it schedules.
+
+    `whole`: it goes by all that a user's files can say: resources beyond the six dimensions, node selectors, taints.
+    """
 
     about: str
     make: Callable[[int], Scheduler]
     machines: Callable[[Machines], Machines] = as_they_are
+    whole: bool = False
 
 
 def tetris(**tuning: object) -> Callable[[int], Scheduler]:
@@ -36,10 +40,16 @@ def tetris(**tuning: object) -> Callable[[int], Scheduler]:
 
 
 _OWN = "dot"
+DOVETAIL = "dovetail"
 
 POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
     {
-        "tetris": PolicyChoice("Dovetail's planner: packing, shortest remaining time, fairness, barriers", tetris()),
+        "tetris": PolicyChoice(
+            "Dovetail's planner: packing, shortest remaining time, fairness, barriers", tetris(), whole=True
+        ),
+        DOVETAIL: PolicyChoice(
+            "the planner by the policy of --settings, or the defaults of the chart", tetris(), whole=True
+        ),
         "paper": PolicyChoice("the planner without what Tetris does not have: critical jobs first", tetris(tail=inf)),
         "srtf": PolicyChoice("the paper's by shortest remaining time only", tetris(packing=False, tail=inf)),
         "packing": PolicyChoice("the paper's by packing only (eps = 0)", tetris(srtf=0.0, tail=inf)),
@@ -70,8 +80,10 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
         "first-fit": PolicyChoice(
             "each task as it arrives to the first machine with CPU and memory for it", lambda _: FirstFit()
         ),
-        "kube-default": PolicyChoice("kube-scheduler's default profile", KubeDefault),
-        "extender": PolicyChoice("kube-scheduler with Dovetail's verbs, as the chart ships it", WithExtender),
+        "kube-default": PolicyChoice("kube-scheduler's default profile", KubeDefault, whole=True),
+        "extender": PolicyChoice(
+            "kube-scheduler with Dovetail's verbs, as the chart ships it", WithExtender, whole=True
+        ),
     }
 )
 """The schedulers by the name that `--policy` takes."""

@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+from extender.control.queues.tree import QueueTree
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Use, Workload
@@ -30,7 +31,10 @@ class StageTable:
     (policy.remaining), `busy` [S, R] the seconds for which it keeps each resource busy. `children` and `parents` are
     rows of stages. `job_place` [J] and `stage_place` [S] are places in the workload. `copies` has the blocks
     [tasks, K] of the stages that declare them, `uses` what tasks use over time of those that say so. At most `at_once`
-    jobs are there at a time.
+    jobs are there at a time. `axis` [R] are the dimensions, `tree` the queues that
+    settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says
+    whose tasks start together, `constraint` [S] is a row of `allowed` [K, N]: which machines a stage may go to (each
+    None: there is no such thing).
     """
 
     job_names: Sequence[str]
@@ -57,6 +61,12 @@ class StageTable:
     copies: Mapping[int, Rows] = field(default_factory=dict)
     uses: Mapping[int, Use] = field(default_factory=dict)
     at_once: float = np.inf
+    axis: tuple[str, ...] = DIMENSIONS
+    tree: QueueTree | None = None
+    priority: Counts | None = None
+    gang: Mask | None = None
+    constraint: Rows | None = None
+    allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
 
     @cached_property
     def stage_of_task(self) -> Rows:
@@ -110,14 +120,21 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         raise DovetailError(f"weights: {dict(workload.weights)}; accepted: numbers above 0")
     stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
     for row, place, stage in stages:
-        _check(jobs[row], place, stage, machines.capacity)
+        _check(jobs[row], place, stage, machines)
     # 2. Rows: jobs by queue and name, stages by job, tasks as in the workload.
     before = _before(workload)
     first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
     queues = sorted({job.queue for job in jobs})
+    constraints = sorted({stage.constraints for _, _, stage in stages}, key=repr)
+    allowed = np.array([machines.allowed(constraint) for constraint in constraints], dtype=np.bool_)
+    priority = np.array([stage.priority for _, _, stage in stages], dtype=np.int64)
+    gang = np.array([stage.gang for _, _, stage in stages], dtype=np.bool_)
+    constraint_rows = {constraint: row for row, constraint in enumerate(constraints)}
     # 3. What stages demand and read, and the work of a task.
     tasks = np.array([stage.tasks for _, _, stage in stages], dtype=np.int64)
-    demand, reading, source = _inputs([stage for _, _, stage in stages], aggregate=machines.aggregate)
+    demand, reading, source = _inputs(
+        [stage for _, _, stage in stages], len(machines.axis), aggregate=machines.aggregate
+    )
     expected = np.array([stage.duration for _, _, stage in stages])
     parents = [np.array(sorted(set(stage.parents)), dtype=np.intp) + first_stage[row] for row, _, stage in stages]
     as_read = demand.copy()
@@ -148,6 +165,14 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
         uses={row: stage.use for row, (_, _, stage) in enumerate(stages) if stage.use is not None},
         at_once=np.inf if workload.at_once is None else workload.at_once,
+        axis=machines.axis,
+        tree=workload.tree,
+        priority=priority if priority.any() else None,
+        gang=gang if gang.any() else None,
+        constraint=None
+        if allowed.all()
+        else np.array([constraint_rows[stage.constraints] for _, _, stage in stages], dtype=np.intp),
+        allowed=allowed,
     )
 
 
@@ -167,7 +192,7 @@ def _check_names(jobs: Sequence[Job]) -> None:
             raise DovetailError(f"job {job.name!r} has no stages")
 
 
-def _check(job: Job, place: int, stage: Stage, capacity: Floats) -> None:
+def _check(job: Job, place: int, stage: Stage, machines: Machines) -> None:
     """Raise if the stage is malformed or fits no machine even when empty."""
     name = f"{job.name}/{stage.name}"
     if stage.source not in SOURCES:
@@ -183,12 +208,15 @@ def _check(job: Job, place: int, stage: Stage, capacity: Floats) -> None:
         raise DovetailError(f"{name}: its demand is negative, or says what follows from reading: {stage.demand}")
     if stage.use is not None:
         _check_use(name, stage, stage.use)
+    if len(stage.demand) != len(machines.axis):
+        raise DovetailError(f"{name} demands {len(stage.demand)} amounts; accepted: one for each of {machines.axis}")
+    capacity = machines.capacity
     need = np.ceil(stage.demand)
     need[_IN if stage.source == SHUFFLE else _READ] += np.ceil(stage.reading)
     if not (need <= capacity).all(axis=1).any():
-        short = [name for column, name in enumerate(DIMENSIONS) if need[column] > capacity[:, column].max(initial=0)]
+        short = [name for column, name in enumerate(machines.axis) if need[column] > capacity[:, column].max(initial=0)]
         lacking = ", ".join(short) or "all of it together"
-        raise DovetailError(f"{name} fits no machine: it demands {_words(need)}, too much {lacking}")
+        raise DovetailError(f"{name} fits no machine: it demands {_words(need, machines.axis)}, too much {lacking}")
 
 
 def _check_use(name: str, stage: Stage, use: Use) -> None:
@@ -203,13 +231,13 @@ def _check_use(name: str, stage: Stage, use: Use) -> None:
         raise DovetailError(f"{name}: its use needs a scale of 0 or more for each of its {stage.tasks} tasks")
 
 
-def _words(demand: Floats) -> str:
-    return ", ".join(f"{name} {amount:g}" for name, amount in zip(DIMENSIONS, demand, strict=True) if amount > 0)
+def _words(demand: Floats, axis: Sequence[str]) -> str:
+    return ", ".join(f"{name} {amount:g}" for name, amount in zip(axis, demand, strict=True) if amount > 0)
 
 
-def _inputs(stages: Sequence[Stage], *, aggregate: bool) -> tuple[Floats, Floats, Rows]:
+def _inputs(stages: Sequence[Stage], width: int, *, aggregate: bool) -> tuple[Floats, Floats, Rows]:
     """Return demand [S, R] and reading [S] in whole numbers, and sources [S]; in one bin, reading goes into demand."""
-    demand = np.ceil(np.array([stage.demand for stage in stages]).reshape(-1, len(DIMENSIONS)))
+    demand = np.ceil(np.array([stage.demand for stage in stages]).reshape(-1, width))
     reading = np.ceil(np.array([stage.reading for stage in stages], dtype=np.float64))
     source = np.array([SOURCES.index(stage.source) for stage in stages], dtype=np.intp)
     source[reading <= 0] = SOURCES.index(LOCAL)

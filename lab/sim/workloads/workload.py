@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
+from extender.cluster.eligibility import ANYWHERE, Constraints
+from extender.cluster.model import Node
+from extender.cluster.resources import DIMENSIONS
+from extender.control.queues.tree import QueueTree
 
 BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
 """Where a stage reads: one block per task, placed with copies on random machines; the machines that the parents' tasks
@@ -31,12 +35,13 @@ class Use:
 class Stage:
     """Tasks of one shape. It may begin when all its parents have ended (a barrier).
 
-    `demand` [6] is a task's peak besides reading, in the units of `cluster.resources.DIMENSIONS` (its disk-read,
+    `demand` [R] is a task's peak besides reading, in the dimensions of `Machines.axis` (its disk-read,
     network-in and network-out are zero: they follow from where it reads; only where it reads on its own machine may it
     take network besides); `reading` bytes per second at its peak.
     `duration` is what the scheduler expects, `durations` [tasks] what each task takes if it gets its peaks, in seconds.
     `copies` [tasks, K] are the machines that hold each task's block, -1 for none (None: they are drawn).
     `use` is what tasks use of their demand as they go on (None: all of it, from the beginning to the end).
+    `constraints` say which machines a task may go to, `priority` is that of its pods; tasks of a `gang` start together.
     """
 
     name: str
@@ -48,6 +53,9 @@ class Stage:
     source: str = LOCAL
     copies: NDArray[np.intp] | None = None
     use: Use | None = None
+    constraints: Constraints = ANYWHERE
+    priority: int = 0
+    gang: bool = False
 
     @property
     def tasks(self) -> int:
@@ -70,7 +78,8 @@ class Workload:
     """Jobs in the order of their arrival. `about` says in a sentence where it is from.
 
     `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
-    `weights` are those of queues, by name; 1 for any other.
+    `weights` are those of queues, by name; 1 for any other. `tree` has their parents and minimums too (None: no queue
+    has any).
     """
 
     name: str
@@ -78,6 +87,7 @@ class Workload:
     about: str = ""
     at_once: int | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
+    tree: QueueTree | None = None
 
     @property
     def tasks(self) -> int:
@@ -87,11 +97,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The machines [N] and what each offers, `capacity` [N, 6] in the units of `cluster.resources.DIMENSIONS`.
+    """The machines [N] and what each offers, `capacity` [N, R] in the dimensions of `axis`: the six, then others.
 
     `copies`: on how many machines each block is. With `aggregate` the cluster is one bin (Tetris, 2.2.3): what is read
     from blocks is local, a shuffle takes disk read, network out and network in of that one bin. `racks` [N] is the rack
-    of each (None: not known).
+    of each (None: not known). `nodes` [N] are those that have names, labels and taints (none: no machine has any).
     """
 
     name: str
@@ -99,3 +109,11 @@ class Machines:
     copies: int = 3
     aggregate: bool = False
     racks: NDArray[np.intp] | None = None
+    axis: tuple[str, ...] = DIMENSIONS
+    nodes: tuple[Node, ...] = ()
+
+    def allowed(self, constraints: Constraints) -> Mask:
+        """Return which machines a task with these constraints may go to [N]: the service says."""
+        if not self.nodes:
+            return np.full(len(self.capacity), constraints.allow("", {}, (), unschedulable=False))
+        return np.array([node.allows(constraints) for node in self.nodes], dtype=np.bool_)

@@ -33,7 +33,9 @@ def test_every_scheduler_that_the_paper_or_the_issue_names_is_there_and_says_wha
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_accepted():
-    with pytest.raises(DovetailError, match=r"'tertis' is not a policy; accepted: tetris, paper, srtf, .*extender"):
+    with pytest.raises(
+        DovetailError, match=r"'tertis' is not a policy; accepted: tetris, dovetail, paper, srtf, .*extender"
+    ):
         policy("tertis", 1)
 
 

@@ -1,0 +1,100 @@
+"""The lines of a workload file and of a machines file, and the JSON Schema of each."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+Quantity = str | float
+"""As in Kubernetes: 2, 0.5, "250m", "16Gi"."""
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """A part of a line; a field that is not known is a mistake."""
+
+
+class TolerationLine(_Line):
+    """A toleration, as a pod has it."""
+
+    key: str = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+
+
+class InputLine(_Line):
+    """What each task of a stage reads: bytes per second at its peak, and from where.
+
+    `from`: its own machine (`local`), one block per task (`blocks`), or wherever the parents' tasks ran (`shuffle`).
+    `nodes` has the machines that hold the block of each task, task by task; without it, blocks are drawn.
+    """
+
+    rate: Quantity
+    source: Literal["local", "blocks", "shuffle"] = msgspec.field(default="local", name="from")
+    nodes: list[Annotated[list[Name], msgspec.Meta(min_length=1)]] = []
+
+
+class StageLine(_Line):
+    """Tasks of one shape. `seconds` is what each task takes at its peak demand: one number, or one for each task.
+
+    `expected` is what the scheduler believes (default: the mean of `seconds`). `parents` are stages of the job
+    that must have ended before.
+    """
+
+    name: Name
+    demand: dict[Name, Quantity]
+    seconds: Seconds | list[Seconds]
+    tasks: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1
+    expected: Seconds | None = None
+    parents: list[Name] = []
+    input: InputLine | None = None
+    node_selector: dict[str, str] = {}
+    tolerations: list[TolerationLine] = []
+
+
+class JobLine(_Line):
+    """A line of a workload file: one job. `arrives` is in seconds since any moment.
+
+    `priority` is the value of its PriorityClass. With `gang` the tasks of each stage start together or not at all.
+    """
+
+    job: Name
+    stages: Annotated[list[StageLine], msgspec.Meta(min_length=1)]
+    arrives: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 0.0
+    queue: Name = "default"
+    priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] = 0
+    gang: bool = False
+
+
+class TaintLine(_Line):
+    """A taint, as a node has it."""
+
+    key: Name
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    value: str = ""
+
+
+class MachineLine(_Line):
+    """A line of a machines file: machines of one shape. With `count` they are called name-0, name-1 and so on.
+
+    `allocatable` is what each offers. A disk or network rate that is absent is not limited. `rack` is any name.
+    """
+
+    name: Name
+    allocatable: dict[Name, Quantity]
+    count: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    labels: dict[str, str] = {}
+    taints: list[TaintLine] = []
+    rack: Name | None = None
+
+
+FORMATS: dict[str, type[msgspec.Struct]] = {"workload": JobLine, "machines": MachineLine}
+"""What a line is, by the format's name."""
+
+
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one line of the format of this name, one of FORMATS."""
+    written = msgspec.json.schema(FORMATS[name])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}

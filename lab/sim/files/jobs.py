@@ -1,0 +1,198 @@
+"""Makes a workload of a workload file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.arrays import Floats
+from extender.cluster.eligibility import Constraints, Toleration
+from extender.cluster.resources import (
+    DISK_READ,
+    DISK_READ_INDEX,
+    NETWORK_IN,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT,
+)
+from extender.errors import TraceError
+from lab.sim.files.format import InputLine, JobLine, StageLine
+from lab.sim.files.lines import csv_jobs, json_lines
+from lab.sim.files.machines import amounts
+from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
+
+MOST_TASKS = 10_000_000
+_FOLLOWS = (DISK_READ, NETWORK_IN, NETWORK_OUT)
+
+
+def workload_of(path: Path, machines: Machines) -> Workload:
+    """Return the jobs of a file (`.csv`: one stage a job; else JSON lines), to be run on these machines.
+
+    Raises TraceError, naming file, line, field and what is accepted; also for a task that fits no machine.
+    """
+    maker = _Maker(machines)
+    jobs: list[Job] = []
+    lines: dict[str, str] = {}
+    tasks = 0
+    for where, line in csv_jobs(path) if path.suffix == ".csv" else json_lines(path, JobLine):
+        if line.job in lines:
+            raise TraceError(f"{where}, field job: {line.job!r} is the name of a job of {lines[line.job]} already")
+        lines[line.job] = where
+        jobs.append(maker.job(where, line))
+        tasks += sum(stage.tasks for stage in jobs[-1].stages)
+        if tasks > MOST_TASKS:
+            raise TraceError(f"{where}: over {MOST_TASKS} tasks; accepted: at most as many")
+    if not jobs:
+        raise TraceError(f"{path} has no jobs; needed: a line for each")
+    jobs.sort(key=lambda job: job.arrives_at)
+    return Workload(name=path.name, jobs=jobs, about=f"{len(jobs)} jobs of {tasks} tasks from {path.name}")
+
+
+class _Maker:
+    """Makes jobs for these machines; what is alike in many stages is kept once."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._columns = {name: column for column, name in enumerate(machines.axis)}
+        self._rows = {node.name: row for row, node in enumerate(machines.nodes)}
+        self._fits: dict[tuple[bytes, Constraints], bool] = {}
+        self._same: dict[Constraints, Constraints] = {}
+
+    def job(self, where: str, line: JobLine) -> Job:
+        order = _parents_first(where, line)
+        places = {line.stages[number].name: place for place, number in enumerate(order)}
+        return Job(
+            name=line.job,
+            arrives_at=line.arrives,
+            stages=tuple(self._stage(where, line, number, places) for number in order),
+            queue=line.queue,
+        )
+
+    def _stage(self, where: str, line: JobLine, number: int, places: Mapping[str, int]) -> Stage:
+        stage, field = line.stages[number], f"stages[{number}]"
+        demand = self._demand(where, f"{field}.demand", stage)
+        reading, source = 0.0, LOCAL
+        if stage.input is not None:
+            reading = amounts(where, f"{field}.input", {DISK_READ: stage.input.rate})[DISK_READ]
+            source = stage.input.source
+        if source == SHUFFLE and not stage.parents:
+            raise TraceError(
+                f"{where}, field {field}.input.from: shuffle needs parents to read from; accepted: {LOCAL}, {BLOCKS}"
+            )
+        constraints = _constraints(stage)
+        constraints = self._same.setdefault(constraints, constraints)
+        self._check_fits(where, field, demand, reading, source, constraints)
+        durations = _durations(where, field, stage)
+        return Stage(
+            name=stage.name,
+            demand=demand,
+            reading=reading,
+            duration=float(durations.mean()) if stage.expected is None else stage.expected,
+            durations=durations,
+            parents=tuple(sorted({places[parent] for parent in stage.parents})),
+            source=source,
+            copies=self._copies(where, f"{field}.input.nodes", stage),
+            constraints=constraints,
+            priority=line.priority,
+            gang=line.gang,
+        )
+
+    def _demand(self, where: str, field: str, stage: StageLine) -> Floats:
+        row = np.zeros(len(self._columns))
+        for name, amount in amounts(where, field, stage.demand).items():
+            if name in _FOLLOWS:
+                raise TraceError(
+                    f"{where}, field {field}.{name}: follows from what a task reads; accepted: `input` with a rate"
+                )
+            if name not in self._columns:
+                raise TraceError(
+                    f"{where}, field {field}.{name}: no machine offers it; machines offer: {', '.join(self._columns)}"
+                )
+            row[self._columns[name]] = amount
+        return row
+
+    def _check_fits(
+        self, where: str, field: str, demand: Floats, reading: float, source: str, constraints: Constraints
+    ) -> None:
+        """Raise TraceError where a task fits no empty machine that it may go to."""
+        need = demand.copy()
+        need[NETWORK_IN_INDEX if source == SHUFFLE else DISK_READ_INDEX] += reading
+        key = need.tobytes(), constraints
+        if key not in self._fits:
+            allowed = self._machines.allowed(constraints)
+            self._fits[key] = bool(((need <= self._machines.capacity).all(axis=1) & allowed).any())
+            if not allowed.any():
+                raise TraceError(
+                    f"{where}, field {field}: no machine has its node selector and taints that it tolerates"
+                )
+        if not self._fits[key]:
+            words = ", ".join(f"{name} {need[column]:g}" for name, column in self._columns.items() if need[column] > 0)
+            raise TraceError(
+                f"{where}, field {field}.demand: a task fits no machine that it may go to: it needs {words}"
+            )
+
+    def _copies(self, where: str, field: str, stage: StageLine) -> NDArray[np.intp] | None:
+        given: InputLine | None = stage.input
+        if given is None or not given.nodes:
+            return None
+        if given.source != BLOCKS or len(given.nodes) != stage.tasks:
+            raise TraceError(
+                f"{where}, field {field}: accepted: with from: {BLOCKS}, one list for each of {stage.tasks} tasks"
+            )
+        copies = np.full((stage.tasks, max(map(len, given.nodes))), -1, dtype=np.intp)
+        for task, names in enumerate(given.nodes):
+            for place, name in enumerate(dict.fromkeys(names)):
+                if name not in self._rows:
+                    raise TraceError(
+                        f"{where}, field {field}[{task}]: there is no machine {name!r} in the machines file"
+                    )
+                copies[task, place] = self._rows[name]
+        return copies
+
+
+def _constraints(stage: StageLine) -> Constraints:
+    return Constraints(
+        selector=tuple(sorted(stage.node_selector.items())),
+        tolerations=tuple(Toleration(line.key, line.operator, line.value, line.effect) for line in stage.tolerations),
+    )
+
+
+def _durations(where: str, field: str, stage: StageLine) -> Floats:
+    if not isinstance(stage.seconds, list):
+        return np.full(stage.tasks, stage.seconds)
+    if len(stage.seconds) != stage.tasks:
+        count = len(stage.seconds)
+        raise TraceError(
+            f"{where}, field {field}.seconds: {count} numbers; accepted: one, or one for each of {stage.tasks} tasks"
+        )
+    return np.array(stage.seconds)
+
+
+def _parents_first(where: str, line: JobLine) -> list[int]:
+    """Return the places of the stages, parents before children. Raises TraceError where that cannot be."""
+    # 1. Names stand once, and parents exist.
+    numbers: dict[str, int] = {}
+    for number, stage in enumerate(line.stages):
+        if stage.name in numbers:
+            raise TraceError(f"{where}, field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}")
+        numbers[stage.name] = number
+    children: list[list[int]] = [[] for _ in line.stages]
+    missing = [len(stage.parents) for stage in line.stages]
+    for number, stage in enumerate(line.stages):
+        for place, parent in enumerate(stage.parents):
+            if parent not in numbers:
+                raise TraceError(
+                    f"{where}, field stages[{number}].parents[{place}]: job {line.job!r} has no stage {parent!r}"
+                )
+            children[numbers[parent]].append(number)
+    # 2. At each turn, all parents of the stages in `order` are in `order` before them.
+    order = [number for number, count in enumerate(missing) if not count]
+    for number in order:
+        for child in children[number]:
+            missing[child] -= 1
+            if not missing[child]:
+                order.append(child)
+    if len(order) < len(line.stages):
+        names = [stage.name for stage, count in zip(line.stages, missing, strict=True) if count]
+        raise TraceError(f"{where}, field stages: a cycle of parents; in it or behind it: {', '.join(names[:10])}")
+    return order

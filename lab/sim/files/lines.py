@@ -1,0 +1,140 @@
+"""Reads files line by line: JSON lines, and CSV for jobs of one stage. Bounded memory: a line at a time."""
+
+import csv
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from extender.errors import TraceError
+from lab.sim.files.format import JobLine, StageLine
+
+LONGEST_LINE = 64 * 2**20
+"""The most bytes of a line; a million tasks with a number each are 20 MB."""
+
+Line = TypeVar("Line", bound=msgspec.Struct)
+
+_PATH = re.compile(r"(.*) - at `\$\.?(.*)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_FLAT = ("job", "queue", "arrives", "priority", "tasks", "seconds", "expected")
+_NEEDED = ("job", "seconds")
+
+
+def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
+    """Yield where each line is (file and line) and what it says; empty lines are passed over.
+
+    Raises TraceError, naming file, line, field and what is accepted.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    for where, text in _texts(path):
+        try:
+            yield where, decoder.decode(text)
+        except msgspec.ValidationError as error:
+            raise TraceError(f"{where}: {_mistake(error, kind)}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
+            raise TraceError(f"{where}: not one JSON object: {error}{cut}") from None
+
+
+def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
+    """Yield where each line of a CSV file is, and its job of one stage.
+
+    The columns are job and seconds, and any of queue, arrives, priority, tasks and expected; every other column is what
+    a task demands of the resource of that name. Raises TraceError as `json_lines` does.
+    """
+    rows = csv.reader((text.decode("utf-8") for _, text in _texts(path, whole=True)), strict=True)
+    try:
+        header = next(rows, [])
+        for column in _NEEDED:
+            if column not in header:
+                raise TraceError(f"{path}, line 1: no column {column!r}; needed: {', '.join(_NEEDED)}")
+        if twice := [column for column in header if header.count(column) > 1]:
+            raise TraceError(f"{path}, line 1: column {twice[0]!r} stands twice")
+        for fields in rows:
+            where = f"{path}, line {rows.line_num}"
+            if len(fields) != len(header):
+                raise TraceError(f"{where}: {len(fields)} fields; accepted: {len(header)}, as in the header")
+            yield where, _flat_job(where, dict(zip(header, fields, strict=True)))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise TraceError(f"{path}, line {rows.line_num}: {error}") from None
+
+
+def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
+    """Yield each line that is not empty, and where it is. `whole`: the last line needs its end, else it may be cut."""
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while text := file.readline(LONGEST_LINE + 1):
+                number += 1
+                where = f"{path}, line {number}"
+                if len(text) > LONGEST_LINE:
+                    raise TraceError(f"{where}: longer than {LONGEST_LINE} bytes")
+                if whole and not text.endswith(b"\n"):
+                    raise TraceError(f"{where}: the file ends within this line; end the last line with a newline")
+                if text.strip():
+                    yield where, text
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _flat_job(where: str, fields: dict[str, str]) -> JobLine:
+    """Return the job of a CSV line; an empty field is one that is not given."""
+    given = {name: text for name, text in fields.items() if text != ""}
+    stage: dict[str, Any] = {name: given[name] for name in ("tasks", "seconds", "expected") if name in given}
+    stage |= {"name": "tasks", "demand": {name: text for name, text in given.items() if name not in _FLAT}}
+    for name in ("seconds", "expected"):
+        if name in stage:
+            stage[name] = _number(where, name, stage[name])
+    job: dict[str, Any] = {name: given[name] for name in ("job", "queue", "arrives", "priority") if name in given}
+    if "arrives" in job:
+        job["arrives"] = _number(where, "arrives", job["arrives"])
+    try:
+        return msgspec.convert(
+            job | {"stages": [msgspec.convert(stage, StageLine, strict=False)]}, JobLine, strict=False
+        )
+    except msgspec.ValidationError as error:
+        raise TraceError(f"{where}: {_mistake(error, JobLine)}") from None
+
+
+def _number(where: str, column: str, text: str) -> float:
+    """Return a finite number. Raises TraceError for anything else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise TraceError(f"{where}, column {column!r}: {text!r}; accepted: a number")
+    return number
+
+
+def _mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
+    """Return a mistake in words: the field, and what is accepted there."""
+    found = _PATH.fullmatch(str(error))
+    text, field = (found[1], found[2]) if found else (str(error), "")
+    if unknown := _UNKNOWN.fullmatch(text):
+        accepted = ", ".join(_fields_at(kind, field))
+        return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
+    return f"field {field}: {text}" if field else text
+
+
+def _joined(field: str, name: str) -> str:
+    return f"{field}.{name}" if field else name
+
+
+def _fields_at(kind: type[msgspec.Struct], path: str) -> list[str]:
+    """Return the fields that are known at a path such as stages[0].input."""
+    from typing import get_args, get_type_hints
+
+    for part in filter(None, re.sub(r"\[[^]]*\]", "", path).split(".")):
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+        pending: list[Any] = [get_type_hints(kind)[names[part]]]
+        while pending:
+            inner = pending.pop()
+            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+                kind = inner
+                break
+            pending += get_args(inner)
+    return [field.encode_name for field in msgspec.structs.fields(kind)]

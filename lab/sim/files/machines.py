@@ -1,0 +1,91 @@
+"""Makes machines of a machines file."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from extender.cluster.eligibility import Taint
+from extender.cluster.model import Node
+from extender.cluster.resources import (
+    DIMENSIONS,
+    EPHEMERAL,
+    HUGEPAGES,
+    IO_DIMENSIONS,
+    declared_amounts,
+    is_extended,
+)
+from extender.errors import BadQuantity, TraceError
+from lab.sim.files.format import MachineLine, Quantity
+from lab.sim.files.lines import json_lines
+from lab.sim.workloads.workload import Machines
+
+MOST_MACHINES = 100_000
+UNLIMITED = 2.0**50
+"""Bytes per second of a disk or link that a machine does not limit: a petabyte."""
+
+
+def machines_of(path: Path) -> Machines:
+    """Return the machines of a file. Raises TraceError, naming file, line, field and what is accepted."""
+    # 1. Each line is machines of one shape; no name stands twice.
+    nodes: list[Node] = []
+    racks: list[str | None] = []
+    lines: dict[str, str] = {}
+    for where, line in json_lines(path, MachineLine):
+        allocatable = amounts(where, "allocatable", line.allocatable)
+        taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in line.taints)
+        names = [line.name] if line.count is None else [f"{line.name}-{number}" for number in range(line.count)]
+        for name in names:
+            if name in lines:
+                raise TraceError(f"{where}, field name: {name!r} is the name of a machine of {lines[name]} already")
+            lines[name] = where
+            nodes.append(Node(name, allocatable, labels=line.labels, taints=taints))
+            racks.append(line.rack)
+        if len(nodes) > MOST_MACHINES:
+            raise TraceError(f"{where}: over {MOST_MACHINES} machines; accepted: at most as many")
+    if not nodes:
+        raise TraceError(f"{path} has no machines; needed: a line with name and allocatable for each shape")
+    # 2. The axis: the six dimensions, then by name what else some machine offers.
+    axis = (*DIMENSIONS, *sorted({name for node in nodes for name in node.allocatable} - set(DIMENSIONS)))
+    capacity = np.array([[_offer(node.allocatable, name) for name in axis] for node in nodes])
+    return Machines(
+        name=f"{path.name} ({len(nodes)})",
+        capacity=capacity,
+        racks=_rack_rows(racks),
+        axis=axis,
+        nodes=tuple(nodes),
+    )
+
+
+def amounts(where: str, field: str, quantities: Mapping[str, Quantity]) -> dict[str, float]:
+    """Return quantities in the units of the service. Raises TraceError for what is not accepted."""
+    for name in quantities:
+        if not (name in DIMENSIONS or name == EPHEMERAL or name.startswith(HUGEPAGES) or is_extended(name)):
+            accepted = (
+                f"{', '.join(DIMENSIONS)}, {EPHEMERAL}, {HUGEPAGES}SIZE, or an extended resource such as nvidia.com/gpu"
+            )
+            raise TraceError(f"{where}, field {field}.{name}: there is no such resource; accepted: {accepted}")
+    try:
+        return declared_amounts({name: _text(quantity) for name, quantity in quantities.items()}, list(quantities))
+    except BadQuantity as error:
+        raise TraceError(f"{where}, field {field}.{error}") from None
+
+
+def _text(quantity: Quantity) -> str:
+    """Return a quantity as it would stand in a manifest: 4.0 is 4."""
+    if isinstance(quantity, float) and quantity.is_integer() and math.fabs(quantity) < 2.0**53:
+        return str(int(quantity))
+    return str(quantity)
+
+
+def _offer(allocatable: Mapping[str, float], name: str) -> float:
+    return allocatable.get(name, UNLIMITED if name in IO_DIMENSIONS else 0.0)
+
+
+def _rack_rows(racks: list[str | None]) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
+    """Return the rack of each machine [N], -1 for none; None where no machine has one."""
+    if not any(racks):
+        return None
+    rows = {rack: row for row, rack in enumerate(sorted({rack for rack in racks if rack}))}
+    return np.array([rows[rack] if rack else -1 for rack in racks], dtype=np.intp)

@@ -1,0 +1,300 @@
+"""A user's own files: what is read, what is refused and in which words, and what becomes of it in a run."""
+
+import json
+import random
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from extender.errors import DovetailError, SettingsError, TraceError
+from lab.sim import sweep
+from lab.sim.commands import simulate
+from lab.sim.files.format import schema
+from lab.sim.files.jobs import workload_of
+from lab.sim.files.machines import machines_of
+from lab.sim.runs import Run, inputs_of, perform
+from lab.sim.workloads.parameters import Parameters
+
+EXAMPLES = Path(__file__).parents[4] / "examples" / "simulate"
+MACHINES = {"name": "m", "count": 2, "allocatable": {"cpu": 4, "memory": "8Gi"}}
+GPU = {
+    "name": "g",
+    "allocatable": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": 2},
+    "labels": {"zone": "b"},
+    "taints": [{"key": "gpu", "effect": "NoSchedule"}],
+}
+STAGE = {"name": "s", "demand": {"cpu": 1}, "seconds": 10}
+
+
+def job(**fields):
+    return {"job": "a", "stages": [STAGE], **fields}
+
+
+def stage(**fields):
+    return job(stages=[STAGE | fields])
+
+
+def written(path, *lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def machines(tmp_path):
+    return written(tmp_path / "machines.jsonl", MACHINES, GPU)
+
+
+def replay(tmp_path, machines, policy, *jobs):
+    path = written(tmp_path / "jobs.jsonl", *jobs)
+    return perform(Run(str(path), str(machines), policy, 1), lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (job(speed=1), "field speed: there is no such field; accepted: job, stages, arrives, queue, priority, gang"),
+        (stage(cpu=1), "field stages[0].cpu: there is no such field; accepted: name, demand, seconds"),
+        (stage(input={"rate": 1, "of": 2}), "field stages[0].input.of: there is no such field; accepted: rate, from"),
+        (stage(seconds=-1), "field stages[0].seconds"),
+        (stage(tasks=0), "field stages[0].tasks"),
+        (stage(demand={"cpu": -1}), "field stages[0].demand.cpu: '-1' is negative"),
+        (stage(demand={"cpu": "lots"}), "field stages[0].demand.cpu: 'lots' is not a quantity; accepted"),
+        (stage(demand={"gpu": 1}), "field stages[0].demand.gpu: there is no such resource; accepted: cpu, memory"),
+        (stage(demand={"amd.com/gpu": 1}), "field stages[0].demand.amd.com/gpu: no machine offers it; machines offer"),
+        (stage(demand={"network-in": 1}), "field stages[0].demand.network-in: follows from what a task reads"),
+        (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5000"),
+        (stage(demand={"nvidia.com/gpu": 1}), "a task fits no machine that it may go to: it needs nvidia.com/gpu 1"),
+        (stage(nodeSelector={"zone": "x"}), "field stages[0]: no machine has its node selector"),
+        (stage(seconds=[1, 2, 3]), "field stages[0].seconds: 3 numbers; accepted: one, or one for each of 1 tasks"),
+        (stage(parents=["t"]), "field stages[0].parents[0]: job 'a' has no stage 't'"),
+        (stage(parents=["s"]), "field stages: a cycle of parents; in it or behind it: s"),
+        (job(stages=[STAGE, STAGE]), "field stages[1].name: 's' stands twice in job 'a'"),
+        (stage(input={"rate": "1M", "from": "shuffle"}), "shuffle needs parents"),
+        (stage(input={"rate": "1M", "from": "blocks", "nodes": [["q"]]}), "there is no machine 'q'"),
+    ],
+)
+def test_a_mistake_in_a_job_names_file_line_field_and_what_is_accepted(tmp_path, machines, line, said):
+    path = written(tmp_path / "jobs.jsonl", {"job": "first", "stages": [STAGE]}, line)
+    with pytest.raises(TraceError) as refused:
+        workload_of(path, machines_of(machines))
+    assert str(refused.value).startswith(f"{path}, line 2")
+    assert said in str(refused.value)
+
+
+def test_a_name_that_stands_twice_is_refused_with_the_line_where_it_stood_first(tmp_path, machines):
+    path = written(tmp_path / "jobs.jsonl", job(), job())
+    with pytest.raises(TraceError, match=r"line 2, field job: 'a' is the name of a job of .*, line 1 already"):
+        workload_of(path, machines_of(machines))
+    with pytest.raises(TraceError, match=r"line 2, field name: 'm-0' is the name of a machine of .*, line 1 already"):
+        machines_of(written(tmp_path / "twice.jsonl", MACHINES, MACHINES))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"job": "a", "stages": [', "the file ends within this line"),
+        ('{"job": "a", "arrives": NaN}\n', "not one JSON object"),
+        ("[1]\n", "Expected `object`"),
+        ("", "has no jobs"),
+    ],
+)
+def test_a_file_that_is_cut_off_or_no_json_is_refused(tmp_path, machines, text, said):
+    path = tmp_path / "jobs.jsonl"
+    path.write_text(text)
+    with pytest.raises(TraceError) as refused:
+        workload_of(path, machines_of(machines))
+    assert said in str(refused.value)
+
+
+def test_whatever_is_damaged_in_a_good_file_is_read_or_refused_in_our_words(tmp_path):
+    """A byte of the example is replaced, or the file ends early: 400 times, drawn by a seed."""
+    good = (EXAMPLES / "workload.jsonl").read_bytes()
+    draw, cluster, path = random.Random(7), machines_of(EXAMPLES / "machines.jsonl"), tmp_path / "jobs.jsonl"
+    texts = []
+    for _ in range(400):
+        place = draw.randrange(len(good))
+        damaged = good[:place] if draw.random() < 0.3 else good[:place] + draw.randbytes(1) + good[place + 1 :]
+        path.write_bytes(damaged)
+        try:
+            workload_of(path, cluster)
+        except TraceError as refused:
+            texts.append(str(refused))
+    assert all(text.startswith(str(path)) for text in texts)
+    assert 100 < len(texts) < 400
+
+
+def test_csv_has_a_job_of_one_stage_in_each_line(tmp_path, machines):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,queue,tasks,seconds,cpu,memory\na,x,3,10,500m,1Gi\nb,,1,5,2,\n")
+    jobs = workload_of(path, machines_of(machines)).jobs
+    assert [(one.name, one.queue, one.stages[0].tasks) for one in jobs] == [("a", "x", 3), ("b", "default", 1)]
+    assert jobs[0].stages[0].demand.tolist()[:2] == [500, 2**30]
+    assert jobs[1].stages[0].demand.tolist()[:2] == [2000, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("job,seconds,cpu\na,10,1", "line 2: the file ends within this line"),
+        ("job,cpu\na,1\n", "line 1: no column 'seconds'"),
+        ("job,seconds,cpu\na,10\n", "line 2: 2 fields; accepted: 3"),
+        ("job,seconds,cpu\na,nan,1\n", "line 2, column 'seconds': 'nan'; accepted: a number"),
+        ("job,seconds,cpu\na,,1\n", "missing required field `seconds`"),
+    ],
+)
+def test_a_mistake_in_csv_names_the_line(tmp_path, machines, text, said):
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
+    with pytest.raises(TraceError) as refused:
+        workload_of(path, machines_of(machines))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("policy", ["kube-default", "extender", "dovetail"])
+def test_gpus_taints_and_selectors_count_for_every_policy_that_takes_files(tmp_path, machines, policy):
+    """Machines 0 and 1 have no GPU, 2 has two and a taint. Four tasks of one GPU, 10 s each: two at a time, 20 s."""
+    tolerant = [{"key": "gpu", "operator": "Exists"}]
+    trained = STAGE | {"tasks": 4, "demand": {"cpu": "100m", "nvidia.com/gpu": 1}, "tolerations": tolerant}
+    plain = STAGE | {"tasks": 30, "demand": {"cpu": 1}}
+    bound = STAGE | {"nodeSelector": {"zone": "b"}, "tolerations": tolerant}
+    outcome = replay(
+        tmp_path,
+        machines,
+        policy,
+        {"job": "gpu", "stages": [trained]},
+        {"job": "plain", "stages": [plain]},
+        {"job": "bound", "stages": [bound]},
+    )
+    ran = [outcome.tasks.node[outcome.tasks.stage == number] for number in range(3)]
+    assert set(ran[0].tolist()) == {2}
+    assert set(ran[1].tolist()) == {0, 1}
+    assert set(ran[2].tolist()) == {2}
+    gpu = outcome.tasks.stage == 0
+    assert sorted((outcome.tasks.ended - outcome.tasks.started)[gpu].round().tolist()) == [10] * 4
+    assert len(np.unique(outcome.tasks.started[gpu])) == 2
+
+
+def test_tasks_of_a_gang_start_together_though_one_would_fit_before(tmp_path, machines):
+    """Eight cores without a taint. The first takes 6 for 20 s; a gang of 4 waits, else 2 would start."""
+    long = {"job": "long", "arrives": 0, "stages": [STAGE | {"tasks": 6, "seconds": 20}]}
+    gang = {"job": "team", "arrives": 3, "gang": True, "stages": [STAGE | {"tasks": 4}]}
+    together = replay(tmp_path, machines, "dovetail", long, gang)
+    alone = replay(tmp_path, machines, "dovetail", long, gang | {"gang": False})
+    assert len(set(together.tasks.started[6:].tolist())) == 1
+    assert together.tasks.started[6] >= 20
+    assert len(set(alone.tasks.started[6:].tolist())) == 2
+
+
+@pytest.mark.parametrize("policy", ["kube-default", "dovetail"])
+def test_the_higher_priority_goes_first(tmp_path, machines, policy):
+    """Both wait for the eight cores that are taken for 20 s; who came later has the higher priority."""
+    full = {"job": "full", "stages": [STAGE | {"tasks": 8, "seconds": 20}]}
+    low = {"job": "low", "arrives": 3, "stages": [STAGE | {"tasks": 8}]}
+    high = {"job": "high", "arrives": 6, "priority": 5, "stages": [STAGE | {"tasks": 8}]}
+    outcome = replay(tmp_path, machines, policy, full, low, high)
+    started = {run.name: run.started for run in outcome.jobs}
+    assert started["full"] < started["high"] < started["low"]
+
+
+def test_what_is_known_of_durations_is_for_the_scheduler_alone(tmp_path, machines):
+    path = written(tmp_path / "jobs.jsonl", stage(tasks=40, seconds=10, expected=30))
+    for know, expected in ((1.0, 30.0), (0.5, 15.0)):
+        run = Run(str(path), str(machines), "dovetail", 1, know=know)
+        assert inputs_of(run, Parameters())[0].jobs[0].stages[0].duration == expected
+        seen = perform(run, lambda *_: None)
+        assert (seen.tasks.ended - seen.tasks.started).round(6).tolist() == [10.0] * 40
+
+
+def test_the_examples_are_what_the_schemas_say():
+    for name, file in (("workload", "workload.jsonl"), ("machines", "machines.jsonl")):
+        for line in (EXAMPLES / file).read_text().splitlines():
+            jsonschema.validate(json.loads(line), schema(name))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(job(speed=1), schema("workload"))
+
+
+def run_command(*arguments):
+    return CliRunner().invoke(simulate, arguments)
+
+
+FILES = ("--workload", str(EXAMPLES / "workload.jsonl"), "--machines", str(EXAMPLES / "machines.jsonl"))
+
+
+def test_the_example_with_gpus_and_two_queues_is_simulated_as_the_guide_says():
+    settings = ("--settings", str(EXAMPLES / "settings.yaml"), "--set", "policy.fairness=0,0.5")
+    result = run_command(*FILES, *settings, "--policy", "kube-default,dovetail", "--processes", "1", "--json")
+    assert result.exit_code == 0, result.output
+    runs = json.loads(result.stdout.splitlines()[-1])["runs"]
+    assert [run["policy"] for run in runs] == [
+        "kube-default",
+        "dovetail policy.fairness=0",
+        "dovetail policy.fairness=0.5",
+    ]
+    for run in runs:
+        assert {one["name"]: one["tasks"] for one in run["jobs"]} == {
+            "train-1": 4,
+            "train-2": 24,
+            "nightly": 70,
+            "sweep": 24,
+        }
+        assert set(run["series"]["queues"]) == {"research", "product"}
+        assert 0 < max(run["series"]["used"]["nvidia.com/gpu"]) <= 1
+
+
+def test_a_policy_that_does_not_see_gpus_is_refused_before_anything_runs():
+    result = run_command(*FILES, "--policy", "dovetail,drf")
+    assert result.exit_code == 2
+    assert "'drf' does not see resources beyond cpu" in result.output
+
+
+def test_the_schema_is_printed():
+    assert json.loads(run_command("--schema", "machines").output) == schema("machines")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("policy.fairnes=0.5", "policy.fairnes: 0.5: there is no such setting; accepted: rule"),
+        ("policy.fairness=2", "policy.fairness: 2"),
+        ("policy.fairness", "accepted: KEY=VALUE"),
+        ("order.by=x", "order is not a mapping"),
+    ],
+)
+def test_a_key_that_settings_do_not_have_is_refused_by_name(change, said, tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text((EXAMPLES / "settings.yaml").read_text() + "order: gates\n")
+    with pytest.raises(SettingsError) as refused:
+        sweep.documents(path, [change])
+    assert said in str(refused.value)
+
+
+def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
+    """Two queues ask for all eight cores again and again; the one of weight 3 gets three times as much at first."""
+    lines = [
+        {"job": name, "queue": name, "stages": [STAGE | {"tasks": 60, "seconds": 100}]} for name in ("light", "heavy")
+    ]
+    path = written(tmp_path / "jobs.jsonl", *lines)
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(
+        "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\n"
+        "queues: [{name: light}, {name: heavy, weight: 3}]\n"
+    )
+    text = sweep.documents(settings, [])[""]
+    outcome = perform(Run(str(path), str(machines), "dovetail", 1, document=text), lambda *_: None)
+    first = outcome.tasks.started == outcome.tasks.started.min()
+    light, heavy = (int((first & (outcome.tasks.stage == number)).sum()) for number in (0, 1))
+    assert (light, heavy) == (2, 6)
+
+
+def test_a_fifo_queue_is_refused_as_not_simulated_yet(tmp_path, machines):
+    path = written(tmp_path / "jobs.jsonl", job())
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(
+        "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\nqueues: [{name: a, policy: fifo}]\n"
+    )
+    text = sweep.documents(settings, [])[""]
+    with pytest.raises(DovetailError, match="queue a: policy fifo is not simulated yet"):
+        perform(Run(str(path), str(machines), "dovetail", 1, document=text), lambda *_: None)
