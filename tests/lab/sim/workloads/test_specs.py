@@ -123,6 +123,9 @@ def test_the_forms_for_the_help_text_name_every_workload_and_profile():
         "swim",
         "alibaba2017",
         "alibaba2018",
+        "recording",
     ]
-    for form in list(MACHINES)[:-1]:
+    named = [form for form in MACHINES if form[0].islower()]
+    assert named[-1] == "recorded", "which needs a recording"
+    for form in named[:-1]:
         assert len(machines(form.partition("[")[0]).capacity) > 0
