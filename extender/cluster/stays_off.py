@@ -3,7 +3,7 @@
 Evicted pods have a class that stays off; so has a node that was chosen for a pod, and would not have it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from extender.arrays import Mask
 FIRST_SECONDS = 60.0
 LONGEST_SECONDS = 3_600.0
 _MOST = 10_000
-"""So many are remembered; then the oldest is forgotten."""
+"""So many are remembered; then one of the class that was noted first is forgotten."""
 
 
 @dataclass(slots=True)
@@ -30,38 +30,44 @@ class StaysOff:
 
     def __init__(self, first: float = FIRST_SECONDS, longest: float = LONGEST_SECONDS) -> None:
         self._first, self._longest = first, longest
-        self._stays: dict[tuple[str, str], _Stay] = {}
+        self._stays: dict[str, dict[str, _Stay]] = {}
+        self._count = 0
 
     def note(self, task_class: str, node: str, now: float) -> None:
         """Note that it went wrong for a pod of the class on the node."""
-        if len(self._stays) >= _MOST:
-            del self._stays[next(iter(self._stays))]
-        stay = self._stays.get((task_class, node))
+        stay = self._of(task_class, now).get(node)
         if stay is not None and now < stay.until:  # one more of the same overload
             return
-        again = stay is not None and now < stay.until + stay.seconds
-        seconds = min(2.0 * stay.seconds, self._longest) if stay is not None and again else self._first
-        self._stays[task_class, node] = _Stay(now + seconds, seconds)
+        if stay is None:
+            if self._count >= _MOST:
+                first = next(iter(self._stays))
+                self._forget(first, [next(iter(self._stays[first]))])
+            self._count += 1
+        seconds = self._first if stay is None else min(2.0 * stay.seconds, self._longest)
+        self._stays.setdefault(task_class, {})[node] = _Stay(now + seconds, seconds)
 
     def barred(self, task_classes: Sequence[str], nodes: Sequence[str], now: float) -> Mask:
         """Return which of these classes stay off which of these nodes [C, N]."""
-        self._expire(now)
-        if not self._stays:
-            return np.zeros((len(task_classes), len(nodes)), dtype=np.bool_)
-        rows = {name: row for row, name in enumerate(task_classes)}
-        columns = {name: column for column, name in enumerate(nodes)}
         barred = np.zeros((len(task_classes), len(nodes)), dtype=np.bool_)
-        for (task_class, node), stay in self._stays.items():
-            if now < stay.until and task_class in rows and node in columns:
-                barred[rows[task_class], columns[node]] = True
+        rows = {row: off for row, name in enumerate(task_classes) if (off := self.nodes_of(name, now))}
+        columns = {name: column for column, name in enumerate(nodes)} if rows else {}
+        for row, off in rows.items():
+            barred[row, [columns[node] for node in off if node in columns]] = True
         return barred
 
     def nodes_of(self, task_class: str, now: float) -> list[str]:
         """Return the nodes that a class stays off."""
-        self._expire(now)
-        return [node for (name, node), stay in self._stays.items() if name == task_class and now < stay.until]
+        return [node for node, stay in self._of(task_class, now).items() if now < stay.until]
 
-    def _expire(self, now: float) -> None:
-        over = [key for key, stay in self._stays.items() if now >= stay.until + stay.seconds]
-        for key in over:
-            del self._stays[key]
+    def _of(self, task_class: str, now: float) -> Mapping[str, _Stay]:
+        """Return what is remembered of a class, by node, without what is over."""
+        stays = self._stays.get(task_class, {})
+        self._forget(task_class, [node for node, stay in stays.items() if now >= stay.until + stay.seconds])
+        return stays
+
+    def _forget(self, task_class: str, nodes: Sequence[str]) -> None:
+        for node in nodes:
+            del self._stays[task_class][node]
+            self._count -= 1
+        if nodes and not self._stays[task_class]:
+            del self._stays[task_class]

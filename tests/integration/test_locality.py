@@ -12,7 +12,7 @@ from extender.cluster.model import PROMISED_ANNOTATION
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
 from tests.integration.dovetail import control_on, dovetail_on, scheduler_configuration
-from tests.integration.test_order_by_filter import ordered, without_policy
+from tests.integration.test_order_by_filter import ordered, where_nothing_gates_pods
 from tests.integration.test_placement import refusal
 from tests.integration.test_seeing import asked, configured, dovetail, events, metric
 
@@ -155,7 +155,7 @@ def test_a_release_that_a_new_leader_completes_is_counted_by_how_near_its_node_i
                 assert "dovetail_locality_wait_seconds_count 0.0" in answer.read().decode()
 
 
-@without_policy
+@where_nothing_gates_pods
 def test_filter_refuses_while_a_pod_waits_and_control_wakes_it_when_that_is_over(control_plane, client, order):
     fill(client, "near", "beside")
     with ordered(control_plane, order=order, locality=LOCALITY) as extender:
@@ -204,7 +204,7 @@ def test_a_pod_goes_to_its_node_though_kube_scheduler_asks_about_a_sample_if_it_
         assert (near, far) == (count, 0) if wait else near + far == count
 
 
-@without_policy
+@where_nothing_gates_pods
 def test_a_pod_whose_node_kube_scheduler_never_offers_goes_elsewhere_after_its_waits(
     control_plane, client, order, tell
 ):

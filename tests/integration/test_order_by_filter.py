@@ -14,7 +14,7 @@ from tests.integration.test_placement import refusal
 
 BY_FILTER = {"order": "filter"}
 TURN = "dovetail.dev/turn"
-without_policy = pytest.mark.parametrize("order", ["filter", "auto"])  # auto where nothing gates pods
+where_nothing_gates_pods = pytest.mark.parametrize("order", ["filter", "auto"])
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def all_ended(client, names, seconds):
     workload.wait_until(done, seconds, f"{len(names)} pods to end")
 
 
-@without_policy
+@where_nothing_gates_pods
 def test_queues_get_their_shares_within_one_pod(control_plane, client, order, tell):
     # 12 cores; weights 1, 2 and 3 of 6: 2, 4 and 6 of them. Each queue asks for 12.
     queues = [{"name": name, "weight": weight} for name, weight in (("one", 1), ("two", 2), ("three", 3))]
@@ -103,7 +103,7 @@ def test_queues_get_their_shares_within_one_pod(control_plane, client, order, te
         assert abs(got["three"] - 6) <= 1
 
 
-@without_policy
+@where_nothing_gates_pods
 def test_a_short_jobs_pods_go_before_a_long_jobs_that_were_created_first(control_plane, client, order, tell):
     with ordered(control_plane, order=order) as dovetail:
         control_plane.kill("second-scheduler")
@@ -194,7 +194,7 @@ def test_a_pod_that_kube_scheduler_never_offers_does_not_keep_the_others_waiting
 
 
 @pytest.mark.usefixtures("priorities")
-@without_policy
+@where_nothing_gates_pods
 def test_order_does_not_keep_a_pod_from_preempting(control_plane, client, order):
     with ordered(control_plane, order=order):
         workload.create_nodes(client, [builders.node("node", cpu=4, memory="16Gi")])
@@ -206,7 +206,7 @@ def test_order_does_not_keep_a_pod_from_preempting(control_plane, client, order)
         assert sum(name.startswith("low") for name in workload.bound_pods(client)) == 1
 
 
-@without_policy
+@where_nothing_gates_pods
 def test_held_pods_and_others_share_one_plan(control_plane, client, order, tell):
     # 6 cores for two queues of weight 1: one is held by our gate, one is not.
     queues = [{"name": "held"}, {"name": "free"}]

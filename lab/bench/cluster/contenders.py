@@ -28,7 +28,7 @@ class Contender:
         return self.gated or self.policies
 
     def row_id(self, figure: str, nodes: int) -> str:
-        """Return the id of one of its figures; Dovetail as it is shipped goes without a name."""
+        """Return the id of one of its figures; `gates` goes without a name."""
         return f"{figure}.{nodes}" if self.gated else f"{figure}.{self.name}.{nodes}"
 
 

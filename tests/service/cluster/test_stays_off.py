@@ -39,6 +39,17 @@ def test_after_as_long_again_without_an_eviction_it_starts_anew():
     assert not off(stays, 180.0)
 
 
+def test_ten_thousand_are_remembered_and_then_one_of_the_first_class_is_forgotten():
+    stays = StaysOff()
+    for number in range(10_000):
+        stays.note("first" if number < 2 else "later", f"n{number}", 0.0)
+    stays.note("last", "n1", 1.0)
+
+    assert stays.nodes_of("first", 2.0) == ["n1"]
+    assert len(stays.nodes_of("later", 2.0)) == 9_998
+    assert stays.nodes_of("last", 2.0) == ["n1"]
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0.0, 30.0), min_size=1, max_size=40))
 def test_a_pod_that_is_evicted_whenever_it_comes_back_is_evicted_ever_more_seldom(delays):
