@@ -155,13 +155,16 @@ def phase_of(pod: Pod) -> PodPhase:
 
 
 def phase_by_filter(pod: Pod) -> PodPhase:
-    """Return the phase of a pod where filter keeps the order of those without our gate."""
+    """Return the phase of a pod where filter keeps the order of those without our gate.
+
+    An opportunistic pod has had its turn: it goes to the node that it was promised, if to any.
+    """
     phase = phase_of(pod)
     if phase is not PodPhase.PENDING:
         return phase
     if pod.gates:
         return PodPhase.GATED
-    return PodPhase.UNGATED if pod.nominated is None else PodPhase.PENDING
+    return PodPhase.UNGATED if pod.nominated is None and not pod.opportunistic else PodPhase.PENDING
 
 
 def waits_as(queue: str, job: str) -> str:

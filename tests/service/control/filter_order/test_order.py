@@ -82,6 +82,14 @@ def test_a_pod_that_others_nominated_or_that_has_no_place_in_the_order_is_judged
     assert asked.ask("nominated") is None
 
 
+def test_an_opportunistic_pod_whose_nomination_was_cleared_has_had_its_turn():
+    asked = Asked(node("a", 100))
+    asked.see(free("runs"), free("demoted", opportunistic=True, promised="a"))
+    asked.ask("runs")
+    asked.bind("runs", "a")
+    assert asked.ask("demoted") is None  # whether it was promised that node is judged by who asks
+
+
 def test_what_is_on_its_way_has_no_second_turn():
     # 300 - 100 for `p`, which is not bound yet: counted once, it leaves the 200 that `r` asks for.
     asked = Asked(node("a", 300))
