@@ -44,22 +44,25 @@ class RoomWanted:
         layout, classes = planned.snapshot.layout, planned.plan_input.classes
         if self._layout is not layout:
             self._layout, self._places = layout, {}
+        hopeless = self._hopeless_gangs(planned, layout)
         left = planned.left().nonzero()[0].tolist()
-        gangs = {gang: self._gang_fits(planned, gang, layout) for gang in {planned.gang_of(row) for row in left}}
-        wanting = (row for row in left if gangs[planned.gang_of(row)] and classes[row].template.choice != ONLY)
+        wanting = (row for row in left if planned.gang_of(row) not in hopeless and classes[row].template.choice != ONLY)
         return any(self._places_for(classes[row].template, layout) > 0 for row in wanting)
 
-    def _gang_fits(self, planned: Planned, gang: int, layout: Layout) -> bool:
-        """Say whether as many pods of the gang as must start fit, had those of each shape the empty cluster alone."""
+    def _hopeless_gangs(self, planned: Planned, layout: Layout) -> set[int]:
+        """Return the gangs that could not start even if the pods of each shape had the empty cluster alone."""
         waiting, classes = planned.plan_input.waiting, planned.plan_input.classes
-        if gang < 0 or waiting.gang is None or waiting.gang_least is None:
-            return True
-        rows = (waiting.gang == gang).nonzero()[0].tolist()
-        pods: Counter[Shape] = Counter()
-        for row in rows:
-            pods[shape_of(classes[row].template)] += int(waiting.count[row])
-        places = {shape_of(classes[row].template): self._places_for(classes[row].template, layout) for row in rows}
-        return sum(min(count, places[shape]) for shape, count in pods.items()) >= int(waiting.gang_least[gang])
+        if waiting.gang is None or waiting.gang_least is None:
+            return set()
+        pods: dict[int, Counter[Shape]] = {}
+        places: dict[Shape, float] = {}
+        for row in (waiting.gang >= 0).nonzero()[0].tolist():
+            template = classes[row].template
+            shape = shape_of(template)
+            pods.setdefault(planned.gang_of(row), Counter())[shape] += int(waiting.count[row])
+            places[shape] = self._places_for(template, layout)
+        fitting = {gang: sum(min(n, places[shape]) for shape, n in shapes.items()) for gang, shapes in pods.items()}
+        return {gang for gang, most in fitting.items() if most < waiting.gang_least[gang]}
 
     def _places_for(self, pod: Pod, layout: Layout) -> float:
         """Return how many such pods fit on the nodes that they may use, when these are empty."""
