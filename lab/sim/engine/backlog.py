@@ -14,6 +14,7 @@ from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
 from lab.sim.engine.open_classes import OpenClasses, open_classes_of
+from lab.sim.engine.outputs import OutputCopies
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
 from lab.sim.workloads.stages import SOURCES, StageTable
@@ -28,13 +29,14 @@ class StageBacklog:
 
     `job_allocated` [J, R] is what the running tasks of each job were promised, on any machine, `job_given` [J, R] what
     its opportunistic ones need (None: there are none). `opened` [S] is when each stage began; `inputs` are where the
-    tasks of open stages read.
+    tasks of open stages read, `outputs` where their output is copied to.
     """
 
     def __init__(self, table: StageTable, machines: Machines, random: np.random.Generator) -> None:
         stages, jobs, tasks = len(table.tasks), len(table.job_names), len(table.durations)
         self.table = table
         self.inputs = StageInputs(table, machines, random)
+        self.outputs = OutputCopies(table, machines, random)
         self._nodes = len(machines.capacity)
         self._topology = None if machines.racks is None else machines.racks[np.newaxis, :]
         self._demand = np.ascontiguousarray(table.demand.T)
@@ -326,6 +328,7 @@ class StageBacklog:
             rates_row=rates_row,
             node_demand=node_demand,
             elsewhere=elsewhere,
+            copies=self.outputs.of(stage, task, node),
             seconds=table.durations[task],
             expected=table.expected[stage],
         )

@@ -50,7 +50,7 @@ def open_classes_of(table: StageTable, rows: Rows, jobs: Rows, inputs: Sequence[
         jobs=jobs,
         names=[table.names[stage] for stage in rows.tolist()],
         job=np.searchsorted(jobs, table.job[rows]),
-        demand=table.demand[rows],
+        demand=table.seen[rows],
         reading=table.reading[rows],
         inputs=[inputs[stage] for stage in rows.tolist()],
         expected=table.expected[rows],

@@ -25,6 +25,7 @@ from extender.cluster.resources import (
 )
 from extender.cluster.waiting import Running
 from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates, wide
+from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
 
 DONE_SECONDS = 1e-6
 """What ends this soon after a moment ends in that moment: the same end, reached by other roundings."""
@@ -44,6 +45,7 @@ _END, _NEXT, _EXPECTED, _ELSEWHERE = range(4 * _T, 4 * _T + 4)
 _SECONDS = _ELSEWHERE + 1
 _DEMAND = slice(_SECONDS + 1, None)
 _STAGE, _TASK, _NODE, _SOURCE, _RATES_ROW = range(5)
+_COPIES = slice(_RATES_ROW + 1, None)  # the machines that hold copies of the output
 # Flags: which terms are done, and whether a term was done before the task.
 _DONE, _EARLY = slice(0, _T), _T
 
@@ -54,8 +56,9 @@ class Starts:
 
     `node_demand` [R, A] is what they take of their own node, `elsewhere` [A] the bytes per second that they read from
     other nodes. `source` is the node that they read from: their own where they read there alone, N where they read from
-    many. `rates_row` is the row of a shuffle in the rates, else -1. `seconds` is their duration at their peaks,
-    `expected` the duration that the scheduler expects.
+    many. `rates_row` is the row of a shuffle in the rates, else -1. `copies` [K, A] are the machines that their output
+    is copied to, N for none (outputs.py). `seconds` is their duration at their peaks, `expected` the duration that the
+    scheduler expects.
     """
 
     stage: Rows
@@ -65,6 +68,7 @@ class Starts:
     rates_row: Rows
     node_demand: Floats
     elsewhere: Floats
+    copies: Rows
     seconds: Floats
     expected: Floats
 
@@ -84,9 +88,12 @@ class Ends:
 
 
 class RunningTasks:
-    """The running tasks on machines of this `capacity` [N, R]; `rates` [., N] are what shuffles read (inputs.Pool)."""
+    """The running tasks on machines of this `capacity` [N, R]; `rates` [., N] are what shuffles read (inputs.Pool).
 
-    def __init__(self, capacity: Floats, *, loss: float) -> None:
+    An output has at most this many `copies` on other machines.
+    """
+
+    def __init__(self, capacity: Floats, *, loss: float, copies: int = 0) -> None:
         self.capacity = capacity
         self.allocated = np.zeros_like(capacity)
         self.count = 0
@@ -96,7 +103,8 @@ class RunningTasks:
         self._terms = wide(TERM_COLUMNS, capacity.shape[1])
         self._whole = np.flatnonzero(~self._terms.any(axis=0))  # held to the end: memory, and what is beyond the six
         self._columns = np.arange(capacity.shape[1])[:, None]
-        self._floats, self._rows, self._flags = _room(1024, capacity.shape[1])
+        self._copies = copies
+        self._floats, self._rows, self._flags = _room(1024, capacity.shape[1], copies)
         self._part = np.ones((len(capacity) + 1, capacity.shape[1]))
         self._slowed = self._uneven = False
 
@@ -137,6 +145,11 @@ class RunningTasks:
         speed = np.where(self._flags[_DONE, running], 0.0, self._floats[_RATES, running])
         used: Floats = ((speed @ self._floats[_DEMAND, running].T) * self._terms).sum(axis=0)
         used[[_READ, _OUT]] += float(speed[2] @ self._floats[_ELSEWHERE, running])
+        copied = np.zeros((len(used), self.count))
+        add_on_all_nodes(
+            copied, self._rows[_COPIES, running], len(self.capacity), self._floats[_DEMAND, running][_WRITE] * speed[1]
+        )
+        used += copied.sum(axis=1)
         used[self._whole] = self.allocated[:, self._whole].sum(axis=0)
         return used
 
@@ -150,7 +163,7 @@ class RunningTasks:
         floats, rows, flags = self._floats[:, new], self._rows[:, new], self._flags[:, new]
         # 2. Where they run and read, and their ends if every term goes at its peak.
         rows[_STAGE], rows[_TASK], rows[_NODE] = starts.stage, starts.task, starts.node
-        rows[_SOURCE], rows[_RATES_ROW] = starts.source, starts.rates_row
+        rows[_SOURCE], rows[_RATES_ROW], rows[_COPIES] = starts.source, starts.rates_row, starts.copies
         floats[_LEFT], floats[_RATES], floats[_SETTLED] = starts.seconds, 1.0, now
         floats[_ENDS] = floats[_END] = floats[_NEXT] = now + starts.seconds
         floats[_EXPECTED], floats[_SECONDS] = now + starts.expected, starts.expected
@@ -162,7 +175,7 @@ class RunningTasks:
         np.equal(demand[_READ] + starts.elsewhere, 0.0, out=flags[2])
         # 4. Allocate what they take.
         self._add(self.allocated, rows, demand, starts.elsewhere, 1)
-        return _on_all_nodes(demand, starts.elsewhere)
+        return self._on_all_nodes(rows, demand, starts.elsewhere)
 
     def end_due(self, now: float) -> Ends | None:
         """Take away the tasks that have ended by now, and free what the others no longer use."""
@@ -179,7 +192,8 @@ class RunningTasks:
         demand, elsewhere = floats[_DEMAND], floats[_ELSEWHERE]
         self._add(self.allocated, rows, demand, elsewhere, -1)
         self._close(due)
-        return Ends(rows[_STAGE], rows[_TASK], np.minimum(floats[_END], now), _on_all_nodes(demand, elsewhere))
+        whole = self._on_all_nodes(rows, demand, elsewhere)
+        return Ends(rows[_STAGE], rows[_TASK], np.minimum(floats[_END], now), whole)
 
     def share(self, now: float) -> None:
         """Set the rate of every task from now on, in proportion where machines are over-allocated."""
@@ -193,6 +207,8 @@ class RunningTasks:
         running = slice(0, self.count)
         floats, rows, done = self._floats[:, running], self._rows[:, running], self._flags[_DONE, running]
         rates = term_rates(part, rows[_NODE], rows[_SOURCE], floats[_DEMAND], self._shuffle_parts(part))
+        if self._copies:
+            np.minimum(rates[1], copying_rate(part, rows[_NODE], rows[_COPIES]), out=rates[1])
         changed = (rates != floats[_RATES]) & ~done
         for term in range(_T):
             self._settle(term, _where(changed[term]), rates[term], now)
@@ -204,12 +220,20 @@ class RunningTasks:
         self._slowed = scarce or bool(((floats[_RATES] < 1.0) & ~done).any())
         self._uneven = bool((next_at < end).any() or self._flags[_EARLY, running].any())
 
+    def _on_all_nodes(self, rows: Rows, demand: Floats, elsewhere: Floats) -> Floats:
+        """Return what tasks take of all nodes together [R, A]."""
+        whole = demand.copy()
+        whole[_READ] += elsewhere
+        whole[_OUT] += elsewhere
+        add_on_all_nodes(whole, rows[_COPIES], len(self.capacity), demand[_WRITE])
+        return whole
+
     def _make_room(self, count: int) -> None:
         """Make room for this many tasks in all."""
         if count <= self._floats.shape[1]:
             return
         running = slice(0, self.count)
-        floats, rows, flags = _room(2 * count, self.capacity.shape[1])
+        floats, rows, flags = _room(2 * count, self.capacity.shape[1], self._copies)
         floats[:, running], rows[:, running] = self._floats[:, running], self._rows[:, running]
         flags[:, running] = self._flags[:, running]
         self._floats, self._rows, self._flags = floats, rows, flags
@@ -265,6 +289,7 @@ class RunningTasks:
         node = rows[_NODE]
         change = np.add.at if sign > 0 else np.subtract.at
         change(total.reshape(-1), (node * total.shape[1] + self._columns).ravel(), demand.ravel())
+        add_copies(total, node, rows[_COPIES], demand[_WRITE], sign)
         if not elsewhere.any():
             return
         # 2. Of the one node that they read from; the row after the last node is for tasks that read from many.
@@ -307,15 +332,7 @@ def _summed(rows: Rows, amounts: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(rows, weights=amounts, minlength=count), dtype=np.float64)
 
 
-def _room(count: int, width: int) -> tuple[Floats, Rows, Mask]:
+def _room(count: int, width: int, copies: int) -> tuple[Floats, Rows, Mask]:
     """Return floats, rows and flags for this many tasks; `width` is the number of dimensions."""
-    floats, rows = np.zeros((_DEMAND.start + width, count)), np.zeros((_RATES_ROW + 1, count), dtype=np.intp)
+    floats, rows = np.zeros((_DEMAND.start + width, count)), np.zeros((_COPIES.start + copies, count), dtype=np.intp)
     return floats, rows, np.zeros((_EARLY + 1, count), dtype=np.bool_)
-
-
-def _on_all_nodes(demand: Floats, elsewhere: Floats) -> Floats:
-    """Return what tasks take of all nodes together [R, A]."""
-    whole = demand.copy()
-    whole[_READ] += elsewhere
-    whole[_OUT] += elsewhere
-    return whole

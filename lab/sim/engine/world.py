@@ -24,7 +24,7 @@ from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import Ends, RunningTasks, Starts
 from lab.sim.engine.use.profiles import profiles_of
 from lab.sim.engine.use.sampling import Sampling
-from lab.sim.engine.use.tasks import UsedTasks, on_all_nodes
+from lab.sim.engine.use.tasks import UsedTasks
 from lab.sim.engine.use.usage import UseRecorder
 from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import Machines, Workload
@@ -63,11 +63,16 @@ class World:
         self.table = table_of(workload, machines)
         capacity = np.array(machines.capacity, dtype=np.float64)
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed))
-        self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss)
+        self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
         self.usage: UseRecorder | None = None
         if sampling is not None or self.table.uses:
             self.tasks = used = UsedTasks(
-                capacity, profiles_of(self.table), loss=loss, io_first=io_first, cpu_weight=cpu_weight
+                capacity,
+                profiles_of(self.table),
+                loss=loss,
+                copies=self.backlog.outputs.count,
+                io_first=io_first,
+                cpu_weight=cpu_weight,
             )
             self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))
@@ -176,8 +181,9 @@ class World:
 
     def promote(self, places: Rows) -> None:
         """Make these running tasks regular where they are."""
-        promoted = self._used_tasks.promote(places)
-        self.backlog.promote(promoted.stage, on_all_nodes(promoted))
+        used = self._used_tasks
+        promoted = used.promote(places)
+        self.backlog.promote(promoted.stage, used.on_all_nodes(promoted))
         self._usage.record.promoted += len(places)
 
     def evict(self, places: Rows) -> None:
@@ -195,9 +201,10 @@ class World:
         return self._usage.tasks
 
     def _come_back(self, places: Rows, *, evicted: bool) -> None:
-        tasks = self._used_tasks.take_away(places, self.now)
+        used = self._used_tasks
+        tasks = used.take_away(places, self.now)
         self._usage.record.lose(tasks, self.now, evicted=evicted)
-        self.backlog.come_back(tasks.stage, tasks.task, tasks.node, on_all_nodes(tasks), tasks.opportunistic)
+        self.backlog.come_back(tasks.stage, tasks.task, tasks.node, used.on_all_nodes(tasks), tasks.opportunistic)
         if not evicted:
             self.tasks.share(self.now)
 

@@ -11,14 +11,20 @@ from functools import cached_property
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+from extender.cluster.resources import (
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT_INDEX,
+)
 from extender.control.queues.tree import QueueTree
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Use, Workload
 
 SOURCES = (LOCAL, BLOCKS, SHUFFLE)
-_READ, _IN, _OUT = DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+_READ, _WRITE, _IN, _OUT = DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 _FOLLOWS = [_READ, _IN, _OUT]
 
 
@@ -34,7 +40,7 @@ class StageTable:
     jobs are there at a time. `axis` [R] are the dimensions, `tree` the queues that
     settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says
     whose tasks start together, `constraint` [S] is a row of `allowed` [K, N]: which machines a stage may go to (each
-    None: there is no such thing).
+    None: there is no such thing). The output of stages that are `copied` [S] is written on `output_copies` machines.
     """
 
     job_names: Sequence[str]
@@ -58,6 +64,8 @@ class StageTable:
     children: Sequence[Rows]
     stage_place: Rows
     durations: Floats
+    copied: Mask
+    output_copies: int
     copies: Mapping[int, Rows] = field(default_factory=dict)
     uses: Mapping[int, Use] = field(default_factory=dict)
     at_once: float = np.inf
@@ -67,6 +75,20 @@ class StageTable:
     gang: Mask | None = None
     constraint: Rows | None = None
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
+
+    @cached_property
+    def seen(self) -> Floats:
+        """What a task takes of its own machine besides reading [S, R], as a scheduler sees it: it sends its copies."""
+        if not self.copied.any():
+            return self.demand
+        demand = self.demand.copy()
+        demand[:, _OUT] += demand[:, _WRITE] * self.copied
+        return demand
+
+    @property
+    def everywhere(self) -> Floats:
+        """What a task takes of all machines together [S, R], if all that it reads is on its own."""
+        return _everywhere(self.demand, self.reading, self.copied * (self.output_copies - 1))
 
     @cached_property
     def stage_of_task(self) -> Rows:
@@ -95,9 +117,7 @@ class StageTable:
         if not len(self.arrives_at):
             return 0.0
         seconds = np.bincount(self.stage_of_task, weights=self.durations, minlength=len(self.tasks))
-        demand = self.demand.copy()
-        demand[:, _READ] += self.reading
-        work = np.divide(seconds @ demand, total, out=np.zeros(len(total)), where=total > 0)
+        work = np.divide(seconds @ self.everywhere, total, out=np.zeros(len(total)), where=total > 0)
         return max(float(np.ptp(self.arrives_at)), float(work.max()))
 
     @property
@@ -111,6 +131,8 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     # 1. Refuse what cannot be replayed.
     if workload.at_once is not None and workload.at_once < 1:
         raise DovetailError(f"at_once: {workload.at_once}; accepted: 1 or more")
+    if workload.output_copies < 1:
+        raise DovetailError(f"output_copies: {workload.output_copies}; accepted: 1 or more")
     if machines.copies < 1:
         raise DovetailError(f"copies: {machines.copies}; accepted: 1 or more")
     order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
@@ -119,8 +141,9 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     if any(not 0 < weight < np.inf for weight in workload.weights.values()):
         raise DovetailError(f"weights: {dict(workload.weights)}; accepted: numbers above 0")
     stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
-    for row, place, stage in stages:
-        _check(jobs[row], place, stage, machines)
+    copied = _copied(jobs, _output_copies(workload, machines))
+    for (row, place, stage), copies in zip(stages, copied.tolist(), strict=True):
+        _check(jobs[row], place, stage, machines, copies=copies)
     # 2. Rows: jobs by queue and name, stages by job, tasks as in the workload.
     before = _before(workload)
     first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
@@ -135,10 +158,13 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     demand, reading, source = _inputs(
         [stage for _, _, stage in stages], len(machines.axis), aggregate=machines.aggregate
     )
+    output_copies = _output_copies(workload, machines)
+    if machines.aggregate:
+        demand = _everywhere(demand, np.zeros_like(reading), copied * (output_copies - 1))
+        copied = np.zeros_like(copied)
     expected = np.array([stage.duration for _, _, stage in stages])
     parents = [np.array(sorted(set(stage.parents)), dtype=np.intp) + first_stage[row] for row, _, stage in stages]
-    as_read = demand.copy()
-    as_read[:, _READ] += reading
+    whole = _everywhere(demand, reading, copied * (output_copies - 1))
     durations = [stage.durations for job in workload.jobs for stage in job.stages]
     return StageTable(
         job_names=[job.name for job in jobs],
@@ -156,8 +182,8 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         expected=expected,
         tasks=tasks,
         first_task=np.array([before[order[row]][place][1] for row, place, _ in stages], dtype=np.intp),
-        work=work_per_task(as_read, expected, machines.capacity.sum(axis=0)),
-        busy=work_by_resource(as_read, expected, machines.capacity.sum(axis=0)),
+        work=work_per_task(whole, expected, machines.capacity.sum(axis=0)),
+        busy=work_by_resource(whole, expected, machines.capacity.sum(axis=0)),
         parents=parents,
         children=_children(parents),
         stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
@@ -173,7 +199,34 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         if allowed.all()
         else np.array([constraint_rows[stage.constraints] for _, _, stage in stages], dtype=np.intp),
         allowed=allowed,
+        copied=copied,
+        output_copies=output_copies,
     )
+
+
+def _output_copies(workload: Workload, machines: Machines) -> int:
+    """Return on how many machines a final output is written: as many as the workload says and have a disk for it."""
+    return workload.output_copies if machines.aggregate else min(workload.output_copies, len(machines.output_holders))
+
+
+def _copied(jobs: Sequence[Job], copies: int) -> Mask:
+    """Return of which stages the output is copied to other machines [S]: those that no other of the job follows."""
+    followed = [{parent for stage in job.stages for parent in stage.parents} for job in jobs]
+    last = [
+        place not in parents for job, parents in zip(jobs, followed, strict=True) for place in range(len(job.stages))
+    ]
+    return np.array(last, dtype=np.bool_) & (copies > 1)
+
+
+def _everywhere(demand: Floats, reading: Floats, elsewhere: Counts) -> Floats:
+    """Return what tasks take of all machines [S, R]: besides `demand` they read, and write `elsewhere` [S] times more.
+
+    Each copy takes network-out of one machine, network-in and disk-write of another.
+    """
+    amounts = demand.copy()
+    amounts[:, _READ] += reading
+    amounts[:, [_WRITE, _IN, _OUT]] += (demand[:, _WRITE] * elsewhere)[:, np.newaxis]
+    return amounts
 
 
 def _key(job: Job) -> tuple[str, str]:
@@ -192,7 +245,7 @@ def _check_names(jobs: Sequence[Job]) -> None:
             raise DovetailError(f"job {job.name!r} has no stages")
 
 
-def _check(job: Job, place: int, stage: Stage, machines: Machines) -> None:
+def _check(job: Job, place: int, stage: Stage, machines: Machines, *, copies: bool) -> None:
     """Raise if the stage is malformed or fits no machine even when empty."""
     name = f"{job.name}/{stage.name}"
     if stage.source not in SOURCES:
@@ -213,6 +266,7 @@ def _check(job: Job, place: int, stage: Stage, machines: Machines) -> None:
     capacity = machines.capacity
     need = np.ceil(stage.demand)
     need[_IN if stage.source == SHUFFLE else _READ] += np.ceil(stage.reading)
+    need[_OUT] += need[_WRITE] * copies
     if not (need <= capacity).all(axis=1).any():
         short = [name for column, name in enumerate(machines.axis) if need[column] > capacity[:, column].max(initial=0)]
         lacking = ", ".join(short) or "all of it together"

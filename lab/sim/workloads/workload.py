@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import ANYWHERE, Constraints
 from extender.cluster.model import Node
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX, NETWORK_IN_INDEX
 from extender.control.queues.tree import QueueTree
 
 BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
@@ -79,7 +79,8 @@ class Workload:
 
     `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
     `weights` are those of queues, by name; 1 for any other. `tree` has their parents and minimums too (None: no queue
-    has any).
+    has any). `output_copies`: on how many machines the final output of a job is written, its task's own among them
+    (engine/outputs.py; HDFS: 3).
     """
 
     name: str
@@ -88,6 +89,7 @@ class Workload:
     at_once: int | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     tree: QueueTree | None = None
+    output_copies: int = 1
 
     @property
     def tasks(self) -> int:
@@ -111,6 +113,11 @@ class Machines:
     racks: NDArray[np.intp] | None = None
     axis: tuple[str, ...] = DIMENSIONS
     nodes: tuple[Node, ...] = ()
+
+    @property
+    def output_holders(self) -> Rows:
+        """The machines that can hold a copy of an output: those with a disk and a network."""
+        return np.flatnonzero((self.capacity[:, [DISK_WRITE_INDEX, NETWORK_IN_INDEX]] > 0).all(axis=1))
 
     def allowed(self, constraints: Constraints) -> Mask:
         """Return which machines a task with these constraints may go to [N]: the service says."""

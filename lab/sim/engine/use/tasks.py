@@ -14,15 +14,23 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.resources import CPU_INDEX, DIMENSIONS, DISK_READ_INDEX, MEMORY_INDEX, NETWORK_OUT_INDEX
+from extender.cluster.resources import (
+    CPU_INDEX,
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    MEMORY_INDEX,
+    NETWORK_OUT_INDEX,
+)
 from extender.cluster.waiting import Running
 from lab.sim.engine.contention import TERM_COLUMNS, TERMS, spread_part, term_rates
+from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.use.profiles import Profiles
 from lab.sim.engine.use.shares import kept_cpu, killed, parts
 
 _T, _R = len(TERMS), len(DIMENSIONS)
-_READ, _OUT, _MEMORY = DISK_READ_INDEX, NETWORK_OUT_INDEX, MEMORY_INDEX
+_READ, _WRITE, _OUT, _MEMORY = DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_OUT_INDEX, MEMORY_INDEX
 _CORE = 1000.0
 _TERM = TERM_COLUMNS.argmax(axis=0)
 """The term that takes each dimension [R]; of memory it says nothing."""
@@ -45,6 +53,7 @@ class Tasks:
     rates_row: Rows
     demand: Floats
     elsewhere: Floats
+    copies: Rows
     seconds: Floats
     expected: Floats
     began: Floats
@@ -78,6 +87,7 @@ def _begun(starts: Starts, now: float, *, opportunistic: bool) -> Tasks:
         rates_row=starts.rates_row,
         demand=starts.node_demand,
         elsewhere=starts.elsewhere,
+        copies=starts.copies,
         seconds=starts.seconds,
         expected=starts.expected,
         began=np.full(count, now),
@@ -93,17 +103,22 @@ def _begun(starts: Starts, now: float, *, opportunistic: bool) -> Tasks:
 
 
 _NO_ROWS, _NO_FLOATS = np.empty(0, dtype=np.intp), np.empty(0)
-_NOTHING = Starts(
-    stage=_NO_ROWS,
-    task=_NO_ROWS,
-    node=_NO_ROWS,
-    source=_NO_ROWS,
-    rates_row=_NO_ROWS,
-    node_demand=np.empty((_R, 0)),
-    elsewhere=_NO_FLOATS,
-    seconds=_NO_FLOATS,
-    expected=_NO_FLOATS,
-)
+
+
+def _nothing(copies: int) -> Starts:
+    """Return no starts at all; an output has at most this many `copies` on other machines."""
+    return Starts(
+        stage=_NO_ROWS,
+        task=_NO_ROWS,
+        node=_NO_ROWS,
+        source=_NO_ROWS,
+        rates_row=_NO_ROWS,
+        node_demand=np.empty((_R, 0)),
+        elsewhere=_NO_FLOATS,
+        copies=np.empty((copies, 0), dtype=np.intp),
+        seconds=_NO_FLOATS,
+        expected=_NO_FLOATS,
+    )
 
 
 class UsedTasks:
@@ -114,7 +129,14 @@ class UsedTasks:
     """
 
     def __init__(
-        self, capacity: Floats, profiles: Profiles, *, loss: float, io_first: bool = True, cpu_weight: float = 0.0
+        self,
+        capacity: Floats,
+        profiles: Profiles,
+        *,
+        loss: float,
+        copies: int = 0,
+        io_first: bool = True,
+        cpu_weight: float = 0.0,
     ) -> None:
         self.capacity = capacity
         self.allocated = np.zeros_like(capacity)
@@ -122,7 +144,7 @@ class UsedTasks:
         self.use_on = np.zeros_like(capacity)
         self.waits = np.zeros(len(capacity))
         self.rates = np.zeros((0, len(capacity)))
-        self.running = _begun(_NOTHING, 0.0, opportunistic=False)
+        self.running = _begun(_nothing(copies), 0.0, opportunistic=False)
         self._profiles, self._loss, self._io_first = profiles, loss, io_first
         self._cpu_weight = cpu_weight
         self._settled = 0.0
@@ -159,7 +181,7 @@ class UsedTasks:
         self.running = self.running.with_more(new)
         if not opportunistic:
             self.allocated += self.on_nodes(new, new.demand, new.elsewhere)
-        return on_all_nodes(new)
+        return self.on_all_nodes(new)
 
     def end_due(self, now: float) -> Ends | None:
         """Take away the tasks that have ended by now."""
@@ -169,7 +191,7 @@ class UsedTasks:
         if not over.any():
             return None
         tasks = self._without(over)
-        return Ends(tasks.stage, tasks.task, np.minimum(end[over], now), on_all_nodes(tasks), tasks.opportunistic)
+        return Ends(tasks.stage, tasks.task, np.minimum(end[over], now), self.on_all_nodes(tasks), tasks.opportunistic)
 
     def take_away(self, places: Rows, now: float) -> Tasks:
         """End these running tasks before their time, and return them."""
@@ -240,6 +262,7 @@ class UsedTasks:
         total = np.zeros((nodes, _R))
         for column, row in enumerate(own):
             total[:, column] = np.bincount(tasks.node, weights=row, minlength=nodes)
+        add_copies(total, tasks.node, tasks.copies, own[_WRITE])
         if not elsewhere.any():
             return total
         # Shuffles read from many nodes, each task less what it reads on its own; the others from one.
@@ -254,6 +277,14 @@ class UsedTasks:
         total[:, _READ] += sent
         total[:, _OUT] += sent
         return total
+
+    def on_all_nodes(self, tasks: Tasks) -> Floats:
+        """Return what tasks were promised, or would be as regular ones, of all nodes together [R, P]."""
+        whole = tasks.demand.copy()
+        whole[_READ] += tasks.elsewhere
+        whole[_OUT] += tasks.elsewhere
+        add_on_all_nodes(whole, tasks.copies, len(self.capacity), tasks.demand[_WRITE])
+        return whole
 
     def _settle(self, now: float) -> None:
         """Let the tasks go on until now."""
@@ -304,14 +335,7 @@ class UsedTasks:
             rows = tasks.rates_row[shuffling]
             spread = shuffling, spread_part(self.rates, rows, tasks.node[shuffling], part)
         rates = term_rates(padded, tasks.node, tasks.source, tasks.want, spread)
+        np.minimum(rates[1], copying_rate(padded, tasks.node, tasks.copies), out=rates[1])
         wants = (TERM_COLUMNS @ tasks.want) > 0
         wants[2] |= tasks.want_elsewhere > 0
         return np.where(wants, rates, 1.0)
-
-
-def on_all_nodes(tasks: Tasks) -> Floats:
-    """Return what tasks were promised, or would be as regular ones, of all nodes together [R, P]."""
-    whole = tasks.demand.copy()
-    whole[_READ] += tasks.elsewhere
-    whole[_OUT] += tasks.elsewhere
-    return whole

@@ -28,6 +28,7 @@ def task(node, *, cpu=0.0, memory=1.0, write=0.0, reading=0.0, source=None, numb
         rates_row=np.array([-1]),
         node_demand=node_demand,
         elsewhere=np.array([0.0 if local else reading]),
+        copies=np.empty((0, 1), dtype=np.intp),
         seconds=np.array([seconds]),
         expected=np.array([seconds]),
     )
@@ -44,6 +45,7 @@ def shuffling(node, rates, row, *, number=0, seconds=10.0):
         rates_row=np.array([row]),
         node_demand=np.array([[0, 1, local, 0, whole - local, 0]]).T,
         elsewhere=np.array([whole - local]),
+        copies=np.empty((0, 1), dtype=np.intp),
         seconds=np.array([seconds]),
         expected=np.array([seconds]),
     )

@@ -45,6 +45,7 @@ def task(number=0, *, stage=0, node=0, cpu=0.0, memory=1.0, reading=0.0, source=
         rates_row=np.array([-1]),
         node_demand=node_demand,
         elsewhere=np.array([0.0 if local else reading]),
+        copies=np.empty((0, 1), dtype=np.intp),
         seconds=np.array([10.0]),
         expected=np.array([10.0]),
     )
