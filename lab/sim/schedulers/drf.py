@@ -1,8 +1,11 @@
-"""Dominant resource fairness on CPU and memory, as YARN has it (Ghodsi et al., NSDI 2011; Tetris, 5.1).
+"""Dominant resource fairness on CPU and memory (Ghodsi et al., NSDI 2011; Tetris, 5.1), exact and as in YARN.
 
 The job with the lowest dominant share by its weight goes next; with more than one queue, a job of the queue with the
-lowest share. A task goes where both its CPU and its memory fit. Disk and network are ignored. YARN also rounds a
-request up to its smallest container; here a task takes its exact request, so less is wasted.
+lowest share. A task goes where both its CPU and its memory fit. Disk and network are ignored.
+
+`Drf` gives a task its exact request, so nothing is wasted. `YarnDrf` is what the paper compares with, the DRF "that is
+available with YARN" (5.1): YARN rounds a request up to whole virtual cores and to a multiple of its smallest container
+(DominantResourceCalculator.normalize; yarn.scheduler.minimum-allocation-mb and -vcores).
 """
 
 from dataclasses import dataclass
@@ -12,8 +15,10 @@ from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.schedulers.baselines import Accounts, drawing, offer
+from lab.sim.schedulers.slots import SLOT_BYTES, in_pieces
 
 COLUMNS = [CPU_INDEX, MEMORY_INDEX]
+VCORE_MILLIS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,23 @@ class Drf:
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
         accounts = cpu_and_memory(snapshot, waiting)
+        return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now)))
+
+
+@dataclass(frozen=True, slots=True)
+class YarnDrf:
+    """Dominant resource fairness in whole virtual cores and whole multiples of the smallest container.
+
+    `seed` for the order in which machines report. A container has `container_bytes` at least: one setting of the
+    cluster, so the same as for the Capacity Scheduler.
+    """
+
+    seed: int = 0
+    container_bytes: float = SLOT_BYTES
+
+    def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
+        """Return what to start now."""
+        accounts = in_pieces(snapshot, waiting, {CPU_INDEX: VCORE_MILLIS, MEMORY_INDEX: self.container_bytes})
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now)))
 
 

@@ -9,7 +9,7 @@ from extender.errors import DovetailError
 from extender.planner import Planner, Policy, Scheduler
 from extender.policy.alignment import TASK_RULES
 from lab.sim.schedulers.bound import CpuAndMemory, aggregate
-from lab.sim.schedulers.drf import Drf
+from lab.sim.schedulers.drf import Drf, YarnDrf
 from lab.sim.schedulers.first_fit import FirstFit
 from lab.sim.schedulers.kube import KubeDefault, WithExtender
 from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
@@ -76,7 +76,8 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
         "capacity": PolicyChoice(
             "YARN's Capacity Scheduler: 2 GB containers by memory, jobs as they arrived", CapacityScheduler
         ),
-        "drf": PolicyChoice("dominant resource fairness on CPU and memory, as in YARN", Drf),
+        "drf": PolicyChoice("dominant resource fairness on CPU and memory, exact requests", Drf),
+        "drf-yarn": PolicyChoice("the same as in YARN: whole virtual cores, containers of 2 GB", YarnDrf),
         "first-fit": PolicyChoice(
             "each task as it arrives to the first machine with CPU and memory for it", lambda _: FirstFit()
         ),

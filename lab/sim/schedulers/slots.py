@@ -5,6 +5,7 @@ task takes as many whole pieces as its memory needs. Hadoop 1 would give it one 
 more memory than there is; the simulator's machines never do that. CPU, disk and network are not looked at.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,41 +59,46 @@ class CapacityScheduler:
 
 def slots(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Accounts:
     """Return the accounts of a scheduler that counts slots [., 1]."""
-    slot_count = np.floor(snapshot.layout.capacity[:, _MEMORY] / slot_bytes)
-    need = _pieces(waiting.demand[:, _MEMORY], slot_bytes)
+    return in_pieces(snapshot, waiting, {_MEMORY: slot_bytes})
+
+
+def in_pieces(snapshot: Snapshot, waiting: Waiting, units: Mapping[int, float]) -> Accounts:
+    """Return the accounts of a scheduler that counts these dimensions in whole pieces of so much each [., K]."""
+    piece_count = [np.floor(snapshot.layout.capacity[:, column] / unit) for column, unit in units.items()]
+    taken = [_taken(snapshot, waiting, column, unit) for column, unit in units.items()]
+    need = [_pieces(waiting.demand[:, column], unit) for column, unit in units.items()]
+    used = [_job_pieces(waiting, *counted) for counted in zip(need, units.keys(), units.values(), strict=True)]
     return Accounts(
-        need=need[:, np.newaxis],
-        free=(slot_count - _taken_slots(snapshot, waiting, slot_bytes))[:, np.newaxis],
-        used=_job_slots(waiting, need, slot_bytes)[:, np.newaxis],
-        total=slot_count.sum(keepdims=True),
+        need=np.column_stack(need),
+        free=np.column_stack(piece_count) - np.column_stack(taken),
+        used=np.column_stack(used),
+        total=np.column_stack(piece_count).sum(axis=0),
     )
 
 
-def _pieces(memory: Floats, slot_bytes: float) -> Floats:
-    """Return the slots that tasks of this much memory take: whole ones, at least one."""
-    return np.asarray(np.maximum(1.0, np.ceil(memory / slot_bytes)))
+def _pieces(amount: Floats, unit: float) -> Floats:
+    """Return the pieces that tasks of this amount take: whole ones, at least one."""
+    return np.asarray(np.maximum(1.0, np.ceil(amount / unit)))
 
 
-def _taken_slots(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Floats:
-    """Return the slots taken on each node [N] by its running tasks; by its memory alone where these are not known."""
+def _taken(snapshot: Snapshot, waiting: Waiting, column: int, unit: float) -> Floats:
+    """Return the pieces taken on each node [N] by its running tasks; by the sum alone where these are not known."""
     running = waiting.running
     if running is None:
-        return np.asarray(np.ceil(snapshot.allocated[:, _MEMORY] / slot_bytes))
-    slots_taken = np.bincount(
-        running.node, weights=_pieces(running.demand[:, _MEMORY], slot_bytes), minlength=len(snapshot.layout.names)
-    )
-    return slots_taken.astype(np.float64)
+        return np.asarray(np.ceil(snapshot.allocated[:, column] / unit))
+    pieces = _pieces(running.demand[:, column], unit)
+    return np.bincount(running.node, weights=pieces, minlength=len(snapshot.layout.names)).astype(np.float64)
 
 
-def _job_slots(waiting: Waiting, need: Floats, slot_bytes: float) -> Floats:
-    """Return the slots that each job has [J].
+def _job_pieces(waiting: Waiting, need: Floats, column: int, unit: float) -> Floats:
+    """Return the pieces that each job has [J].
 
-    Only the job's memory is known. Its running tasks count as tasks of its first waiting class; with a barrier between
-    stages they are.
+    Only the sum over its tasks is known. Its running tasks count as tasks of its first waiting class; with a barrier
+    between stages they are.
     """
-    memory = waiting.jobs.allocated[:, _MEMORY]
-    job_slots = memory / slot_bytes
-    sized = np.flatnonzero((waiting.demand[:, _MEMORY] > 0) & (waiting.count > 0))[::-1]  # the first class wins
+    amount = waiting.jobs.allocated[:, column]
+    pieces = amount / unit
+    sized = np.flatnonzero((waiting.demand[:, column] > 0) & (waiting.count > 0))[::-1]  # the first class wins
     job = waiting.job[sized]
-    job_slots[job] = np.rint(memory[job] * need[sized] / waiting.demand[sized, _MEMORY])
-    return job_slots
+    pieces[job] = np.rint(amount[job] * need[sized] / waiting.demand[sized, column])
+    return pieces

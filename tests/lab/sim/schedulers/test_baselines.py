@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from extender.cluster.waiting import Spread
 from lab.sim.schedulers.baselines import ArrivalOrder, candidates, drawing
-from lab.sim.schedulers.drf import COLUMNS, Drf, cpu_and_memory
+from lab.sim.schedulers.drf import COLUMNS, Drf, YarnDrf, cpu_and_memory
 from lab.sim.schedulers.first_fit import FirstFit
 from lab.sim.schedulers.kube import KubeDefault, WithExtender, demanded
 from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
@@ -20,6 +20,7 @@ BASELINES = {
     "slot-fair": SlotFair,
     "capacity": CapacityScheduler,
     "drf": Drf,
+    "drf-yarn": YarnDrf,
     "first-fit": FirstFit,
     "kube-default": KubeDefault,
     "extender": WithExtender,

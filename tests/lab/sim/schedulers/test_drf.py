@@ -1,8 +1,10 @@
 """Dominant resource fairness, by hand."""
 
+import numpy as np
 import pytest
 
-from lab.sim.schedulers.drf import Drf
+from extender.cluster.waiting import Running
+from lab.sim.schedulers.drf import Drf, YarnDrf
 from tests.lab.sim.small import Class, Tenants, cluster, machine, row, started, waiting, where
 
 
@@ -93,3 +95,46 @@ def test_no_machine_is_filled_with_one_job():
     assert sorted(where(plan, 0) + where(plan, 1)) == [0] * 4 + [1] * 4
     nodes = plan.assignments.node
     assert (nodes[1:] != nodes[:-1]).all()
+
+
+# -- as in YARN
+
+
+@pytest.mark.parametrize(("cpu", "memory", "fit"), [(0.4, 2, 8), (1, 2, 8), (1.1, 2, 4), (2.9, 2, 2), (0.4, 2.1, 4)])
+def test_yarn_counts_whole_cores_and_whole_containers_of_2_gb(cpu, memory, fit):
+    # 8 cores and 16 GB: 8 of one core and 2 GB, 4 of two cores, 2 of three, 4 of two containers.
+    waits = waiting(Class(20, row(cpu=cpu, memory=memory)))
+    assert started(YarnDrf().plan(cluster(machine(8, 16)), waits, 0.0), 1) == [fit]
+
+
+def test_yarn_sees_no_disk_and_no_network():
+    waits = waiting(Class(20, row(cpu=1, memory=2, disk_write=900)))
+    assert started(YarnDrf().plan(cluster(machine(8, 16)), waits, 0.0), 1) == [8]
+
+
+def test_for_yarn_a_running_task_keeps_the_cores_and_containers_that_it_was_counted_with():
+    # Two tasks of 1.2 cores and 0.5 GB run, as 2 cores and a container each: 4 of 8 cores are left, not 5.6.
+    one = row(cpu=1.2, memory=0.5)
+    running = Running(np.array([0, 0]), np.ones(2), np.array([one, one]))
+    waits = waiting(Class(20, row(cpu=1, memory=1)), running=running)
+    plan = YarnDrf().plan(cluster(machine(8, 16), allocated=[2 * one]), waits, 0.0)
+    assert started(plan, 1) == [4]
+
+
+def test_for_yarn_the_share_of_a_job_is_that_of_its_rounded_requests():
+    # 12 cores, memory for all. A task of 1.1 cores counts as 2: A gets half as many as B, 3 x 2 + 6 x 1 = 12.
+    waits = waiting(Class(9, row(cpu=1.1, memory=2)), Class(9, row(cpu=1, memory=2), job=1))
+    assert started(YarnDrf().plan(cluster(machine(12, 96)), waits, 0.0), 2) == [3, 6]
+
+
+def test_for_yarn_what_a_job_holds_counts_as_it_was_rounded():
+    # 8 cores; A runs two of 1.1 cores as 4 cores. B gets the other four; by exact requests A would get one of them.
+    held = 2 * row(cpu=1.1, memory=2)
+    running = Running(np.array([0, 0]), np.ones(2), np.array([held / 2, held / 2]))
+    waits = waiting(
+        Class(9, row(cpu=1.1, memory=2)),
+        Class(9, row(cpu=1, memory=2), job=1),
+        tenants=Tenants(allocated={0: held}),
+        running=running,
+    )
+    assert started(YarnDrf().plan(cluster(machine(8, 96), allocated=[held]), waits, 0.0), 2) == [0, 4]

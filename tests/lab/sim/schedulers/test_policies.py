@@ -20,6 +20,7 @@ REQUIRED = [
     "slot-fair",
     "capacity",
     "drf",
+    "drf-yarn",
     "kube-default",
     "extender",
     "first-fit",
