@@ -102,7 +102,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     default=0.0,
     show_default=True,
     type=click.FloatRange(0),
-    help="How much goodput contention on disk and network wastes, besides sharing.",
+    help="How much of what contention wastes counts (seeks, incast): 0 none, 1 what is published.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of a table.")
 @click.option("--report", type=_FILE, help="Also write a report with plots: one HTML file.")

@@ -244,7 +244,8 @@ def _loss(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
         seeds=seeds,
         axis="loss",
         notes=(
-            "0: contention only shares a disk or a network. 1: demand of twice the capacity halves what gets through.",
+            "0: contention only shares a disk or a network. 1: at a load of 1 seeks take 11 % of a disk; at a load of "
+            "2.2 a disk keeps 78 % and a link two thirds.",
         ),
         baselines=_SUITE_BASELINES,
     )

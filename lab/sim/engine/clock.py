@@ -53,7 +53,7 @@ class SimulationSettings:
     """How to simulate.
 
     `heartbeat_seconds`: the time between steps, like the reports of Hadoop's machines; 0: every event is a step of its
-    own. `loss`: the goodput that contention wastes (contention.factors). Points of time series are at least
+    own. `loss`: how much of what contention wastes counts (contention.efficiency). Points of time series are at least
     `sample_seconds` apart, and there are at most `points`. `sampling`: how the use of tasks is measured where it is not
     the promise (None: that of Sampling, where a stage says what it uses); without `io_first` disks and links serve
     regular and opportunistic tasks alike. `cpu_weight`: what an opportunistic task weighs beside a core that a regular

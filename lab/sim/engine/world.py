@@ -41,9 +41,9 @@ def machine_names(count: int) -> tuple[str, ...]:
 class World:
     """The jobs of a workload and the machines, from the time `begin` on. It implements `measures.Moment`.
 
-    Blocks are placed by `seed`. `loss`: the goodput that contention wastes (contention.factors). Points of time series
-    are at least `sample_seconds` apart, and there are at most `points`. With `sampling`, or where a stage says what it
-    uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic.
+    Blocks are placed by `seed`. `loss`: how much of what contention wastes counts (contention.efficiency). Points of
+    time series are at least `sample_seconds` apart, and there are at most `points`. With `sampling`, or where a stage
+    says what it uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic.
     """
 
     def __init__(

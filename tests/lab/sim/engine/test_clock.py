@@ -438,8 +438,10 @@ def slowly(given, outcome, told, capacity, loss):
                 rate = 1.0
                 for node, column, _ in term:
                     over = wanted[node, column] / capacity[node, column]
-                    goodput = 1 / (1 + loss * (over - 1)) if column != CPU else 1.0
-                    rate = min(rate, goodput / over if over > 1 else 1.0)
+                    seeks = max(0.016 / 0.0287, 1 / (1 + loss * 0.127 * over))
+                    incast = max(0.5, 1 / (1 + loss * 0.5 * max(over - 1.2, 0)))
+                    goodput = {CPU: 1.0, READ: seeks, WRITE: seeks}.get(column, incast)
+                    rate = min(rate, goodput / over if over > 0 else 1.0)
                 rates.append((task, place, rate))
         arrivals = [task["start"] for task in tasks if task["start"] > now + 1e-9]
         next_ends = [now + task["left"][place] / rate for task, place, rate in rates if task["left"][place] > 0]
@@ -455,7 +457,7 @@ def slowly(given, outcome, told, capacity, loss):
     return np.array([task["end"] for task in tasks])
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.3])
+@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_slow_task_by_task_account_comes_to_the_same_ends(seed, loss):
     given, scheduler = random_workload(seed), Greedy((MEMORY,))

@@ -6,7 +6,7 @@ A machine has 4000 millicores, 64 bytes of memory, and 100 in each disk and netw
 import numpy as np
 import pytest
 
-from lab.sim.engine.contention import factors, spread_part, term_rates
+from lab.sim.engine.contention import efficiency, factors, spread_part, term_rates
 
 CAPACITY = np.array([4000.0, 64, 100, 100, 100, 100])
 CPU, MEMORY, READ, WRITE, IN, OUT = range(6)
@@ -41,9 +41,39 @@ def test_no_capacity_gives_nothing_to_whoever_wants_some_and_disturbs_no_other()
 
 
 def test_contention_wastes_disk_and_network_but_not_cpu_where_it_is_set_to():
-    part = factors(np.array([8000.0, 64, 200, 400, 100, 50]), CAPACITY, loss=0.5)
-    # read: 200 of 100 leaves 100 / (1 + 0.5 x 1) = 66.7, a third of 200; write: 100 / (1 + 0.5 x 3) = 40 of 400
-    assert part.tolist() == [0.5, 1, pytest.approx(1 / 3), pytest.approx(0.1), 1, 1]
+    part = factors(np.array([8000.0, 64, 200, 50, 220, 120]), CAPACITY, loss=1.0)
+    # read: a seek of 12.7 ms in every 50 ms leaves 100 / 1.254 = 79.7 for 200. Half a disk is enough for writing.
+    # In: 220 is 1 beyond the knee of 1.2, so 100 / 1.5 = 66.7 for 220. Out: at the knee, 100 for 120.
+    assert part.tolist() == pytest.approx([0.5, 1, 0.797 / 2, 1, 0.667 / 2.2, 1 / 1.2], abs=1e-3)
+
+
+def test_streams_that_share_a_disk_below_its_capacity_slow_each_other_down_and_on_a_link_they_do_not():
+    # A disk of a load of 0.95 gives 1 / (1 + 0.127 x 0.95) = 0.892 of its capacity, 0.94 of what is wanted.
+    part = factors(np.array([0.0, 0, 95, 80, 95, 95]), CAPACITY, loss=1.0)
+    assert part.tolist() == pytest.approx([1, 1, 0.892 / 0.95, 1, 1, 1], abs=1e-3)
+
+
+def test_the_more_is_wanted_the_less_gets_through_down_to_a_floor():
+    loads = np.linspace(0, 50, 200)[:, np.newaxis] * np.ones(6)
+    left = efficiency(loads)
+    assert (np.diff(left, axis=0) <= 0).all()
+    assert left[-1].tolist() == pytest.approx([1, 1, 16 / 28.7, 16 / 28.7, 0.5, 0.5])
+
+
+def test_without_loss_disks_and_links_only_share():
+    assert (efficiency(np.full(6, 9.0), 0.0) == 1.0).all()
+
+
+def test_what_is_beyond_the_six_dimensions_wastes_nothing():
+    capacity = np.append(CAPACITY, 8.0)
+    part = factors(np.array([0.0, 0, 200, 0, 0, 0, 16]), capacity, loss=1.0)
+    assert part[-1] == 1.0
+    assert part[READ] < 0.5
+
+
+def test_a_disk_without_limit_wastes_nothing():
+    capacity = np.where(np.arange(6) == READ, np.inf, CAPACITY)
+    assert factors(np.full(6, 1.0), capacity, loss=1.0).tolist() == [1] * 6
 
 
 def test_a_local_read_needs_its_own_disk_only():

@@ -120,10 +120,10 @@ def test_a_term_that_is_done_frees_its_share_while_the_promise_stays():
 
 
 def test_contention_that_wastes_goodput_takes_longer_still():
-    tasks = machines(1, loss=0.5)
+    tasks = machines(1, loss=1.0)
     start(tasks, 0.0, *(task(0, write=100, number=number) for number in (0, 1)))
-    # 200 of 100: 100 / (1 + 0.5 x (2 - 1)) = 66.7 is left for 200, a third
-    assert ends_until(tasks) == {0: pytest.approx(30), 1: pytest.approx(30)}
+    # 200 of 100: 100 / (1 + 0.127 x 2) = 79.7 is left for 200: 25.08 s
+    assert ends_until(tasks) == {0: pytest.approx(25.08), 1: pytest.approx(25.08)}
 
 
 def test_a_task_with_memory_only_takes_its_time_by_the_clock():
