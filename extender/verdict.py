@@ -32,10 +32,11 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the filter found, for every node of the snapshot [N].
+    """What the filter found, for every node of the snapshot [N] that it was asked about.
 
-    `short` [N] is the dimension (an index into `dimensions`) that would be over-allocated, -1 where the pod fits.
-    `missing` is what no node advertises of what the pod asks for, if anything.
+    `short` [N] is the dimension (an index into `dimensions`) that would be over-allocated, -1 where the pod fits; of
+    nodes that it was not asked about it says nothing. `missing` is what no node advertises of what the pod asks for, if
+    anything.
     """
 
     dimensions: Sequence[str]
@@ -71,20 +72,37 @@ class Standing:
     among: NDArray[np.bool_] | None = None
 
 
-def judge(snapshot: Snapshot, pod: Pod, *, in_flight: bool = True) -> Judgement:
+_FEW = 4
+"""Where one node in so many is asked about, or fewer, only these are judged and scored."""
+
+
+def judge(snapshot: Snapshot, pod: Pod, rows: Rows | None = None, *, in_flight: bool = True) -> Judgement:
     """Return where the pod fits in every dimension that it demands (Tetris, 3.2: only tasks that fit are candidates).
 
     A dimension that the pod does not demand refuses nobody, however full it is. Of several short dimensions the first
-    along the axis is named. With `in_flight` false, as if no pod in flight arrived anywhere.
+    along the axis is named. With `in_flight` false, as if no pod in flight arrived anywhere. The nodes of these `rows`
+    [K] are asked about, -1 where one is unknown, or all.
     """
-    layout = snapshot.layout
-    demand = demand_on(layout, pod)
-    free = layout.capacity - _load(snapshot, pod)
-    if in_flight and snapshot.flights:
-        free -= snapshot.in_flight
-    over = short_of(free, demand)
+    layout, count = snapshot.layout, len(snapshot.layout.names)
+    demand, load = demand_on(layout, pod), _load(snapshot, pod)
     missing = next(iter(layout.unadvertised(pod.demand)), "")
-    return Judgement(layout.axis, np.where(some(over), over.argmax(axis=1), -1), missing)
+    if rows is None or len(rows) * _FEW >= count:
+        free = layout.capacity - load
+        if in_flight and snapshot.flights:
+            free -= snapshot.in_flight
+        return Judgement(layout.axis, _first_short(free, demand), missing)
+    free = layout.capacity[rows] - load[rows]
+    if in_flight and snapshot.flights:
+        free -= snapshot.in_flight[rows]
+    short = np.zeros(count, dtype=np.intp)
+    short[rows] = _first_short(free, demand if demand.ndim == 1 else demand[rows])
+    return Judgement(layout.axis, short, missing)
+
+
+def _first_short(free: Floats, demand: Floats) -> NDArray[np.intp]:
+    """Return the first dimension of which each node [K, R] has too little for a demand [R] or [K, R]; -1 for none."""
+    over = short_of(free, demand)
+    return np.where(some(over), over.argmax(axis=1), -1)
 
 
 def withheld(layout: Layout, pod: Pod, rows: Rows) -> Mask:
@@ -138,10 +156,6 @@ def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snaps
             charge(allocated, layout, pod, name, -1.0)
             charge_given(given, layout, pod, name, -1.0)
     return replace(snapshot, allocated=read_only(allocated), given=read_only(given))
-
-
-_FEW = 4
-"""Where one node in so many is asked about, or fewer, only these are scored."""
 
 
 class Ranker:

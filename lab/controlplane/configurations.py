@@ -15,7 +15,7 @@ def dovetail_configuration(url: str) -> dict[str, Any]:
     return {
         **stock_configuration(),
         "parallelism": 16,
-        "percentageOfNodesToScore": 10,
+        "percentageOfNodesToScore": 2,
         "podInitialBackoffSeconds": 1,
         "podMaxBackoffSeconds": 10,
         "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],

@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any
 
 import yaml
+from kubernetes.client import ApiClient
 
 from charts.render import GATING_API, NAMESPACE, VALUES, template
 from lab.controlplane import pins, workload
 from lab.controlplane.building import build
-from lab.controlplane.rest import request
+from lab.controlplane.rest import RequestRefused, request
 from lab.controlplane.running import ControlPlane
 
 _API = "/apis/admissionregistration.k8s.io/v1"
@@ -46,9 +47,18 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
         for kind, path in _PATHS.items():
             for it in objects:
                 if it["kind"] == kind:
-                    request(client, "DELETE", f"{path}/{it['metadata']['name']}")
+                    _delete(client, f"{path}/{it['metadata']['name']}")
         labels = {"metadata": {"labels": {_MANAGED: None}}}
         request(client, "PATCH", f"/api/v1/namespaces/{space}", labels, content="application/merge-patch+json")
+
+
+def _delete(client: ApiClient, path: str) -> None:
+    """Delete an object; a request whose answer was lost is repeated, and then it is gone already."""
+    try:
+        request(client, "DELETE", path)
+    except RequestRefused as refused:
+        if refused.status != 404:
+            raise
 
 
 def install(control_plane: ControlPlane, objects: Sequence[dict[str, Any]]) -> bool:

@@ -125,6 +125,22 @@ def test_refusals_are_counted_by_dimension_over_the_nodes_asked_about():
     assert found.refusals(np.array([1, 3])) == {"cpu": 1}
 
 
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 39), max_size=8, unique=True), st.integers(0, 3), st.booleans())
+def test_of_few_nodes_that_are_asked_about_it_says_what_it_says_of_all(asked, kind, reads):
+    # Nodes n0 .. n39 with 100 to 400 of CPU; every third reads at most 50; one pod is nominated, one is in flight.
+    nodes = [node(f"n{k}", cpu=100.0 * (1 + k % 4), **({} if k % 3 else {"disk_read": 50.0})) for k in range(40)]
+    filled = ledger(nodes, [held("p", "n5", cpu=150), replace(asking("q", cpu=90), nominated="n6")])
+    base = filled.snapshot(0)
+    assert filled.assume(asking("r", cpu=50), np.arange(40) < 2, base, 0)
+    snapshot, inputs = filled.snapshot(0), (("n1", 100.0),) if reads else ()
+    pod = replace(asking(cpu=60.0 * (1 + kind), disk_read=60.0 * (kind % 2)), inputs=inputs)
+    rows = np.array([*asked, -1], dtype=np.intp)  # -1: a node that is not known
+    few, every = judge(snapshot, pod, rows), judge(snapshot, pod)
+    assert few.short[asked].tolist() == every.short[asked].tolist()
+    assert few.refusals(rows[:-1]) == every.refusals(rows[:-1])
+
+
 def test_a_cluster_without_nodes_passes_nobody_and_fails_nobody():
     assert judge(view([]), asking(cpu=1)).passed.shape == (0,)
     assert ranked(view([]), asking(cpu=1)) == []

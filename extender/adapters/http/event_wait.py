@@ -57,7 +57,7 @@ class EventWait:
         It must have where CPU, memory or an extended resource is short: it counts these itself, and has just let these
         nodes pass.
         """
-        short = judge(snapshot, pod, in_flight=False).short[rows[rows >= 0]]
+        short = judge(snapshot, pod, rows, in_flight=False).short[rows[rows >= 0]]
         axis = snapshot.layout.axis
         counted_by_scheduler = [index for index, name in enumerate(axis) if name not in IO_DIMENSIONS]
         return bool(np.isin(short, counted_by_scheduler).any())
@@ -72,7 +72,7 @@ class EventWait:
 
     def _may_land(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> bool:
         """Say whether only pods in flight stand in the way, one so young that its binding may show any moment."""
-        if not snapshot.flights or not judge(snapshot, pod, in_flight=False).passed[rows[rows >= 0]].any():
+        if not snapshot.flights or not judge(snapshot, pod, rows, in_flight=False).passed[rows[rows >= 0]].any():
             return False
         newest = self.ledger.newest_flight_since()
         return newest is not None and self.readiness.flight_time() - newest < LANDING_SECONDS

@@ -82,7 +82,7 @@ class Filter:
             # 2. Judge the nodes asked about by one snapshot.
             base = ledger.snapshot(context.flight_time())
             snapshot, rows = context.view(base, request)
-            found = judged(snapshot, judge(snapshot, pod), rows, pod)
+            found = judged(snapshot, judge(snapshot, pod, rows), rows, pod)
             if contradicts:
                 return found
             # 3. Where none passes, or it is not the pod's turn, wait a moment for an event that may change that.

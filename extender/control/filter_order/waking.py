@@ -4,6 +4,7 @@ Mostly the event that made it their turn has woken them already. But timers, the
 Job are no events to kube-scheduler; and a pod may have been refused by a plan of a moment before.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,8 +41,8 @@ class Calls:
     filter may have planned otherwise at that moment. Where it makes a difference to the pod where it starts, it is
     repeated after `soon_seconds`: the filter has counted the pod's wait for locality from a moment later.
 
-    On a large cluster each try is about other nodes, and the first may all lack those with room. There the first
-    `tries` calls of a pod are `try_seconds` apart at most: so many see all nodes, as the chart ships kube-scheduler.
+    On a large cluster each try is about other nodes, and the first may all lack those with room. There a pod's first
+    calls are `try_seconds` apart at most: as many as see all nodes, by the smallest samples.
     """
 
     grace_seconds: float = 0.25
@@ -49,7 +50,6 @@ class Calls:
     again_seconds: float = 1.0
     soon_seconds: float = 0.2
     try_seconds: float = 0.4
-    tries: int = 10
     per_second: float = 50.0
 
 
@@ -135,8 +135,8 @@ class Waker:
     def _pause(self, calls: int, *, soon: bool) -> float:
         first = self._calls.soon_seconds if soon else self._calls.again_seconds
         pause = min(first * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
-        is_try = calls <= self._calls.tries and len(self._backlog.nodes) > _LEAST_SAMPLE
-        return min(pause, self._calls.try_seconds) if is_try else pause
+        samples = math.ceil(len(self._backlog.nodes) / _LEAST_SAMPLE)
+        return min(pause, self._calls.try_seconds) if 1 < samples >= calls else pause
 
     def _may_call(self, now: float) -> bool:
         calls = self._calls.per_second
