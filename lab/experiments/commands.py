@@ -95,6 +95,53 @@ def tetris(**given: Any) -> None:  # noqa: ANN401 - click's own
 
 
 @experiment.command()
+@click.argument("workload", type=click.Choice(("suite", "facebook")))
+@click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds, from 0 on.")
+@click.option("--trials", default=40, show_default=True, type=click.IntRange(1), help="How many sets of values.")
+@click.option("--search-seed", default=1, show_default=True, type=click.IntRange(0), help="What the search draws by.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--out", type=_FILE, help="Also write the result, and how it came about, to this file.")
+@click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+)
+def fit(
+    *, workload: str, seeds: int, trials: int, search_seed: int, as_json: bool, out: Path | None, traces: Path | None
+) -> None:
+    """Look for what the Tetris paper does not publish: values under which its baselines are as full as in its tables.
+
+    Runs the baselines only, never our planner: the suite by table 6, the Facebook-like trace by table 3. A trial takes
+    half a minute; those that are better than all before are shown. Nothing is changed but the file of --out.
+    """
+    MissingExtra.unless_installed("rich")
+    from lab.experiments.fit import frozen
+    from lab.experiments.fit.search import search
+    from lab.experiments.fit.section import section
+    from lab.experiments.fit.targets import TARGETS, measure, with_factors
+
+    target, drawn = TARGETS[workload], range(seeds)
+    better = []
+    for trial in search(
+        target,
+        lambda factors: measure(target, target.size, drawn, traces or TRACES, with_factors(target, factors)),
+        trials,
+        search_seed,
+    ):
+        better.append(trial)
+        click.echo(f"trial {trial.number}: largest miss {trial.measured.fit(target):.3f}", err=True)
+    if out:
+        command = f"dovetail experiment fit {workload} --seeds {seeds} --trials {trials} --search-seed {search_seed}"
+        told = frozen.Told(command, drawn, trials, search_seed)
+        frozen.write(out, frozen.document(target, told, better[0], better[-1]))
+    _show(
+        _Result("A fit", "Baselines only.", [section(target, drawn, better[0], better[-1])], ()),
+        as_json=as_json,
+        report=None,
+    )
+
+
+@experiment.command()
 @_of_parts(seeds="2; quick: 1", quick="A small form, about a minute")
 def delay(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the Delay Scheduling paper: small jobs, sticky slots, waits, job sizes, Yahoo's traces.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from lab.experiments.seeds import Seeds
 from lab.report.rows import Row
 
-_DIGITS = {"%": 1, "s": 3, "": 0}
+_DIGITS = {"%": 1, "s": 3, "": 0, "p": 2}
 """The number of decimals by unit; 2 for any other."""
 
 
@@ -23,7 +23,7 @@ class Plot:
 class Figure:
     """One number with an id: ours over the seeds, and the paper's, which may be unknown.
 
-    `unit`: percent, times (x), seconds (s), or none for a count.
+    `unit`: percent, times (x), seconds (s), a probability (p), or none for a count.
     """
 
     id: str

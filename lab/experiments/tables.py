@@ -39,6 +39,8 @@ def cells(figure: Figure) -> tuple[str, ...]:
 def _one(value: float, unit: str) -> str:
     if math.isnan(value):
         return ""
+    if unit == "p":
+        return f"{value:.2f}"
     return f"{value:.1f}" if unit == "%" else f"{value:.2f}{unit}" if unit else f"{value:g}"
 
 

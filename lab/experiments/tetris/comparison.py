@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from extender.cluster.resources import DIMENSIONS
+from lab.experiments.fit.published import Cell
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds
 from lab.experiments.tetris.gains import Results, RunPair, pairs
@@ -14,7 +15,9 @@ from lab.experiments.tetris.runs import Contender, RunSummary, Setup
 from lab.sim.runs import Run
 
 OURS, BOUND = Contender("tetris"), Contender("upper-bound")
-FAIR, DRF, CAPACITY = Contender("slot-fair"), Contender("drf"), Contender("capacity")
+FAIR, CAPACITY = Contender("slot-fair"), Contender("capacity")
+DRF, EXACT_DRF = Contender("drf-yarn"), Contender("drf")
+"""The paper's DRF is YARN's, which rounds requests up (5.1); beside it one that gives each task its exact request."""
 
 _IO = ("disk-read", "disk-write", "network-in", "network-out")
 
@@ -40,7 +43,11 @@ class PaperClaim:
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    """A part of an experiment: these baselines, our planner and the bound in one setup."""
+    """A part of an experiment: these baselines, our planner and the bound in one setup.
+
+    `beside` is the same setup with contention that wastes nothing, printed beside each number (None: not run). `cells`
+    are those of the paper's tables to which the workload was fitted.
+    """
 
     name: str
     title: str
@@ -50,6 +57,8 @@ class PolicyComparison:
     claims: Sequence[PaperClaim]
     seeds: Sequence[int]
     notes: Sequence[str] = ()
+    beside: Setup | None = None
+    cells: Sequence[Cell] = ()
 
     @property
     def contenders(self) -> list[Contender]:
@@ -60,25 +69,56 @@ class PolicyComparison:
         """Return each contender's runs for each seed."""
         return [
             run
+            for setup in (self.setup, *([self.beside] if self.beside else []))
             for contender in self.contenders
             for seed in self.seeds
-            for run in (self.setup.run(contender, seed), self.setup.makespan_run(contender, seed))
+            for run in (setup.run(contender, seed), setup.makespan_run(contender, seed))
         ]
 
     def section(self, results: Results) -> Section:
         """Return the paper's numbers beside ours, and the figures of each contender."""
         against = {name: self._against(results, baseline) for name, baseline in self.baselines.items()}
+        figures = self._figures(against)
+        without = self._without_loss(results)
         return Section(
             title=self.title,
             about=self.about,
-            figures=[
-                Figure(claim.id, claim.find(against[claim.baseline]), claim.paper, claim.note(against))
-                for claim in self.claims
+            figures=[*figures, *self._fit(results)],
+            listings=[
+                *([_side_by_side(figures, without)] if without else []),
+                self._listing(results),
+                self._tightness(results),
             ],
-            listings=[self._listing(results), self._tightness(results)],
             notes=self.notes,
             plots=self._plots(results, against),
+            more=without,
         )
+
+    def _figures(self, against: Mapping[str, Against]) -> list[Figure]:
+        return [
+            Figure(claim.id, claim.find(against[claim.baseline]), claim.paper, claim.note(against))
+            for claim in self.claims
+        ]
+
+    def _without_loss(self, results: Results) -> list[Figure]:
+        """Return the same figures where contention wastes nothing, each as `ID.loss_0`."""
+        if self.beside is None:
+            return []
+        plain = replace(self, setup=self.beside, beside=None)
+        against = {name: plain._against(results, baseline) for name, baseline in self.baselines.items()}
+        return [replace(figure, id=f"{figure.id}.loss_0") for figure in plain._figures(against)]
+
+    def _fit(self, results: Results) -> list[Figure]:
+        """Return the largest miss of a cell, the mean over the seeds."""
+        if not self.cells:
+            return []
+        misses = {}
+        for cell in self.cells:
+            runs = [results[self.setup.run(Contender(cell.policy), seed)] for seed in self.seeds]
+            misses[cell.name] = cell.ours(np.mean([run.fullness.high for run in runs], axis=0)) - cell.paper
+        worst = max(misses, key=lambda name: abs(misses[name]))
+        note = f"the largest miss of a cell of the paper's table: {worst}, by {misses[worst]:+.2f}"
+        return [Figure(f"{self.name}.fit", Seeds((abs(misses[worst]),)), None, note, "p")]
 
     def _against(self, results: Results, baseline: Contender) -> Against:
         ours, bound = (pairs(results, self.setup, contender, baseline, self.seeds) for contender in (OURS, BOUND))
@@ -117,14 +157,14 @@ class PolicyComparison:
         )
 
     def _tightness(self, results: Results) -> Listing:
-        """Return the probability that a machine's load is above 75, 90 and 100 % (Tetris, table 6)."""
+        """Return the probability that a machine's load is above 75, 90, 95 and 100 % (Tetris, tables 3 and 6)."""
         lines = []
         for contender in self.contenders:
             high = np.mean([results[self.setup.run(contender, seed)].fullness.high for seed in self.seeds], axis=0)
             lines.append(
                 (contender.policy, *(" ".join(f"{part:.2f}" for part in high[:, at]) for at in range(len(DIMENSIONS))))
             )
-        return Listing(("load above 75 90 100 %", *DIMENSIONS), lines)
+        return Listing(("load above 75 90 95 100 %", *DIMENSIONS), lines)
 
     def _plots(self, results: Results, against: Mapping[str, Against]) -> list[Plot]:
         changes = {
@@ -159,6 +199,15 @@ class PolicyComparison:
                 draw_use,
             ),
         ]
+
+
+def _side_by_side(figures: Sequence[Figure], without: Sequence[Figure]) -> Listing:
+    """Return each number beside the same where contention wastes nothing."""
+    lines = [
+        (one.id, "" if one.paper is None else f"{one.paper:g}", f"{one.ours.mean:.1f}", f"{other.ours.mean:.1f}")
+        for one, other in zip(figures, without, strict=True)
+    ]
+    return Listing(("id", "paper", "ours", "with loss 0"), lines)
 
 
 def _mean(summaries: Sequence[RunSummary], figure: Callable[[RunSummary], float]) -> float:

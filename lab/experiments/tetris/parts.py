@@ -6,8 +6,9 @@ from pathlib import Path
 
 from extender.planner import Policy
 from extender.policy.alignment import TASK_RULES
+from lab.experiments.fit.published import TABLE_3, TABLE_6
 from lab.experiments.tetris.claims import facebook_claims, suite_claims
-from lab.experiments.tetris.comparison import CAPACITY, DRF, FAIR, OURS, PolicyComparison
+from lab.experiments.tetris.comparison import CAPACITY, DRF, EXACT_DRF, FAIR, OURS, PolicyComparison
 from lab.experiments.tetris.running import ExperimentPart
 from lab.experiments.tetris.runs import Contender, Setup
 from lab.experiments.tetris.scales import Scale
@@ -16,6 +17,8 @@ from lab.sim.workloads.parameters import variants
 
 _BASELINES = {"fair": FAIR, "drf": DRF}
 _SUITE_BASELINES = {"capacity": CAPACITY, "drf": DRF}
+_LOSS = 1.0
+"""The main comparisons run with all that is published of what contention wastes, and without beside."""
 _MAKESPAN_AT_START = "Job time with the trace's arrivals, makespan with all jobs at the start, as in the paper (5.3.1)."
 _SHARE_NOTE = "upper_bound_share: 100 x (our gain over slot-fair) / (the gain of the simple upper bound, 2.2.3)."
 _TABLE_NOTE = (
@@ -62,8 +65,10 @@ def _suite(setup: Setup, seeds: Sequence[int]) -> PolicyComparison:
         name="suite",
         title="The deployment suite (5.1, 5.2)",
         about=f"{setup.workload} on {setup.machines}, seeds {seeds[0]} to {seeds[-1]}.",
-        setup=setup,
-        baselines={"capacity": CAPACITY, "fair": FAIR, "drf": DRF},
+        setup=_with_loss(setup),
+        beside=setup,
+        cells=TABLE_6,
+        baselines={"capacity": CAPACITY, "fair": FAIR, "drf": DRF, "exact drf": EXACT_DRF},
         claims=suite_claims(),
         seeds=seeds,
         notes=(_SHARE_NOTE, _TABLE_NOTE),
@@ -75,12 +80,18 @@ def _facebook(setup: Setup, seeds: Sequence[int]) -> PolicyComparison:
         name="facebook",
         title="The Facebook-like trace (5.3.1)",
         about=f"{setup.workload} on {setup.machines}, seeds {seeds[0]} to {seeds[-1]}. {_MAKESPAN_AT_START}",
-        setup=setup,
-        baselines={"fair": FAIR, "drf": DRF},
+        setup=_with_loss(setup),
+        beside=setup,
+        cells=TABLE_3,
+        baselines={"fair": FAIR, "drf": DRF, "exact drf": EXACT_DRF},
         claims=facebook_claims(),
         seeds=seeds,
         notes=(_SHARE_NOTE, _TABLE_NOTE),
     )
+
+
+def _with_loss(setup: Setup) -> Setup:
+    return replace(setup, settings=replace(setup.settings, loss=_LOSS))
 
 
 def _ablations(setup: Setup, seeds: Sequence[int]) -> Sweep:

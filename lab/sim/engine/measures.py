@@ -14,8 +14,8 @@ import numpy as np
 from extender.arrays import Counts, Floats, Rows
 from extender.policy.shares import dominant_shares
 
-HIGH_LOADS = (0.75, 0.9, 1.0)
-"""Tetris, table 6: the probability that a machine's load is above each of these."""
+HIGH_LOADS = (0.75, 0.9, 0.95, 1.0)
+"""Tetris, tables 3 and 6: the probability that a machine's load is above each of these."""
 
 _WASTE_EVERY = 8
 _MOST_INTERVALS = 64
@@ -117,7 +117,7 @@ class Series:
 class Fullness:
     """The load of machines from the first start to the last, as means over machines and time.
 
-    `high` [3, R]: the part of the time in which a machine's load is above each of HIGH_LOADS (Tetris, table 6).
+    `high` [4, R]: the part of the time in which a machine's load is above each of HIGH_LOADS.
     `over_allocated` [R]: the part in which it is above 1. `excess` [R]: by how much it is above 1 then (0.5: one and a
     half times the capacity). `fragmentation` and `stranded`: the means of Waste.
     """

@@ -103,6 +103,7 @@ class Suite:
     duration_spread: Annotated[
         float, About("within a stage; 4.1: tasks of a stage differ in disk rate by a CoV of .25", "CoV", 0.1, 0.4)
     ] = 0.25
+    output_copies: Annotated[int, About("HDFS keeps three of a final output: one here, two elsewhere", "copies")] = 3
     disk: Annotated[
         float,
         About("8 disks of 7200 rpm at 125 MB/s, for reading and as much for writing", "MB/s", 800 * MB, 1200 * MB, MB),
@@ -156,6 +157,7 @@ class Facebook:
         float,
         About("the most that a reduce reads, or any task writes; Hive's default per reduce then", "GB", None, None, GB),
     ] = 1 * GB
+    output_copies: Annotated[int, About("HDFS keeps three, as in the suite", "copies")] = 3
     shortest: Annotated[
         float, About("a Hadoop task takes some heartbeats and a JVM, however little it reads", "s", 2.0, 10.0)
     ] = 5.0

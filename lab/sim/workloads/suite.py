@@ -73,6 +73,7 @@ def suite(seed: int, *, jobs: int | None = None, parameters: Parameters | None =
         name="suite",
         jobs=[_job(rng, chosen, number, float(at)) for number, at in enumerate(arrivals)],
         about=f"the deployment suite of Tetris 5.1: {count} jobs, seed {seed}",
+        output_copies=chosen.output_copies,
     )
 
 

@@ -42,7 +42,8 @@ LEAST, MOST = 1 / 7.5, 20.0
 """The smallest is 5 to 10 times below the median, the largest 20 times above it (Tetris, 2.2.2)."""
 
 _DISKS, _NIC = 200e6, 125e6
-"""What a machine of Tetris 5.3 does at most. A map's block may come over the network, so it reads no faster either."""
+"""What a machine of Tetris 5.3 does at most. A map's block may come over the network, so it reads no faster either, and
+a final output whose copies go there is written no faster."""
 
 _COLUMNS = {
     "job": text,
@@ -99,6 +100,7 @@ def swim(
         name=f"swim:{path.stem}",
         jobs=arrange([_job(rng, chosen, line) for line in lines_taken], arrivals=arrivals, load=load or chosen.load),
         about=f"Facebook-like: {len(lines_taken)} jobs of SWIM's {path.stem}, seed {seed}, arrivals: {arrivals}",
+        output_copies=chosen.output_copies,
     )
 
 
@@ -109,16 +111,19 @@ def _lines(path: Path) -> list[JobLine]:
 def _job(rng: np.random.Generator, chosen: Facebook, line: JobLine) -> Job:
     maps, reduces = line.maps(chosen.task_bytes), line.reduces(chosen.task_bytes)
     map_writes = line.shuffled if reduces else line.written
-    stages = [_stage(rng, chosen, _StageWork("map", maps, line.read / maps, map_writes / maps, BLOCKS))]
+    sent = chosen.output_copies > 1
+    map_work = _StageWork("map", maps, line.read / maps, map_writes / maps, BLOCKS, sent=sent and not reduces)
+    stages = [_stage(rng, chosen, map_work)]
     if reduces:
-        work = _StageWork("reduce", reduces, line.shuffled / reduces, line.written / reduces, SHUFFLE, parents=(0,))
-        stages.append(_stage(rng, chosen, work))
+        read, write = line.shuffled / reduces, line.written / reduces
+        reduce_work = _StageWork("reduce", reduces, read, write, SHUFFLE, parents=(0,), sent=sent)
+        stages.append(_stage(rng, chosen, reduce_work))
     return Job(name=line.job, arrives_at=float(line.submitted), stages=tuple(stages))
 
 
 @dataclass(frozen=True, slots=True)
 class _StageWork:
-    """The work of a stage: its number of tasks, and the bytes that each reads and writes."""
+    """The work of a stage: its number of tasks, and the bytes that each reads and writes; a final output is `sent`."""
 
     name: str
     tasks: int
@@ -126,6 +131,7 @@ class _StageWork:
     write: float
     source: str
     parents: tuple[int, ...] = ()
+    sent: bool = False
 
 
 def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stage:
@@ -133,10 +139,11 @@ def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stag
     medians = (chosen.cpu, chosen.memory, chosen.disk, chosen.network)
     drawn = skewed(correlated(rng, CORRELATION), medians, VARIATIONS, least=LEAST, most=MOST)
     cpu, memory, disk, network = np.minimum(drawn, (np.inf, np.inf, _DISKS, _NIC)).tolist()
+    sending = work.write / _NIC if work.sent else 0.0
     if work.source == SHUFFLE:
-        seconds = max(chosen.shortest, work.read / network, work.write / disk)
+        seconds = max(chosen.shortest, sending, work.read / network, work.write / disk)
     else:
-        seconds = max(chosen.shortest, (work.read + work.write) / disk, work.read / _NIC)
+        seconds = max(chosen.shortest, sending, (work.read + work.write) / disk, work.read / _NIC)
     return Stage(
         name=work.name,
         demand=_demand(cpu, memory, work.write / seconds),

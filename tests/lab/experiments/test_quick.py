@@ -13,16 +13,20 @@ from lab.sim.commands import TRACES
 SUITE = (
     "suite.makespan_vs_capacity",
     "suite.makespan_vs_drf",
+    "suite.makespan_vs_exact_drf",
     "suite.median_job_time_vs_drf",
     "suite.median_job_time_vs_capacity",
+    "suite.median_job_time_vs_exact_drf",
     "suite.upper_bound_share",
     "suite.slowed_jobs",
 )
 FACEBOOK = (
     "facebook.mean_job_time_vs_fair",
     "facebook.mean_job_time_vs_drf",
+    "facebook.mean_job_time_vs_exact_drf",
     "facebook.makespan_vs_fair",
     "facebook.makespan_vs_drf",
+    "facebook.makespan_vs_exact_drf",
     "facebook.upper_bound_share",
     "facebook.slowed_jobs",
 )
@@ -40,10 +44,12 @@ def test_the_small_form_has_every_row_and_a_report(tmp_path):
     report = tmp_path / "tetris.html"
     found = rows("--report", str(report))
     for name in (*SUITE, *FACEBOOK):
-        row = found[name]
-        assert row["unit"] == "%"
-        assert isinstance(row["paper"], int | float)
-        assert math.isfinite(row["ours"])
+        for row in (found[name], found[f"{name}.loss_0"]):
+            assert row["unit"] == "%"
+            assert isinstance(row["paper"], int | float) or "exact_drf" in name
+            assert math.isfinite(row["ours"])
+    for name in ("suite.fit", "facebook.fit"):
+        assert 0 < found[name]["ours"] < 1
     page = report.read_text(encoding="utf-8")
     assert page.count("<svg") >= 4
     assert "http://" not in page.replace("http://www.w3.org", "")
@@ -52,7 +58,7 @@ def test_the_small_form_has_every_row_and_a_report(tmp_path):
 @pytest.mark.slow
 def test_one_part_runs_alone_and_again_gives_the_same_numbers():
     first, again = rows("--only", "suite"), rows("--only", "suite")
-    assert set(first) == set(SUITE)
+    assert set(first) == {*SUITE, *(f"{name}.loss_0" for name in SUITE), "suite.fit"}
     assert first == again
 
 

@@ -21,7 +21,7 @@ def outcome(*, locality=0.5, wall_seconds=2.0):
         jobs=[JobRun("a", "q", 1.0, 2.0, 5.0, 1, -0.25), JobRun("b", "q", 3.0, 3.0, 13.0, 1, 0.0)],
         tasks=TaskRuns(rows, np.array([2.0, 5.0]), np.array([2.0, 3.0]), np.array([5.0, 13.0]), rows, rows),
         locality=locality,
-        fullness=Fullness(np.full((3, 6), 0.5), np.full(6, 0.25), np.full(6, 0.75), 0.1, 0.05),
+        fullness=Fullness(np.full((4, 6), 0.5), np.full(6, 0.25), np.full(6, 0.75), 0.1, 0.05),
         series=Series(
             at=np.array([0.0, 1.0]),
             running=rows,
