@@ -142,15 +142,12 @@ SUITE = Target(
 )
 FACEBOOK = Target(
     group="facebook",
-    start=Parameters(
-        facebook=Facebook(cpu=500, memory=1.2e9, disk=26 * MB, network=8 * MB, task_bytes=0.2e9, load=1500)
-    ),
+    start=Parameters(facebook=Facebook(cpu=500, memory=1.2e9, disk=22 * MB, network=9 * MB, load=1500)),
     knobs=[
         Knob("cpu", 300, 500),
         Knob("memory", 0.6e9, 1.2e9),
         Knob("disk", 2 * MB, 60 * MB),
         Knob("network", 1 * MB, 40 * MB),
-        Knob("task_bytes", 0.1e9, 4e9),
         Knob("load", 300, 3000),
     ],
     cells=TABLE_3,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.experiments.fit import frozen
 from lab.experiments.fit.published import CAPACITY, DRF, FAIR, TABLE_3, TABLE_6
 from lab.experiments.fit.search import search
 from lab.experiments.fit.targets import SUITE, TARGETS, Measured, Size, measure, with_factors
@@ -77,3 +78,26 @@ def test_a_measurement_is_the_mean_over_seeds_of_runs_of_the_baselines():
     assert both.makespans == pytest.approx((np.array(one.makespans) + two.makespans) / 2)
     assert one.cells != two.cells
     assert max(one.cells) > 0
+
+
+@BOTH
+def test_the_file_of_a_fit_has_the_values_that_are_the_defaults_and_says_how_they_came_about(target):
+    told, group = frozen.read(target.group), getattr(Parameters(), target.group)
+    for name, value in told["values"].items():
+        default = getattr(group, name)
+        assert value == (list(default) if isinstance(default, tuple) else default), name
+    assert set(told["values"]) == {knob.name for knob in target.knobs}
+    assert told["command"].startswith(f"dovetail experiment fit {target.group} ")
+    assert told["policies"] == list(target.policies)
+    assert told["seeds"] == list(range(len(told["seeds"])))
+
+
+@BOTH
+def test_the_file_of_a_fit_has_every_cell_beside_the_papers_and_the_largest_miss(target):
+    told = frozen.read(target.group)
+    assert [(cell["cell"], cell["paper"]) for cell in told["cells"]] == [
+        (cell.name, cell.paper) for cell in target.cells
+    ]
+    for cell in told["cells"]:
+        assert cell["miss"] == pytest.approx(cell["ours"] - cell["paper"], abs=0.0011)
+    assert told["fit"] == max(abs(cell["miss"]) for cell in told["cells"])

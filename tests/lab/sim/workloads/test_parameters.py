@@ -26,8 +26,8 @@ def test_the_documentation_shows_the_table_as_it_is():
 
 def test_a_value_is_shown_in_the_unit_of_the_table():
     cells = {entry.name: entry.cells for entry in table()}
-    assert cells["suite.high_cpu"][1:3] == ("1.8 to 2.9 cores", "1.35 to 2.175; 2.25 to 3.625")
-    assert cells["suite.disk"][1:3] == ("1,000 MB/s", "800; 1,200")
+    assert cells["suite.high_cpu"][1:3] == ("1 to 2.1 cores", "0.75 to 1.575; 1.25 to 2.625")
+    assert cells["suite.disk"][1:3] == ("1,600 MB/s", "1,000; 2,000")
     assert cells["suite.jobs"][1:3] == ("110 jobs", "")
 
 
@@ -46,7 +46,7 @@ def test_variants_change_one_value_at_a_time():
     ranged = [entry for entry in table() if entry.name.startswith("suite.") and entry.about.low is not None]
     assert len(found) == 2 * len(ranged)
     low = found["suite.disk low"]
-    assert (low.suite.disk, low.facebook) == (800e6, Parameters().facebook)
+    assert (low.suite.disk, low.facebook) == (1000e6, Parameters().facebook)
     usual = Parameters().suite
     assert [value.name for value in fields(usual) if getattr(low.suite, value.name) != getattr(usual, value.name)] == [
         "disk"

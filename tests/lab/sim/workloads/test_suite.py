@@ -67,7 +67,7 @@ def test_reduces_read_what_the_maps_wrote_at_their_rate_for_their_duration(jobs)
 def test_a_map_reads_its_split_at_its_rate_for_its_duration(jobs):
     for job, _ in jobs:
         maps = job.stages[0]
-        assert 16e9 - 100 <= maps.reading * maps.duration <= 22e9 + 100
+        assert 11e9 - 1000 <= maps.reading * maps.duration <= 15e9 + 1000
         assert maps.durations.mean() == pytest.approx(maps.duration)
 
 
@@ -76,7 +76,7 @@ def test_stages_are_of_high_or_low_memory_and_of_high_or_low_cpu_drawn_apart(job
     high_memory = np.array([stage.demand[MEMORY] > 2 * GIB for stage in stages])
     high_cpu = np.array([stage.demand[CPU] > 1000 for stage in stages])
     for stage, memory in zip(stages, high_memory, strict=True):
-        assert 0.55 <= stage.demand[MEMORY] / ((8 if memory else 2) * GIB) <= 1
+        assert 0.45 <= stage.demand[MEMORY] / ((8 if memory else 2) * GIB) <= 0.85
     # 220 stages: each class half of them, each pair of classes a quarter, give or take three standard deviations
     assert high_memory.mean() == pytest.approx(0.5, abs=0.1)
     assert high_cpu.mean() == pytest.approx(0.5, abs=0.1)
@@ -88,9 +88,9 @@ def test_high_cpu_goes_with_low_rates(jobs):
         for stage in job.stages:
             rate = stage.reading * (1 + ratio)
             if stage.demand[CPU] > 1000:
-                assert 30e6 - 5 <= rate <= 60e6 + 5
-            else:
-                assert 150e6 - 5 <= rate <= 290e6 + 5
+                assert 20e6 - 5 <= rate <= 40e6 + 5
+            elif stage.demand[CPU] < 1000:  # 1000 is the most of the low and the least of the high
+                assert 140e6 - 5 <= rate <= 270e6 + 5
 
 
 def test_durations_vary_within_a_stage_as_much_as_the_table_says(jobs):
