@@ -23,7 +23,8 @@ class Plot:
 class Figure:
     """One number with an id: ours over the seeds, and the paper's, which may be unknown.
 
-    `unit`: percent, times (x), seconds (s), a probability (p), or none for a count.
+    `unit`: percent, times (x), seconds (s), a probability (p), or none for a count. `attainable`: what no scheduler
+    could have more of (None: not known).
     """
 
     id: str
@@ -31,6 +32,7 @@ class Figure:
     paper: float | None = None
     note: str = ""
     unit: str = "%"
+    attainable: Seeds | None = None
 
     def row(self) -> Row:
         """Return it as programs read it: the mean of the seeds, their range in the note."""
@@ -45,6 +47,7 @@ class Figure:
             self.unit,
             self.paper,
             "; ".join(filter(None, (spread, self.note))),
+            None if self.attainable is None else round(self.attainable.mean, max(digits, 2)),
         )
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from lab.experiments.sections import Figure, Listing, Section
 
-HEADS = ("id", "paper", "ours", "from", "to")
+HEADS = ("id", "paper", "ours", "from", "to", "attainable")
 
 
 def show(console: Console, sections: Sequence[Section]) -> None:
@@ -33,7 +33,8 @@ def cells(figure: Figure) -> tuple[str, ...]:
     """Return a number as a line of HEADS."""
     paper = "" if figure.paper is None else f"{figure.paper:g}"
     ours = figure.ours
-    return (figure.id, paper, *(_one(value, figure.unit) for value in (ours.mean, ours.low, ours.high)))
+    attainable = "" if figure.attainable is None else _one(figure.attainable.mean, figure.unit)
+    return (figure.id, paper, *(_one(value, figure.unit) for value in (ours.mean, ours.low, ours.high)), attainable)
 
 
 def _one(value: float, unit: str) -> str:

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure. `paper` is the mark to beat, where there is one."""
+    """One figure. `paper` is the mark to beat, `attainable` what nobody could have more of, where there is one."""
 
     id: str
     ours: float
     unit: str
     paper: float | None = None
     note: str = ""
+    attainable: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +32,12 @@ class Report:
 
 def to_json(rows: Sequence[Row]) -> str:
     """Return one JSON object that holds all rows."""
-    return msgspec.json.encode({"rows": [asdict(row) for row in rows]}).decode()
+    return msgspec.json.encode({"rows": [_fields(row) for row in rows]}).decode()
+
+
+def _fields(row: Row) -> dict[str, object]:
+    """Return the fields of a row; `attainable` only where it is known."""
+    fields = asdict(row)
+    if row.attainable is None:
+        del fields["attainable"]
+    return fields

@@ -10,11 +10,12 @@ from extender.cluster.resources import DIMENSIONS
 from lab.experiments.fit.published import Cell
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds
-from lab.experiments.tetris.gains import Results, RunPair, pairs
+from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
 from lab.experiments.tetris.runs import Contender, RunSummary, Setup
 from lab.sim.runs import Run
 
-OURS, BOUND = Contender("tetris"), Contender("upper-bound")
+OURS, PAPER, BOUND = Contender("tetris"), Contender("paper"), Contender("upper-bound")
+"""Ours, ours without what the paper does not have (critical jobs first), and the simple upper bound (2.2.3)."""
 FAIR, CAPACITY = Contender("slot-fair"), Contender("capacity")
 DRF, EXACT_DRF = Contender("drf-yarn"), Contender("drf")
 """The paper's DRF is YARN's, which rounds requests up (5.1); beside it one that gives each task its exact request."""
@@ -32,13 +33,17 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """A number of the paper's and how ours is found, against the baseline of this name."""
+    """A number of the paper's and how ours is found, against the baseline of this name.
+
+    `attainable`: what no scheduler could have more of (None: not known).
+    """
 
     id: str
     baseline: str
     find: Callable[[Against], Seeds]
     paper: float | None
     note: Callable[[Mapping[str, Against]], str]
+    attainable: Callable[[RunPair], float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class PolicyComparison:
     @property
     def contenders(self) -> list[Contender]:
         """All contenders that are compared."""
-        return [*self.baselines.values(), OURS, BOUND]
+        return [*self.baselines.values(), OURS, PAPER, BOUND]
 
     def runs(self) -> list[Run]:
         """Return each contender's runs for each seed."""
@@ -80,23 +85,30 @@ class PolicyComparison:
         against = {name: self._against(results, baseline) for name, baseline in self.baselines.items()}
         figures = self._figures(against)
         without = self._without_loss(results)
+        papers = self._by_papers_policy(results)
         return Section(
             title=self.title,
             about=self.about,
             figures=[*figures, *self._fit(results)],
             listings=[
-                *([_side_by_side(figures, without)] if without else []),
+                _side_by_side(figures, {"the paper's policy": papers, "with loss 0": without}),
                 self._listing(results),
                 self._tightness(results),
             ],
             notes=self.notes,
             plots=self._plots(results, against),
-            more=without,
+            more=[*papers, *without],
         )
 
     def _figures(self, against: Mapping[str, Against]) -> list[Figure]:
         return [
-            Figure(claim.id, claim.find(against[claim.baseline]), claim.paper, claim.note(against))
+            Figure(
+                claim.id,
+                claim.find(against[claim.baseline]),
+                claim.paper,
+                claim.note(against),
+                attainable=over_seeds(against[claim.baseline].ours, claim.attainable) if claim.attainable else None,
+            )
             for claim in self.claims
         ]
 
@@ -107,6 +119,11 @@ class PolicyComparison:
         plain = replace(self, setup=self.beside, beside=None)
         against = {name: plain._against(results, baseline) for name, baseline in self.baselines.items()}
         return [replace(figure, id=f"{figure.id}.loss_0") for figure in plain._figures(against)]
+
+    def _by_papers_policy(self, results: Results) -> list[Figure]:
+        """Return the same figures of the planner without our rule for critical jobs, each as `ID.paper_policy`."""
+        against = {name: self._against(results, baseline, PAPER) for name, baseline in self.baselines.items()}
+        return [replace(figure, id=f"{figure.id}.paper_policy") for figure in self._figures(against)]
 
     def _fit(self, results: Results) -> list[Figure]:
         """Return the largest miss of a cell, the mean over the seeds."""
@@ -120,8 +137,8 @@ class PolicyComparison:
         note = f"the largest miss of a cell of the paper's table: {worst}, by {misses[worst]:+.2f}"
         return [Figure(f"{self.name}.fit", Seeds((abs(misses[worst]),)), None, note, "p")]
 
-    def _against(self, results: Results, baseline: Contender) -> Against:
-        ours, bound = (pairs(results, self.setup, contender, baseline, self.seeds) for contender in (OURS, BOUND))
+    def _against(self, results: Results, baseline: Contender, planner: Contender = OURS) -> Against:
+        ours, bound = (pairs(results, self.setup, contender, baseline, self.seeds) for contender in (planner, BOUND))
         return Against(ours, bound)
 
     def _listing(self, results: Results) -> Listing:
@@ -201,13 +218,18 @@ class PolicyComparison:
         ]
 
 
-def _side_by_side(figures: Sequence[Figure], without: Sequence[Figure]) -> Listing:
-    """Return each number beside the same where contention wastes nothing."""
+def _side_by_side(figures: Sequence[Figure], beside: Mapping[str, Sequence[Figure]]) -> Listing:
+    """Return each number beside the same under other conditions, by their heads; none where these were not run."""
+    columns = {head: others for head, others in beside.items() if others}
     lines = [
-        (one.id, "" if one.paper is None else f"{one.paper:g}", f"{one.ours.mean:.1f}", f"{other.ours.mean:.1f}")
-        for one, other in zip(figures, without, strict=True)
+        (
+            figure.id,
+            "" if figure.paper is None else f"{figure.paper:g}",
+            *(f"{one.ours.mean:.1f}" for one in (figure, *others)),
+        )
+        for figure, *others in zip(figures, *columns.values(), strict=True)
     ]
-    return Listing(("id", "paper", "ours", "with loss 0"), lines)
+    return Listing(("id", "paper", "ours", *columns), lines)
 
 
 def _mean(summaries: Sequence[RunSummary], figure: Callable[[RunSummary], float]) -> float:

@@ -12,6 +12,7 @@ from lab.sim.engine.measures import Fullness, Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
 from lab.sim.report.tables import mean_running, mean_use, slow_down
+from lab.sim.workloads.bounds import Bounds
 
 _POINTS = 400
 
@@ -71,7 +72,7 @@ class RunSummary:
     fullness: Fullness
     series: Series
     events_per_second: float
-    least_seconds: float
+    bounds: Bounds
 
 
 def perform(run: runs.Run, tell: Tell) -> RunSummary:
@@ -93,7 +94,7 @@ def summary_of(run: Outcome) -> RunSummary:
         fullness=run.fullness,
         series=replace(run.series, job_point=none, job_row=none, job_share=np.empty(0)),
         events_per_second=run.speed.events_per_second,
-        least_seconds=run.least_seconds,
+        bounds=run.bounds,
     )
 
 

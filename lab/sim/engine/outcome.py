@@ -10,6 +10,7 @@ from extender.arrays import Floats, Rows
 from extender.cluster.resources import DIMENSIONS
 from lab.sim.engine.measures import HIGH_LOADS, Fullness, Series
 from lab.sim.engine.use.record import OpportunisticOutcome
+from lab.sim.workloads.bounds import NO_BOUNDS, Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Outcome:
     `makespan` is from the first arrival to the last end. `jobs` are in the order of the workload, and so are the rows
     in `series.job_row`. `locality` is the part of the tasks with a block that read it on their own node (NaN: no task
     has one). `queue_names` are the columns of `series.queues`. `axis` [R] are the dimensions.
-    `least_seconds`: no scheduler has a shorter makespan.
+    `bounds`: what no scheduler does better.
     `opportunistic` is None in a run in which use is the promise.
     """
 
@@ -90,7 +91,7 @@ class Outcome:
     series: Series
     queue_names: Sequence[str]
     speed: Speed
-    least_seconds: float = 0.0
+    bounds: Bounds = NO_BOUNDS
     opportunistic: OpportunisticOutcome | None = None
     axis: tuple[str, ...] = DIMENSIONS
 

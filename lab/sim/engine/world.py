@@ -26,6 +26,7 @@ from lab.sim.engine.use.profiles import profiles_of
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.use.tasks import UsedTasks
 from lab.sim.engine.use.usage import UseRecorder
+from lab.sim.workloads.bounds import bounds_of
 from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import Machines, Workload
 
@@ -237,7 +238,7 @@ class World:
             series=replace(series, job_row=self.table.job_place[series.job_row]),
             queue_names=self.table.queue_names,
             axis=self.table.axis,
-            least_seconds=self.table.least_seconds(self.tasks.capacity.sum(axis=0)),
+            bounds=bounds_of(self.table, self.tasks.capacity.sum(axis=0)),
             speed=speed,
             opportunistic=None if self.usage is None else self.usage.record.outcome(self._opened()),
         )

@@ -19,6 +19,11 @@ SUITE = (
     "suite.median_job_time_vs_exact_drf",
     "suite.upper_bound_share",
     "suite.slowed_jobs",
+    "suite.slowed_jobs_vs_fair",
+    "suite.slowed_jobs_vs_capacity",
+    "suite.slowed_by_vs_drf",
+    "suite.slowed_by_vs_fair",
+    "suite.slowed_by_vs_capacity",
 )
 FACEBOOK = (
     "facebook.mean_job_time_vs_fair",
@@ -29,7 +34,12 @@ FACEBOOK = (
     "facebook.makespan_vs_exact_drf",
     "facebook.upper_bound_share",
     "facebook.slowed_jobs",
+    "facebook.slowed_jobs_vs_drf",
+    "facebook.slowed_by_vs_fair",
+    "facebook.slowed_by_vs_drf",
 )
+OF_OURS_ALONE = ("exact_drf", "slowed_jobs_vs", "slowed_by")
+BESIDE = ("", ".loss_0", ".paper_policy")
 
 
 def rows(*arguments: str) -> dict[str, dict[str, object]]:
@@ -44,10 +54,14 @@ def test_the_small_form_has_every_row_and_a_report(tmp_path):
     report = tmp_path / "tetris.html"
     found = rows("--report", str(report))
     for name in (*SUITE, *FACEBOOK):
-        for row in (found[name], found[f"{name}.loss_0"]):
+        for row in (found[f"{name}{beside}"] for beside in BESIDE):
             assert row["unit"] == "%"
-            assert isinstance(row["paper"], int | float) or "exact_drf" in name
+            assert isinstance(row["paper"], int | float) or any(part in name for part in OF_OURS_ALONE)
             assert math.isfinite(row["ours"])
+            if "_time_vs_" in name or "makespan_vs_" in name:
+                assert row["ours"] <= row["attainable"] < 100
+            else:
+                assert "attainable" not in row
     for name in ("suite.fit", "facebook.fit"):
         assert 0 < found[name]["ours"] < 1
     page = report.read_text(encoding="utf-8")
@@ -58,7 +72,7 @@ def test_the_small_form_has_every_row_and_a_report(tmp_path):
 @pytest.mark.slow
 def test_one_part_runs_alone_and_again_gives_the_same_numbers():
     first, again = rows("--only", "suite"), rows("--only", "suite")
-    assert set(first) == {*SUITE, *(f"{name}.loss_0" for name in SUITE), "suite.fit"}
+    assert set(first) == {*(f"{name}{beside}" for name in SUITE for beside in BESIDE), "suite.fit"}
     assert first == again
 
 
