@@ -155,6 +155,6 @@ def _slowed_note(name: str) -> Callable[[Mapping[str, Against]], str]:
 def _slowed_mean_note(name: str) -> Callable[[Mapping[str, Against]], str]:
     def note(against: Mapping[str, Against]) -> str:
         worst = over_seeds(against[name].ours, lambda pair: pair.slowed.worst).high
-        return f"by how much those are slower than under {name}, in the mean (0 for a seed without any); at worst {worst:.1f} %"
+        return f"by how much those are slower than under {name}, in the mean (no such job: 0); at worst {worst:.1f} %"
 
     return note
