@@ -152,8 +152,8 @@ def order(first_seed: int, **given: Any) -> None:  # noqa: ANN401 - click's own
 )
 @click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods in each run.  [default: 1000]")
 @click.option("--jobs", default=10, show_default=True, type=click.IntRange(1), help="By how many jobs; no two alike.")
-@click.option("--runs", type=click.IntRange(1), help="How often each contender runs.  [default: 3]")
-@click.option("--contender", "names", multiple=True, help="Only this one; can be repeated.")
+@click.option("--runs", type=click.IntRange(1), help="How often each contender runs.  [default: 2]")
+@click.option("--contender", "names", multiple=True, help="Can be repeated.  [default: stock, auto, gates, filter]")
 def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
     """Time how fast pods are bound on a real control plane: the stock scheduler, and Dovetail.
 
@@ -275,8 +275,8 @@ def _cluster(
 
     configure_logs(LogSettings(level="error", format="text"))
     known = {contender.name: contender for contender in contenders.CONTENDERS}
-    compared = [known[name] for name in _known(names, known, "--contender")]
-    pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 3)
+    compared = [known[name] for name in _known(names, known, "--contender")] if names else contenders.USUAL
+    pods, runs = pods or (200 if options.quick else 1_000), runs or (1 if options.quick else 2)
     usual = (200,) if options.quick else (1_000, 5_000)
     burst, steady = (20, 20) if options.quick else (100, 1_200)
     planned = [

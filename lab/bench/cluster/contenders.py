@@ -55,3 +55,5 @@ FILTER = Contender("filter", "Dovetail: `order: filter`, no control", {"order": 
 RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking", _NO_ORDER)
 CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses", {**_NO_ORDER, **_CHOOSES})
 CONTENDERS = (STOCK, STOCK_ALL, AUTO, GATES, FILTER, RANKED, CHOSEN)
+USUAL = (STOCK, AUTO, GATES, FILTER)
+"""Those that run where none is named: stock, and each order."""
