@@ -1,7 +1,7 @@
 """kube-scheduler: its default profile, and with Dovetail as its extender, as the chart configures it.
 
-Pods go one after the other in the order of arrival. A pod that fits nowhere is skipped. Ties are broken at random, here
-by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that give every node of the simulator the
+Pods go one after the other as kube-scheduler's queue has them (`kube_queue.py`). A pod that fits nowhere is skipped.
+Ties are broken at random, here by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that give every node of the simulator the
 same score (taints, affinities, spreading, images) are left out.
 
 All nodes that fit are scored. A stock kube-scheduler looks at a sample of them from 100 nodes on, so this one decides
@@ -21,8 +21,9 @@ from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
-from lab.sim.schedulers.baselines import Accounts, ArrivalOrder, AssignmentList, ClassLine, candidates, drawing
+from lab.sim.schedulers.baselines import Accounts, AssignmentList, ClassLine, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS
+from lab.sim.schedulers.kube_queue import SchedulingQueue
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
 from lab.sim.schedulers.promises import Promises
 
@@ -51,18 +52,19 @@ class KubeDefault:
 
     seed: int = 0
     weights: Weights = DEFAULT
-    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
+    _queue: SchedulingQueue = field(default_factory=SchedulingQueue, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
         accounts = _requested(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
-        line = ClassLine(classes, _by_priority(waiting, self._arrivals), accounts.need)
+        ranks = self._queue.ranks(waiting, now)
+        line = ClassLine(classes, ranks, accounts.need)
         for task_class in line:
             if not self._place(cluster, task_class, int(waiting.count[task_class])):
                 _give_up(line, task_class, waiting)
-        return Plan(cluster.chosen.assignments())
+        return _noted(self._queue, ranks, waiting, cluster, snapshot, now)
 
     def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> bool:
         """Place a class's pods; return False once none fits any more. Each changes the score of one node only."""
@@ -83,7 +85,7 @@ class WithExtender:
     seed: int = 0
     placement: Placement = field(default_factory=Placement)
     weights: Weights = SHIPPED
-    _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
+    _queue: SchedulingQueue = field(default_factory=SchedulingQueue, init=False)
     _ranker: Ranker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,12 +97,13 @@ class WithExtender:
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
         current = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
-        line = ClassLine(classes, _by_priority(waiting, self._arrivals), demand)
+        ranks = self._queue.ranks(waiting, now)
+        line = ClassLine(classes, ranks, demand)
         for task_class in line:
             pod = pod_of(waiting.names[task_class], demand[task_class], snapshot.layout.axis)
             if not self._place(cluster, current, task_class, pod, int(waiting.count[task_class])):
                 _give_up(line, task_class, waiting)
-        return Plan(cluster.chosen.assignments())
+        return _noted(self._queue, ranks, waiting, cluster, snapshot, now)
 
     def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
         """Place a class's pods; return False once none fits any more."""
@@ -198,15 +201,19 @@ def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
     )
 
 
-def _by_priority(waiting: Waiting, arrivals: ArrivalOrder) -> Counts:
-    """Return the rank of each class in kube-scheduler's queue [C]: by priority, then by arrival."""
-    ranks = arrivals.ranks(waiting.names)
-    if waiting.priority is None:
-        return ranks
-    order = np.lexsort((ranks, -waiting.priority))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
+def _noted(
+    queue: SchedulingQueue,
+    ranks: Counts,
+    waiting: Waiting,
+    cluster: _NodesInPlan,
+    snapshot: Snapshot,
+    now: float,
+) -> Plan:
+    """Return the plan that was made, and have the queue note which classes it refused."""
+    plan = Plan(cluster.chosen.assignments())
+    placed = np.bincount(plan.assignments.task_class, minlength=len(waiting.count))
+    queue.note(ranks, waiting.count > placed, snapshot, cluster.promises.allocated, now)
+    return plan
 
 
 def _give_up(line: ClassLine, task_class: int, waiting: Waiting) -> None:

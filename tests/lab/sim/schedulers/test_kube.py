@@ -1,5 +1,6 @@
 """kube-scheduler, stock and with the extender."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +43,60 @@ def test_an_unschedulable_pod_holds_up_nobody():
 
 
 def test_pods_go_in_the_order_in_which_they_were_created():
-    scheduler, full = KubeDefault(), cluster(machine(2, 8), allocated=[row(cpu=2)])
-    task = row(cpu=1, memory=1)
-    scheduler.plan(full, waiting(Class(2, task, name="old")), 0.0)
-    both = waiting(Class(2, task, name="a-new"), Class(1, task, name="old"))
-    assert started(scheduler.plan(cluster(machine(2, 8)), both, 1.0), 2) == [1, 1]
+    both = waiting(Class(1, row(cpu=1, memory=1), name="b"), Class(2, row(cpu=1, memory=1), name="a"))
+    assert started(KubeDefault().plan(cluster(machine(2, 8)), both, 1.0), 2) == [1, 1]
+
+
+# The order in which refused pods are tried again: Kubernetes 1.36, pkg/scheduler/backend/queue/backoff_queue.go.
+
+
+def full_or_free(scheduler, now, *names, free=0):
+    """Return the classes that start at `now`, each with a pod of one core, where so many of four cores are free."""
+    snapshot = cluster(machine(4, 8), allocated=[row(cpu=4 - free)])
+    waits = waiting(*(Class(1, row(cpu=1, memory=1), name=name) for name in names))
+    counts = started(scheduler.plan(snapshot, waits, now), len(names))
+    return [name for name, count in zip(names, counts, strict=True) if count]
+
+
+def test_a_pod_that_was_never_tried_goes_before_one_that_backs_off():
+    scheduler = KubeDefault()
+    full_or_free(scheduler, 0.2, "old")  # backs off for 1 s, to the end of that second
+    assert full_or_free(scheduler, 1.9, "old", "new", free=1) == ["new"]
+
+
+def test_one_that_has_backed_off_goes_before_one_that_came_later():
+    scheduler = KubeDefault()
+    full_or_free(scheduler, 0.2, "old")
+    assert full_or_free(scheduler, 2.0, "old", "new", free=1) == ["old"]
+
+
+def test_one_that_was_refused_often_goes_after_one_that_was_refused_once():
+    # "old" is refused when pods end at 1, 2 and 3 s: it backs off for 8 s then; "young" for 1 s.
+    scheduler = KubeDefault()
+    full_or_free(scheduler, 0.0, "old")
+    for now in (1.0, 2.0):
+        scheduler.plan(cluster(machine(4, 8), allocated=[row(cpu=4 + now)]), waiting(), now)  # somebody starts
+        full_or_free(scheduler, now, "old")  # and ends
+    scheduler.plan(cluster(machine(4, 8), allocated=[row(cpu=9)]), waiting(), 2.5)
+    assert full_or_free(scheduler, 3.0, "old", "young") == []
+    assert full_or_free(scheduler, 3.1, "old", "young", free=1) == ["young"]
+
+
+def test_a_refused_pod_is_not_tried_again_before_a_pod_ends():
+    # New pods come all the time: "old" was refused once all the same, and its second of backoff is over.
+    scheduler = KubeDefault()
+    for place in range(8):
+        full_or_free(scheduler, place / 4, "old", *(f"n{other}" for other in range(place)))
+    assert full_or_free(scheduler, 2.5, "old", "n7", free=1) == ["old"]
+
+
+def test_of_those_that_backed_off_for_as_long_the_one_of_higher_priority_goes_first():
+    scheduler, full = KubeDefault(), cluster(machine(4, 8), allocated=[row(cpu=4)])
+    waits = waiting(*(Class(1, row(cpu=1, memory=1), name=name) for name in "ab"))
+    waits = replace(waits, priority=np.array([0.0, 7.0]))
+    scheduler.plan(full, waits, 0.0)
+    for now in (1.5, 9.0):
+        assert started(scheduler.plan(cluster(machine(1, 8)), waits, now), 2) == [0, 1]
 
 
 def test_ties_are_broken_by_the_seed_and_the_time_and_by_nothing_else():
