@@ -100,7 +100,7 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
     else:
         machines = specs.machines(run.machines, parameters)
     if replay:
-        workload = replay.workload
+        workload = replay.workload if run.policy == RECORDED else replay.simulated
     elif is_file(run.workload):
         workload = workload_of(Path(run.workload), machines)
     elif len(machines.axis) > len(DIMENSIONS) or machines.nodes:

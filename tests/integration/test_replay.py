@@ -12,9 +12,9 @@ from lab.sim import runs
 from lab.sim.engine.clock import SimulationSettings
 
 SIZE = Size(nodes=10, pods=120, work_seconds=(6.0, 14.0))
-
-
 SEEDS = range(1, 11)
+BEYOND = 1.25
+"""What was is one draw, on a machine that may be busy: so far it may lie beyond all that were simulated."""
 
 
 def times(file, policy, seed=1):
@@ -43,7 +43,9 @@ def test_a_recorded_run_is_replayed_as_it_was(control_plane, tmp_path, tell):
     was = times(file, "recorded")
     room = float(outcome.times.ended.max())
     assert abs(was[0] / room - 1) < 0.1
-    # 3. Say how far simulations are from it (docs/guide/what-would-have-been.md: they are not calibrated).
+    # 3. So does kube-scheduler, simulated, but for chance: ties, and who waits for whose disk.
     simulated = np.array([times(file, "kube-default", seed) for seed in SEEDS])
     gaps = 100 * (simulated.mean(axis=0) / was - 1)
+    assert (simulated.min(axis=0) < was * BEYOND).all()
+    assert (was < simulated.max(axis=0) * BEYOND).all()
     tell(f"makespan, job time: {was}; simulated {simulated.min(axis=0)} to {simulated.max(axis=0)}; mean {gaps} % off")

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from extender.cluster.recording.lines import Begin, Checkpoint, Line, NodeLine, 
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, row_of
 from extender.errors import SpecError, TraceError
 from lab.sim.recorded.contention_undone import seconds_at_peak
+from lab.sim.recorded.delay import usual_delay
 from lab.sim.recorded.placements import Placements
 from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 
@@ -26,9 +27,14 @@ Shape = tuple[str, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A recording as the simulator takes it. `notes` say what is not in it, `ended` [T] when each task ended."""
+    """A recording as the simulator takes it. `notes` say what is not in it, `ended` [T] when each task ended.
+
+    `simulated` is the workload for simulated schedulers, which start a task without delay: each takes longer by the
+    delay that was usual.
+    """
 
     workload: Workload
+    simulated: Workload
     machines: Machines
     placements: Placements
     ended: Floats
@@ -117,12 +123,15 @@ def _replay(read: _Read, file: str) -> Replay:
     seconds = seconds_at_peak(bound, ended, node, demand, capacity)
     # 3. Jobs of stages of tasks; the tasks of a stage in the order in which they were bound.
     jobs, order = _jobs(ran, created, bound, node, seconds, demand)
+    workload = Workload(f"{FORM}{file}", jobs, about=f"{len(ran)} pods of {len(jobs)} jobs, as recorded in {file}")
+    delay = usual_delay(created, bound, ended, node)
     return Replay(
-        Workload(f"{FORM}{file}", jobs, about=f"{len(ran)} pods of {len(jobs)} jobs, as recorded in {file}"),
+        workload,
+        replace(workload, jobs=[_delayed(job, delay) for job in jobs]),
         Machines(MACHINES, capacity),
         Placements.of(jobs, bound[order], node[order]),
         ended[order],
-        _notes(read, ran, services),
+        [*_notes(read, ran, services), f"Simulated starts take {delay:.3f} s, as was usual."],
     )
 
 
@@ -155,6 +164,14 @@ def _jobs(
         jobs.append(Job(name, arrives_at, stages, queue))
         order += [row for tasks in shapes.values() for row in tasks]
     return jobs, np.array(order, dtype=np.intp)
+
+
+def _delayed(job: Job, seconds: float) -> Job:
+    """Return a job whose tasks take so much longer."""
+    stages = [
+        replace(stage, duration=stage.duration + seconds, durations=stage.durations + seconds) for stage in job.stages
+    ]
+    return replace(job, stages=stages)
 
 
 def _stage(name: str, shape: Shape, seconds: Floats) -> Stage:

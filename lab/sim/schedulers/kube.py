@@ -1,8 +1,8 @@
 """kube-scheduler: its default profile, and with Dovetail as its extender, as the chart configures it.
 
 Pods go one after the other as kube-scheduler's queue has them (`kube_queue.py`). A pod that fits nowhere is skipped.
-Ties are broken at random, here by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that give every node of the simulator the
-same score (taints, affinities, spreading, images) are left out.
+Ties are broken at random, here by the seed (Kubernetes 1.36, pkg/scheduler/schedule_one.go). Score plugins that give
+every node of the simulator the same score (taints, affinities, spreading, images) are left out.
 
 All nodes that fit are scored. A stock kube-scheduler looks at a sample of them from 100 nodes on, so this one decides
 at least as well. The chart ships a sample too; with gates pods are nominated for the best of all nodes.

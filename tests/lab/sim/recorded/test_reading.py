@@ -12,6 +12,7 @@ from lab.sim import runs
 from lab.sim.commands import simulate
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.recorded.contention_undone import seconds_at_peak
+from lab.sim.recorded.delay import usual_delay
 from lab.sim.recorded.reading import replay_of
 
 DISK = "disk-read"
@@ -47,11 +48,17 @@ def test_the_policy_recorded_does_what_was_done(tmp_path):
         (30.0, 41.0, 0),
     ]
     assert {job.name: job.seconds for job in was.jobs} == {"team/team/j": 40.0, "team/team/k": 5.0}
-    # kube-scheduler lets nobody wait here: j takes its longer task, 38 s
+    # kube-scheduler lets nobody wait here: j takes its longer task, 38 s. Pods waited for 2, 5 and 1 s at free nodes.
     assert {job.name: job.seconds for job in outcome(file, "kube-default").jobs} == {
-        "team/team/j": 38.0,
-        "team/team/k": 4.0,
+        "team/team/j": 38.0 + 2.0,
+        "team/team/k": 4.0 + 2.0,
     }
+
+
+def test_a_simulated_start_takes_as_long_as_was_usual_where_there_was_room():
+    # a: created 2 s before. b: its node came free 1 s before. c: 7 s. Ends elsewhere, and later ones, do not count.
+    created, bound = np.array([0.0, 0.0, 3.0]), np.array([2.0, 9.0, 10.0])
+    assert usual_delay(created, bound, np.array([8.0, 20.0, 11.0]), np.array([0, 0, 1])) == 2.0
 
 
 def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
@@ -74,7 +81,10 @@ def test_pods_that_live_all_the_time_take_room_from_their_node(tmp_path):
     service = PodLine("s", "web", "s", "web/s", "web", {"cpu": 3000.0, "memory": 1e9}, 1.0, 2.0, 3.0, None, "n0")
     replay = replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), living=[service]))
     assert replay.machines.capacity[:, 0].tolist() == [1000.0, 4000.0]
-    assert replay.notes == ["1 pods lived all the time: what they take is taken from their nodes."]
+    assert replay.notes == [
+        "1 pods lived all the time: what they take is taken from their nodes.",
+        "Simulated starts take 2.000 s, as was usual.",
+    ]
 
 
 def test_what_is_left_out_and_what_is_not_counted_is_said(tmp_path):
@@ -110,14 +120,15 @@ def test_recorded_is_a_policy_of_recordings_only():
 
 
 def test_the_command_shows_what_was_beside_what_would_have_been(tmp_path):
-    pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "k", 110, 130, 141, "n0")]
+    # b waited for 2 s from the end of c; simulated, it waits for nobody.
+    pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "k", 110, 130, 160, "n0"), pod("c", "k", 110, 112, 128, "n0")]
     file, policies = recording(tmp_path, *pods), "--policy=recorded,kube-default,tetris"
     options = [f"--workload=recording:{file}", "--machines=recorded", policies, "--json", "--processes=1"]
     shown = CliRunner().invoke(simulate, options)
     assert shown.exit_code == 0, shown.output
     made = json.loads(shown.stdout)["runs"]
     assert [(run["policy"], run["makespan"]) for run in made] == [
-        ("recorded", 40.0),
-        ("kube-default", 38.0),
-        ("tetris", 38.0),
+        ("recorded", 50.0),
+        ("kube-default", 40.0),
+        ("tetris", 40.0),
     ]
