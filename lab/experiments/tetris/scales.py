@@ -70,9 +70,9 @@ QUICK = Scale(
     about="A small form, which shows that everything works; its numbers are not to be quoted.",
     seeds=2,
     sweep_seeds=1,
-    suite=Setup("suite:jobs=3", "tetris:8"),
+    suite=Setup("suite:jobs=2", "tetris:16"),
     facebook=Setup("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
-    small_suite=Setup("suite:jobs=3", "tetris:8"),
+    small_suite=Setup("suite:jobs=2", "tetris:16"),
     small_facebook=Setup("swim:fb2009_0,jobs=40,load=86", "facebook:10", makespan_at_start=True),
     loads=((1, "facebook:10"), (2, "facebook:5")),
     knobs=Knobs(
