@@ -89,6 +89,13 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     type=click.FloatRange(0, min_open=True),
     help="Schedulers expect so many times the duration that they would; tasks take as long as they take.",
 )
+@click.option(
+    "--tail",
+    type=click.FloatRange(1, min_open=True),
+    metavar="SHAPE",
+    help="Each task takes a drawn number of times what the workload says, from a Pareto distribution of this shape "
+    "with a mean of 1; schedulers do not know. The smaller the shape, the longer the longest. Above 1.",
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
 @click.option(
     "--heartbeat",
@@ -120,6 +127,7 @@ def simulate(
     settings_file: Path | None,
     changes: tuple[str, ...],
     know: float,
+    tail: float | None,
     seed: int,
     heartbeat: float,
     loss: float,
@@ -157,6 +165,7 @@ def simulate(
                 document=document,
                 title=called,
                 know=know,
+                tail=tail,
                 settings=simulation,
                 traces=folder,
             )

@@ -19,6 +19,7 @@ from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, Replay, replay_of
 from lab.sim.schedulers.policies import DOVETAIL, choice
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
+from lab.sim.workloads.truth import heavy_tailed, known
 from lab.sim.workloads.workload import Machines, Workload
 
 Tuning = tuple[tuple[str, object], ...]
@@ -34,7 +35,8 @@ class Run:
     the paper measures makespan (Tetris, 5.3.1). `parameters`: which unpublished value is at an end of its range, as
     parameters.variants calls it; "" for none. `document` is the settings file of the service as text ("": none), by
     which `dovetail` plans. The outcome goes by `title` ("": the policy). The schedulers expect
-    `know` times the duration that they would expect otherwise.
+    `know` times the duration that they would expect otherwise. `tail` is the shape of a tail by which tasks last
+    longer or shorter than the workload says (truth.heavy_tailed; None: as long as it says).
     """
 
     workload: str
@@ -47,6 +49,7 @@ class Run:
     document: str = ""
     title: str = ""
     know: float = 1.0
+    tail: float | None = None
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     traces: Path = Path()
 
@@ -112,7 +115,11 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
     # 2. The queues of the settings.
     if run.document:
         workload = with_queues(workload, read(run.document, "settings"))
-    # 3. What schedulers know of durations.
+    # 3. How long tasks really take, and what schedulers know of it.
+    if run.tail is not None:
+        if replay:
+            raise DovetailError("a recording says how long each task took; accepted with it: no tail")
+        workload = heavy_tailed(workload, run.tail, run.seed)
     return workload if run.know == 1.0 else known(workload, run.know), machines
 
 
@@ -132,15 +139,6 @@ def with_queues(workload: Workload, settings: Settings) -> Workload:
         weights={queue.name: queue.weight for queue in queues},
         tree=QueueTree(queues, settings.undeclared_weight),
     )
-
-
-def known(workload: Workload, factor: float) -> Workload:
-    """Return the same jobs, of which schedulers expect `factor` times the durations that they would."""
-    jobs = [
-        replace(job, stages=tuple(replace(stage, duration=stage.duration * factor) for stage in job.stages))
-        for job in workload.jobs
-    ]
-    return replace(workload, jobs=jobs)
 
 
 def all_at_start(workload: Workload) -> Workload:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -287,6 +288,63 @@ def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     first = outcome.tasks.started == outcome.tasks.started.min()
     light, heavy = (int((first & (outcome.tasks.stage == number)).sum()) for number in (0, 1))
     assert (light, heavy) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [
+        (0, {"batch": 4, "adhoc": 2, "nightly": 2}),
+        (0.375, {"batch": 4, "adhoc": 1, "nightly": 3}),
+    ],
+)
+def test_queues_get_what_their_parents_and_minimums_say(tmp_path, least, expected):
+    """Three queues ask for all eight cores; two of them divide the half of their parent."""
+    machines = written(tmp_path / "machines.jsonl", MACHINES)
+    lines = [
+        {"job": name, "queue": name, "stages": [STAGE | {"tasks": 60, "seconds": 100}]}
+        for name in ("batch", "adhoc", "nightly")
+    ]
+    path = written(tmp_path / "jobs.jsonl", *lines)
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(
+        "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\nqueues:\n"
+        "  - {name: batch}\n  - {name: reports}\n  - {name: adhoc, parent: reports}\n"
+        f"  - {{name: nightly, parent: reports, minimumShare: {least}}}\n"
+    )
+    text = sweep.documents(settings, [])[""]
+    outcome = perform(Run(str(path), str(machines), "dovetail", 1, document=text), lambda *_: None)
+    first = outcome.tasks.started == outcome.tasks.started.min()
+    names = [line["queue"] for line in lines]
+    assert {name: int((first & (outcome.tasks.stage == row)).sum()) for row, name in enumerate(names)} == expected
+
+
+def test_a_heavy_tail_is_the_same_for_every_policy_and_no_scheduler_expects_it(tmp_path, machines):
+    path = written(tmp_path / "jobs.jsonl", stage(tasks=2000, seconds=10))
+    runs = [Run(str(path), str(machines), "dovetail", seed, tail=1.5) for seed in (1, 2)]
+    stages = [inputs_of(run, Parameters())[0].jobs[0].stages[0] for run in runs]
+    again = inputs_of(replace(runs[0], policy="kube-default"), Parameters())[0].jobs[0].stages[0]
+    assert (stages[0].durations == again.durations).all()
+    assert (stages[0].durations != stages[1].durations).any()
+    assert [one.duration for one in stages] == [10, 10]
+    # Pareto of shape 1.5 and mean 10: none below 10 / 3, the median is 2 ** (2 / 3) of that.
+    for one in stages:
+        assert one.durations.min() >= 10 / 3
+        assert np.median(one.durations) == pytest.approx(10 / 3 * 2 ** (2 / 3), rel=0.05)
+        assert one.durations.max() > 100
+
+
+def test_a_heavy_tail_lasts_in_the_run(tmp_path, machines):
+    path = written(tmp_path / "jobs.jsonl", stage(tasks=40, seconds=10))
+    run = Run(str(path), str(machines), "dovetail", 1, tail=1.2)
+    seen, drawn = perform(run, lambda *_: None).tasks, inputs_of(run, Parameters())[0].jobs[0].stages[0].durations
+    assert (seen.ended - seen.started).round(6).tolist() == drawn.round(6).tolist()
+
+
+def test_a_tail_without_a_mean_is_refused(tmp_path, machines):
+    path = written(tmp_path / "jobs.jsonl", job())
+    for shape in (1.0, float("nan"), float("inf")):
+        with pytest.raises(DovetailError, match=r"tail: .*; accepted: a number above 1"):
+            perform(Run(str(path), str(machines), "dovetail", 1, tail=shape), lambda *_: None)
 
 
 def test_a_fifo_queue_is_refused_as_not_simulated_yet(tmp_path, machines):

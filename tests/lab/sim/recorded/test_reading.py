@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, encoded
-from extender.errors import SpecError, TraceError
+from extender.errors import DovetailError, SpecError, TraceError
 from lab.sim import runs
 from lab.sim.commands import simulate
 from lab.sim.engine.clock import SimulationSettings
@@ -112,6 +112,13 @@ def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
         replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b'{"kind"'))
     with pytest.raises(TraceError, match="no pod in it was bound and ended"):
         replay_of(recording(tmp_path))
+
+
+def test_no_tail_is_drawn_for_a_recording(tmp_path):
+    file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"))
+    run = runs.Run(f"recording:{file}", "recorded", "recorded", 1, tail=1.5)
+    with pytest.raises(DovetailError, match="a recording says how long each task took"):
+        runs.perform(run, lambda _done, _total: None)
 
 
 def test_recorded_is_a_policy_of_recordings_only():
