@@ -86,8 +86,10 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--know",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="Schedulers expect so many times the duration that they would; tasks take as long as they take.",
+    type=click.FloatRange(0, 1),
+    metavar="PART",
+    help="How much schedulers know of durations. 0.5: what they expect of a stage is wrong by a drawn factor between "
+    "0.5 and 2; 0: they expect the same of all. Tasks take as long as they take.",
 )
 @click.option(
     "--tail",

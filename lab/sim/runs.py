@@ -34,8 +34,8 @@ class Run:
     a planner with these fields of planner.Policy, called `policy`. With `at_start` all jobs arrive at time 0, as where
     the paper measures makespan (Tetris, 5.3.1). `parameters`: which unpublished value is at an end of its range, as
     parameters.variants calls it; "" for none. `document` is the settings file of the service as text ("": none), by
-    which `dovetail` plans. The outcome goes by `title` ("": the policy). The schedulers expect
-    `know` times the duration that they would expect otherwise. `tail` is the shape of a tail by which tasks last
+    which `dovetail` plans. The outcome goes by `title` ("": the policy). `know` is how much schedulers know of
+    durations (truth.known), 1: all that they are told. `tail` is the shape of a tail by which tasks last
     longer or shorter than the workload says (truth.heavy_tailed; None: as long as it says).
     """
 
@@ -120,7 +120,7 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
         if replay:
             raise DovetailError("a recording says how long each task took; accepted with it: no tail")
         workload = heavy_tailed(workload, run.tail, run.seed)
-    return workload if run.know == 1.0 else known(workload, run.know), machines
+    return workload if run.know == 1.0 else known(workload, run.know, run.seed), machines
 
 
 def is_file(spec: str) -> bool:

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from extender.arrays import Floats
 from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.resources import (
+    CPU,
     DISK_READ,
     DISK_READ_INDEX,
+    MEMORY,
     NETWORK_IN,
     NETWORK_IN_INDEX,
     NETWORK_OUT,
@@ -126,7 +128,7 @@ class _Maker:
                     f"{where}, field {field}: no machine has its node selector and taints that it tolerates"
                 )
         if not self._fits[key]:
-            words = ", ".join(f"{name} {need[column]:g}" for name, column in self._columns.items() if need[column] > 0)
+            words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
             raise TraceError(
                 f"{where}, field {field}.demand: a task fits no machine that it may go to: it needs {words}"
             )
@@ -196,3 +198,10 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
         names = [stage.name for stage, count in zip(line.stages, missing, strict=True) if count]
         raise TraceError(f"{where}, field stages: a cycle of parents; in it or behind it: {', '.join(names[:10])}")
     return order
+
+
+def _asked(name: str, amount: float) -> str:
+    """Return an amount as a file says it: CPU in cores, memory in Gi."""
+    if name == MEMORY:
+        return f"{name} {amount / 2**30:g}Gi"
+    return f"{name} {amount / 1000 if name == CPU else amount:g}"

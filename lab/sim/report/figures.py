@@ -26,16 +26,16 @@ def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
         "Job time": (
             svg("job-time", (_WIDE, 3.6), (1, 2), lambda axes: _draw_job_times(axes, runs)),
             "Left: the part of the jobs that end within a time. Right: how much less time each job takes than under "
-            f"{runs[0].policy} (figures 4a and 7 of the paper); jobs below 0 are slower.",
+            f"{runs[0].policy}; jobs below 0 are slower.",
         ),
         "Running tasks": (
             svg("running", (_WIDE, 3.2), (1, 1), lambda axes: _draw_running(axes[0], runs)),
-            "As in the paper's figure 5a. More tasks at once only help if they are not slowed down.",
+            "More tasks at once only help if they are not slowed down.",
         ),
         "Use of each dimension": (
             svg("use", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: _draw_use(axes, runs)),
-            "As in the paper's figures 5b and 5c. Solid: what tasks really use; dotted: what they want, which is more "
-            "than there is where disk or network is over-allocated.",
+            "Solid: what tasks really use; dotted: what they want, which is more than there is where disk or network "
+            "is over-allocated.",
         ),
         "Shares of the queues": (
             svg("shares", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: _draw_shares(axes, runs)),

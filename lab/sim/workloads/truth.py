@@ -7,14 +7,29 @@ import numpy as np
 from extender.errors import DovetailError
 from lab.sim.workloads.workload import Workload
 
-_TAIL = 1
-"""Keeps what is drawn here apart from what is drawn elsewhere by the same seed."""
+_TAIL, _KNOW = 1, 2
+"""Keep what is drawn here apart from what is drawn elsewhere by the same seed."""
 
 
-def known(workload: Workload, factor: float) -> Workload:
-    """Return the same jobs, of which schedulers expect `factor` times the durations that they would."""
+def known(workload: Workload, part: float, seed: int) -> Workload:
+    """Return the same jobs, about whose durations schedulers are wrong.
+
+    What they would expect of a stage is multiplied by a number between `part`, above 0, and 1 / `part`, drawn evenly on
+    a logarithmic scale. At 0 they know nothing: of each stage they expect the mean over all tasks. Raises DovetailError
+    for a part outside 0..1.
+    """
+    if not 0 <= part <= 1:
+        raise DovetailError(f"know: {part:g}; accepted: 0 to 1")
+    random = np.random.default_rng((seed, _KNOW))
+    mean = sum(stage.duration * stage.tasks for job in workload.jobs for stage in job.stages) / max(workload.tasks, 1)
     jobs = [
-        replace(job, stages=tuple(replace(stage, duration=stage.duration * factor) for stage in job.stages))
+        replace(
+            job,
+            stages=tuple(
+                replace(stage, duration=stage.duration * part ** random.uniform(-1.0, 1.0) if part else mean)
+                for stage in job.stages
+            ),
+        )
         for job in workload.jobs
     ]
     return replace(workload, jobs=jobs)

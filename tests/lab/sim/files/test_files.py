@@ -66,7 +66,7 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"gpu": 1}), "field stages[0].demand.gpu: there is no such resource; accepted: cpu, memory"),
         (stage(demand={"amd.com/gpu": 1}), "field stages[0].demand.amd.com/gpu: no machine offers it; machines offer"),
         (stage(demand={"network-in": 1}), "field stages[0].demand.network-in: follows from what a task reads"),
-        (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5000"),
+        (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5"),
         (stage(demand={"nvidia.com/gpu": 1}), "a task fits no machine that it may go to: it needs nvidia.com/gpu 1"),
         (stage(nodeSelector={"zone": "x"}), "field stages[0]: no machine has its node selector"),
         (stage(seconds=[1, 2, 3]), "field stages[0].seconds: 3 numbers; accepted: one, or one for each of 1 tasks"),
@@ -201,12 +201,37 @@ def test_the_higher_priority_goes_first(tmp_path, machines, policy):
 
 
 def test_what_is_known_of_durations_is_for_the_scheduler_alone(tmp_path, machines):
-    path = written(tmp_path / "jobs.jsonl", stage(tasks=40, seconds=10, expected=30))
-    for know, expected in ((1.0, 30.0), (0.5, 15.0)):
+    path = written(
+        tmp_path / "jobs.jsonl", *(stage(tasks=4, seconds=10, expected=30) | {"job": f"j{k}"} for k in range(40))
+    )
+    for know in (1.0, 0.5, 0.0):
         run = Run(str(path), str(machines), "dovetail", 1, know=know)
-        assert inputs_of(run, Parameters())[0].jobs[0].stages[0].duration == expected
+        expected = [job.stages[0].duration for job in inputs_of(run, Parameters())[0].jobs]
+        assert expected == [job.stages[0].duration for job in inputs_of(run, Parameters())[0].jobs]
+        if know == 0.5:
+            assert 15 <= min(expected) < 18 < 30 < 50 < max(expected) <= 60
+            assert abs(np.median(np.log2(np.array(expected) / 30))) < 0.3  # as often too long as too short
+        else:
+            assert expected == [30.0] * 40
         seen = perform(run, lambda *_: None)
-        assert (seen.tasks.ended - seen.tasks.started).round(6).tolist() == [10.0] * 40
+        assert (seen.tasks.ended - seen.tasks.started).round(6).tolist() == [10.0] * 160
+
+
+def test_who_knows_nothing_of_durations_expects_the_mean_of_all_tasks(tmp_path, machines):
+    short, long = (
+        {"job": name, "stages": [STAGE | told]}
+        for name, told in (("a", {"tasks": 3, "seconds": 10}), ("b", {"tasks": 1, "seconds": 50}))
+    )
+    path = written(tmp_path / "jobs.jsonl", short, long)
+    jobs = inputs_of(Run(str(path), str(machines), "dovetail", 1, know=0.0), Parameters())[0].jobs
+    assert [job.stages[0].duration for job in jobs] == [20.0, 20.0]
+
+
+@pytest.mark.parametrize("know", [-0.1, 1.5, float("nan")])
+def test_a_part_of_knowledge_outside_0_to_1_is_refused(tmp_path, machines, know):
+    path = written(tmp_path / "jobs.jsonl", stage(tasks=1, seconds=10))
+    with pytest.raises(DovetailError, match="accepted: 0 to 1"):
+        perform(Run(str(path), str(machines), "dovetail", 1, know=know), lambda *_: None)
 
 
 def test_the_examples_are_what_the_schemas_say():
