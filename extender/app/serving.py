@@ -58,7 +58,7 @@ class Service:
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
-        self._recorder = Recorder(self.liveness.over(api, "recorder"))
+        self._recorder = Recorder(self.liveness.over(api, "recorder"), warned=self._metrics.count_broken_annotation)
         self._backlog: Backlog | None = None
         resources = [nodes(rules, settings.opportunistic.evict_at_memory), pods()]
         if settings.asks_filter:
@@ -201,7 +201,6 @@ class Service:
                 return
         for node in nodes_seen:
             if node.problem is not None:
-                self._metrics.broken_annotations.labels("Node").inc()
                 self._recorder.warn("Node", "", node.name, node.name, node.problem)
 
     def _warn_of_bound(self, parts: Sequence[Event]) -> None:

@@ -40,7 +40,7 @@ def test_a_recorded_run_is_replayed_as_it_was(control_plane, tmp_path, tell):
         process.terminate()
         assert process.wait(60) == 0
     # 2. The replay ends when the machine room saw the last pod end, from the first pod on.
-    was = times(file, "recorded")
+    was = np.array(times(file, "recorded"))
     room = float(outcome.times.ended.max())
     assert abs(was[0] / room - 1) < 0.1
     # 3. So does kube-scheduler, simulated, but for chance: ties, and who waits for whose disk.

@@ -111,9 +111,8 @@ class RequestContext:
         return snapshot, rows_of(snapshot, request)
 
     def warn(self, pod: Pod) -> None:
-        """Tell the user, and count, where the annotations are broken of a pod that the watch has shown."""
+        """Tell the user where the annotations are broken of a pod that the watch has shown."""
         if (warning := pod.warning) is not None and self.ledger.pod(pod.uid) is not None:
-            self.metrics.broken_annotations.labels("Pod").inc()
             self.warner.warn("Pod", pod.namespace, pod.name, pod.uid, warning, pod.owner)
 
     def refused(self, judged: Judged, request: wire.Request, pod: Pod) -> dict[str, str]:

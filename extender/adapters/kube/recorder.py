@@ -41,11 +41,19 @@ class _About:
 class Recorder:
     """Writes each event once: its name follows from what it is about, so a second replica finds it there.
 
-    Warnings are about what users wrote, so their number has no bound; their rate has.
+    Warnings are about what users wrote, so their number has no bound; their rate has. `warned` is told the kind of
+    object of each.
     """
 
-    def __init__(self, api: Poster, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        api: Poster,
+        *,
+        warned: Callable[[str], None] = lambda _kind: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._api = api
+        self._warned = warned
         self._clock = clock
         self._warnings, self._counted_at = _MOST_WARNINGS_AT_ONCE, clock()
         self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_WAITING)
@@ -63,6 +71,7 @@ class Recorder:
         if self._put(about, "Warning", "BrokenAnnotation", message, owner or f"{uid}{message}"):
             with self._saying:
                 self._warnings -= 1
+            self._warned(kind)
             log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
 
     def say(self, pod: Pod, reason: str, message: str, key: str) -> None:

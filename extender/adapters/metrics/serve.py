@@ -80,10 +80,14 @@ class Metrics:
         )
         self.broken_annotations = Counter(
             "dovetail_broken_annotations",
-            "Pods and nodes seen with a broken annotation.",
+            "Warnings of broken annotations, one for each owner of pods or each node.",
             ("kind",),
             registry=self.registry,
         )
+
+    def count_broken_annotation(self, kind: str) -> None:
+        """Count a warning about an object of this kind."""
+        self.broken_annotations.labels(kind).inc()
 
     def observe(self, gauges: Callable[[], Gauges]) -> None:
         """Register what is read at each scrape."""

@@ -66,6 +66,14 @@ def test_a_warning_is_written_once_for_each_object_and_message():
     ]
 
 
+def test_each_warning_that_is_written_is_counted_once_by_its_kind():
+    kinds = []
+    recorder = Recorder(Board(), warned=kinds.append)
+    for warning in (POD, POD, ("Node", "", "n1", "n1", "broken")):
+        recorder.warn(*warning)
+    assert kinds == ["Pod", "Node"]
+
+
 def test_pods_of_one_owner_are_warned_of_once_whatever_the_words():
     posted = written(Board(), *((*POD[:3], f"u{number}", f"broken {number}", "owner") for number in range(5)))
     assert [event["involvedObject"]["uid"] for _, event in posted] == ["u0"]
