@@ -96,9 +96,10 @@ class Reservations:
             rows = (due & (fairness.queue == queue)).nonzero()[0]
             rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
             claimants = (self._claimant_of(row) for row in rows.tolist())
-            claimant = next((one for one in claimants if self._may_claim(one) and not self._fits_now(one)), None)
-            if claimant is not None:
-                self._claim(claimant)
+            next(
+                (one for one in claimants if self._may_claim(one) and not self._fits_now(one) and self._claim(one)),
+                None,
+            )
 
     # -- at its end
 
@@ -177,7 +178,11 @@ class Reservations:
 
     def _fits_now(self, claimant: Claimant) -> bool:
         """Whether there is room: then the claimant waits for something else, and nothing need be kept."""
-        return claimant.gang < 0 and self._any_fits(np.array(claimant.rows))
+        sources = self._board.sources
+        sources.keeping = False
+        fits = claimant.gang < 0 and self._any_fits(np.array(claimant.rows))
+        sources.keeping = True
+        return fits
 
     def _any_fits(self, rows: Rows) -> bool:
         near, far = self._board.room.fits(rows, np.arange(self._board.free.shape[1]))
@@ -246,23 +251,25 @@ class Reservations:
             self.lapsed.pop(name, None)
         return started
 
-    def _claim(self, claimant: Claimant) -> None:
+    def _claim(self, claimant: Claimant) -> bool:
+        """Keep room, or have the queue save for it; False where there is none to be kept."""
         board, name = self._board, self._name(claimant)
         if not self._is_entitled(claimant):
             if board.fairness.is_due(claimant.row):
                 self.owed.setdefault(name, 0.0)
-            return
+            return True
         kept = float((self._reserved_parts() + self._takes(claimant)).max())
         if self.reserved and kept > board.policy.reservable + _ROUNDING:
-            return
+            return True
         room, ends_at = soonest_room(board, claimant, self._now)
         if not room:
-            return
+            return False
         seconds = max(2 * (ends_at - self._now), board.policy.starved_after, _LEAST_LAPSE_SECONDS)
         until = self._now + min(seconds, _LONGEST_LAPSE_SECONDS)
         names, nodes = board.waiting.names, board.snapshot.layout.names
         self.reserved[name] = Reservation(tuple((names[row], nodes[node], tasks) for row, node, tasks in room), until)
         self._keep(self.reserved[name], 1.0)
+        return True
 
     def _reserved_parts(self) -> Floats:
         """Return what is reserved by now, as parts of the cluster [R]."""

@@ -17,8 +17,9 @@ class Sources:
 
     `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
     that reads where it runs, none of a shuffle. `kept` [N] bytes per second of each disk (read) and link (out) are for
-    shuffles that wait: at most `headroom` of it; while not `keeping`, nobody minds. `dead` are classes found to have no
-    source with room.
+    shuffles that wait: at most `headroom` of it. `dead` are classes found to have no source with room. While not
+    `keeping`, nobody minds what is kept, and a shuffle reads from its sources however full they are: it reads from many
+    at once, so that one of them is always full on a busy cluster, and no room can be reserved for it on all.
     """
 
     def __init__(
@@ -84,28 +85,33 @@ class Sources:
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
             needs = classes.rate_needs[np.take(classes.rates_row, rows[shuffles])]
-            can_read = (self._free[DISK_READ_INDEX] >= needs).all(axis=1)
-            blocked = self._free[NETWORK_OUT_INDEX] < needs
+            disk, link = self._serving()
+            can_read = (disk >= needs).all(axis=1)
+            blocked = link < needs
             # What runs on a source needs nothing of its link: it may be the one that is full.
             able[shuffles] = (blocked.sum(axis=1)[:, np.newaxis] == blocked[:, nodes]) & can_read[:, np.newaxis]
             if DISK_READ_INDEX in classes.asked:  # its own part and what it demands besides are of one disk
                 own = classes.rates[np.take(classes.rates_row, rows[shuffles])][:, nodes]
                 demanded = classes.away[rows[shuffles], DISK_READ_INDEX]
-                able[shuffles] &= self._free[DISK_READ_INDEX, nodes] >= own + demanded[:, np.newaxis]
+                able[shuffles] &= disk[nodes] >= own + demanded[:, np.newaxis]
         return able
 
     def nobody_can(self, task_class: int) -> bool:
         """Whether the class finds no room at its sources, whichever node it runs on."""
-        free, classes = self._free, self._classes
+        classes = self._classes
         if classes.blocks[task_class]:
             lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
             return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
         if not classes.spread[task_class]:
             return False
         needs = classes.rate_needs[classes.rates_row[task_class]]
-        return bool(
-            np.count_nonzero(free[DISK_READ_INDEX] < needs) or np.count_nonzero(free[NETWORK_OUT_INDEX] < needs) > 1
-        )
+        disk, link = self._serving()
+        return bool(np.count_nonzero(disk < needs) or np.count_nonzero(link < needs) > 1)
+
+    def _serving(self) -> Floats:
+        """Return what disks (read) and links (out) have for shuffles [2, N]."""
+        serving = [DISK_READ_INDEX, NETWORK_OUT_INDEX]
+        return np.asarray((self._free if self.keeping else self._classes.capacity)[serving])
 
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
@@ -158,11 +164,7 @@ class Sources:
     def _take_spread(self, task_class: int, node: int) -> bool:
         """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
         classes, row = self._classes, self._classes.rates_row[task_class]
-        disk, link, received = (
-            self._free[DISK_READ_INDEX],
-            self._free[NETWORK_OUT_INDEX],
-            self._free[NETWORK_IN_INDEX],
-        )
+        (disk, link), received = self._serving(), self._free[NETWORK_IN_INDEX]
         rates, needs = classes.rates[row], classes.rate_needs[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
@@ -172,9 +174,9 @@ class Sources:
         blocked[node] = False
         if np.count_nonzero(disk < needs) or np.count_nonzero(blocked):
             return False
-        disk -= rates
-        link -= rates
-        link[node] += here
+        self._free[DISK_READ_INDEX] -= rates
+        self._free[NETWORK_OUT_INDEX] -= rates
+        self._free[NETWORK_OUT_INDEX, node] += here
         received[node] -= elsewhere
         self._kept -= rates
         np.maximum(self._kept, 0.0, out=self._kept)

@@ -122,6 +122,16 @@ def test_a_shuffle_needs_room_at_every_source():
     assert plan.held[0].text == "the nodes that hold its input have no disk read or network out to spare"
 
 
+def test_a_shuffle_that_is_due_reads_from_sources_that_are_full_but_not_from_a_disk_that_is_too_slow():
+    # Readers of a whole link and disk keep n0 full for ever; no reservation could be made on all sources of a shuffle.
+    ten, full = (10,) * 6, np.array([[0, 0, 10, 0, 0, 10], [0] * 6], float)
+    for rate, starts in ((2.0, [(0, 1)]), (11.0, [])):
+        waiting = tasks((0, 1, (1, 1), 2 * rate, Spread(np.array([0, 1]), np.array([rate, rate]))))
+        snapshot = cluster(ten, (10, 10, 99, 10, 99, 99), allocated=full)
+        assert not pairs(once(snapshot, waiting, now=100.0)), "not due yet"
+        assert pairs(once(snapshot, waiting, now=1000.0)) == starts
+
+
 def test_held_classes_say_in_words_what_is_short():
     plan = once(cluster((4, 4), allocated=[[3, 0, 0, 0, 0, 0]]), tasks((0, 1, (2, 1)), (0, 1, (9, 1))), explain=True)
     assert plan.held[0].text == "no node has enough free: mostly cpu is short"
