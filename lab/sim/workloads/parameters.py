@@ -160,13 +160,14 @@ class Facebook:
     network: Annotated[
         float,
         About(
-            "the median of what a reduce reads; fitted to table 3; low and high as for disk",
+            "the median of what a reduce reads, and of what goes to copies of outputs; fitted to table 3; low and "
+            "high as for disk",
             "MB/s",
-            6 * MB,
-            14 * MB,
+            8 * MB,
+            16 * MB,
             MB,
         ),
-    ] = 10.5 * MB
+    ] = 12.6 * MB
     task_bytes: Annotated[
         float,
         About("the most that a reduce reads, or any task writes; Hive's default per reduce then", "GB", None, None, GB),
@@ -187,10 +188,10 @@ class Facebook:
             "CPU asked for in the mean while jobs arrive, on 100 machines; fitted to table 3: more than they have, as "
             "the trace comes in bursts and CPU is above 75 % for .58 of the time",
             "cores",
-            1080,
-            1900,
+            1000,
+            1750,
         ),
-    ] = 1510
+    ] = 1380
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ CORRELATION = np.array(
 LEAST, MOST = 1 / 7.5, 20.0
 """The smallest is 5 to 10 times below the median, the largest 20 times above it (Tetris, 2.2.2)."""
 
-_DISKS, _NIC = 200e6, 125e6
+_DISKS, _NIC = 200e6, 0.94 * 125e6  # a stream gets 94 % of a link of 1 Gbps: the rest is headers (TCP, IP, Ethernet)
 """What a machine of Tetris 5.3 does at most. A map's block may come over the network, so it reads no faster either, and
 a final output whose copies go there is written no faster."""
 
@@ -139,7 +139,7 @@ def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stag
     medians = (chosen.cpu, chosen.memory, chosen.disk, chosen.network)
     drawn = skewed(correlated(rng, CORRELATION), medians, VARIATIONS, least=LEAST, most=MOST)
     cpu, memory, disk, network = np.minimum(drawn, (np.inf, np.inf, _DISKS, _NIC)).tolist()
-    sending = work.write / _NIC if work.sent else 0.0
+    sending = work.write / network if work.sent else 0.0
     if work.source == SHUFFLE:
         seconds = max(chosen.shortest, sending, work.read / network, work.write / disk)
     else:
