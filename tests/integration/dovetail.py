@@ -10,6 +10,7 @@ import urllib.request
 from collections import Counter, defaultdict
 from contextlib import closing, contextmanager, suppress
 
+import pytest
 import yaml
 from kubernetes.utils import parse_quantity
 
@@ -21,6 +22,8 @@ from tests.chart.rbac import CONTROL_ACCOUNT, granted
 
 IO = ("disk-read", "disk-write", "network-in", "network-out")
 SCHEDULER = "dovetail"
+BY_ORDER = pytest.mark.parametrize("order", ["gates", "auto"])
+"""For what must hold for pods with our gate in either order; without the policies the tests give the gate themselves."""
 
 
 def scheduler_configuration(url, *, ignorable=False, whole_nodes=False, preempt=True, percentage=None):

@@ -7,7 +7,7 @@ import pytest
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
 from lab.controlplane.running import ADMIN
-from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, over_allocated
+from tests.integration.dovetail import BY_ORDER, control_on, dovetail_on, equal_nodes, over_allocated
 
 HOLD = "dovetail.dev/hold"
 
@@ -81,9 +81,10 @@ def test_a_job_of_a_controller_is_held_and_released_like_any_pod(control_plane, 
         workload.wait_until(lambda: done() == 6, 60, "the Job to end")
 
 
+@BY_ORDER
 @pytest.mark.usefixtures("priorities")
-def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client):
-    with dovetail_on(control_plane), control_on(control_plane):
+def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client, order):
+    with dovetail_on(control_plane, settings={"order": order}), control_on(control_plane, order=order):
         workload.create_nodes(client, equal_nodes(builders, 1))
         workload.create_pods(client, [held(f"low-{n}", cpu=4) for n in range(4)])
         bound(client, 4)
@@ -93,9 +94,13 @@ def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client):
         assert sum(name.startswith("low") for name in workload.bound_pods(client)) == 2
 
 
-def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_while(control_plane, client):
-    queues = [{"name": name} for name in ("other", "mine", "l")]
-    with dovetail_on(control_plane), control_on(control_plane, control={"scaleUpAfterSeconds": 1}, queues=queues):
+@BY_ORDER
+def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_while(control_plane, client, order):
+    settings = {"order": order, "queues": [{"name": name} for name in ("other", "mine", "l")]}
+    with (
+        dovetail_on(control_plane, settings=settings),
+        control_on(control_plane, control={"scaleUpAfterSeconds": 1}, **settings),
+    ):
         workload.create_nodes(client, equal_nodes(builders, 1))
         workload.create_pods(client, [held("runs", cpu=12, queue="other")])
         bound(client, 1)
@@ -114,8 +119,9 @@ def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_wh
         bound(client, 2)
 
 
-def test_a_gang_is_released_whole_or_not_at_all(control_plane, client):
-    with dovetail_on(control_plane), control_on(control_plane):
+@BY_ORDER
+def test_a_gang_is_released_whole_or_not_at_all(control_plane, client, order):
+    with dovetail_on(control_plane, settings={"order": order}), control_on(control_plane, order=order):
         workload.create_nodes(client, equal_nodes(builders, 2))
 
         def member(n, least):
