@@ -23,7 +23,7 @@ from tests.chart.rbac import CONTROL_ACCOUNT, granted
 IO = ("disk-read", "disk-write", "network-in", "network-out")
 SCHEDULER = "dovetail"
 BY_ORDER = pytest.mark.parametrize("order", ["gates", "auto"])
-"""For what must hold for pods with our gate in either order; without the policies the tests give the gate themselves."""
+"""For what must hold for pods with our gate in either order; tests give the gate themselves, without the policies."""
 
 
 def scheduler_configuration(url, *, ignorable=False, whole_nodes=False, preempt=True, percentage=None):
