@@ -190,6 +190,20 @@ def live(kubernetes: str, as_json: bool, minutes: float, backlog: int) -> None:
     show([measuring.report(case, looks)], as_json=as_json)
 
 
+@bench.command()
+@_form
+@kubernetes_option
+@click.option("--runs", type=click.IntRange(1), help="How many recorded runs.  [default: 3; quick: 1]")
+def replay(kubernetes: str, runs: int | None, **given: Any) -> None:  # noqa: ANN401 - click's own
+    """Record runs of the stock scheduler on a real control plane, and compare them with their simulation.
+
+    Each run takes about four minutes: jobs of 3 to 12 pods keep 64 cores full.
+    """
+    options = Options(**given)
+    MissingExtra.unless_installed("rich", "trustme")
+    show([_replay(options, paths(provide(kubernetes)), runs)], as_json=options.as_json)
+
+
 def _extender(options: Options) -> "Report":
     """Run the extender benchmark."""
     from lab.bench.speed import verbs
@@ -293,6 +307,25 @@ def _cluster(
     with progress("Waiting for turns", 2) as advance:
         phases = contest_rows.report(*(contest.run(programs, order, case, advance) for order in ("gates", "auto")))
     return Report([*report.rows, *phases.rows], [*report.tables, *phases.tables])
+
+
+def _replay(options: Options, programs: Mapping[str, Path], runs: int | None) -> "Report":
+    """Run the benchmark of replays. Raises ControlPlaneError."""
+    from tempfile import TemporaryDirectory
+
+    from lab.bench.replay import gaps as measuring
+    from lab.bench.replay.recorded_run import Case, record
+
+    case, usual, seeds = (Case(jobs=6, arrivals=5.0), 1, 2) if options.quick else (Case(), 3, measuring.SEEDS)
+    runs = runs or usual
+    found = []
+    with TemporaryDirectory() as folder, progress("Recording and replaying", runs * (1 + seeds)) as advance:
+        for seed in range(1, runs + 1):
+            file = Path(folder) / f"recording-{seed}"
+            pods = record(programs, case, seed, file)
+            advance()
+            found.append(measuring.gap_of(file, pods, advance, seeds))
+    return measuring.report(found)
 
 
 def _programs_if_any() -> dict[str, Path]:

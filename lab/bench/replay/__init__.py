@@ -1,0 +1,1 @@
+"""How close a simulated run comes to one that was recorded."""
