@@ -45,6 +45,10 @@ class TraceError(DovetailError):
     """A workload trace is malformed; says file, line and column."""
 
 
+class GraphError(DovetailError):
+    """The DAG of a job is malformed; says stage and field."""
+
+
 class SpecError(DovetailError):
     """What names a workload or machines cannot be understood."""
 

@@ -1,0 +1,108 @@
+"""Bounds: the paper's worked example, and that none exceeds what is best."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from extender.graph import Dag, Machines, bounds_of
+from extender.graph.replay import replay
+from extender.graph.space import Space
+from tests.service.graph.dags import drawn, figure_8, figure_18, one_machine, stage
+
+
+def test_the_bounds_of_figure_18():
+    bounds = bounds_of(figure_18(), one_machine())
+    assert bounds.cp_len == pytest.approx(14)
+    assert bounds.t_work == pytest.approx(12, abs=1e-4)
+    assert bounds.new_lb == pytest.approx(22.8, abs=1e-4)
+    assert bounds.tightest == pytest.approx(23, abs=1e-4)  # of S7 one task runs at a time
+    assert bounds.mod_cp <= bounds.new_lb
+
+
+def test_the_bound_of_figure_8_is_what_is_best():
+    # (k + d - 1) t for d groups of k tasks of one t.
+    assert bounds_of(figure_8(4, 10), one_machine(4)).tightest == pytest.approx(13)
+
+
+def test_a_stage_counts_by_how_its_tasks_fit_on_machines():
+    dag = Dag([stage("a", 10, 1, [0.6])])
+    bounds = bounds_of(dag, Machines(3, np.ones(1)))
+    assert bounds.t_work == pytest.approx(2)
+    assert bounds.tightest == pytest.approx(4)  # one on each of three machines
+
+
+def test_work_between_a_head_and_a_tail_counts():
+    # Ten tasks that fill the machine run after `first` and before `last`, besides one that needs nobody.
+    stages = [stage("first", 1, 5, [0.1]), stage("last", 1, 5, [0.1], "x", "y"), stage("long", 1, 14, [0.1])]
+    stages += [stage("x", 5, 1, [1], "first"), stage("y", 5, 1, [1], "first")]
+    assert bounds_of(Dag(stages), one_machine()).tightest == pytest.approx(20)
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(most_stages=4, most_tasks=2))
+def test_no_bound_exceeds_the_best_of_all_orders(scene):
+    dag, machines = scene
+    best = best_span(dag, machines)
+    bounds = bounds_of(dag, machines)
+    for name in ("cp_len", "t_work", "mod_cp", "new_lb", "tightest"):
+        assert getattr(bounds, name) <= best * (1 + 1e-6), name
+    assert bounds.new_lb >= max(bounds.cp_len, bounds.t_work) * (1 - 1e-9)
+    assert bounds.tightest >= bounds.new_lb * (1 - 1e-9)
+
+
+@settings(max_examples=300, deadline=None)
+@given(drawn(most_stages=8, most_tasks=6))
+def test_no_bound_exceeds_a_replay(scene):
+    dag, machines = scene
+    span = replay(dag, machines, [np.full(count, float(row)) for row, count in enumerate(dag.count.tolist())]).span
+    assert bounds_of(dag, machines).tightest <= span * (1 + 1e-6)
+
+
+def best_span(dag, machines):
+    """Return the least span over all orders of tasks and all machines for each (each as early as it can)."""
+    tasks = [(row, task) for row, stage in enumerate(dag.stages) for task in range(len(stage.seconds))]
+    best = np.inf
+
+    def extend(done, spaces, ends):
+        nonlocal best
+        if len(done) == len(tasks):
+            best = min(best, max(ends.values()))
+            return
+        for row, task in tasks:
+            if (row, task) in done:
+                continue
+            before = [
+                (edge.row, other)
+                for edge in dag.parents[row]
+                for other in ([task] if edge.one_to_one else range(len(dag.stages[edge.row].seconds)))
+            ]
+            if not all(one in done for one in before):
+                continue
+            earliest = max((ends[one] for one in before), default=0.0)
+            seconds = float(dag.stages[row].seconds[task])
+            for number in range(len(spaces)):
+                space = spaces[number].clone()
+                (begin,) = space.place(1, seconds, dag.demand[row], earliest)
+                end = begin + seconds
+                if end < best - 1e-9:
+                    after = [space if other == number else spaces[other] for other in range(len(spaces))]
+                    extend(done | {(row, task)}, after, {**ends, (row, task): end})
+                if spaces[number].times == [spaces[number].times[0]]:
+                    break  # all machines behind this one are empty, too
+
+    extend(frozenset(), [Space(Machines(1, machines.capacity)) for _ in range(machines.count)], {})
+    return best
+
+
+def test_brute_force_finds_what_is_best_for_independent_tasks():
+    # Of 3, 3, 2, 2 and 2 seconds on two machines, one at a time on each: 6.
+    lasts = [3, 3, 2, 2, 2]
+    dag = Dag([stage(f"s{row}", 1, seconds, [1.0]) for row, seconds in enumerate(lasts)])
+    machines = Machines(2, np.ones(1))
+    by_hand = min(
+        max(sum(s for s, on in zip(lasts, where, strict=True) if on == m) for m in (0, 1))
+        for where in itertools.product((0, 1), repeat=5)
+    )
+    assert best_span(dag, machines) == by_hand == 6

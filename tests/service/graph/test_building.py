@@ -1,0 +1,89 @@
+"""Orders: replayed, never worse than the simple ones, and the best that there is where the paper knows it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from extender.graph import Dag, Machines, build
+from extender.graph.building import PAPER
+from extender.graph.orders import at_random, breadth_first, longest_path
+from extender.graph.replay import replay
+from tests.service.graph.dags import drawn, figure_8, figure_18, like_figure_2, like_figure_9, one_machine, stage
+
+
+def test_figure_18_takes_24():
+    assert build(figure_18(), one_machine()).span == pytest.approx(24, abs=1e-3)
+
+
+def test_an_order_that_overlaps_the_long_tasks_takes_a_third():
+    # Whoever begins with what is there (t0) takes 2 T; whoever packs, 2 or 3 T. The best is T and what comes before.
+    dag, machines = like_figure_2(), one_machine(2)
+    assert replay(dag, machines, None).span > 1.9
+    assert replay(dag, machines, breadth_first(dag)).span > 1.9
+    order = build(dag, machines)
+    assert order.span == pytest.approx(order.bounds.tightest)
+    assert order.span < 1.06
+
+
+def test_who_does_not_know_the_dag_takes_d_times_as_long():
+    dag, machines = figure_8(4, 10), one_machine(4)
+    assert replay(dag, machines, None).span == pytest.approx(40)
+    assert build(dag, machines).span == pytest.approx(13)
+
+
+def test_who_goes_by_the_critical_path_alone_takes_n_times_as_long():
+    dag, machines = like_figure_9(10), one_machine()
+    assert replay(dag, machines, longest_path(dag)).span > 9
+    order = build(dag, machines)
+    assert order.span < 1.02
+    assert order.spans[PAPER] < 1.02
+
+
+@settings(max_examples=30, deadline=None)
+@given(drawn(most_stages=7, most_tasks=5))
+def test_an_order_is_valid_never_worse_than_a_simple_one_and_the_same_again(scene):
+    dag, machines = scene
+    order = build(dag, machines, effort=2_000)
+    simple = [breadth_first(dag), longest_path(dag)]
+    assert order.span <= min(replay(dag, machines, ranks).span for ranks in simple) + 1e-9
+    assert order.span >= order.bounds.tightest - 1e-6
+    again = replay(dag, machines, order.ranks)
+    assert again.span == pytest.approx(order.span)
+    for row, begins in enumerate(again.begins):
+        for edge in dag.parents[row]:
+            ends = again.begins[edge.row] + dag.stages[edge.row].seconds
+            assert (begins >= (ends if edge.one_to_one else ends.max()) - 1e-6).all()
+    same = build(dag, machines, effort=2_000)
+    assert same.spans == order.spans
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawn(most_stages=7, most_tasks=5))
+def test_a_replay_takes_no_more_than_there_is_and_idles_for_nobody(scene):
+    dag, machines = scene
+    begins = replay(dag, machines, at_random(dag, np.random.default_rng(1))).begins
+    lasts = [stage.seconds for stage in dag.stages]
+    for moment in {float(value) for those in begins for value in those}:
+        running = sum(
+            ((those <= moment + 1e-9) & (those + seconds > moment + 1e-9)).sum() * dag.demand[row]
+            for row, (those, seconds) in enumerate(zip(begins, lasts, strict=True))
+        )
+        assert (running <= machines.count * machines.capacity + 1e-6).all()
+
+
+def test_a_stage_that_goes_on_one_by_one_need_not_wait_for_all():
+    dag = Dag([stage("map", 4, 1, [1]), stage("next", 4, 1, [0], one_to_one=("map",))])
+    run = replay(dag, one_machine(), breadth_first(dag))
+    assert run.begins[1].tolist() == [1, 2, 3, 4]
+    assert run.span == 5
+
+
+def test_it_stops_when_it_is_told_and_still_has_an_order():
+    order = build(figure_8(4, 10), one_machine(4), ended=lambda: True)
+    assert list(order.spans) == ["breadth-first"]
+    assert order.span == 40
+
+
+def test_many_machines_share_a_stage():
+    dag = Dag([stage("a", 100, 2, [0.5]), stage("b", 10, 1, [1], "a")])
+    assert build(dag, Machines(10, np.ones(1))).span == pytest.approx(11)
