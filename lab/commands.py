@@ -6,5 +6,6 @@ from lab.demo.commands import demo
 from lab.experiments.commands import experiment
 from lab.playground.commands import playground
 from lab.sim.commands import simulate
+from lab.sim.dag.command import graph
 
-COMMANDS = (bench, control_plane, demo, experiment, playground, simulate)
+COMMANDS = (bench, control_plane, demo, experiment, graph, playground, simulate)

@@ -1,0 +1,74 @@
+"""The command `dovetail graph`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from extender.errors import MissingExtra
+
+_TRACES = Path("../shared/traces")
+
+
+@click.command()
+@click.argument("workload", metavar="FILE|SPEC")
+@click.option("--job", "name", metavar="NAME", help="Which of its jobs.  [default: the only one]")
+@click.option("--machines", metavar="SPEC|FILE", help="On what, as for simulate; all of one shape.")
+@click.option("--share", type=click.IntRange(1), help="On so many of the machines; of executors for tpch:QUERY.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
+@click.option(
+    "--effort",
+    default=30_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How long to search: some 10,000 a second.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with a rank for each task.")
+@click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {_TRACES}, where it exists.",
+)
+def graph(
+    *,
+    workload: str,
+    name: str | None,
+    machines: str | None,
+    share: int | None,
+    seed: int,
+    effort: int,
+    as_json: bool,
+    traces: Path | None,
+) -> None:
+    """Find in which order the tasks of one job should start, from its whole DAG.
+
+    FILE is a workload as for simulate; SPEC names one (see simulate --list), or a TPC-H query of the
+    traces, as in tpch:q5-100g. Shows the orders that were tried, what no order can pass, which stages
+    are troublesome, and when each stage runs.
+    """
+    MissingExtra.unless_installed("rich")
+    from rich.console import Console
+
+    from extender.graph import build
+    from lab.sim.dag import jobs, showing, tpch
+    from lab.sim.runs import Run, inputs_of
+    from lab.sim.workloads.parameters import Parameters
+
+    folder = traces or _TRACES
+    if tpch.is_query(workload):
+        if machines is not None:
+            raise click.BadParameter("a query runs on executors; accepted: --share", param_hint="--machines")
+        title, (dag, shared) = workload, tpch.query(workload, folder, share or 10)
+    else:
+        if machines is None:
+            raise click.BadParameter("is missing; accepted: as for simulate", param_hint="--machines")
+        replayed, cluster = inputs_of(Run(workload, machines, "tetris", seed, traces=folder), Parameters())
+        job = jobs.job_of(replayed.jobs, name)
+        title = job.name
+        dag, shared, _ = jobs.dag_of(job, cluster, share)
+    order = build(dag, shared, seed=seed, effort=effort)
+    if as_json:
+        click.echo(json.dumps(showing.as_json(title, dag, shared, order)))
+        return
+    console = Console()
+    (console if console.is_terminal else Console(width=100)).print(showing.text(title, dag, shared, order))
