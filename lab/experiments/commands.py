@@ -250,6 +250,21 @@ def peaks(**given: Any) -> None:  # noqa: ANN401 - click's own
     _run("Predictors of peak use", scale.about, chosen, runs_of, run_parts, options, doing="Replaying")
 
 
+@experiment.command()
+@_of_parts(seeds="5; quick: 1")
+def graphene(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Run the experiments of the Graphene paper on single DAGs: the orders found against bounds and simple orders.
+
+    The DAGs are drawn, with the statistics that the paper publishes. Takes about half an hour.
+    """
+    options = _options(given)
+    from lab.experiments.graphene.parts import FULL, QUICK, parts, run_parts, runs_of
+
+    scale = QUICK if options.quick else FULL
+    chosen = parts(scale, options.chosen_seeds(scale.seeds))
+    _run("The experiments of Graphene", scale.about, chosen, runs_of, run_parts, options, doing="Building")
+
+
 def _options(given: Mapping[str, Any]) -> _Options:
     """Return the options of an experiment that is made of parts. Raises MissingExtra where it cannot be shown."""
     options = _Options(**given)
