@@ -16,6 +16,7 @@ from lab.sim.files.jobs import workload_of
 from lab.sim.files.machines import machines_of
 from lab.sim.parallel import Tell
 from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, Replay, replay_of
+from lab.sim.schedulers.fifo_queues import FifoQueues
 from lab.sim.schedulers.policies import DOVETAIL, choice
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
@@ -58,7 +59,10 @@ class Run:
         if self.tuning:
             return Planner(Policy(**dict(self.tuning)))  # type: ignore[arg-type] # checked by Policy itself
         if self.document and self.policy == DOVETAIL:
-            return Planner(policy_of(read(self.document, "settings")))
+            settings = read(self.document, "settings")
+            planner = Planner(policy_of(settings))
+            in_line = [queue.name for queue in settings.declared_queues() if queue.fifo]
+            return FifoQueues(planner, in_line) if in_line else planner
         return choice(self.policy).make(self.seed)
 
 
@@ -129,11 +133,8 @@ def is_file(spec: str) -> bool:
 
 
 def with_queues(workload: Workload, settings: Settings) -> Workload:
-    """Return the jobs with the queues of the settings. Raises DovetailError for a queue whose jobs go first come."""
+    """Return the jobs with the queues of the settings."""
     queues = settings.declared_queues()
-    for queue in queues:
-        if queue.fifo:
-            raise DovetailError(f"queue {queue.name}: policy fifo is not simulated yet; accepted: fair")
     return replace(
         workload,
         weights={queue.name: queue.weight for queue in queues},

@@ -372,12 +372,23 @@ def test_a_tail_without_a_mean_is_refused(tmp_path, machines):
             perform(Run(str(path), str(machines), "dovetail", 1, tail=shape), lambda *_: None)
 
 
-def test_a_fifo_queue_is_refused_as_not_simulated_yet(tmp_path, machines):
-    path = written(tmp_path / "jobs.jsonl", job())
+@pytest.mark.parametrize(("order", "first"), [("fifo", "long"), ("fair", "short")])
+def test_in_a_fifo_queue_jobs_start_in_the_order_of_arrival(tmp_path, machines, order, first):
+    # Both want all of the machines; the second has far less to do, so a fair queue lets it go first.
+    lines = [
+        {"job": name, "queue": "a", "arrives": arrives, "stages": [STAGE | {"tasks": tasks, "seconds": seconds}]}
+        for name, arrives, tasks, seconds in (("before", 0, 200, 10), ("long", 1, 200, 50), ("short", 2, 2, 5))
+    ]
+    path = written(tmp_path / "jobs.jsonl", *lines)
     settings = tmp_path / "settings.yaml"
     settings.write_text(
-        "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\nqueues: [{name: a, policy: fifo}]\n"
+        "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\n"
+        f"queues: [{{name: a, policy: {order}}}, {{name: b}}]\n"
     )
     text = sweep.documents(settings, [])[""]
-    with pytest.raises(DovetailError, match="queue a: policy fifo is not simulated yet"):
-        perform(Run(str(path), str(machines), "dovetail", 1, document=text), lambda *_: None)
+    jobs = {
+        job.name: job
+        for job in perform(Run(str(path), str(machines), "dovetail", 1, document=text), lambda *_: None).jobs
+    }
+    second = "short" if first == "long" else "long"
+    assert jobs["before"].started <= jobs[first].started < jobs[second].started
