@@ -38,7 +38,7 @@ def levels(scores: Floats, fullness: Floats, *, step: float) -> NDArray[np.int64
     """
     if not scores.size:
         return np.empty(0, dtype=np.int64)
-    places = _places(scores, fullness, max(step, _SAME_SCORE))
+    places = ordinals(scores, fullness, max(step, _SAME_SCORE))
     leading = min(places.size, int(_LAST_RANKS[-1]) + 1)
     first = np.sort(np.partition(places, places.size - leading)[-leading:])
     last = first[np.maximum(leading - 1 - _LAST_RANKS, 0)]
@@ -49,11 +49,11 @@ def best(scores: Floats, fullness: Floats, *, step: float) -> Mask:
     """Return which nodes [N] come first, by the order of `levels`: all those that share level 10."""
     if not scores.size:
         return np.zeros(0, dtype=np.bool_)
-    places = _places(scores, fullness, max(step, _SAME_SCORE))
+    places = ordinals(scores, fullness, max(step, _SAME_SCORE))
     return np.asarray(places == places.max())
 
 
-def _places(scores: Floats, fullness: Floats, step: float) -> NDArray[np.int64]:
+def ordinals(scores: Floats, fullness: Floats, step: float) -> NDArray[np.int64]:
     """Return one integer per node that orders by rounded score, then by fullness."""
     steps = np.clip(np.rint(scores / step), -_FURTHEST, _FURTHEST).astype(np.int64)
     return steps * round(2 / _SAME_FULLNESS) + np.rint(fullness / _SAME_FULLNESS).astype(np.int64)

@@ -1,0 +1,43 @@
+"""Small clusters for the tests of packing, drawn or written out."""
+
+import numpy as np
+
+from extender.cluster.eligibility import Constraints
+from extender.cluster.model import Node
+from lab.packing.model import Task, problem_of
+
+GIB = 2.0**30
+
+
+def node(name, cpu=4000, gib=8, **others):
+    return Node(name, {"cpu": float(cpu), "memory": gib * GIB}, **others)
+
+
+def task(cpu=1000, gib=1, **others):
+    return Task({"cpu": float(cpu), "memory": gib * GIB}, **others)
+
+
+def drawn(seed, machines=12, classes=8, most=6, plain=False):
+    """Return a problem of unequal machines and constrained classes; with `plain`, without constraints."""
+    draw = np.random.default_rng(seed)
+    nodes = [
+        node(f"n{row:02}", cpu=1000 * int(draw.integers(2, 9)), gib=int(draw.integers(2, 17)), labels={"zone": "ab"[row % 2]})
+        for row in range(machines)
+    ]
+    tasks = []
+    for row in range(classes):
+        one = task(
+            cpu=250 * int(draw.integers(1, 12)),
+            gib=int(draw.integers(1, 6)),
+            arrived=float(row),
+            job=f"j{row}",
+            constraints=Constraints(selector=(("zone", "a"),)) if not plain and draw.random() < 0.3 else Constraints(),
+            group=f"g{row // 2}" if not plain and draw.random() < 0.4 else "",
+            at_most=int(draw.integers(1, 3)),
+        )
+        tasks += [one] * int(draw.integers(1, most + 1))
+    return problem_of(nodes, tasks)
+
+
+def everywhere(problem):
+    return np.arange(problem.machines)
