@@ -22,7 +22,8 @@ def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
     for mask in range(len(classes.masks)):
         rows = np.flatnonzero(classes.mask == mask)
         if not classes.masks[mask].all():
-            least = max(least, _fewest(classes, rows, capacity * classes.masks[mask, machines][:, np.newaxis], pending))
+            there = np.where(classes.masks[mask, machines][:, np.newaxis], capacity, 0.0)
+            least = max(least, _fewest(classes, rows, there, pending))
     return max(least, _fewest(classes, np.arange(len(classes.count)), capacity, pending))
 
 

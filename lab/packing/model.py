@@ -102,7 +102,7 @@ def problem_of(nodes: Sequence[Node], tasks: Sequence[Task], leaving: Sequence[t
     capacity = np.maximum(capacity, 0.0)
     allocated = np.zeros_like(capacity)
     for task in tasks:
-        if task.node in layout.rows:
+        if task.node is not None and task.node in layout.rows:
             allocated[layout.rows[task.node]] += layout.vector(task.demand)
     packed = np.where(np.isfinite(layout.packed), capacity, np.inf)
     return Problem(layout, capacity, packed, allocated, _classes(layout, machines, tasks))
@@ -168,5 +168,3 @@ def _looked_at(constraints: Constraints) -> tuple[frozenset[str], bool]:
     needed = [requirement for term in terms for requirement in term]
     keys = {key for key, _ in constraints.selector} | {one.key for one in needed if not one.field}
     return frozenset(keys), any(one.field for one in needed)
-
-

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows, fits, times_fits
+from extender.arrays import Counts, Floats, Mask, Rows, fits, times_fits
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import Offered, offered
 from lab.packing.model import NO_GROUP, Problem
 from lab.packing.rules import AT_RANDOM, RULES_BY_NAME
+
+Group = tuple[int, int]
+"""A group whose tasks keep apart, and which clone of it."""
 
 _BLOCK = 64
 """Machines are looked at in blocks of so many: one that is too full for a class as a whole is passed over at once."""
@@ -57,7 +60,7 @@ def pack(
     Where more than `give_up_above` tasks are pending, the rest is not tried. `draw` breaks the ties of the rules of
     `AT_RANDOM`; without it, and for other rules, the first machine wins.
     """
-    filling = _Filling(problem, machines, rule, draw if rule in AT_RANDOM else None)
+    filling = Filling(problem, machines, rule, draw if rule in AT_RANDOM else None)
     placed, pending, complete = [], 0, True
     for row in order.tolist():
         part = filling.place(row)
@@ -69,28 +72,30 @@ def pack(
     return Packing(machines, filling.allocated, placed, pending, complete)
 
 
-class _Filling:
-    """Machines as they fill up."""
+class Filling:
+    """Machines as they fill up, by one rule. `allocated` [M', R] is what they hold."""
 
     def __init__(self, problem: Problem, machines: Rows, rule: str, draw: np.random.Generator | None) -> None:
         self._classes, self._machines, self._draw = problem.classes, machines, draw
         self._masks = problem.classes.masks[:, machines]
-        self._open = ~self._masks.all(axis=1)
+        self._bound: Mask = np.asarray(~self._masks.all(axis=1))
+        self._ranked = _ranked(problem.packed)
         self._capacity = problem.capacity[machines]
         self.allocated = np.zeros_like(self._capacity)
+        self._held = self.allocated[:, self._ranked]
         self._free = self._capacity.copy()
         self._rank, self._first = RULES_BY_NAME[rule], rule == "first-fit"
-        self._ranked = _ranked(problem.packed)
         self._offered: Offered | None = None if self._first else offered(problem.packed[machines][:, self._ranked])
-        self._in_group: dict[int, Counts] = {}
+        self._in_group: dict[Group, Counts] = {}
         self._most = _highest(self._free)
 
-    def place(self, row: int) -> Placed:
-        """Place as many tasks of the class as have room."""
+    def place(self, row: int, *, clone: int = 0) -> Placed:
+        """Place as many tasks of the class as have room; a clone of it keeps apart from tasks of the same clone."""
         # 1. How many tasks each machine has room for.
         wanted = int(self._classes.count[row])
         demand = self._classes.demand[row]
-        rows, times = self._room(row, demand, wanted)
+        group = (int(self._classes.group[row]), clone)
+        rows, times = self._room(row, demand, wanted, group)
         # 2. Who gets how many.
         if self._offered is None:
             taken = np.clip(wanted - (np.cumsum(times) - times), 0, times)
@@ -99,24 +104,26 @@ class _Filling:
         # 3. They hold them.
         there = taken > 0
         rows, taken = rows[there], taken[there]
-        self._take(row, rows, taken, demand)
+        self._take(rows, taken, demand, group)
         return Placed(row, self._machines[rows], taken)
 
-    def _room(self, row: int, demand: Floats, wanted: int) -> tuple[Rows, Counts]:
+    def _room(self, row: int, demand: Floats, wanted: int, group: Group) -> tuple[Rows, Counts]:
         """Return the machines with room for one, and for how many each has, at most as many as are wanted."""
         asked = np.flatnonzero(demand > 0)
         blocks = np.flatnonzero((self._most[:, asked] >= demand[asked]).all(axis=1))
         if self._first:
-            return self._first_room(row, demand, asked, blocks, wanted)
+            return self._first_room(row, demand, asked, blocks, wanted, group)
         rows = (blocks[:, np.newaxis] * _BLOCK + np.arange(_BLOCK)).ravel()
-        return self._room_on(row, demand, asked, rows[rows < len(self._free)], wanted)
+        return self._room_on(row, demand, asked, rows[rows < len(self._free)], wanted, group)
 
-    def _first_room(self, row: int, demand: Floats, asked: Rows, blocks: Rows, wanted: int) -> tuple[Rows, Counts]:
+    def _first_room(
+        self, row: int, demand: Floats, asked: Rows, blocks: Rows, wanted: int, group: Group
+    ) -> tuple[Rows, Counts]:
         """Return the same of as many blocks as are needed; each turn looks at twice as many."""
         found, counts, have, begin, size = [], [], 0, 0, 1 + wanted // _BLOCK
         while have < wanted and begin < len(blocks):
             rows = (blocks[begin : begin + size, np.newaxis] * _BLOCK + np.arange(_BLOCK)).ravel()
-            rows, times = self._room_on(row, demand, asked, rows[rows < len(self._free)], wanted)
+            rows, times = self._room_on(row, demand, asked, rows[rows < len(self._free)], wanted, group)
             found.append(rows)
             counts.append(times)
             have, begin, size = have + int(times.sum()), begin + size, 2 * size
@@ -124,15 +131,17 @@ class _Filling:
             return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
         return np.concatenate(found), np.concatenate(counts)
 
-    def _room_on(self, row: int, demand: Floats, asked: Rows, rows: Rows, wanted: int) -> tuple[Rows, Counts]:
-        mask, group = self._classes.mask[row], int(self._classes.group[row])
-        if self._open[mask]:
+    def _room_on(
+        self, row: int, demand: Floats, asked: Rows, rows: Rows, wanted: int, group: Group
+    ) -> tuple[Rows, Counts]:
+        mask = self._classes.mask[row]
+        if self._bound[mask]:
             rows = rows[self._masks[mask, rows]]
         free = self._free[rows][:, asked]
         fit = fits(free, demand[asked])
         rows, free = rows[fit], free[fit]
         counts = np.minimum(times_fits(free, demand[asked]), wanted).astype(np.int64)
-        if group != NO_GROUP:
+        if group[0] != NO_GROUP:
             used = self._in_group.get(group)
             held = used[rows] if used is not None else 0
             counts = np.minimum(counts, np.maximum(self._classes.at_most[row] - held, 0))
@@ -145,14 +154,13 @@ class _Filling:
             return times
         # 1. Only the `wanted` best machines can get any: each has room for one at least.
         demand = demand[self._ranked]
-        allocated = self.allocated[:, self._ranked]
-        first = self._rank(demand, allocated[rows], nodes.at(rows))
+        first = self._rank(demand, self._held[rows], nodes.at(rows))
         luck = np.arange(len(rows)) if self._draw is None else self._draw.permutation(len(rows))
         best = _best(first, luck, wanted)
         # 2. The rank that each place on them would see, and the lowest up to there.
         machine, number = _places(times[best])
         there = rows[best][machine]
-        ranks = self._rank(demand, allocated[there] + number[:, np.newaxis] * demand, nodes.at(there))
+        ranks = self._rank(demand, self._held[there] + number[:, np.newaxis] * demand, nodes.at(there))
         lowest = _lowest_so_far(ranks, machine, times[best])
         # 3. The places are taken in this order.
         order = np.lexsort((number, luck[best][machine], -lowest))[:wanted]
@@ -160,13 +168,13 @@ class _Filling:
         taken[best] = np.bincount(machine[order], minlength=len(best))
         return taken
 
-    def _take(self, row: int, rows: Rows, taken: Counts, demand: Floats) -> None:
+    def _take(self, rows: Rows, taken: Counts, demand: Floats, group: Group) -> None:
         self.allocated[rows] += taken[:, np.newaxis] * demand
+        self._held[rows] = self.allocated[np.ix_(rows, self._ranked)]
         self._free[rows] = self._capacity[rows] - self.allocated[rows]
         for block in np.unique(rows // _BLOCK).tolist():
             self._most[block] = self._free[block * _BLOCK : (block + 1) * _BLOCK].max(axis=0)
-        group = int(self._classes.group[row])
-        if group != NO_GROUP:
+        if group[0] != NO_GROUP:
             self._in_group.setdefault(group, np.zeros(len(self._free), dtype=np.int64))[rows] += taken
 
 
@@ -177,9 +185,8 @@ def _highest(free: Floats) -> Floats:
 
 def _ranked(packed: Floats) -> Rows:
     """Return the dimensions that ranks look at: CPU and memory, and what else says how well a task suits."""
-    counts = (np.isfinite(packed) & (packed > 0)).any(axis=0)
-    counts[[CPU_INDEX, MEMORY_INDEX]] = True
-    return np.flatnonzero(counts)
+    says = np.flatnonzero((np.isfinite(packed) & (packed > 0)).any(axis=0))
+    return np.union1d(says, np.array([CPU_INDEX, MEMORY_INDEX], dtype=np.intp))
 
 
 def _best(ranks: Floats, luck: Rows, count: int) -> Rows:

@@ -21,7 +21,12 @@ def drawn(seed, machines=12, classes=8, most=6, plain=False):
     """Return a problem of unequal machines and constrained classes; with `plain`, without constraints."""
     draw = np.random.default_rng(seed)
     nodes = [
-        node(f"n{row:02}", cpu=1000 * int(draw.integers(2, 9)), gib=int(draw.integers(2, 17)), labels={"zone": "ab"[row % 2]})
+        node(
+            f"n{row:02}",
+            cpu=1000 * int(draw.integers(2, 9)),
+            gib=int(draw.integers(2, 17)),
+            labels={"zone": "ab"[row % 2]},
+        )
         for row in range(machines)
     ]
     tasks = []

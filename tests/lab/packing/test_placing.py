@@ -75,9 +75,7 @@ def test_a_placement_is_feasible_and_counts_every_task_once(rule, seed):
 def test_first_fit_without_constraints_never_places_less_on_a_longer_prefix(order, seed):
     problem = drawn(seed, machines=30, classes=40, plain=True)
     machines = np.random.default_rng(seed).permutation(problem.machines)
-    pending = [
-        pack(problem, machines[:size], order_of(problem, order), "first-fit").pending for size in range(1, 31)
-    ]
+    pending = [pack(problem, machines[:size], order_of(problem, order), "first-fit").pending for size in range(1, 31)]
     assert pending == sorted(pending, reverse=True)
     assert pending[0] > pending[-1]
 

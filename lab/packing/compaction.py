@@ -1,0 +1,122 @@
+"""How few machines would hold the workload: cluster compaction (paper, III.D and algorithm 3)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.arrays import Counts, Rows
+from lab.packing.bound import fewest_machines
+from lab.packing.model import Problem
+from lab.packing.orders import order_of
+from lab.packing.placing import pack
+
+TAU, TRIALS = 0.006, 11
+"""The part of the tasks that may stay pending, and how many permutations are tried (paper, III.D)."""
+
+MOST_TIMES = 16
+"""A cluster is grown to so many times its size at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The order in which classes are placed, and the rule that chooses the machine."""
+
+    order: str = "arrival"
+    rule: str = "first-fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """`tau`: the part of the tasks that may stay pending; `mu`: how many machines the search may be off."""
+
+    tau: float = TAU
+    mu: int = 1
+    trials: int = TRIALS
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """How many machines were enough in each trial [T], and how many any placement needs on the same permutation [T].
+
+    The cluster was grown to `times` its size before. Of the sizes `looked` at next to those found so many `disagree`:
+    a larger one is too small, or a smaller one is enough.
+    """
+
+    sizes: Counts
+    bounds: Counts
+    times: int
+    disagree: int
+    looked: int
+
+    @property
+    def percentile(self) -> int:
+        """The 90th percentile of the trials."""
+        return _ninety(self.sizes)
+
+    @property
+    def bound(self) -> int:
+        """The 90th percentile of what any placement needs."""
+        return _ninety(self.bounds)
+
+
+def compact(
+    problem: Problem, policy: Policy, terms: Terms, advance: Callable[[], None] = lambda: None
+) -> Compaction | None:
+    """Return the compacted sizes; None where even `MOST_TIMES` the machines are too few. Calls `advance` per trial."""
+    pending = int(terms.tau * problem.classes.tasks)
+    order = order_of(problem, policy.order)
+    # 1. Grow the cluster by clones of itself until it holds the workload.
+    times = 1
+    while not _Search(problem, policy, order, pending, np.arange(problem.machines), terms.seed).holds(problem.machines):
+        if times * 2 > MOST_TIMES:
+            return None
+        times, problem = times * 2, problem.grown(2)
+    # 2. Search the prefix of each permutation.
+    sizes, bounds, disagree, looked = [], [], 0, 0
+    for trial in range(terms.trials):
+        permutation = np.random.default_rng([terms.seed, trial]).permutation(problem.machines)
+        search = _Search(problem, policy, order, pending, permutation, trial)
+        size = search.smallest(terms.mu)
+        sizes.append(size)
+        bounds.append(search.bound)
+        # 3. Look beside it: packing is not monotone.
+        others = [other for other in (size + 1, size - 1 - terms.mu) if search.bound <= other <= problem.machines]
+        disagree += sum(search.holds(other) != (other > size) for other in others)
+        looked += len(others)
+        advance()
+    return Compaction(np.array(sizes), np.array(bounds), times, disagree, looked)
+
+
+class _Search:
+    """The prefixes of one permutation."""
+
+    def __init__(self, problem: Problem, policy: Policy, order: Rows, pending: int, machines: Rows, seed: int) -> None:
+        self._problem, self._rule, self._order, self._pending = problem, policy.rule, order, pending
+        self._machines, self._seed = machines, seed
+        self.bound = fewest_machines(problem, machines, pending)
+
+    def holds(self, size: int) -> bool:
+        """Say whether so many machines hold the workload; fewer than the bound need not be tried."""
+        if size < self.bound:
+            return False
+        draw = np.random.default_rng([self._seed, size])
+        packing = pack(
+            self._problem, self._machines[:size], self._order, self._rule, draw=draw, give_up_above=self._pending
+        )
+        return packing.pending <= self._pending
+
+    def smallest(self, mu: int) -> int:
+        """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not."""
+        least, most = 0, len(self._machines)
+        if not self.holds(most):  # another order of the machines held it
+            return most + 1
+        while most - least > mu:
+            middle = (least + most) // 2
+            least, most = (least, middle) if self.holds(middle) else (middle, most)
+        return most
+
+
+def _ninety(counts: Counts) -> int:
+    return int(np.percentile(counts, 90, method="higher"))
