@@ -4,17 +4,17 @@ What counts is the span when the order is replayed: tasks start whenever there i
 never worse than the best of the simple ones, which are replayed too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask
 from extender.graph import orders
 from extender.graph.bounds import Bounds, bounds_of
 from extender.graph.dag import Dag, Edge, Machines, Parent, Stage
 from extender.graph.placement import most_compact
-from extender.graph.replay import Ranks, Replay, Replayed, replay
+from extender.graph.replay import Ranks, Replay, Replayed
 from extender.graph.subsets import candidates
 
 PAPER, BACKWARDS, TETRIS, MOVED = "troublesome first", "backwards", "tetris", "moved"
@@ -31,7 +31,8 @@ class Order:
 
     `ranks`: for each stage a rank of each of its tasks [T], the smallest first. `span`: its seconds when replayed.
     `spans`: those of each order that was tried, by its name; `won`: which the best is, or came from. `trouble` [S]:
-    the stages that the paper's construction placed first; none where it was left out.
+    the stages that the paper's construction placed first; none where it was left out. `begins`: when each task
+    begins [T].
     """
 
     ranks: Ranks
@@ -142,7 +143,9 @@ class _Search:
     def _backwards(self) -> Ranks:
         """Return the order of a run in which time goes backwards, the longest path first."""
         mirrored = _mirrored(self._dag)
-        begins = replay(mirrored, self._machines, orders.longest_work(mirrored, self._machines)).begins
+        run = Replay(mirrored, self._machines, orders.longest_work(mirrored, self._machines))
+        begins = run.run().begins
+        self._effort -= run.launches
         ends = [begin + stage.seconds for begin, stage in zip(begins, mirrored.stages, strict=True)]
         return [-end for end in ends]
 
@@ -152,7 +155,7 @@ class _Search:
         begins: list[Floats] = [np.zeros(count) for count in dag.count.tolist()]
         for rows in dag.parts():
             placed = None
-            for subsets in self._divisions(rows):
+            for subsets in candidates(dag, self._machines, rows):
                 placement = most_compact(dag, self._machines, subsets)
                 self._effort -= placement.effort
                 if placed is None or placement.span < placed[0].span:
@@ -167,9 +170,6 @@ class _Search:
                 begins[row] = those - placement.first + offset
             offset += placement.span
         return begins
-
-    def _divisions(self, rows: Rows) -> Iterator:  # type: ignore[type-arg]
-        return candidates(self._dag, self._machines, rows)
 
 
 def _settled(ranks: Ranks) -> Ranks:
