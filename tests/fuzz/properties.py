@@ -5,7 +5,7 @@ A draw has a number; the number alone gives its `Random` and its size, so that i
 
 from random import Random
 
-from tests.fuzz import books, churn, decoding, orders, requests
+from tests.fuzz import books, churn, dags, decoding, orders, requests
 
 _MOST = 8
 
@@ -25,6 +25,8 @@ PROPERTIES = {
     "until-all-have-run": orders.until_all_have_run,
     "names": orders.names,
     "units": orders.units,
+    "dags": dags.dags,
+    "wrong-dags": dags.wrong_dags,
     "calm": churn.calm,
     "reads": churn.reads,
     "churn": churn.churn,
@@ -35,6 +37,7 @@ GROUPS = {
     "decoding": ("quantities", "amounts", "annotations", "objects", "wrong-objects"),
     "books": ("ledger", "forgotten", "shuffled", "backlog"),
     "order": ("sound", "never-empty", "priorities", "until-all-have-run", "names", "units"),
+    "graph": ("dags", "wrong-dags"),
     "scenes": ("calm", "reads", "churn"),
     "http": ("requests", "sockets"),
 }

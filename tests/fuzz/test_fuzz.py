@@ -7,7 +7,7 @@ from tests.fuzz.properties import GROUPS, PROPERTIES, draw
 
 pytestmark = pytest.mark.slow
 
-DRAWS = {"decoding": 150, "books": 40, "order": 40, "scenes": 16, "http": 2}
+DRAWS = {"decoding": 150, "books": 40, "order": 40, "graph": 500, "scenes": 16, "http": 2}
 OPEN = {
     "reads": "the plan takes a far read from one holder of the input, the ledger evenly of all "
     "(docs/concepts/delay-scheduling.md)"
