@@ -14,7 +14,7 @@ from lab.controlplane import builders, workload
 
 pytestmark = pytest.mark.own_control_plane
 
-LABORATORY = {"bench", "control-plane", "demo", "experiment", "graph", "playground", "simulate"}
+LABORATORY = {"bench", "control-plane", "demo", "experiment", "graph", "packing", "playground", "simulate"}
 LIBRARIES_OF_THE_LABORATORY = ("matplotlib", "rich", "trustme")
 NO_INDEX = r"No matching distribution found|Could not find a version|Connection|Temporary failure|timed out|SSLError"
 IMPORT_ALL = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-LABORATORY = ("bench", "control-plane", "demo", "experiment", "graph", "playground", "simulate")
+LABORATORY = ("bench", "control-plane", "demo", "experiment", "graph", "packing", "playground", "simulate")
 _CHECKOUT = Path(__file__).parents[3]
 _WHERE = "Run it in a checkout of the project: `make setup`, then `.venv/bin/dovetail`."
 

@@ -1,0 +1,108 @@
+"""A checkpoint of a recording as a packing problem; what cannot be understood is left out, named and counted."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.cluster.model import Node
+from extender.cluster.recording.lines import Checkpoint, NodeLine, PodLine
+from extender.cluster.resources import CPU, MEMORY
+from extender.errors import TraceError
+from lab.packing.model import Problem, Task, problem_of
+
+_DAEMON = "DaemonSet"
+
+NOT_IN_A_RECORDING = (
+    "pod (anti-)affinity and topology spread",
+    "host ports",
+    "volumes: the nodes that they are tied to",
+    "limits on one group's pods per node",
+    "parts of a device: a node's devices count as one amount",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A cluster at one moment. `left_out` and `not_modelled` are for people; `placed`: whether tasks have nodes."""
+
+    source: str
+    problem: Problem
+    left_out: Sequence[str]
+    not_modelled: Sequence[str]
+    placed: bool = True
+
+
+def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> Moment:
+    """Return the checkpoint as a problem; `more` is what else was left out. Raises TraceError where nothing remains."""
+    left_out = _LeftOut()
+    # 1. Nodes that say what they have.
+    nodes = [_node(line) for line in checkpoint.nodes if left_out.unless(_node_mistake(line))]
+    if not nodes:
+        raise TraceError("; ".join([f"{source}: no node that can be packed", *left_out.words(), *more]))
+    # 2. Pods: what leaves with its node, and the workload.
+    names, every = {node.name for node in nodes}, {line.name for line in checkpoint.nodes}
+    leaving, tasks = [], []
+    for pod in checkpoint.pods:
+        if not left_out.unless(_pod_mistake(pod, every)):
+            continue
+        if pod.owner_kind == _DAEMON:
+            leaving += [(str(pod.node), pod.demand)] if pod.node in names else []
+        else:
+            tasks.append(
+                Task(pod.demand, pod.created, f"{pod.namespace}/{pod.job}", pod.constraints, _known(pod.node, names))
+            )
+    if not tasks:
+        raise TraceError("; ".join([f"{source}: no pod that can be packed", *left_out.words(), *more]))
+    return Moment(source, problem_of(nodes, tasks, leaving), [*left_out.words(), *more], NOT_IN_A_RECORDING)
+
+
+def _known(node: str | None, names: set[str]) -> str | None:
+    return node if node in names else None
+
+
+def _node(line: NodeLine) -> Node:
+    return Node(line.name, line.offers, labels=line.labels, taints=line.taints, unschedulable=line.unschedulable)
+
+
+def _node_mistake(line: NodeLine) -> tuple[str, str]:
+    """Return what is wrong with a node and which it is; "" for nothing."""
+    wrong = _wrong(line.offers)
+    if wrong:
+        return f"nodes with an amount that is none ({wrong}; accepted: 0 or more)", line.name
+    lacks = [name for name in (CPU, MEMORY) if not line.offers.get(name)]
+    return (f"nodes without {' and '.join(lacks)} to offer", line.name) if lacks else ("", "")
+
+
+def _pod_mistake(pod: PodLine, nodes: set[str]) -> tuple[str, str]:
+    name = f"{pod.namespace}/{pod.name}"
+    wrong = _wrong(pod.demand)
+    if wrong:
+        return f"pods with a request that is none ({wrong}; accepted: 0 or more)", name
+    if pod.node is not None and pod.node not in nodes:
+        return "pods on nodes that the checkpoint does not have", f"{name} on {pod.node}"
+    return ("pods on idle resources (opportunistic)", name) if pod.opportunistic else ("", "")
+
+
+def _wrong(amounts: Mapping[str, float]) -> str:
+    """Return the first amount that is negative or no number, "" where there is none."""
+    return next((f"{key}: {value:g}" for key, value in amounts.items() if not 0 <= value < math.inf), "")
+
+
+class _LeftOut:
+    """What is left out: how many of each kind, and the first of it."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._first: dict[str, str] = {}
+
+    def unless(self, mistake: tuple[str, str]) -> bool:
+        """Say whether there is no mistake; count it where there is one."""
+        what, name = mistake
+        if what:
+            self._counts[what] += 1
+            self._first.setdefault(what, name)
+        return not what
+
+    def words(self) -> list[str]:
+        return [f"{count} {what}, the first: {self._first[what]}" for what, count in self._counts.items()]

@@ -1,0 +1,106 @@
+"""A packing report in words."""
+
+from collections.abc import Iterator, Mapping
+
+from extender.cluster.resources import CPU, MEMORY
+from lab.packing.reporting import Compacted, Filled, Grown, Report, Under
+
+_NAMED = 5
+_GIB = 2.0**30
+
+
+def words(report: Report) -> Iterator[str]:
+    """Yield the report's lines."""
+    yield f"{report.source}: {report.machines} nodes, {report.tasks} tasks in {report.classes} classes."
+    if report.now is not None:
+        yield ""
+        yield "Now:"
+        yield from _holes(report.now)
+    for under in report.policies:
+        yield ""
+        yield from _under(report, under)
+    if len(report.policies) > 1:
+        yield ""
+        yield from _compared(report)
+    yield ""
+    yield from _notes(report)
+
+
+def _under(report: Report, under: Under) -> Iterator[str]:
+    yield f"Placed anew by {under.policy}, in the order of {under.order}:"
+    found, several = under.compacted, report.trials > 1
+    if found is None:
+        yield "  This workload does not fit, whatever the number of such nodes tried."
+    else:
+        how = f" (90th percentile of {report.trials} trials, range {min(found.sizes)} to {max(found.sizes)})"
+        yield f"  {_fits(report, found)}{how if several else ''}."
+        yield f"  No placement needs fewer than {found.lower_bound} on the same draws."
+        if found.disagree:
+            yield f"  Packing is not monotone: {found.disagree} of {found.neighbours} neighbouring sizes disagree."
+    if under.pending:
+        yield f"  On all {report.machines} nodes {under.pending} tasks find no place."
+    yield from _holes(under.holes)
+    for grown in under.inflated:
+        yield f"  {_way(grown)}: the workload can grow to {grown.factor:.2f} times itself{_at(grown)}."
+    if under.by_chance:
+        least, highest = (pick(grown.factor for grown in under.by_chance) for pick in (min, max))
+        yield f"  Jobs cloned at random, {len(under.by_chance)} times: to {least:.2f} to {highest:.2f} times itself."
+
+
+def _fits(report: Report, found: Compacted) -> str:
+    if found.machines > report.machines:
+        return f"This workload does not fit on your {report.machines} nodes; it fits on {found.machines} such nodes"
+    return f"This workload fits on {found.machines} of your {report.machines} nodes"
+
+
+def _way(grown: Grown) -> str:
+    which = "" if grown.classes == "all" else ", without picky tasks"
+    return ("More tasks" if grown.way == "horizontal" else "Larger tasks") + which
+
+
+def _at(grown: Grown) -> str:
+    return f" (CPU {grown.used.cpu:.0f} %, memory {grown.used.memory:.0f} %)"
+
+
+def _holes(filled: Filled) -> Iterator[str]:
+    before, after = filled.before, filled.after
+    yield f"  Allocated: CPU {before.cpu:.1f} %, memory {before.memory:.1f} %."
+    unit = f"{filled.unit[CPU] / 1000:.2f} cores and {filled.unit[MEMORY] / _GIB:.2f} GiB"
+    yield f"  Holes take {filled.units} units of {unit}: then CPU {after.cpu:.1f} %, memory {after.memory:.1f} %."
+    for one, other, names in (("memory", "CPU", filled.cpu_stranded), ("CPU", "memory", filled.memory_stranded)):
+        if names:
+            yield f"  {one} is what strands {other} on {len(names)} nodes: {_some(names)}."
+
+
+def _compared(report: Report) -> Iterator[str]:
+    first, *others = report.policies
+    for other in others:
+        if first.compacted is None or other.compacted is None:
+            continue
+        ours, theirs = other.compacted.machines, first.compacted.machines
+        if ours == theirs:
+            yield f"{other.policy} needs as many nodes as {first.policy}: {ours}."
+        else:
+            what = f"{abs(theirs - ours)} {'fewer' if ours < theirs else 'more'} nodes than {first.policy}"
+            yield f"{other.policy} needs {what}: {ours}, not {theirs}."
+
+
+def _notes(report: Report) -> Iterator[str]:
+    if any(report.picky.values()):
+        large, few = report.picky["large"], report.picky["few_machines"]
+        yield f"Picky: {large} tasks want more than 60 % of the median node; {few} may go to fewer than 60 % of all."
+    if report.misfits:
+        count = sum(report.misfits.values())
+        yield f"Left out: {count} tasks that fit on no node, however empty: {_some(_counted(report.misfits))}."
+    for what in report.left_out:
+        yield f"Left out: {what}."
+    yield f"Not modelled: {'; '.join(report.not_modelled)}."
+
+
+def _counted(counts: Mapping[str, int]) -> list[str]:
+    return [f"{name} ({count})" for name, count in counts.items()]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

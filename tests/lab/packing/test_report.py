@@ -1,0 +1,88 @@
+"""`dovetail packing report` says it in words, and as JSON."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from extender.cluster.recording.lines import Begin, Checkpoint, NodeLine, PodLine, encoded
+from lab.packing.commands import packing
+
+GIB = 2.0**30
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Ten nodes of 4 cores and 8 GiB; 20 pods of 1 core and 1 GiB, two on each; one that no node can take."""
+    nodes = [NodeLine(1.0, f"n{row}", {"cpu": 4000.0, "memory": 8 * GIB, "pods": 110.0}) for row in range(10)]
+    pods = [_pod(f"p{row:02}", "web", 1000.0, GIB, f"n{row % 10}") for row in range(20)]
+    pods += [_pod("huge", "huge", 9000.0, GIB, None), _pod("lost", "web", 1000.0, GIB, "n99")]
+    file = tmp_path / "recording"
+    file.write_bytes(b"".join(map(encoded, [Begin(1.0), Checkpoint(2.0, nodes, pods)])))
+    return file
+
+
+def _pod(name, job, cpu, memory, node):
+    demand = {"cpu": cpu, "memory": memory, "pods": 1.0}
+    return PodLine(name, "shop", name, job, "shop", demand, 1.0, node=node)
+
+
+def run(*arguments):
+    return CliRunner().invoke(packing, ["report", *map(str, arguments)])
+
+
+def test_the_report_says_how_many_nodes_would_do_and_how_much_more_would_fit(recording):
+    result = run(recording, "--compare", "stock,dovetail")
+    assert result.exit_code == 0, result.output
+    assert "10 nodes, 20 tasks in 1 classes." in result.stdout
+    assert "Allocated: CPU 50.0 %, memory 25.0 %." in result.stdout
+    assert "This workload fits on 5 of your 10 nodes (90th percentile of 11 trials, range 5 to 5)." in result.stdout
+    assert "No placement needs fewer than 5 on the same draws." in result.stdout
+    assert "More tasks: the workload can grow to 2.00 times itself (CPU 100 %, memory 50 %)." in result.stdout
+    assert "dovetail needs as many nodes as stock: 5." in result.stdout
+    assert "Left out: 1 tasks that fit on no node, however empty: shop/huge (1)." in result.stdout
+    assert "Left out: 1 pods on nodes that the checkpoint does not have, the first: shop/lost on n99." in result.stdout
+    assert "Not modelled: pod (anti-)affinity and topology spread; " in result.stdout
+
+
+def test_the_report_as_json_has_the_same_figures(recording):
+    result = run(recording, "--json", "--trials", "3")
+    found = json.loads(result.stdout)
+    [under] = found["policies"]
+    assert (found["machines"], found["tasks"], found["misfits"]) == (10, 20, {"shop/huge": 1})
+    assert under["policy"] == "dovetail"
+    assert under["compacted"]["sizes"] == [5, 5, 5]
+    assert under["compacted"]["lower_bound"] == 5
+    assert {(grown["way"], grown["classes"]): grown["factor"] for grown in under["inflated"]} == {
+        ("horizontal", "all"): 2.0,
+        ("horizontal", "conforming"): 2.0,
+        ("vertical", "all"): 2.0,
+        ("vertical", "conforming"): 2.0,
+    }
+    # 10 % of a node: 0.4 cores and 0.8 GiB. Each node has 2 cores left: five units, and 6 GiB would take seven.
+    assert found["now"]["units"] == 50
+    assert found["now"]["after"] == {"cpu": 100.0, "memory": 75.0}
+
+
+def test_memory_that_strands_cpu_is_said_with_its_nodes(tmp_path):
+    nodes = [NodeLine(1.0, name, {"cpu": 4000.0, "memory": 8 * GIB}) for name in ("n0", "n1")]
+    file = tmp_path / "recording"
+    lines = [Begin(1.0), Checkpoint(2.0, nodes, [_pod("p", "web", 1000.0, 8 * GIB, "n1")])]
+    file.write_bytes(b"".join(map(encoded, lines)))
+    assert "memory is what strands CPU on 1 nodes: n1." in run(file).stdout
+
+
+def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
+    nodes = [NodeLine(1.0, "n0", {"cpu": 4000.0, "memory": 8 * GIB})]
+    file = tmp_path / "recording"
+    pods = [_pod(f"p{row}", "web", 1000.0, GIB, None) for row in range(9)]
+    file.write_bytes(b"".join(map(encoded, [Begin(1.0), Checkpoint(2.0, nodes, pods)])))
+    output = run(file, "--tau", "0", "--trials", "1").stdout
+    assert "This workload does not fit on your 1 nodes; it fits on 3 such nodes." in output
+    assert "On all 1 nodes 5 tasks find no place." in output
+
+
+def test_an_unknown_policy_is_refused_with_those_that_are_known(recording):
+    result = run(recording, "--compare", "stock,magic")
+    assert result.exit_code == 2
+    assert "'magic'; accepted: first-fit, best-fit, stock, dovetail" in result.output
