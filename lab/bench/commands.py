@@ -64,7 +64,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
 @_form
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - click's own
-    """Measure placement, the order, and how fast the verbs, the planner, the loops, the simulator and a cluster are.
+    """Measure placement, the order, and how fast the verbs, the planner, the loops, the simulator and others are.
 
     Without a command, all of it; what cannot run is named with its reason.
     """
@@ -72,7 +72,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
         return
     options = Options(**given)
     MissingExtra.unless_installed("rich")
-    reports = [_extender(options), _simulator(options), _loops(options), _order(options)]
+    reports = [_extender(options), _simulator(options), _loops(options), _order(options), _packing(options)]
     if programs := _programs_if_any():
         reports.append(_cluster(options, programs))
     if options.traces or _DEFAULT_TRACES.is_dir():
@@ -142,6 +142,15 @@ def order(first_seed: int, **given: Any) -> None:  # noqa: ANN401 - click's own
     options = Options(**given)
     MissingExtra.unless_installed("rich")
     show([_order(options, first_seed)], as_json=options.as_json)
+
+
+@bench.command()
+@_form
+def packing(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Time what the measures of packing cost: compaction, inflation and hole filling on up to 10,000 machines."""
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    show([_packing(options)], as_json=options.as_json)
 
 
 @bench.command()
@@ -245,6 +254,15 @@ def _order(options: Options, first_seed: int = 0) -> "Report":
     size = measuring.QUICK if options.quick else measuring.FULL
     with progress("Replaying", size.runs) as advance:
         return measuring.measure(size, advance, first_seed)
+
+
+def _packing(options: Options) -> "Report":
+    """Run the benchmark of the measures of packing."""
+    from lab.bench.speed import packing as measuring
+
+    sizes = measuring.QUICK if options.quick else measuring.FULL
+    with progress("Packing", len(sizes)) as advance:
+        return measuring.report([measuring.measure(size, advance) for size in sizes])
 
 
 def _placement(options: Options, shape_step: float | None = None, names: Sequence[str] = ()) -> "Report":

@@ -10,6 +10,7 @@ from lab.packing.bound import fewest_machines
 from lab.packing.model import Problem
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
+from lab.packing.rules import FIRST_FIT
 
 TAU, TRIALS = 0.006, 11
 """The part of the tasks that may stay pending, and how many permutations are tried (paper, III.D)."""
@@ -23,7 +24,7 @@ class Policy:
     """The order in which classes are placed, and the rule that chooses the machine."""
 
     order: str = "arrival"
-    rule: str = "first-fit"
+    rule: str = FIRST_FIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,25 @@ class _Search:
         self._problem, self._rule, self._order, self._pending = problem, policy.rule, order, pending
         self._machines, self._seed = machines, seed
         self.bound = fewest_machines(problem, machines, pending)
+        self._on_prefix = self._all_prefixes() if policy.rule == FIRST_FIT else None
+
+    def _all_prefixes(self) -> Counts:
+        """Return how many tasks first fit places on each prefix [M' + 1]: one placement on all machines says it.
+
+        A machine gets what no machine before it has room for, so what comes behind it changes nothing there.
+        """
+        packing = pack(self._problem, self._machines, self._order, self._rule)
+        placed = np.zeros(self._problem.machines, dtype=np.int64)
+        for part in packing.placed:
+            placed[part.machines] += part.count
+        return np.concatenate(([0], np.cumsum(placed[self._machines])))
 
     def holds(self, size: int) -> bool:
         """Say whether so many machines hold the workload; fewer than the bound need not be tried."""
         if size < self.bound:
             return False
+        if self._on_prefix is not None:
+            return bool(self._problem.classes.tasks - self._on_prefix[size] <= self._pending)
         draw = np.random.default_rng([self._seed, size])
         packing = pack(
             self._problem, self._machines[:size], self._order, self._rule, draw=draw, give_up_above=self._pending

@@ -14,7 +14,7 @@ from extender.arrays import Counts, Floats, Mask, Rows, fits, times_fits
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import Offered, offered
 from lab.packing.model import NO_GROUP, Problem
-from lab.packing.rules import AT_RANDOM, RULES_BY_NAME
+from lab.packing.rules import AT_RANDOM, FIRST_FIT, RULES_BY_NAME
 
 Group = tuple[int, int]
 """A group whose tasks keep apart, and which clone of it."""
@@ -84,7 +84,7 @@ class Filling:
         self.allocated = np.zeros_like(self._capacity)
         self._held = self.allocated[:, self._ranked]
         self._free = self._capacity.copy()
-        self._rank, self._first = RULES_BY_NAME[rule], rule == "first-fit"
+        self._rank, self._first = RULES_BY_NAME[rule], rule == FIRST_FIT
         self._offered: Offered | None = None if self._first else offered(problem.packed[machines][:, self._ranked])
         self._in_group: dict[Group, Counts] = {}
         self._most = _highest(self._free)

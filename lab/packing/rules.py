@@ -46,8 +46,10 @@ def dovetail(demand: Floats, allocated: Floats, nodes: Offered) -> Floats:
     return ordinals(scores, fullness(free, nodes), step=default.shape_step).astype(np.float64)
 
 
+FIRST_FIT = "first-fit"
+
 RULES_BY_NAME: Mapping[str, Rank] = MappingProxyType(
-    {"first-fit": first_fit, "best-fit": best_fit, "stock": kube_default, "dovetail": dovetail}
+    {FIRST_FIT: first_fit, "best-fit": best_fit, "stock": kube_default, "dovetail": dovetail}
 )
 """The rules by the name that users give. `stock` is kube-scheduler's default."""
 

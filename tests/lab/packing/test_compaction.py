@@ -125,6 +125,19 @@ def test_first_fit_without_constraints_has_no_neighbour_that_disagrees():
     assert found.disagree == 0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_first_fit_finds_the_first_prefix_that_holds_the_workload_when_each_is_tried(seed):
+    problem = drawn(seed, machines=70, classes=20, most=8)
+    pending = int(0.02 * problem.classes.tasks)
+    found = compact(problem, Policy(), Terms(tau=0.02, trials=1, seed=seed))
+    assert found is not None
+    assert found.times == 1
+    machines = np.random.default_rng([seed, 0]).permutation(problem.machines)
+    order = order_of(problem, "arrival")
+    sizes = [size for size in range(71) if pack(problem, machines[:size], order, "first-fit").pending <= pending]
+    assert found.sizes.tolist() == [min([*sizes, 71])]
+
+
 def test_a_packing_that_is_not_monotone_is_seen_by_its_neighbours():
     founds = [compact(drawn(seed, 80, 40, 8), Policy("arrival", "stock"), Terms(tau=0.0)) for seed in range(6)]
     assert sum(found.disagree for found in founds if found is not None) > 0
