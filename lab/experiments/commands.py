@@ -265,6 +265,22 @@ def graphene(**given: Any) -> None:  # noqa: ANN401 - click's own
     _run("The experiments of Graphene", scale.about, chosen, runs_of, run_parts, options, doing="Building")
 
 
+@experiment.command()
+@_of_parts(seeds="1")
+def packing(**given: Any) -> None:  # noqa: ANN401 - click's own
+    """Compare orders and rules by how few machines they need, on clusters of two traces: four measures of packing.
+
+    After figures 4 and 5 of "Evaluating job packing in warehouse-scale computing". Each seed has eleven trials. Takes
+    some minutes.
+    """
+    options = _options(given)
+    from lab.experiments.packing.parts import FULL, QUICK, parts, run_parts, runs_of
+
+    scale = QUICK if options.quick else FULL
+    chosen = parts(scale, options.chosen_seeds(1), options.traces or TRACES)
+    _run("How few machines would do", scale.about, chosen, runs_of, run_parts, options, doing="Packing")
+
+
 def _options(given: Mapping[str, Any]) -> _Options:
     """Return the options of an experiment that is made of parts. Raises MissingExtra where it cannot be shown."""
     options = _Options(**given)

@@ -1,0 +1,190 @@
+"""What is compared on each cluster: the paper's orders by first fit, and rules in the order of arrival."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from lab.experiments import running
+from lab.experiments.sections import Figure, Listing, Section, Skipped
+from lab.experiments.seeds import Seeds
+from lab.packing.compaction import Compaction, Policy, Terms, compact
+from lab.packing.holes import fill, unit_of_median
+from lab.packing.inflation import Inflated, most
+from lab.packing.model import Problem
+from lab.packing.orders import order_of
+from lab.packing.placing import pack
+from lab.packing.traces import read_openb, read_roadef
+from lab.sim.parallel import Show, Tell
+
+TAU = 0.004
+"""The part of the tasks that may stay pending in figures 4 and 5."""
+
+UNIT = 0.1
+
+CONTENDERS: Mapping[str, Policy] = MappingProxyType(
+    {order: Policy(order) for order in ("arrival", "cpu", "memory", "sum")}
+    | {"bestfit": Policy(rule="best-fit"), "default": Policy(rule="stock"), "dovetail": Policy(rule="dovetail")}
+)
+"""By the last word of a row's id: the paper's orders by first fit, then rules in the order of arrival."""
+
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "arrival": "first fit by arrival",
+        "cpu": "first fit by CPU",
+        "memory": "first fit by memory",
+        "sum": "first fit by sum",
+        "bestfit": "best fit",
+        "default": "kube-scheduler",
+        "dovetail": "Dovetail",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is run: one of `every` so many nodes and pods of openb, which `google` cluster, how many `trials`."""
+
+    about: str
+    every: int
+    google: str
+    trials: int
+
+
+FULL = Scale("Clusters of traces, packed anew; 0.4 % of the tasks may find no place.", 8, "a2_2", 11)
+QUICK = Scale(f"{FULL.about} A small form, which shows that everything works; not to be quoted.", 40, "a2_4", 2)
+
+
+@dataclass(frozen=True, slots=True)
+class PackingRun:
+    """One contender on one cluster."""
+
+    cluster: str
+    contender: str
+    scale: Scale
+    seed: int
+    traces: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PackingOutcome:
+    """What was measured. `compacted` is None where no size was enough; factors where the workload does not fit now."""
+
+    machines: int
+    tasks: int
+    compacted: Compaction | None
+    horizontal: Inflated | None
+    vertical: Inflated | None
+    filled: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PackingPart:
+    """One cluster."""
+
+    name: str
+    about: str
+    runs: Sequence[PackingRun]
+
+
+Results = Mapping[PackingRun, PackingOutcome]
+
+
+def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[PackingPart]:
+    """Return the clusters that are compared on."""
+    abouts = {
+        "openb": f"One of {scale.every} nodes and pods of Alibaba's GPU cluster of 2023",
+        "google": f"Cluster {scale.google} of Google's machine reassignment challenge",
+    }
+    return [
+        PackingPart(name, about, [PackingRun(name, one, scale, seed, traces) for one in CONTENDERS for seed in seeds])
+        for name, about in abouts.items()
+    ]
+
+
+def runs_of(chosen: Sequence[PackingPart]) -> dict[str, PackingRun]:
+    """Return the runs that these parts need by their names."""
+    return {f"{run.cluster}, {_WORDS[run.contender]}, seed {run.seed}": run for part in chosen for run in part.runs}
+
+
+def run_parts(chosen: Sequence[PackingPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
+    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
+    return running.run_parts(chosen, runs_of, perform, section_of, processes=processes, show=show)
+
+
+def perform(run: PackingRun, tell: Tell) -> PackingOutcome:
+    """Measure one contender on one cluster. Raises TraceError."""
+    problem, policy = _problem(run), CONTENDERS[run.contender]
+    every, steps = np.arange(len(problem.classes.count)), iter(range(1, run.scale.trials + 1))
+    terms = Terms(TAU, trials=run.scale.trials, seed=run.seed)
+    compacted = compact(problem, policy, terms, lambda: tell(next(steps), run.scale.trials + 1))
+    horizontal, vertical = (most(problem, way, every, policy, TAU, run.seed) for way in ("horizontal", "vertical"))
+    machines, draw = np.arange(problem.machines), np.random.default_rng(run.seed)
+    packing = pack(problem, machines, order_of(problem, policy.order), policy.rule, draw=draw)
+    after = fill(problem, packing.allocated, unit_of_median(problem, UNIT)).after
+    tell(run.scale.trials + 1, run.scale.trials + 1)
+    filled = (100 * float(after[0]), 100 * float(after[1]))
+    return PackingOutcome(problem.machines, problem.classes.tasks, compacted, horizontal, vertical, filled)
+
+
+def _problem(run: PackingRun) -> Problem:
+    if run.cluster == "openb":
+        return read_openb(run.traces / "openb_gpu2023", every=run.scale.every).problem
+    return read_roadef(run.traces / "roadef2012_google" / run.scale.google).problem
+
+
+def section_of(part: PackingPart, results: Results) -> Section:
+    """Return the figures of one cluster, machines first; the table has the first seed."""
+    outcomes: dict[str, list[PackingOutcome]] = {}
+    for run in part.runs:
+        outcomes.setdefault(run.contender, []).append(results[run])
+    figures, more, lines = [], [], []
+    for name, of_seeds in outcomes.items():
+        sizes = [one.compacted for one in of_seeds if one.compacted is not None]
+        if sizes:
+            figures.append(_figure(part, "machines", name, [size.percentile for size in sizes], note=_range(sizes[0])))
+        factors = {
+            "horizontal": [one.horizontal.factor for one in of_seeds if one.horizontal is not None],
+            "vertical": [one.vertical.factor for one in of_seeds if one.vertical is not None],
+        }
+        more += [_figure(part, way, name, values, "x") for way, values in factors.items() if values]
+        for place, resource in enumerate(("cpu", "memory")):
+            more.append(_figure(part, f"holes_{resource}", name, [one.filled[place] for one in of_seeds], "%"))
+        lines.append((_WORDS[name], *_cells(of_seeds[0])))
+    bounds = [one.compacted.bound for one in outcomes["arrival"] if one.compacted is not None]
+    if bounds:
+        note = "no placement needs fewer, on the permutations of first fit by arrival"
+        figures.append(_figure(part, "machines", "lower_bound", bounds, note=note))
+    first = outcomes["arrival"][0]
+    return Section(
+        title=f"{part.name}: {first.machines} machines, {first.tasks} tasks",
+        about=f"{part.about}. Machines that are enough: 90th percentile of {part.runs[0].scale.trials} trials.",
+        figures=figures,
+        listings=[Listing(("", "machines", "range", "more tasks", "larger tasks", "holes: CPU %", "memory %"), lines)],
+        notes=(
+            "More tasks, larger tasks: the largest factor that leaves at most 0.4 % pending on all machines; -: the "
+            "workload does not fit on them as it is. Holes: allocated with units of a tenth of the median machine.",
+            "More machines than there are: clones of all were added first.",
+        ),
+        more=more,
+    )
+
+
+def _figure(
+    part: PackingPart, measure: str, name: str, values: Sequence[float], unit: str = "", *, note: str = ""
+) -> Figure:
+    return Figure(f"{part.name}.{measure}.{name}", Seeds(tuple(map(float, values))), note=note, unit=unit)
+
+
+def _range(found: Compaction) -> str:
+    words = f"{found.sizes.min()} to {found.sizes.max()} in {len(found.sizes)} trials"
+    return f"{words}; {found.disagree} of {found.looked} neighbouring sizes disagree"
+
+
+def _cells(outcome: PackingOutcome) -> tuple[str, ...]:
+    found = outcome.compacted
+    sizes = ("-", "-") if found is None else (str(found.percentile), f"{found.sizes.min()} to {found.sizes.max()}")
+    factors = ["-" if one is None else f"{one.factor:.2f}" for one in (outcome.horizontal, outcome.vertical)]
+    return (*sizes, *factors, *(f"{percent:.1f}" for percent in outcome.filled))
