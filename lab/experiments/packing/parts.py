@@ -166,7 +166,7 @@ def section_of(part: PackingPart, results: Results) -> Section:
         notes=(
             "More tasks, larger tasks: the largest factor that leaves at most 0.4 % pending on all machines; -: the "
             "workload does not fit on them as it is. Holes: allocated with units of a tenth of the median machine.",
-            "More machines than there are: clones of all were added first.",
+            "More machines than there are: clones of all were added first. More clones: other permutations.",
         ),
         more=more,
     )
@@ -180,7 +180,7 @@ def _figure(
 
 def _range(found: Compaction) -> str:
     words = f"{found.sizes.min()} to {found.sizes.max()} in {len(found.sizes)} trials"
-    return f"{words}; {found.disagree} of {found.looked} neighbouring sizes disagree"
+    return f"{words}; {found.times} x the machines; {found.disagree} of {found.looked} neighbouring sizes disagree"
 
 
 def _cells(outcome: PackingOutcome) -> tuple[str, ...]:
