@@ -54,8 +54,9 @@ def build(
 ) -> Order:
     """Return the best order that was found until a bound is met, so much effort is spent, or it has `ended`.
 
-    A unit of effort is one start of some tasks of a stage at one moment, in a replay or a placement. `ended` is asked
-    between them; the breadth-first order is tried in any case. Raises GraphError where a task is larger than a machine.
+    A unit of effort is about one start of some tasks of a stage at one moment, a tenth of a millisecond. `ended` is
+    asked between replays and placements; the breadth-first order is tried in any case. Raises GraphError where a task
+    is larger than a machine.
     """
     search = _Search(dag, machines, np.random.default_rng(seed), effort, ended)
     search.portfolio()
@@ -84,9 +85,11 @@ class _Search:
         """Try the simple orders, then the paper's construction."""
         dag, machines = self._dag, self._machines
         self._try(orders.BREADTH_FIRST, orders.breadth_first(dag))
+        drawn = orders.at_random(dag, self._random)
         for name, make in (
             (orders.LONGEST_PATH, lambda: orders.longest_path(dag)),
             (orders.LONGEST_WORK, lambda: orders.longest_work(dag, machines)),
+            (orders.RANDOM, lambda: drawn),
             (BACKWARDS, self._backwards),
             (PAPER, self._by_trouble),
         ):
@@ -114,7 +117,7 @@ class _Search:
     def _replayed(self, ranks: Ranks | None, most: float = np.inf) -> Replayed:
         run = Replay(self._dag, self._machines, ranks)
         result = run.run(most)
-        self._effort -= max(run.launches, 1)
+        self._effort -= run.effort
         return result
 
     def _try(self, name: str, ranks: Ranks | None) -> None:
@@ -145,7 +148,7 @@ class _Search:
         mirrored = _mirrored(self._dag)
         run = Replay(mirrored, self._machines, orders.longest_work(mirrored, self._machines))
         begins = run.run().begins
-        self._effort -= run.launches
+        self._effort -= run.effort
         ends = [begin + stage.seconds for begin, stage in zip(begins, mirrored.stages, strict=True)]
         return [-end for end in ends]
 

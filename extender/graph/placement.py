@@ -27,8 +27,8 @@ class Placement:
 
     @property
     def effort(self) -> int:
-        """Roughly what all orders of its subsets cost."""
-        return 6 * len(self.space.times)
+        """What it cost, and all that were tried from the same empty space: a tenth of the segments looked at."""
+        return self.space.looked[0] // 10
 
     @classmethod
     def empty(cls, dag: Dag, machines: Machines) -> "Placement":

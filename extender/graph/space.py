@@ -17,24 +17,28 @@ FAR = 1e18
 
 
 class Space:
-    """A share of machines over time. `times[i]` is when segment i begins; a clone shares what nobody has changed."""
+    """A share of machines over time. `times[i]` is when segment i begins; a clone shares what nobody has changed.
+
+    `looked` counts the segments that were looked at, in this space and all its clones: what placing cost.
+    """
 
     def __init__(self, machines: Machines) -> None:
         empty = np.tile(machines.capacity.astype(float), (machines.count, 1))
         self.times: list[float] = [-FAR]
         self._free: list[Floats] = [empty]
+        self.looked = [0]
 
     def clone(self) -> "Space":
         """Return a copy that can be filled on its own."""
         other: Space = object.__new__(Space)
-        other.times, other._free = self.times.copy(), self._free.copy()
+        other.times, other._free, other.looked = self.times.copy(), self._free.copy(), self.looked
         return other
 
     def mirrored(self) -> "Space":
         """Return it with time running backwards: placing there early is placing here late."""
         other: Space = object.__new__(Space)
         other.times = [-FAR, *(-time for time in reversed(self.times[1:]))]
-        other._free = self._free[::-1]
+        other._free, other.looked = self._free[::-1], self.looked
         return other
 
     def place(self, count: int, seconds: float, demand: Floats, earliest: float) -> Floats:
@@ -59,6 +63,7 @@ class Space:
         first = bisect_right(self.times, start) - 1
         last = max(bisect_left(self.times, end - _ROUNDING * max(1.0, abs(end))), first + 1)
         room = self._free[first][:, demanded]
+        self.looked[0] += last - first
         for segment in range(first + 1, last):
             room = np.minimum(room, self._free[segment][:, demanded])
         return room
@@ -79,6 +84,7 @@ class Space:
         segment = bisect_right(self.times, start)
         while (self._free[segment][:, demanded] < amounts * (1 - _ROUNDING)).any(axis=1).all():
             segment += 1
+            self.looked[0] += 1
         return self.times[segment]
 
     def _take(self, start: float, end: float, amounts: Floats) -> None:
