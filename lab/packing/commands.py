@@ -61,7 +61,14 @@ def packing() -> None:
     default=10.0,
     show_default=True,
     type=click.FloatRange(0, 100, min_open=True),
-    help="The unit that fills holes, in percent of the median node.",
+    help="How large the unit is that fills holes, in percent of what --unit-of says.",
+)
+@click.option(
+    "--unit-of",
+    default="median",
+    show_default=True,
+    type=click.Choice(("median", "node", "tasks")),
+    help="The median node; each node itself; or this percentile of what tasks ask for.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of what is drawn.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of words.")
@@ -77,6 +84,7 @@ def report(
     mu: int,
     trials: int,
     unit: float,
+    unit_of: str,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -91,7 +99,7 @@ def report(
     from lab.packing.words import words
 
     moment = _live(kubeconfig, context, config) if source is None else _read(source)
-    asked = Asked([Policy(order, name) for name in names], Terms(tau / 100, mu, trials, seed), unit / 100)
+    asked = Asked([Policy(order, name) for name in names], Terms(tau / 100, mu, trials, seed), unit, unit_of)
     with click.progressbar(length=steps(asked), label="Packing", file=sys.stderr) as bar:
         found = report_of(moment, asked, lambda: bar.update(1))
     if as_json:

@@ -43,6 +43,11 @@ def unit_of_tasks(problem: Problem, percentile: float) -> Floats:
     return np.asarray(np.percentile(each, percentile, axis=0))
 
 
+def unit_of_nodes(problem: Problem, part: float) -> Floats:
+    """Return so large a part of each machine's own CPU and memory [M, 2]."""
+    return np.asarray(part * problem.capacity[:, PAIR])
+
+
 def fill(problem: Problem, allocated: Floats, unit: Floats) -> Holes:
     """Return how many units of CPU and memory [2] fit beside `allocated` [M, R].
 
@@ -66,7 +71,7 @@ def fill(problem: Problem, allocated: Floats, unit: Floats) -> Holes:
 def stranded(problem: Problem, allocated: Floats, unit: Floats) -> tuple[Mask, Mask]:
     """Return on which machines [M] memory strands CPU, and on which CPU strands memory.
 
-    There a unit [2] of the one is free, and no unit of the other.
+    There a unit ([2], or [M, 2] of each machine) of the one is free, and no unit of the other.
     """
     enough = (problem.capacity - allocated)[:, PAIR] >= unit
     return enough[:, 0] & ~enough[:, 1], enough[:, 1] & ~enough[:, 0]

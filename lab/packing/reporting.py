@@ -1,7 +1,8 @@
 """What a packing report says, as data: the same for people (`words`) and for machines (--json)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -9,15 +10,21 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU, MEMORY
 from lab.packing.compaction import Compaction, Policy, Terms, compact
-from lab.packing.holes import fill, stranded, unit_of_median, utilisation
+from lab.packing.holes import fill, stranded, unit_of_median, unit_of_nodes, unit_of_tasks, utilisation
 from lab.packing.inflation import WAYS, by_chance, most, picky
 from lab.packing.model import Problem
 from lab.packing.moment import Moment
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 
-UNIT = 0.1
-"""The part of the median machine that hole filling goes by, unless another is given."""
+UNITS: Mapping[str, Callable[[Problem, float], Floats]] = MappingProxyType(
+    {
+        "median": lambda problem, percent: unit_of_median(problem, percent / 100),
+        "node": lambda problem, percent: unit_of_nodes(problem, percent / 100),
+        "tasks": unit_of_tasks,
+    }
+)
+"""What the unit that fills holes is taken from: the median node or each node itself, in percent; or a percentile."""
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -29,6 +36,8 @@ class Used(msgspec.Struct, frozen=True):
 
 class Filled(msgspec.Struct, frozen=True):
     """Hole filling: how many units (millicores, bytes) fit beside what is allocated, and what is allocated with them.
+
+    Where each node has a unit of its own, `unit` is their median.
 
     On `cpu_stranded` nodes a unit of CPU is free and none of memory; on `memory_stranded` the reverse.
     """
@@ -93,11 +102,12 @@ class Report(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a report is to say. `unit`: of the median machine. `chances`: how often jobs are cloned at random."""
+    """What a report is to say. `unit`: percent of one of `UNITS`. `chances`: how often jobs are cloned at random."""
 
     policies: Sequence[Policy]
     terms: Terms
-    unit: float = UNIT
+    unit: float = 10.0
+    unit_of: str = "median"
     chances: int = 3
 
 
@@ -107,7 +117,7 @@ def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda
     problem, misfits = _without_misfits(moment.problem)
     classes = problem.classes
     # 2. What is so now, and under each policy.
-    unit = unit_of_median(problem, asked.unit)
+    unit = UNITS[asked.unit_of](problem, asked.unit)
     large, few = picky(problem)
     return Report(
         source=moment.source,
@@ -200,7 +210,7 @@ def _filled(problem: Problem, allocated: Floats, unit: Floats) -> Filled:
     holes = fill(problem, allocated, unit)
     of_cpu, of_memory = stranded(problem, allocated, unit)
     return Filled(
-        unit=dict(zip((CPU, MEMORY), unit.tolist(), strict=True)),
+        unit=dict(zip((CPU, MEMORY), np.median(np.atleast_2d(unit), axis=0).tolist(), strict=True)),
         units=int(holes.units.sum()),
         before=_used(utilisation(problem, allocated)),
         after=_used(holes.after),

@@ -86,3 +86,13 @@ def test_an_unknown_policy_is_refused_with_those_that_are_known(recording):
     result = run(recording, "--compare", "stock,magic")
     assert result.exit_code == 2
     assert "'magic'; accepted: first-fit, best-fit, stock, dovetail" in result.output
+
+
+@pytest.mark.parametrize(
+    ("of", "percent", "unit", "units"),
+    [("median", "50", 2000.0, 10), ("node", "25", 1000.0, 20), ("tasks", "90", 1000.0, 20)],
+)
+def test_the_unit_is_a_part_of_a_node_or_a_percentile_of_the_tasks(recording, of, percent, unit, units):
+    # Each node has 2 cores and 6 GiB left. Half a node: 2 cores and 4 GiB, one; a quarter: 1 and 2, two; a task: two.
+    found = json.loads(run(recording, "--json", "--trials=1", f"--unit={percent}", f"--unit-of={of}").stdout)
+    assert (found["now"]["unit"]["cpu"], found["now"]["units"]) == (unit, units)
