@@ -180,9 +180,11 @@ def _under(
             limit = most(problem, way, rows, policy, terms.tau, terms.seed)
             inflated += [Grown(way, name, limit.factor, _used(limit.used))] if limit else []
             advance()
+    fits = packing.pending <= terms.tau * problem.classes.tasks
     for seed in range(terms.seed, terms.seed + asked.chances):
-        reached = by_chance(problem, every, policy, terms.tau, seed)
-        chances.append(Grown("by chance", "all", round(reached.factor, 3), _used(reached.used)))
+        if fits:
+            reached = by_chance(problem, every, policy, terms.tau, seed)
+            chances.append(Grown("by chance", "all", round(reached.factor, 3), _used(reached.used)))
         advance()
     return Under(
         policy=policy.rule,

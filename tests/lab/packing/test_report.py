@@ -80,6 +80,7 @@ def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
     output = run(file, "--tau", "0", "--trials", "1").stdout
     assert "This workload does not fit on your 1 nodes; it fits on 3 such nodes." in output
     assert "On all 1 nodes 5 tasks find no place." in output
+    assert "times itself" not in output
 
 
 def test_an_unknown_policy_is_refused_with_those_that_are_known(recording):
