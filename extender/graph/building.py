@@ -1,7 +1,7 @@
 """The order of a job's tasks: the best of several, then improved by moving stages (Graphene, 4, and beyond it).
 
-What counts is the span when the order is replayed: tasks start whenever there is room, as on a cluster. So the order is
-never worse than the best of the simple ones, which are replayed too.
+What counts is the span when the order is replayed: tasks start whenever there is room, as on a cluster. The simple
+orders are replayed too, as far as the effort reaches, so what is found is no worse than those.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,8 +55,8 @@ def build(
     """Return the best order that was found until a bound is met, so much effort is spent, or it has `ended`.
 
     A unit of effort is about one start of some tasks of a stage at one moment, a tenth of a millisecond. `ended` is
-    asked between replays and placements; the breadth-first order is tried in any case. Raises GraphError where a task
-    is larger than a machine.
+    asked between replays and placements; the order by the longest path is tried in any case. Raises GraphError where a
+    task is larger than a machine.
     """
     search = _Search(dag, machines, np.random.default_rng(seed), effort, ended)
     search.portfolio()
@@ -84,10 +84,10 @@ class _Search:
     def portfolio(self) -> None:
         """Try the simple orders, then the paper's construction."""
         dag, machines = self._dag, self._machines
-        self._try(orders.BREADTH_FIRST, orders.breadth_first(dag))
+        self._try(orders.LONGEST_PATH, orders.longest_path(dag))
         drawn = orders.at_random(dag, self._random)
         for name, make in (
-            (orders.LONGEST_PATH, lambda: orders.longest_path(dag)),
+            (orders.BREADTH_FIRST, lambda: orders.breadth_first(dag)),
             (orders.LONGEST_WORK, lambda: orders.longest_work(dag, machines)),
             (orders.RANDOM, lambda: drawn),
             (BACKWARDS, self._backwards),

@@ -4,7 +4,7 @@ import numpy as np
 
 from extender.errors import GraphError
 from extender.graph import Dag, Machines, Parent, Stage, build
-from extender.graph.orders import breadth_first, longest_path
+from extender.graph.orders import BREADTH_FIRST, breadth_first, longest_path
 from extender.graph.replay import Replay
 from tests.fuzz.broken import require
 
@@ -28,11 +28,11 @@ def dags(random, size):
             ends = begins[edge.row] + dag.stages[edge.row].seconds
             require((begins[row] * _ROUNDING >= (ends if edge.one_to_one else ends.max())).all(), "a parent runs", told)
         require(len(order.ranks[row]) == len(stage.seconds), "a task has no rank", told)
-    first = Replay(dag, machines, breadth_first(dag)).run().span
-    require(order.span <= first * _ROUNDING, "an order is worse than breadth-first", told)
-    if effort > 1 and "longest path" in order.spans:
-        longest = Replay(dag, machines, longest_path(dag)).run().span
-        require(order.span <= longest * _ROUNDING, "an order is worse than the longest path", told)
+    longest = Replay(dag, machines, longest_path(dag)).run().span
+    require(order.span <= longest * _ROUNDING, "an order is worse than the longest path", told)
+    if BREADTH_FIRST in order.spans:
+        first = Replay(dag, machines, breadth_first(dag)).run().span
+        require(order.span <= first * _ROUNDING, "an order is worse than breadth-first", told)
 
 
 def wrong_dags(random, size):
