@@ -47,6 +47,7 @@ from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.loop import Reclaimer, Timeouts
 from extender.control.release.loop import Pace, Releaser
+from extender.control.release.room_for_all import RoomForAll
 from extender.control.release.sending import Sender
 from extender.errors import ClusterError
 from extender.explain.events import Teller
@@ -117,6 +118,7 @@ class Control:
             sender,
             pace,
             self._waker,
+            room_for_all=self._room_for_all(),
             idle=idle.second_pass if idle else None,
             promoter=idle.promoter if idle else None,
             regular_first=idle.regular_first if idle else None,
@@ -340,6 +342,12 @@ class Control:
             time.monotonic,
             moved=partial(self.liveness.beat, _LEASE),
         )
+
+    def _room_for_all(self) -> RoomForAll | None:
+        """Return what releases pods without a node, where `filter` chooses it and nothing else may take its room."""
+        settings = self._all_settings
+        chosen = settings.order == "gates" and settings.placement.chosen_by == "filter"
+        return RoomForAll(self._cluster) if chosen and not settings.opportunistic.enabled else None
 
     def _make_waker(self) -> Waker:
         writer, note = PodWriter(self._api), self._metrics.wakeups.inc

@@ -106,12 +106,18 @@ def dovetail_on(control_plane, *, settings=None, chosen_by="filter", **options):
 
 
 @contextmanager
-def control_on(control_plane, *, lease=None, user=CONTROL_ACCOUNT, name="dovetail-control", **settings):
+def control_on(
+    control_plane, *, lease=None, user=CONTROL_ACCOUNT, name="dovetail-control", chosen_by="filter", **settings
+):
     """Run `dovetail control` under exactly the rights that `dovetail_on` has given it; `lease` replaces defaults."""
     client = control_plane.client()
     with suppress(RequestRefused):
         request(client, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    told = {"control": {"lease": lease or {}, **settings.pop("control", {})}, **settings}
+    told = {
+        "placement": {"chosenBy": chosen_by},
+        "control": {"lease": lease or {}, **settings.pop("control", {})},
+        **settings,
+    }
     url = control_plane.add_control(told, user=user, name=name)
     try:
         yield url

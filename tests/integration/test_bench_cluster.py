@@ -31,13 +31,13 @@ def test_the_quick_form_binds_every_pod_and_reports_every_row(pytestconfig, tell
     assert over == {f"over_allocated{name}.200" for name in contenders}
     assert all(rows[name] == 0 for name in over)
     assert all(ours > 0 for name, ours in rows.items() if name.startswith(("throughput", "cpu_ms_per_pod")))
-    assert rows["on_nominated_percent.200"] == 100
+    assert rows["off_nominated.200"] == 0
     for process in ("etcd", "apiserver", "scheduler", "serve", "control", "client"):
         assert rows[f"cpu_ms.{process}.200"] > 0
     ways = {f"latency.{name}.{way}.200" for name in ("stock", "auto", "gates") for way in ("burst", "steady")}
     assert ways | {"latency.auto.mean_vs_stock", "latency.gates.mean_vs_stock"} <= rows.keys()
     assert all(rows[name] > 0 for name in ways)
-    assert rows["writes_per_pod.200"] >= rows["writes_per_pod.stock.200"] + 1.5
+    assert rows["writes_per_pod.200"] >= rows["writes_per_pod.stock.200"] + 0.5
     phases = {name for name in rows if name.startswith("phase.")}
     assert {f"phase.{name}.{what}" for name in ("room", "backlog") for what in ("gated", "refusals")} <= phases
     assert "order_error.auto" in rows

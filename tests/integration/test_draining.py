@@ -11,6 +11,7 @@ import pytest
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import STRATEGIC, request
 from tests.chart.rbac import CONTROL_ACCOUNT, granted, granted_drain
+from tests.integration.dovetail import BY_ORDER
 from tests.integration.gating import BINDINGS, HOLD, POLICIES, gates, is_gated, namespace, policy, require_policies
 
 OTHERS = {"name": "example.com/quota"}
@@ -114,12 +115,13 @@ def test_pods_that_are_created_while_it_drains_are_not_left_behind(control_plane
         assert worn(client).keys() == {()}
 
 
-def test_it_may_run_while_control_releases(control_plane, start_scheduler, drain):
+@BY_ORDER
+def test_it_may_run_while_control_releases(control_plane, start_scheduler, drain, order):
     """Half of 80 pods fit at once (4 nodes of 10 cores); the others wait gated, and then just Pending."""
     client = control_plane.client()
     start_scheduler()
     workload.create_nodes(client, [builders.node(f"node-{number}", cpu=10) for number in range(4)])
-    settings = {"control": {"schedulers": ["default-scheduler"]}}
+    settings = {"order": order, "control": {"schedulers": ["default-scheduler"]}}
     with granted(control_plane, "scheduler"):
         control_plane.add_control(settings, user=CONTROL_ACCOUNT)
         try:

@@ -53,7 +53,8 @@ class ControlMetrics:
         self._version = version
         self.releases = Counter(
             "dovetail_releases",
-            "Pods released: nominated, completed (left by a predecessor), preempting, scale-up.",
+            "Pods released: nominated, room-for-all (filter chooses the node), completed (left by a predecessor), "
+            "preempting, scale-up.",
             ("how",),
             registry=self.registry,
         )

@@ -35,7 +35,7 @@ def calm_demand(backlog: Backlog, snapshot: Snapshot) -> Floats | None:
             ungated = task_class.pods[PodPhase.UNGATED]
             if not ungated:
                 continue
-            if _is_particular(task_class) or any(pod.unschedulable for pod in ungated.values()):
+            if is_particular(task_class) or any(pod.unschedulable for pod in ungated.values()):
                 return None
             for name, amount in task_class.template.demand.items():
                 wanted[name] += amount * len(ungated)
@@ -43,7 +43,7 @@ def calm_demand(backlog: Backlog, snapshot: Snapshot) -> Floats | None:
     return demand if (demand <= SPARE_PART * free_in_all(snapshot)).all() else None
 
 
-def _is_particular(task_class: TaskClass) -> bool:
+def is_particular(task_class: TaskClass) -> bool:
     """Say whether it matters where pods of a class start, or with whom."""
     template = task_class.template
     return bool(template.inputs or template.prefers or template.constraints.volumes or group_of(task_class))

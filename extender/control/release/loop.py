@@ -44,6 +44,13 @@ class Pace:
     scale_up_after: float = 0.0
 
 
+class NeedsNoPlan(Protocol):
+    """What releases pods that surely find room."""
+
+    def take(self, snapshot: Snapshot, slots: int, now: float) -> list[Release] | None:
+        """Claim at most so many; return their releases, None where a plan is needed."""
+
+
 class OnIdleRoom(Protocol):
     """What starts pods on what others have reserved and do not use."""
 
@@ -94,6 +101,7 @@ class Releaser:
         pace: Pace,
         waker: Waker | None = None,
         *,
+        room_for_all: NeedsNoPlan | None = None,
         idle: OnIdleRoom | None = None,
         promoter: Promotes | None = None,
         regular_first: MakesWay | None = None,
@@ -101,11 +109,12 @@ class Releaser:
     ) -> None:
         """Take who wakes pods without a gate (`order: filter`), starts pods on idle room, and makes these regular.
 
-        Those who keep regular pods out are asked to go by `regular_first`. `room_wanted` hears of each plan.
+        Who surely finds room goes by `room_for_all`, where `filter` chooses the nodes. Those who keep regular pods out
+        are asked to go by `regular_first`. `room_wanted` hears of each plan.
         """
         self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
         self.input_builder, self._idle, self._promoter = cluster.input_builder, idle, promoter
-        self._regular_first, self._room_wanted = regular_first, room_wanted
+        self._regular_first, self._room_wanted, self._room_for_all = regular_first, room_wanted, room_for_all
         self.passed_over = PassedOver()
         self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
         self._backlog, self._sender = cluster.backlog, sender
@@ -238,13 +247,17 @@ class Releaser:
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Release]:
         """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
         # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
-        #    Where all pods without a gate surely find room, and none is held, there is nothing to plan.
+        #    Where all surely find room there is nothing to plan: held pods go then, where `filter` chooses the nodes.
         trials_left = self._refusals.trials_left(now)
         refused = self._refused(trials_left)
         if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
             if self._promoter is not None:
                 snapshot = self._promoter.step(snapshot, None, now)
             return self._by_no_plan(snapshot, refused, slots, now)
+        if self._room_for_all is not None and not trials_left:
+            releases = self._room_for_all.take(snapshot, slots, now)
+            if releases is not None:
+                return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in refused)}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.

@@ -14,7 +14,7 @@ from extender.control.release.write_order import WriteOrder
 from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
-OPPORTUNISTIC = "opportunistic"
+OPPORTUNISTIC, ROOM_FOR_ALL = "opportunistic", "room-for-all"
 
 _CLEAR_SECONDS = 15.0
 """A pod whose nomination is being cleared is left alone for so long, or until the watch shows a change of it."""

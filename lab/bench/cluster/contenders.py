@@ -39,7 +39,7 @@ _NO_ORDER: Mapping[str, Any] = {"order": "gates"}
 _CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
 GATES = Contender(
     "gates",
-    "Dovetail: gates and nominations",
+    "Dovetail: gates",
     {"order": "gates", **_CHOOSES},
     gated=True,
     timed=True,

@@ -176,7 +176,7 @@ def _timed(control_plane: ControlPlane, size: Size, contender: Contender, *, qui
         seconds=ended - begun,
         created=created,
         cpu=cpu,
-        on_nominated=truth.on_nominated(pods),
+        off_nominated=truth.off_nominated(pods),
         over_allocated=len(truth.over_allocated(workload.nodes(client), pods)),
         quiet=quiet,
         writes=written,

@@ -51,7 +51,7 @@ class Run:
     seconds: float
     created: float
     cpu: Mapping[str, float]
-    on_nominated: int
+    off_nominated: int
     over_allocated: int
     quiet: bool = True
     writes: Mapping[str, int] = field(default_factory=dict)
@@ -92,8 +92,8 @@ def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
             row_id = ours.row_id("throughput", nodes).replace(f".{nodes}", f".{figure}.{nodes}")
             rows.append(Row(row_id, round(ratio, 3), "times", note=note))
     if gated := _of(GATES, runs):
-        note = "pods bound to the node that was nominated for them, of all runs"
-        rows.append(Row(f"on_nominated_percent.{nodes}", round(_on_nominated(gated), 2), "%", note=note))
+        note = "pods bound to another node than the one that was nominated for them, of all runs"
+        rows.append(Row(f"off_nominated.{nodes}", _off_nominated(gated), "pods", note=note))
     return rows
 
 
@@ -199,15 +199,13 @@ def _outcome(runs: Sequence[Run]) -> str:
     over = ", ".join(
         f"{contender.name} {sum(run.over_allocated for run in _of(contender, runs))}" for contender in _contenders(runs)
     )
-    nominated = (
-        [f"on the nominated node: {_on_nominated(ours):.1f} % of the pods"] if (ours := _of(GATES, runs)) else []
-    )
+    ours = _of(GATES, runs)
+    nominated = [f"bound elsewhere than nominated: {_off_nominated(ours)} pods"] if ours else []
     return "; ".join([*nominated, f"over-allocated (node, dimension) pairs: {over}"])
 
 
-def _on_nominated(runs: Sequence[Run]) -> float:
-    """Return how many of the pods of all runs are on the node that was nominated for them, in percent."""
-    return 100 * sum(run.on_nominated for run in runs) / sum(run.pods for run in runs)
+def _off_nominated(runs: Sequence[Run]) -> int:
+    return sum(run.off_nominated for run in runs)
 
 
 def _contenders(runs: Sequence[Run]) -> list[Contender]:

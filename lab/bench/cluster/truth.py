@@ -32,9 +32,9 @@ def over_allocated(nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[
     return over
 
 
-def on_nominated(pods: Iterable[Manifest]) -> int:
-    """Return how many pods are bound to the node that we nominated for them."""
-    return sum(_promise(pod) is not None and _promise(pod) == pod["spec"].get("nodeName") for pod in pods)
+def off_nominated(pods: Iterable[Manifest]) -> int:
+    """Return how many pods are bound to another node than the one that we nominated for them."""
+    return sum(_promise(pod) not in (None, pod["spec"].get("nodeName")) for pod in pods)
 
 
 def _promise(pod: Manifest) -> str | None:

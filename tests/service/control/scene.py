@@ -13,6 +13,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.release.loop import Pace, Releaser
+from extender.control.release.room_for_all import RoomForAll
 from extender.control.release.sending import Sender
 from extender.errors import ClusterError
 from extender.explain.planned_order import planned_order
@@ -46,13 +47,16 @@ LONG_SECONDS = 100_000.0
 
 
 class Scene:
-    """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`."""
+    """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`.
 
-    def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False, levels=()):
+    With `chooses` the nodes of pods that surely find room are left to `filter`.
+    """
+
+    def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False, levels=(), chooses=False):
         self.written, self.refuse, self.told, self.sent, self.levels = [], set(), [], {}, {}
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
-        self.by_filter = by_filter
+        self.by_filter, self.chooses = by_filter, chooses
         self.backlog = Backlog([OURS], by_filter=by_filter, queues=queues)
         self.pods = {}
         self.queues, self.pace, self.policy, self.level_labels = queues, pace or Pace(), policy or Policy(), levels
@@ -71,7 +75,10 @@ class Scene:
         )
         self.sender = Sender(self.cluster, self, self)
         waker = Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None
-        self.releaser = Releaser(self.cluster, Planner(self.policy), self.sender, self.pace, waker)
+        room_for_all = RoomForAll(self.cluster) if self.chooses else None
+        self.releaser = Releaser(
+            self.cluster, Planner(self.policy), self.sender, self.pace, waker, room_for_all=room_for_all
+        )
 
     def run_soon(self, write):
         write()

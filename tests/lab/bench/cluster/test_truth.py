@@ -38,9 +38,9 @@ def test_pods_that_have_ended_or_wait_hold_nothing():
     assert truth.over_allocated([node()], [bound("p", "n", cpu=9, phase="Succeeded"), waiting]) == {}
 
 
-def test_only_pods_on_the_node_that_we_nominated_count():
+def test_only_pods_on_another_node_than_we_nominated_count():
     pods = [bound("a", "n", promised="n"), bound("b", "n", promised="m"), bound("c", "n")]
-    assert truth.on_nominated(pods) == 1
+    assert truth.off_nominated(pods) == 1
 
 
 def test_the_pods_of_a_job_are_alike_and_no_two_jobs_are():
