@@ -24,7 +24,7 @@ from extender.adapters.kube.recorder import Recorder
 from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.kube.writes import PodWriter
 from extender.adapters.metrics.control import ControlMetrics
-from extender.app.caches import Caches, name_of, wait_for
+from extender.app.caches import Caches, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.control_reports import ControlListener, ControlReports
 from extender.app.holding import holding_of
@@ -34,6 +34,7 @@ from extender.app.measuring import load_besides_pods_of, measuring_of
 from extender.app.on_idle_room import Reporting, on_idle_room, way_back
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, waits_of
 from extender.app.tuning import policy_of
+from extender.app.watches import Watches
 from extender.cluster.events import Event, NamespaceSeen, NamespacesListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Pod
@@ -69,11 +70,15 @@ class Control:
 
     Threads: one for each watch, the Lease, the observer, the recorder and the release loop, which alone calls releaser,
     reclaimer and waker; a pool of writers; those of the server. `extender/control/README.md` says who may call what.
+    Its `watches` may be shared with `dovetail serve` in one process, with one `liveness`.
     """
 
-    def __init__(self, settings: Settings, api: Api) -> None:
+    def __init__(
+        self, settings: Settings, api: Api, liveness: Liveness | None = None, watches: Watches | None = None
+    ) -> None:
         self._api, self._all_settings, self._settings = api, settings, settings.control
-        self.liveness, self._now = Liveness(), SteadyClock()
+        self.liveness, self._now = liveness or Liveness(), SteadyClock()
+        self._following = watches or Watches(api, self.liveness)
         self._metrics = ControlMetrics(version("dovetail"))
         self._stopped = threading.Event()
         self._failure: ClusterError | None = None
@@ -206,8 +211,7 @@ class Control:
             self._server.stop()
             return
         self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._all_settings)]
-        for watch in self._watches:
-            self.liveness.start(name_of(watch.resource), watch.run)
+        self._following.start()
         self._caches.settle()
         self.liveness.start(_LEASE, self._leader.run)
         self.liveness.start(_RECORDER, self._recorder.run)
@@ -290,8 +294,7 @@ class Control:
     # -- wiring
 
     def _watch(self, resource: Resource) -> Watch:
-        moved = partial(self.liveness.beat, name_of(resource))
-        return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
+        return self._following.follow(resource, self._take, self._count_restart)
 
     def _run_soon(self, write: Callable[[], None]) -> None:
         """Have the pool run a write; once we stop nothing more is begun, and the next leader takes it up."""
@@ -363,7 +366,6 @@ def control(settings: Settings, kubeconfig: Path | None) -> None:
     """Run the controllers until SIGTERM or SIGINT."""
     configure_logs(settings.log)
     running = Control(settings, connect(kubeconfig))
-    end: Callable[[], None] = running.stop
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: end())
+        signal.signal(number, lambda _number, _frame: running.stop())
     running.run()

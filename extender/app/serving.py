@@ -19,13 +19,14 @@ from extender.adapters.kube.recorder import Recorder
 from extender.adapters.kube.services import services
 from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.metrics.serve import Gauges, Metrics
-from extender.app.caches import Caches, name_of, wait_for
+from extender.app.caches import Caches, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.holding import ender_of
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.ordering import backlog_of, input_builder_of, optional_kinds
 from extender.app.tuning import policy_of
+from extender.app.watches import Watches
 from extender.cluster.events import Event, NodeSeen, NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.services import Services
@@ -43,17 +44,23 @@ from extender.planner import Planner
 from extender.settings import Settings
 from extender.verdict import Placement, Ranker
 
-_PLANS = "plans"
+_PLANS, _ENDER = "plans", "hold-ender"
 
 log = structlog.get_logger()
 
 
 class Service:
-    """The extender, wired: watches feed the ledger, the verbs answer from it."""
+    """The extender, wired: watches feed the ledger, the verbs answer from it.
 
-    def __init__(self, settings: Settings, api: Api) -> None:
+    Its `watches` may be shared with `dovetail control` in one process, with one `liveness`.
+    """
+
+    def __init__(
+        self, settings: Settings, api: Api, liveness: Liveness | None = None, watches: Watches | None = None
+    ) -> None:
         rules = settings.capacity_rules()
-        self._api, self._settings, self.liveness = api, settings, Liveness()
+        self._api, self._settings, self.liveness = api, settings, liveness or Liveness()
+        self._following = watches or Watches(api, self.liveness)
         self._now = SteadyClock()
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
@@ -95,7 +102,7 @@ class Service:
             ),
             settings.server,
         )
-        self._ender = ender_of(settings, api, partial(self.liveness.beat, "hold"))
+        self._ender = ender_of(settings, api, partial(self.liveness.beat, _ENDER))
         self._failure: ClusterError | None = None
 
     @property
@@ -135,17 +142,15 @@ class Service:
             return
         if self._backlog is not None:
             self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._settings)]
-        for watch in self._watches:
-            self.liveness.start(name_of(watch.resource), watch.run)
+        self._following.start()
         if self._ender is not None:
-            self.liveness.start("hold", self._ender.run)
+            self.liveness.start(_ENDER, self._ender.run)
         self._caches.settle()
         if self._planning is not None:
             self.liveness.start(_PLANS, self._planning.run)
 
     def _watch(self, resource: Resource) -> Watch:
-        moved = partial(self.liveness.beat, name_of(resource))
-        return Watch(self._api, resource, self._take, restarted=self._count_restart, moved=moved)
+        return self._following.follow(resource, self._take, self._count_restart)
 
     def _make_planning(self, backlog: Backlog, settings: Settings) -> tuple[Planning, FilterOrder]:
         """Return what makes the same plans as `dovetail control`, and the order that filter keeps by them."""

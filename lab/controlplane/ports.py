@@ -24,6 +24,15 @@ def pick(count: int) -> list[int]:
     raise ControlPlaneError(f"no {count} free ports on 127.0.0.1 between {_LOWEST} and {_HIGHEST}; end what holds them")
 
 
+def pick_pair() -> int:
+    """Return a free port whose next port is free too."""
+    for _ in range(200):
+        (port,) = pick(1)
+        if _is_free(port + 1):
+            return port
+    raise ControlPlaneError(f"no two free ports side by side on 127.0.0.1 between {_LOWEST} and {_HIGHEST}")
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         try:

@@ -183,12 +183,15 @@ class ControlPlane:
         group: str | None = None,
         name: str = EXTENDER,
         program: Sequence[str] = THIS_CHECKOUT,
+        with_control: bool = False,
     ) -> str:
         """Start `dovetail serve` with these settings as `user`; return its address, the extender's urlPrefix.
 
-        The address and the port are filled in; returns once it is ready. `program` is the `dovetail` to run.
+        The address and the port are filled in; returns once it is ready. `program` is the `dovetail` to run. With
+        `with_control` the same process is `dovetail control`, whose metrics are at the next port.
         """
-        return self._add_service([*program, "serve"], settings, self._login(user, group), name)
+        command = [*program, "serve", *(["--with-control"] if with_control else [])]
+        return self._add_service(command, settings, self._login(user, group), name)
 
     def add_control(
         self,
@@ -210,7 +213,7 @@ class ControlPlane:
     ) -> str:
         if name in self._components:
             raise ControlPlaneError(f"there is a component {name!r} already; choose another name")
-        (port,) = ports.pick(1)
+        port = ports.pick_pair()
         document: dict[str, Any] = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
         document |= settings or {}
         document["server"] = {**document.get("server", {}), "address": "127.0.0.1", "port": port}

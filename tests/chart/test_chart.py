@@ -426,3 +426,52 @@ def test_metrics_of_the_api_server_may_be_read_only_where_settings_say_so(helm, 
     assert rules(render(helm, mode, config__usage__metricsApi=True)) == [
         {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes", "pods"], "verbs": ["list"]}
     ]
+
+
+@pytest.fixture(scope="session")
+def with_serve(helm):
+    """Every object where control runs in serve's container."""
+    peer = {"ipBlock": {"cidr": "192.0.2.0/28"}}
+    more = {"control__withServe": True, "usageSecret": "thanos", "networkPolicy__from": [peer]}
+    return render(helm, "scheduler", **more)
+
+
+def test_control_in_serves_container_has_no_pods_and_no_account_of_its_own(with_serve):
+    names = {(it["kind"], it["metadata"]["name"]) for it in with_serve}
+    own = {"Deployment", "ServiceAccount", "PodDisruptionBudget", "NetworkPolicy"}
+    assert not {(kind, name) for kind, name in names if kind in own and name == "dovetail-control"}
+    assert bindings_of(with_serve, "dovetail") >= {
+        ("ClusterRole", "dovetail-control"),
+        ("Role", "dovetail-control-lease"),
+    }
+    assert bindings_of(with_serve, "dovetail-control") == set()
+
+
+def test_control_in_serves_container_is_run_and_reached_there(with_serve):
+    container = containers(with_serve)["extender"]
+    assert container["args"] == ["serve", "--with-control", "--config", "/etc/dovetail/dovetail.yaml"]
+    ports = {it["name"]: it["containerPort"] for it in container["ports"]}
+    assert ports == {"extender": 10351, "control": 10352}
+    assert {"name": "usage", "secret": {"secretName": "thanos"}} in pod_spec(with_serve)["volumes"]
+    assert "/etc/dovetail-usage" in {it["mountPath"] for it in container["volumeMounts"]}
+    (rule,) = only(with_serve, "NetworkPolicy", "dovetail")["spec"]["ingress"]
+    assert {"port": 10352} in rule["ports"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "more", "complaint"),
+    [
+        ("existing", {}, "control.withServe is true in mode existing"),
+        (
+            "scheduler",
+            {"networkPolicy__usage": [{"ipBlock": {"cidr": "192.0.2.0/28"}}]},
+            "networkPolicy.usage has entries",
+        ),
+        ("scheduler", {"config__server__port": 65535}, "config.server.port is 65535"),
+    ],
+    ids=["existing", "usage", "port"],
+)
+def test_control_in_serves_container_is_refused_where_it_cannot_be(helm, mode, more, complaint):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        render(helm, mode, control__withServe=True, **more)
+    assert complaint in refused.value.stderr

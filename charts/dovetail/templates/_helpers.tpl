@@ -147,6 +147,27 @@ profiles:
 {{- end }}
 {{- end }}
 
+{{- /* Whether control runs in serve's container: "true" or nothing. */}}
+{{- define "dovetail.withServe" -}}
+{{- if and .Values.control.enabled .Values.control.withServe }}
+{{- if eq .Values.mode "existing" }}
+{{- fail "control.withServe is true in mode existing: there the cluster's own kube-scheduler calls serve, and control has pods of its own. Set control.withServe to false." }}
+{{- end }}
+{{- if .Values.networkPolicy.usage }}
+{{- fail "control.withServe is true and networkPolicy.usage has entries: they are for control's own pods. Set control.withServe to false, or leave the entries out." }}
+{{- end }}
+{{- if eq (int .Values.config.server.port) 65535 }}
+{{- fail "control.withServe is true and config.server.port is 65535: control's health and metrics are at the next port, and there is none. Accepted: a lower port." }}
+{{- end }}
+{{- "true" }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether control has pods of its own: "true" or nothing. */}}
+{{- define "dovetail.ownControl" -}}
+{{- if and .Values.control.enabled (not (include "dovetail.withServe" .)) }}true{{ end }}
+{{- end }}
+
 {{- /* Whether control evicts pods: "true" or nothing. */}}
 {{- define "dovetail.evicts" -}}
 {{- if include "dovetail.reclaims" . }}true
@@ -314,6 +335,14 @@ securityContext:
     sizeLimit: 64Mi
 {{- end }}
 
+{{- define "dovetail.usageVolume" -}}
+{{- with .Values.usageSecret }}
+- name: usage
+  secret:
+    secretName: {{ . }}
+{{- end }}
+{{- end }}
+
 {{- /* Where the pods may go: apart from each other ("component", "replicas"), and as the values say. */}}
 {{- define "dovetail.where" -}}
 {{- if gt (int .replicas) 1 }}
@@ -356,6 +385,10 @@ capabilities:
 ports:
   - name: {{ .name }}
     containerPort: {{ .root.Values.config.server.port }}
+  {{- if and (eq .command "serve") (include "dovetail.withServe" .root) }}
+  - name: control
+    containerPort: {{ add1 .root.Values.config.server.port }}
+  {{- end }}
 startupProbe: # until the caches are full
   httpGet: {path: /readyz, port: {{ .name }}}
   periodSeconds: 2
@@ -374,7 +407,7 @@ livenessProbe:
 name: {{ .name }}
 image: "{{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}"
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-args: [{{ .command }}, --config, /etc/dovetail/dovetail.yaml]
+args: [{{ .command }}, {{ if and (eq .command "serve") (include "dovetail.withServe" .root) }}--with-control, {{ end }}--config, /etc/dovetail/dovetail.yaml]
 {{- with .root.Values.resources }}
 resources:
   {{- toYaml . | nindent 2 }}
@@ -387,7 +420,7 @@ volumeMounts:
     readOnly: true
   - name: tmp
     mountPath: /tmp
-  {{- if and (eq .command "control") .root.Values.usageSecret }}
+  {{- if and .root.Values.usageSecret (or (eq .command "control") (and (eq .command "serve") (include "dovetail.withServe" .root))) }}
   - name: usage # the whole folder: a single file would not follow the Secret
     mountPath: /etc/dovetail-usage
     readOnly: true
