@@ -206,7 +206,7 @@ def _refuse_blind(policies: "Sequence[str]", workload: "Workload", machines: "Ma
     ):
         return
     for name in policies:
-        if name not in POLICIES or not POLICIES[name].whole:
+        if name in POLICIES and not POLICIES[name].whole:
             seeing = ", ".join(policy for policy, choice in POLICIES.items() if choice.whole)
             raise click.BadParameter(
                 f"{name!r} does not see resources beyond {', '.join(DIMENSIONS)}, node selectors and taints; "

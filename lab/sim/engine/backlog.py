@@ -222,9 +222,15 @@ class StageBacklog:
             priority=classes.priority,
             barred=classes.barred,
             gang=classes.gang,
-            gang_least=None if classes.gang is None else self._count[classes.rows[classes.gang >= 0]],
+            gang_least=None if classes.gang is None else self._gang_least(classes.rows[classes.gang >= 0]),
             topology=self._topology,
         )
+
+    def _gang_least(self, stages: Rows) -> Counts:
+        """Return how many tasks of each of these gangs must start with the next that does [G]."""
+        table = self.table
+        least = table.tasks if table.least is None else table.least
+        return np.maximum(least[stages] - (table.tasks[stages] - self._count[stages]), 0)
 
     @property
     def _open_now(self) -> OpenClasses:

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.resources import MEMORY_INDEX
+from extender.cluster.resources import DIMENSIONS, MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.engine.running import DONE_SECONDS
@@ -19,7 +19,8 @@ from lab.sim.workloads.workload import Job
 class Placements:
     """When each task of a stage was bound and to which node, by the stage's name, in that order.
 
-    A task whose node has not the memory yet, by the simulated ends of others, starts when it has.
+    A task whose node has not the memory yet (or a GPU, a place: what is never shared), by the simulated ends of others,
+    starts when it has.
     """
 
     at: Floats
@@ -39,17 +40,18 @@ class Placements:
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what was started by now, and when the next task was."""
-        free = (snapshot.layout.capacity - snapshot.allocated)[:, MEMORY_INDEX]
+        held = [MEMORY_INDEX, *range(len(DIMENSIONS), len(snapshot.layout.axis))]
+        free = (snapshot.layout.capacity - snapshot.allocated)[:, held]
         chosen, again_at = AssignmentList(), np.inf
         for row in np.flatnonzero(waiting.count).tolist():
             name = waiting.names[row]
             begun = self.first[name] + self._begun.get(name, 0)
             for place in range(begun, begun + int(waiting.count[row])):
-                node, need = int(self.node[place]), float(waiting.demand[row, MEMORY_INDEX])
+                node, need = int(self.node[place]), waiting.demand[row, held]
                 if self.at[place] > now + DONE_SECONDS:
                     again_at = min(again_at, float(self.at[place]))
                     break
-                if free[node] < need:
+                if (free[node] < need).any():
                     break
                 free[node] -= need
                 chosen.add(row, node, -1, -1)

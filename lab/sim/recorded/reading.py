@@ -1,6 +1,5 @@
 """A recording -> workload, machines, and what was done. What the simulator cannot replay is left out and counted."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,21 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from extender.arrays import Floats, Rows
+from extender.cluster.eligibility import Constraints, Requirement, Toleration
 from extender.cluster.recording.lines import Begin, Checkpoint, Line, NodeLine, PodLine, decoded
-from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, row_of
 from extender.errors import SpecError, TraceError
 from lab.sim.recorded.contention_undone import seconds_at_peak
 from lab.sim.recorded.delay import usual_delay
+from lab.sim.recorded.jobs import SHORTEST_SECONDS, Ran, delayed, jobs_of, whole_groups
+from lab.sim.recorded.nodes import Columns, capacity_of, node_of, rows_of
+from lab.sim.recorded.notes import notes_of
 from lab.sim.recorded.placements import Placements
-from lab.sim.workloads.workload import Job, Machines, Stage, Workload
+from lab.sim.workloads.workload import Machines, Workload
 
 FORM, MACHINES, RECORDED = "recording:", "recorded", "recorded"
 """How a workload, its machines and the policy that did what was done are named."""
-BURST_SECONDS = 10.0
-_SHORTEST_SECONDS = 0.001
-
-Shape = tuple[str, tuple[float, ...]]
-"""What makes a stage: its name and its demand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,105 +97,75 @@ def _take(read: _Read, line: Line) -> None:
 
 def _replay(read: _Read, file: str) -> Replay:
     # 1. Machines: the nodes, without what those pods take that were there all the time.
-    nodes = {name: row for row, name in enumerate(sorted(read.nodes))}
-    services = [pod for uid, pod in read.living.items() if uid in read.first and pod.node in nodes]
-    ran = [
+    rows = rows_of(read.nodes)
+    services = [pod for uid, pod in read.living.items() if uid in read.first and pod.node in rows]
+    pods = [
         pod
         for pod in read.ended
-        if pod.node in nodes and pod.bound is not None and pod.ended is not None and pod.ended > read.begun
+        if pod.node in rows and pod.bound is not None and pod.ended is not None and pod.ended > read.begun
     ]
-    if not ran:
+    if not pods:
         raise TraceError(f"{file}: no pod in it was bound and ended; record for longer")
-    demand = np.array([_row(pod.demand) for pod in ran])
-    capacity = np.array([row_of(read.nodes[name].offers, otherwise=np.inf) for name in nodes], dtype=np.float64)
-    for pod in services:
-        capacity[nodes[str(pod.node)]] -= _row(pod.demand)
-    unlimited = np.where(np.isfinite(capacity).all(axis=0), 0.0, demand.sum(axis=0) + 1.0)
-    capacity = np.where(np.isfinite(capacity), np.maximum(capacity, 0.0), unlimited)
-    # 2. When tasks ran, and how long they would have taken alone.
-    created = np.array([max(pod.created, read.begun) for pod in ran]) - read.begun
-    bound = np.maximum(np.array([pod.bound or 0.0 for pod in ran]) - read.begun, created)
-    ended = np.maximum(np.array([pod.ended or 0.0 for pod in ran]) - read.begun, bound + _SHORTEST_SECONDS)
-    node = np.array([nodes[str(pod.node)] for pod in ran], dtype=np.intp)
+    columns = Columns.of(read.nodes.values(), pods)
+    demand, node = columns.demands(pods), _nodes(pods, rows)
+    taken = np.zeros((len(rows), len(columns.axis)))
+    np.add.at(taken, _nodes(services, rows), columns.demands(services))
+    capacity = capacity_of(np.array([columns.offers(read.nodes[name]) for name in rows]), taken, demand, node)
+    nodes = tuple(node_of(read.nodes[name]) for name in rows)
+    machines = Machines(MACHINES, capacity, axis=columns.axis, nodes=nodes)
+    # 2. When tasks ran, how long they would have taken alone, and where they may go.
+    created = np.array([max(pod.created, read.begun) for pod in pods]) - read.begun
+    bound = np.maximum(np.array([pod.bound or 0.0 for pod in pods]) - read.begun, created)
+    ended = np.maximum(np.array([pod.ended or 0.0 for pod in pods]) - read.begun, bound + SHORTEST_SECONDS)
     seconds = seconds_at_peak(bound, ended, node, demand, capacity)
-    # 3. Jobs of stages of tasks; the tasks of a stage in the order in which they were bound.
-    jobs, order = _jobs(ran, created, bound, node, seconds, demand)
-    workload = Workload(f"{FORM}{file}", jobs, about=f"{len(ran)} pods of {len(jobs)} jobs, as recorded in {file}")
+    constraints, stay = _constraints(pods, demand, machines)
+    # 3. Jobs of stages of tasks.
+    jobs, order = jobs_of(Ran(pods, created, bound, node, seconds, demand, constraints))
+    workload = Workload(f"{FORM}{file}", jobs, about=f"{len(pods)} pods of {len(jobs)} jobs, as recorded in {file}")
     delay = usual_delay(created, bound, ended, node)
+    notes = notes_of(
+        pods, together=whole_groups(pods), stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
+    )
     return Replay(
         workload,
-        replace(workload, jobs=[_delayed(job, delay) for job in jobs]),
-        Machines(MACHINES, capacity),
+        replace(workload, jobs=[delayed(job, delay) for job in jobs]),
+        machines,
         Placements.of(jobs, bound[order], node[order]),
         ended[order],
-        [*_notes(read, ran, services), f"Simulated starts take {delay:.3f} s, as was usual."],
+        [*notes, f"Simulated starts take {delay:.3f} s, as was usual."],
     )
 
 
-def _row(amounts: Mapping[str, float]) -> Floats:
-    return np.array(row_of(amounts), dtype=np.float64)
+def _nodes(pods: Sequence[PodLine], rows: Mapping[str, int]) -> Rows:
+    return np.array([rows[str(pod.node)] for pod in pods], dtype=np.intp)
 
 
-def _jobs(
-    pods: Sequence[PodLine], created: Floats, bound: Floats, node: Rows, seconds: Floats, demand: Floats
-) -> tuple[list[Job], Rows]:
-    """Return the jobs by arrival, and the pods' rows in the order of the jobs' tasks [T]."""
-    # 1. Pods of one job that are created within a while of its first are one job here; later ones are another.
-    tasks_of: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-    burst: dict[tuple[str, str], tuple[float, int]] = {}
-    for row in np.lexsort((bound, created)).tolist():
-        key = pods[row].queue, pods[row].job
-        begun, number = burst.get(key, (-np.inf, 0))
-        if created[row] > begun + BURST_SECONDS:
-            burst[key] = begun, number = float(created[row]), number + 1
-        tasks_of[(*key, number)].append(row)
-    # 2. Their stages.
-    jobs, order = list[Job](), list[int]()
-    for (queue, job, number), rows in tasks_of.items():
-        shapes: dict[Shape, list[int]] = defaultdict(list)
-        for row in sorted(rows, key=lambda row: (bound[row], node[row])):
-            shapes[pods[row].stage, tuple(demand[row].tolist())].append(row)
-        name = f"{queue}/{job}" if number == 1 else f"{queue}/{job}, {number}"
-        arrives_at = float(created[rows].min())
-        stages = [_stage(str(place), shape, seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
-        jobs.append(Job(name, arrives_at, stages, queue))
-        order += [row for tasks in shapes.values() for row in tasks]
-    return jobs, np.array(order, dtype=np.intp)
+def _constraints(pods: Sequence[PodLine], demand: Floats, machines: Machines) -> tuple[list[Constraints], int]:
+    """Return where pods may go, and how many of them would find no machine there: they keep the one that they had."""
+    finds: dict[tuple[Constraints, bytes], bool] = {}
+    constraints, stay = list[Constraints](), 0
+    for pod, need in zip(pods, demand, strict=True):
+        key = pod.constraints, need.tobytes()
+        if key not in finds:
+            fits = (need <= machines.capacity).all(axis=1)
+            finds[key] = bool((fits & machines.allowed(pod.constraints)).any())
+        constraints.append(pod.constraints if finds[key] else _only(str(pod.node)))
+        stay += not finds[key]
+    return constraints, stay
 
 
-def _delayed(job: Job, seconds: float) -> Job:
-    """Return a job whose tasks take so much longer."""
-    stages = [
-        replace(stage, duration=stage.duration + seconds, durations=stage.durations + seconds) for stage in job.stages
-    ]
-    return replace(job, stages=stages)
+def _only(node: str) -> Constraints:
+    """Return the constraints of a pod that keeps its node whatever the node's taints."""
+    there = Requirement("metadata.name", "In", (node,), field=True)
+    return Constraints(terms=((there,),), tolerations=(Toleration(operator="Exists"),))
 
 
-def _stage(name: str, shape: Shape, seconds: Floats) -> Stage:
-    demand = np.array(shape[1])
-    reading, demand[DISK_READ_INDEX] = float(demand[DISK_READ_INDEX]), 0.0
-    return Stage(name, demand, reading, float(seconds.mean()), np.maximum(seconds, _SHORTEST_SECONDS))
-
-
-def _notes(read: _Read, ran: Sequence[PodLine], services: Sequence[PodLine]) -> list[str]:
-    """Return what a reader should know of what is not replayed, or not as it was."""
-    unknown = len(read.ended) - len(ran)
-    begun = len(read.living) - len(services)
-    other = sorted({name for pod in ran for name in pod.demand} - {*DIMENSIONS, "pods"})
-    bound_to = sum(pod.constraints.selector != () or pod.constraints.terms is not None for pod in ran)
-    tainted = sum(bool(node.taints) for node in read.nodes.values())
-    groups = sum(bool(pod.group) for pod in ran)
-    priorities = len({pod.priority for pod in ran}) - 1
-    said = [
-        (services, f"{len(services)} pods lived all the time: what they take is taken from their nodes."),
+def _of_the_rest(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:
+    unknown, begun = len(read.ended) - len(pods), len(read.living) - len(services)
+    return [
+        (len(services), f"{len(services)} pods lived all the time: what they take is taken from their nodes."),
         (unknown, f"{unknown} pods are left out: they got no node, or nobody knows when they ended."),
         (begun, f"{begun} pods are left out: they came, and had not ended at the last checkpoint."),
-        (other, f"Not counted: {', '.join(other)}. Simulated schedulers do not know them."),
-        (bound_to, f"{bound_to} pods select nodes: simulated schedulers place them anywhere."),
-        (tainted, f"{tainted} nodes have taints: simulated schedulers place pods there all the same."),
-        (groups, f"{groups} pods belong to groups: they need not start together here."),
-        (priorities, f"Pods have {priorities + 1} priorities: simulated schedulers know none."),
         (read.changes, f"Nodes changed {read.changes} times: here each is there all the time, as it was last."),
         (read.gaps, f"The recording has {read.gaps} gaps: what came and went in them is not in it."),
     ]
-    return [text for count, text in said if count]

@@ -38,9 +38,9 @@ class StageTable:
     rows of stages. `job_place` [J] and `stage_place` [S] are places in the workload. `copies` has the blocks
     [tasks, K] of the stages that declare them, `uses` what tasks use over time of those that say so. At most `at_once`
     jobs are there at a time. `axis` [R] are the dimensions, `tree` the queues that
-    settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says
-    whose tasks start together, `constraint` [S] is a row of `allowed` [K, N]: which machines a stage may go to (each
-    None: there is no such thing). The output of stages that are `copied` [S] is written on `output_copies` machines.
+    settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
+    of them at first), `constraint` [S] is a row of `allowed` [K, N]: which machines a stage may go to (each None: there
+    is no such thing). The output of stages that are `copied` [S] is written on `output_copies` machines.
     """
 
     job_names: Sequence[str]
@@ -73,6 +73,7 @@ class StageTable:
     tree: QueueTree | None = None
     priority: Counts | None = None
     gang: Mask | None = None
+    least: Counts | None = None
     constraint: Rows | None = None
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
 
@@ -152,6 +153,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     allowed = np.array([machines.allowed(constraint) for constraint in constraints], dtype=np.bool_)
     priority = np.array([stage.priority for _, _, stage in stages], dtype=np.int64)
     gang = np.array([stage.gang for _, _, stage in stages], dtype=np.bool_)
+    least = np.array([stage.least for _, _, stage in stages], dtype=np.int64)
     constraint_rows = {constraint: row for row, constraint in enumerate(constraints)}
     # 3. What stages demand and read, and the work of a task.
     tasks = np.array([stage.tasks for _, _, stage in stages], dtype=np.int64)
@@ -195,6 +197,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         tree=workload.tree,
         priority=priority if priority.any() else None,
         gang=gang if gang.any() else None,
+        least=np.where(least > 0, np.minimum(least, tasks), tasks) if gang.any() else None,
         constraint=None
         if allowed.all()
         else np.array([constraint_rows[stage.constraints] for _, _, stage in stages], dtype=np.intp),

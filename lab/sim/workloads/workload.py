@@ -41,7 +41,8 @@ class Stage:
     `duration` is what the scheduler expects, `durations` [tasks] what each task takes if it gets its peaks, in seconds.
     `copies` [tasks, K] are the machines that hold each task's block, -1 for none (None: they are drawn).
     `use` is what tasks use of their demand as they go on (None: all of it, from the beginning to the end).
-    `constraints` say which machines a task may go to, `priority` is that of its pods; tasks of a `gang` start together.
+    `constraints` say which machines a task may go to, `priority` is that of its pods; tasks of a `gang` start together,
+    at first at least so many as `least` says (0: all of them).
     """
 
     name: str
@@ -56,6 +57,7 @@ class Stage:
     constraints: Constraints = ANYWHERE
     priority: int = 0
     gang: bool = False
+    least: int = 0
 
     @property
     def tasks(self) -> int:

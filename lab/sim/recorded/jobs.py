@@ -1,0 +1,133 @@
+"""Recorded pods as jobs of stages of tasks."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from extender.arrays import Floats, Mask, Rows
+from extender.cluster.eligibility import Constraints
+from extender.cluster.recording.lines import PodLine
+from extender.cluster.resources import DISK_READ_INDEX
+from lab.sim.workloads.workload import Job, Stage
+
+BURST_SECONDS = 10.0
+SHORTEST_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Pods that ran [T]: when they came and were bound, on which `node`, how many seconds they take alone.
+
+    `demand` [T, R] is what they ask for, `constraints` [T] say where they may go.
+    """
+
+    pods: Sequence[PodLine]
+    created: Floats
+    bound: Floats
+    node: Rows
+    seconds: Floats
+    demand: Floats
+    constraints: Sequence[Constraints]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What makes a stage."""
+
+    name: str
+    demand: tuple[float, ...]
+    constraints: Constraints
+    priority: int
+    group: str
+    least: int
+
+
+def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
+    """Return the jobs by arrival, and the pods' rows in the order of the jobs' tasks [T]."""
+    # 1. Pods of one job that are created within a while of its first are one job here; later ones are another.
+    created, bound, node = ran.created, ran.bound, ran.node
+    tasks_of: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    burst: dict[tuple[str, str], tuple[float, int]] = {}
+    for row in np.lexsort((bound, created)).tolist():
+        key = ran.pods[row].queue, ran.pods[row].job
+        begun, number = burst.get(key, (-np.inf, 0))
+        if created[row] > begun + BURST_SECONDS:
+            burst[key] = begun, number = float(created[row]), number + 1
+        tasks_of[(*key, number)].append(row)
+    # 2. Their stages; the tasks of a stage in the order in which they were bound.
+    jobs, order = list[Job](), list[int]()
+    together = whole_groups(ran.pods)
+    for (queue, job, number), rows in tasks_of.items():
+        shapes: dict[_Shape, list[int]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: (bound[row], node[row])):
+            shapes[_shape(ran, row, gang=bool(together[row]))].append(row)
+        name = f"{queue}/{job}" if number == 1 else f"{queue}/{job}, {number}"
+        arrives_at = float(created[rows].min())
+        stages = [_stage(str(place), shape, ran.seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
+        jobs.append(Job(name, arrives_at, stages, queue))
+        order += [row for tasks in shapes.values() for row in tasks]
+    return jobs, np.array(order, dtype=np.intp)
+
+
+def whole_groups(pods: Sequence[PodLine]) -> Mask:
+    """Return which pods [T] start together with their group here: all of it is one stage that came at once.
+
+    It says how many must start together, and there were as many.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for row, pod in enumerate(pods):
+        if pod.group:
+            members[pod.group].append(row)
+    together = np.zeros(len(pods), dtype=np.bool_)
+    for rows in members.values():
+        first = pods[rows[0]]
+        alike = all(_alike(pods[row], first) for row in rows)
+        came = [pods[row].created for row in rows]
+        if alike and 0 < first.least <= len(rows) and max(came) <= min(came) + BURST_SECONDS:
+            together[rows] = True
+    return together
+
+
+def delayed(job: Job, seconds: float) -> Job:
+    """Return a job whose tasks take so much longer."""
+    stages = [
+        replace(stage, duration=stage.duration + seconds, durations=stage.durations + seconds) for stage in job.stages
+    ]
+    return replace(job, stages=stages)
+
+
+def _alike(pod: PodLine, other: PodLine) -> bool:
+    """Say whether two pods of one group are of one stage."""
+    return (pod.queue, pod.job, pod.stage, pod.demand, pod.constraints, pod.priority, pod.least) == (
+        other.queue,
+        other.job,
+        other.stage,
+        other.demand,
+        other.constraints,
+        other.priority,
+        other.least,
+    )
+
+
+def _shape(ran: Ran, row: int, *, gang: bool) -> _Shape:
+    pod = ran.pods[row]
+    group, least = (pod.group, pod.least) if gang else ("", 0)
+    return _Shape(pod.stage, tuple(ran.demand[row].tolist()), ran.constraints[row], pod.priority, group, least)
+
+
+def _stage(name: str, shape: _Shape, seconds: Floats) -> Stage:
+    demand = np.array(shape.demand)
+    reading, demand[DISK_READ_INDEX] = float(demand[DISK_READ_INDEX]), 0.0
+    return Stage(
+        name,
+        demand,
+        reading,
+        float(seconds.mean()),
+        np.maximum(seconds, SHORTEST_SECONDS),
+        constraints=shape.constraints,
+        priority=shape.priority,
+        gang=shape.group != "",
+        least=shape.least,
+    )

@@ -1,0 +1,37 @@
+"""What a reader should know of what is not replayed, or not as it was."""
+
+from collections.abc import Sequence
+
+from extender.arrays import Mask
+from extender.cluster.recording.lines import PodLine
+
+
+def notes_of(
+    pods: Sequence[PodLine], *, together: Mask, stay: int, unknown: Sequence[str], others: Sequence[tuple[int, str]]
+) -> list[str]:
+    """Return what is to be said, each with its count; nothing of what there is none of.
+
+    `pods` [T] are replayed, `together` [T] those that start with their group; `stay` of them keep their node. Resources
+    that are `unknown` are not counted. `others` are counts and sentences about the rest of the recording.
+    """
+    without = [sum(name in pod.demand for pod in pods) for name in unknown]
+    apart = sum(bool(pod.group) for pod in pods) - int(together.sum())
+    priorities = len({pod.priority for pod in pods}) - 1
+    idle = sum(pod.opportunistic for pod in pods)
+    said = [
+        *others,
+        *(
+            (count, f"{count} pods ask for {name}, which no node offers: not counted.")
+            for name, count in zip(unknown, without, strict=True)
+        ),
+        (stay, f"{stay} pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."),
+        (int(together.sum()), "Groups of pods start together by Dovetail's planner, not by the other policies."),
+        (
+            apart,
+            f"{apart} pods belong to groups of several stages, or of which the recording does not say how many start "
+            "together: they need not.",
+        ),
+        (priorities, f"Pods have {priorities + 1} priorities: the higher goes first, and preempts nobody."),
+        (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),
+    ]
+    return [text for count, text in said if count]

@@ -1,0 +1,138 @@
+"""Simulated schedulers go by the GPUs, selectors, taints, priorities and gangs that a recording holds."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from extender.cluster.eligibility import Constraints, Requirement, Taint, Toleration
+from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, encoded
+from lab.sim import runs
+from lab.sim.commands import simulate
+from lab.sim.engine.clock import SimulationSettings
+from lab.sim.recorded.reading import replay_of
+
+GPU = "nvidia.com/gpu"
+SIMULATED = ("kube-default", "extender", "tetris")
+
+
+def node(name, *, gpus=0, **more):
+    return NodeLine(100.0, name, {"cpu": 4000.0, "memory": 8e9} | ({GPU: gpus} if gpus else {}), **more)
+
+
+def pod(name, *, at=110, seconds=10.0, on="n0", cpu=1000.0, gpus=0, job=None, **more):
+    """Return a pod that was created and bound at that time, in a job of its own unless one is named."""
+    demand = {"cpu": cpu, "memory": 1e9, "pods": 1.0} | ({GPU: gpus} if gpus else {})
+    at = float(at)
+    job = f"team/{job or name}"
+    return PodLine(name, "team", name, job, "team", demand, at, at, at, at + seconds, on, "succeeded", **more)
+
+
+def recording(tmp_path, nodes, *pods):
+    file = tmp_path / "recording"
+    lines = [Begin(100.0), Checkpoint(100.0, nodes, ()), *pods, Checkpoint(500.0, nodes, ()), End(500.0)]
+    file.write_bytes(b"".join(map(encoded, lines)))
+    return file
+
+
+def tasks(file, policy):
+    """Return when each task started and on which node, in the order of the jobs' names."""
+    run = runs.Run(f"recording:{file}", "recorded", policy, 1, settings=SimulationSettings(heartbeat_seconds=0.0))
+    outcome = runs.perform(run, lambda _done, _total: None)
+    return list(zip(outcome.tasks.started.tolist(), outcome.tasks.node.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("policy", SIMULATED)
+def test_gpus_are_given_once_at_a_time(tmp_path, policy):
+    # One GPU, on n1. Both pods come at 10 s; the second waits until the first has ended at 20 s.
+    nodes = [node("n0"), node("n1", gpus=1)]
+    file = recording(tmp_path, nodes, pod("a", on="n1", gpus=1), pod("b", at=110, on="n1", gpus=1))
+    assert sorted(tasks(file, policy)) == [(10.0, 1), (20.0, 1)]
+
+
+def test_the_policy_recorded_waits_for_a_gpu_that_simulated_ends_have_not_freed_yet(tmp_path):
+    file = recording(tmp_path, [node("n0", gpus=1)], pod("a", gpus=1), pod("b", at=119, gpus=1))
+    assert tasks(file, "recorded") == [(10.0, 0), (20.0, 0)]
+
+
+@pytest.mark.parametrize("policy", SIMULATED)
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        Constraints(selector=(("pool", "b"),)),
+        Constraints(terms=((Requirement("pool", "In", ("b", "c")),),)),
+    ],
+)
+def test_node_selectors_and_required_affinity_hold(tmp_path, policy, constraints):
+    nodes = [node("n0", labels={"pool": "a"}), node("n1", labels={"pool": "b"}), node("n2", labels={"pool": "a"})]
+    pods = [pod(name, on="n1", constraints=constraints) for name in "abcdef"]
+    file = recording(tmp_path, nodes, *pods)
+    # Four cores on n1, one each: two wait for the first four.
+    assert sorted(tasks(file, policy)) == [(10.0, 1)] * 4 + [(20.0, 1)] * 2
+
+
+@pytest.mark.parametrize("policy", SIMULATED)
+def test_taints_keep_away_who_does_not_tolerate_them(tmp_path, policy):
+    nodes = [node("n0"), node("n1", taints=(Taint("gpu", "", "NoSchedule"),))]
+    tolerant = Constraints(tolerations=(Toleration("gpu", "Exists"),))
+    pods = [pod(name, cpu=4000.0) for name in "ab"] + [pod("c", on="n1", cpu=4000.0, constraints=tolerant)]
+    started = tasks(recording(tmp_path, nodes, *pods), policy)
+    assert [on for _, on in started[:2]] == [0, 0]
+
+
+@pytest.mark.parametrize("policy", SIMULATED)
+def test_a_cordoned_node_gets_nobody(tmp_path, policy):
+    nodes = [node("n0"), node("n1", unschedulable=True)]
+    started = tasks(recording(tmp_path, nodes, *(pod(name, cpu=4000.0) for name in "abc")), policy)
+    assert sorted(started) == [(10.0, 0), (20.0, 0), (30.0, 0)]
+
+
+@pytest.mark.parametrize("policy", SIMULATED)
+def test_of_the_pods_that_wait_the_higher_priority_goes_first(tmp_path, policy):
+    # a has the node until 20 s. Of those that wait, c is named last, and goes first.
+    pods = [pod("a", cpu=4000.0), pod("b", at=111, cpu=4000.0), pod("c", at=112, cpu=4000.0, priority=9)]
+    assert tasks(recording(tmp_path, [node("n0")], *pods), policy) == [(10.0, 0), (30.0, 0), (20.0, 0)]
+
+
+def gang(least):
+    """Return a pod that has three of four cores until 20 s, and two of a job of one core each."""
+    group = {"job": "g", "group": "team/g", "least": least}
+    return [pod("a", cpu=3000.0), pod("b", at=111, **group), pod("c", at=111, **group)]
+
+
+def test_the_planner_starts_a_gang_whole_and_the_stock_scheduler_does_not(tmp_path):
+    file = recording(tmp_path, [node("n0")], *gang(least=2))
+    assert tasks(file, "tetris") == [(10.0, 0), (20.0, 0), (20.0, 0)]
+    assert tasks(file, "kube-default") == [(10.0, 0), (11.0, 0), (20.0, 0)]
+    note = "Groups of pods start together by Dovetail's planner, not by the other policies."
+    assert note in replay_of(file).notes
+
+
+def test_of_a_gang_as_many_must_start_together_as_it_says(tmp_path):
+    assert tasks(recording(tmp_path, [node("n0")], *gang(least=1)), "tetris") == [(10.0, 0), (11.0, 0), (20.0, 0)]
+
+
+def test_who_ran_where_it_may_not_go_keeps_its_node(tmp_path):
+    # It named its node itself, past the scheduler and the taint.
+    nodes = [node("n0"), node("n1", taints=(Taint("mine", "", "NoSchedule"),))]
+    file = recording(tmp_path, nodes, pod("a", on="n1", constraints=Constraints(selector=(("no", "where"),))))
+    assert tasks(file, "kube-default") == [(10.0, 1)]
+    said = "1 pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."
+    assert said in replay_of(file).notes
+
+
+def test_places_for_pods_count_where_there_are_fewer_than_pods(tmp_path):
+    nodes = [NodeLine(100.0, "n0", {"cpu": 4000.0, "memory": 8e9, "pods": 2.0})]
+    file = recording(tmp_path, nodes, *(pod(name) for name in "abc"))
+    assert sorted(tasks(file, "kube-default")) == [(10.0, 0), (10.0, 0), (20.0, 0)]
+
+
+def test_the_command_takes_recorded_and_refuses_policies_that_do_not_see_gpus(tmp_path):
+    file = recording(tmp_path, [node("n0", gpus=1)], pod("a", gpus=1))
+    options = [f"--workload=recording:{file}", "--machines=recorded", "--json", "--processes=1"]
+    shown = CliRunner().invoke(simulate, [*options, "--policy=recorded,kube-default,dovetail"])
+    assert shown.exit_code == 0, shown.output
+    assert [run["makespan"] for run in json.loads(shown.stdout)["runs"]] == [10.0, 10.0, 10.0]
+    refused = CliRunner().invoke(simulate, [*options, "--policy=drf"])
+    assert refused.exit_code == 2
+    assert "'drf' does not see resources beyond" in refused.output
