@@ -146,6 +146,7 @@ def simulate(
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
     from lab.sim import sweep
     from lab.sim.engine.clock import SimulationSettings
+    from lab.sim.recorded.reading import RECORDED
     from lab.sim.runs import Run, inputs_of, recording
     from lab.sim.schedulers.policies import DOVETAIL
     from lab.sim.workloads.parameters import Parameters
@@ -171,7 +172,7 @@ def simulate(
                 settings=simulation,
                 traces=folder,
             )
-    replayed, cluster = inputs_of(next(iter(runs.values())), Parameters())
+    replayed, cluster = inputs_of(min(runs.values(), key=lambda run: run.policy == RECORDED), Parameters())
     _refuse_blind([run.policy for run in runs.values()], replayed, cluster)
     about = " ".join((_about(replayed.about, cluster.name, heartbeat, loss), *(replay.notes if replay else ())))
     outcomes = _perform(runs, processes)
@@ -200,16 +201,21 @@ def _refuse_blind(policies: "Sequence[str]", workload: "Workload", machines: "Ma
     """Raise click.BadParameter for a policy that does not see what the files ask for."""
     from lab.sim.schedulers.policies import POLICIES
 
-    if len(machines.axis) == len(DIMENSIONS) and all(
-        machines.allowed(constraints).all()
-        for constraints in {stage.constraints for job in workload.jobs for stage in job.stages}
+    if (
+        len(machines.axis) == len(DIMENSIONS)
+        and not machines.changes
+        and all(
+            machines.allowed(constraints).all()
+            for constraints in {stage.constraints for job in workload.jobs for stage in job.stages}
+        )
     ):
         return
     for name in policies:
         if name in POLICIES and not POLICIES[name].whole:
             seeing = ", ".join(policy for policy, choice in POLICIES.items() if choice.whole)
             raise click.BadParameter(
-                f"{name!r} does not see resources beyond {', '.join(DIMENSIONS)}, node selectors and taints; "
+                f"{name!r} does not see resources beyond {', '.join(DIMENSIONS)}, node selectors and taints, nor "
+                "machines that come and go; "
                 f"accepted with these files: {seeing}",
                 param_hint="--policy",
             )

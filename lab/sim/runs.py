@@ -15,7 +15,7 @@ from lab.sim.engine.outcome import Outcome
 from lab.sim.files.jobs import workload_of
 from lab.sim.files.machines import machines_of
 from lab.sim.parallel import Tell
-from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, Replay, replay_of
+from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, STEADY, Replay, replay_of
 from lab.sim.schedulers.fifo_queues import FifoQueues
 from lab.sim.schedulers.policies import DOVETAIL, choice
 from lab.sim.workloads import specs
@@ -72,8 +72,8 @@ def perform(run: Run, tell: Tell) -> Outcome:
     scheduler: Scheduler
     if run.policy == RECORDED and not run.tuning:
         replay = recording(run.workload)
-        if replay is None or run.machines != MACHINES:
-            raise SpecError(f"policy {RECORDED} needs --workload {FORM}FILE and --machines {MACHINES}")
+        if replay is None or run.machines not in (MACHINES, STEADY):
+            raise SpecError(f"policy {RECORDED} needs --workload {FORM}FILE and --machines {MACHINES} or {STEADY}")
         scheduler = replay.placements
     else:
         scheduler = run.scheduler()
@@ -100,8 +100,9 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
     """Return what is replayed and on what, read from files or made by specs. Raises DovetailError."""
     # 1. The machines, and the jobs that are to run on them.
     replay = recording(run.workload)
-    if replay and run.machines == MACHINES:
-        machines = replay.machines
+    if replay and run.machines in (MACHINES, STEADY):
+        steady = run.machines == STEADY or run.policy == RECORDED  # which goes by when and where, and nothing else
+        machines = replace(replay.machines, changes=()) if steady else replay.machines
     elif is_file(run.machines):
         machines = machines_of(Path(run.machines))
     else:

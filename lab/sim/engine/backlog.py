@@ -183,6 +183,11 @@ class StageBacklog:
                 self._came_back.setdefault(row, []).append(number)
         self._open = None
 
+    def allow(self, node: int, allowed: Mask) -> None:
+        """Say stages of which constraints may go to a node from now on [K]."""
+        self.table.allowed[:, node] = allowed
+        self._open = None
+
     def _hold_less(self, job: Rows, amounts: Floats, opportunistic: Mask | None) -> None:
         """Take what tasks of these jobs held [R, A] off the book in which it was."""
         if opportunistic is None or self.job_given is None or not opportunistic.any():

@@ -1,8 +1,9 @@
 """The clock: it goes from event to event, lets a scheduler plan, and carries the plan out.
 
-Time goes in steps (`_Simulation.step`). The events are: a job arrives, a term of a task is done, or the time has come
-at which the scheduler wants to plan again. With heartbeats a step is at a multiple of the period: a task that ends in
-between ends at its exact time, but the scheduler sees that at the next heartbeat. Steps without an event are left out.
+Time goes in steps (`_Simulation.step`). The events are: a job arrives, a term of a task is done, a machine comes,
+changes or goes, or the time has come at which the scheduler wants to plan again. With heartbeats a step is at a
+multiple of the period: a task that ends in between ends at its exact time, but the scheduler sees that at the next
+heartbeat. Steps without an event are left out.
 """
 
 import time
@@ -160,19 +161,22 @@ class _Simulation:
         """Go to the next event and handle it; return False if none is left."""
         # 1. Find the next event: an arrival, the end of a term of a task, or the time of the next plan.
         world = self.world
-        event = min(world.backlog.next_arrival, world.tasks.next_at, self._again_at)
+        event = min(world.backlog.next_arrival, world.tasks.next_at, world.next_change, self._again_at)
         if not event < np.inf:
             self._check_done()
             return False
         # 2. Let time pass until the step that sees the event; tasks end at their exact times on the way.
         now = max(self._due(event), world.now)
         ends = world.pass_to(now)
-        # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived.
+        # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived. Machines change.
         if ends is not None:
             world.backlog.end(ends, now)
         arrived = world.backlog.arrive(now)
+        changed = world.change_nodes(now)
+        if changed:
+            self._empty = empty_snapshot(world.tasks.capacity, world.table.axis)
         # 4. Plan if anything has changed, or if the time has come; start what was decided.
-        if arrived or ends is not None or self._again_at <= now + DONE_SECONDS:
+        if arrived or changed or ends is not None or self._again_at <= now + DONE_SECONDS:
             self._plan(now)
         # 5. Set the rates of all running tasks until the next event. Whom memory kills is seen a moment later.
         if world.share():
@@ -236,12 +240,13 @@ class _Simulation:
             )
         if backlog.count.any():
             stage = backlog.first_waiting
+            gone = "; machines have gone for good: simulate with some that stay" if self.world.machines_change else ""
             demand = ", ".join(
                 f"{name} {amount:g}" for name, amount in zip(table.axis, table.demand[stage], strict=True)
             )
             raise DovetailError(
                 f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; it "
-                f"demands {demand}, and reads {table.reading[stage]:g} bytes per second"
+                f"demands {demand}, and reads {table.reading[stage]:g} bytes per second{gone}"
             )
 
 

@@ -187,13 +187,18 @@ class RunningTasks:
             due = self._release(due, soon)
         if not len(due):
             return None
-        # 3. The others have ended: take off their allocation and close the gaps that they leave.
-        rows, floats = self._rows.take(due, axis=1), self._floats.take(due, axis=1)
-        demand, elsewhere = floats[_DEMAND], floats[_ELSEWHERE]
-        self._add(self.allocated, rows, demand, elsewhere, -1)
-        self._close(due)
-        whole = self._on_all_nodes(rows, demand, elsewhere)
-        return Ends(rows[_STAGE], rows[_TASK], np.minimum(floats[_END], now), whole)
+        # 3. The others have ended.
+        return self._take_away(due, now)
+
+    def lose(self, node: int, now: float) -> Ends | None:
+        """Take away all tasks of a node that is gone; their work is lost."""
+        lost = _where(self._rows[_NODE, : self.count] == node)
+        if not len(lost):
+            return None
+        early = lost[self._flags[_EARLY, lost]]
+        if len(early):
+            self._count_released(early, self._flags[_DONE, early], -1)
+        return self._take_away(lost, now)
 
     def share(self, now: float) -> None:
         """Set the rate of every task from now on, in proportion where machines are over-allocated."""
@@ -219,6 +224,15 @@ class RunningTasks:
         # 4. Whether any term is slower than its peak, and whether any term ends before its task.
         self._slowed = scarce or bool(((floats[_RATES] < 1.0) & ~done).any())
         self._uneven = bool((next_at < end).any() or self._flags[_EARLY, running].any())
+
+    def _take_away(self, tasks: Rows, now: float) -> Ends:
+        """Take off the allocation of tasks, and close the gaps that they leave; `tasks` is ascending."""
+        rows, floats = self._rows.take(tasks, axis=1), self._floats.take(tasks, axis=1)
+        demand, elsewhere = floats[_DEMAND], floats[_ELSEWHERE]
+        self._add(self.allocated, rows, demand, elsewhere, -1)
+        self._close(tasks)
+        whole = self._on_all_nodes(rows, demand, elsewhere)
+        return Ends(rows[_STAGE], rows[_TASK], np.minimum(floats[_END], now), whole)
 
     def _on_all_nodes(self, rows: Rows, demand: Floats, elsewhere: Floats) -> Floats:
         """Return what tasks take of all nodes together [R, A]."""

@@ -4,7 +4,8 @@ The caller owns the clock and decides what starts where. It is the simulator's e
 whose machines are simulated (experiments/cluster/pod_run.py). The order of the calls at one moment:
 
 1. `pass_to` lets time pass until now and takes away the tasks whose work is done.
-2. `backlog.end` opens the stages that waited for them; `backlog.arrive` takes in the jobs that have arrived.
+2. `backlog.end` opens the stages that waited for them; `backlog.arrive` takes in the jobs that have arrived;
+   `change_nodes` has machines come and go.
 3. `start` starts what was decided.
 4. `share` sets the rates of all running tasks until the next moment.
 """
@@ -21,7 +22,7 @@ from lab.sim.engine.backlog import StageBacklog
 from lab.sim.engine.journal import Journal
 from lab.sim.engine.measures import SeriesRecorder
 from lab.sim.engine.outcome import Outcome, Speed
-from lab.sim.engine.running import Ends, RunningTasks, Starts
+from lab.sim.engine.running import DONE_SECONDS, Ends, RunningTasks, Starts
 from lab.sim.engine.use.profiles import profiles_of
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.use.tasks import UsedTasks
@@ -62,7 +63,8 @@ class World:
         cpu_weight: float = 0.0,
     ) -> None:
         self.table = table_of(workload, machines)
-        capacity = np.array(machines.capacity, dtype=np.float64)
+        self._most = np.array(machines.capacity, dtype=np.float64)
+        capacity = self._most.copy()
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed))
         self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
         self.usage: UseRecorder | None = None
@@ -81,13 +83,15 @@ class World:
         self._held = [_MEMORY, *range(len(DIMENSIONS), capacity.shape[1])]
         self._title = workload.name, machines.name, seed
         self._recorder = SeriesRecorder(
-            capacity=capacity,
+            capacity=self._most,
             queue=self.table.job_queue,
             queues=len(self.table.queue_names),
-            every=max(sample_seconds, self.table.least_seconds(capacity.sum(axis=0)) / points),
+            every=max(sample_seconds, self.table.least_seconds(self._most.sum(axis=0)) / points),
             points=points,
             begin=begin,
         )
+        self._changes, self._changed = machines.changes, 0
+        self.change_nodes(begin)
 
     @property
     def running(self) -> int:
@@ -143,6 +147,31 @@ class World:
         if ends is not None:
             self.journal.end(ends)
         return ends
+
+    @property
+    def next_change(self) -> float:
+        """When a machine comes, changes or goes; infinite if none does, or if there is no work left."""
+        left = self.running or self.backlog.count.any() or self.backlog.next_arrival < np.inf
+        return self._changes[self._changed].at if left and self._changed < len(self._changes) else np.inf
+
+    @property
+    def machines_change(self) -> bool:
+        """Whether machines come, change or go."""
+        return len(self._changes) > 0
+
+    def change_nodes(self, now: float) -> bool:
+        """Have machines come, change and go; return whether any did. What runs on one that goes waits again."""
+        before = self._changed
+        while self._changed < len(self._changes) and self._changes[self._changed].at <= now + DONE_SECONDS:
+            change = self._changes[self._changed]
+            self._changed += 1
+            self.tasks.capacity[change.row] = change.capacity
+            node = change.node
+            allowed = [node is not None and node.allows(constraints) for constraints in self.table.constraints]
+            self.backlog.allow(change.row, np.array(allowed, dtype=np.bool_))
+            if node is None:
+                self._lose(change.row)
+        return self._changed > before
 
     def start(self, assignments: Assignments) -> Starts:
         """Start the assigned tasks. Raises DovetailError for what cannot be started."""
@@ -209,12 +238,27 @@ class World:
         if not evicted:
             self.tasks.share(self.now)
 
+    def _lose(self, node: int) -> None:
+        """Let what runs on a node that is gone wait again, its work lost."""
+        if isinstance(self.tasks, UsedTasks):
+            self._come_back(np.flatnonzero(self.tasks.running.node == node), evicted=True)
+            return
+        lost = self.tasks.lose(node, self.now)
+        if lost is not None:
+            count = len(lost.stage)
+            regular, there = np.zeros(count, dtype=np.bool_), np.full(count, node, dtype=np.intp)
+            self.backlog.come_back(lost.stage, lost.task, there, lost.job_demand, regular)
+
     def _check_held(self, starts: Starts) -> None:
-        """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six."""
+        """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six.
+
+        A machine that has less than before may still have promised more, until tasks end there.
+        """
         tasks = self.tasks
         over = tasks.allocated[:, self._held] > tasks.capacity[:, self._held]
-        if over.any():
-            node, column = (int(place) for place in np.argwhere(over)[0])
+        if over.any() and over[starts.node].any():
+            place, column = (int(place) for place in np.argwhere(over[starts.node])[0])
+            node = int(starts.node[place])
             last = starts.stage[starts.node == node][-1]
             raise DovetailError(
                 f"{self.table.names[last]}: the scheduler starts it on {machine_names(len(over))[node]}, "
@@ -238,7 +282,7 @@ class World:
             series=replace(series, job_row=self.table.job_place[series.job_row]),
             queue_names=self.table.queue_names,
             axis=self.table.axis,
-            bounds=bounds_of(self.table, self.tasks.capacity.sum(axis=0)),
+            bounds=bounds_of(self.table, self._most.sum(axis=0)),
             speed=speed,
             opportunistic=None if self.usage is None else self.usage.record.outcome(self._opened()),
         )

@@ -1,4 +1,4 @@
-"""Recorded nodes as machines: what each offers of all that pods asked for, its labels and its taints."""
+"""Recorded nodes as machines: what each offers of all that pods asked for, its labels and taints, from when to when."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Rows
+from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Node
 from extender.cluster.recording.lines import NodeLine, PodLine
 from extender.cluster.resources import DIMENSIONS, IO_DIMENSIONS, PODS, Amounts
+from lab.sim.workloads.workload import Machines, NodeChange
+
+History = Mapping[str, Sequence[tuple[float, NodeLine | None]]]
+"""What each node was from which time on, by its name; None: it was gone. The times ascend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +41,88 @@ class Columns:
         """Return what each pod asks for [P, R]."""
         return np.array([self._row(pod.demand) for pod in pods]).reshape(-1, len(self.axis))
 
-    def offers(self, node: NodeLine) -> Floats:
-        """Return what a node offers [R]: infinite of a disk or network that it does not limit."""
+    def offers(self, node: NodeLine | None) -> Floats:
+        """Return what a node offers [R]: infinite of a disk or network that it does not limit, 0 once it is gone."""
+        if node is None:
+            return np.zeros(len(self.axis))
         return np.array([node.offers.get(name, np.inf if name in IO_DIMENSIONS else 0.0) for name in self.axis])
 
     def _row(self, amounts: Amounts) -> list[float]:
         return [amounts.get(name, 0.0) for name in self.axis]
 
 
-def capacity_of(offers: Floats, taken: Floats, demand: Floats, node: Rows) -> Floats:
-    """Return what nodes have for the pods that are replayed [N, R]: `offers` [N, R] without what is `taken` of them.
+class Versions:
+    """All that nodes were [V], by node and time: whose `row`, `since` when, the `node` (None: it was gone).
 
-    A node has as much as any one pod had that ran there: `demand` [T, R] on `node` [T]. What is not limited is as much
-    as all pods want together.
+    `capacity` [V, R] is what it had for the pods that are replayed.
     """
-    finite = np.isfinite(offers)
-    unlimited = np.where(finite.all(axis=0), 0.0, demand.sum(axis=0) + 1.0)
-    capacity = np.where(finite, np.maximum(offers - taken, 0.0), unlimited)
-    np.maximum.at(capacity, node, demand)
-    return capacity
+
+    def __init__(self, history: History, columns: Columns, services: Sequence[PodLine], begun: float) -> None:
+        """Take what nodes were; `services` take of their nodes what they ask for, all the time."""
+        self.rows = {name: row for row, name in enumerate(sorted(history))}
+        lines = [(self.rows[name], at - begun, line) for name in self.rows for at, line in history[name]]
+        self.row = np.array([row for row, _, _ in lines], dtype=np.intp)
+        self.since = np.array([max(at, 0.0) for _, at, _ in lines])
+        self.node = [None if line is None else _node(line) for _, _, line in lines]
+        self._columns = columns
+        taken = np.zeros((len(self.rows), len(columns.axis)))
+        np.add.at(taken, self.rows_of(services), columns.demands(services))
+        self.capacity = np.array([columns.offers(line) for _, _, line in lines]) - taken[self.row]
+
+    def rows_of(self, pods: Sequence[PodLine]) -> Rows:
+        """Return the row of the node of each pod [P]."""
+        return np.array([self.rows[str(pod.node)] for pod in pods], dtype=np.intp)
+
+    def hold(self, demand: Floats, node: Rows, bound: Floats) -> None:
+        """Have nodes be large enough for each pod [T] by itself that was `bound` there, whatever the services take.
+
+        What is not limited is as much as all pods want together.
+        """
+        finite = np.isfinite(self.capacity)
+        unlimited = np.where(finite.all(axis=0), 0.0, demand.sum(axis=0) + 1.0)
+        self.capacity = np.where(finite, np.maximum(self.capacity, 0.0), unlimited)
+        there = np.flatnonzero([version is not None for version in self.node])
+        span = 1.0 + max(float(bound.max(initial=0.0)), float(self.since.max(initial=0.0)))
+        at = np.searchsorted(self.row[there] * span + self.since[there], node * span + bound, side="right") - 1
+        first = np.searchsorted(self.row[there], node)  # of one that was bound before its node was seen
+        np.maximum.at(self.capacity, there[np.maximum(at, first)], demand)
+
+    def take(self, need: Floats, constraints: Constraints) -> bool:
+        """Say whether some node, at some time, takes a pod that needs this [R]."""
+        fits = np.flatnonzero((need <= self.capacity).all(axis=1))
+        nodes = (self.node[version] for version in fits.tolist())
+        return any(node is not None and node.allows(constraints) for node in nodes)
+
+    def machines(self, name: str, end: float) -> Machines:
+        """Return the machines of a recording that ended at `end`.
+
+        What they offer is the most that they ever did. Labels and taints are those that each had for longest.
+        """
+        last = np.append(self.row[1:] != self.row[:-1], True)
+        seconds = np.where(last, end, np.append(self.since[1:], end)) - self.since
+        most = np.zeros((len(self.rows), len(self._columns.axis)))
+        np.maximum.at(most, self.row, self.capacity)
+        longest: dict[int, int] = {}
+        for version, (row, node) in enumerate(zip(self.row.tolist(), self.node, strict=True)):
+            if node is not None and (row not in longest or seconds[version] > seconds[longest[row]]):
+                longest[row] = version
+        nodes = tuple(node for row in sorted(longest) if (node := self.node[longest[row]]) is not None)
+        return Machines(name, most, axis=self._columns.axis, nodes=nodes, changes=self._changes())
+
+    def _changes(self) -> tuple[NodeChange, ...]:
+        """Return the changes of those nodes that came, went or changed, by time."""
+        always = (np.bincount(self.row) == 1)[self.row] & (self.since == 0.0)
+        changes = [
+            NodeChange(float(self.since[version]), int(self.row[version]), self.node[version], self.capacity[version])
+            for version in np.flatnonzero(~always).tolist()
+        ]
+        first = np.append(True, self.row[1:] != self.row[:-1])
+        nothing = np.zeros(len(self._columns.axis))
+        late = np.flatnonzero(first & (self.since > 0.0)).tolist()
+        absent = [NodeChange(0.0, int(self.row[version]), None, nothing) for version in late]
+        return tuple(sorted([*absent, *changes], key=lambda change: change.at))
 
 
-def node_of(line: NodeLine) -> Node:
+def _node(line: NodeLine) -> Node:
     """Return a node as the service knows it."""
     return Node(line.name, line.offers, labels=line.labels, taints=line.taints, unschedulable=line.unschedulable)
-
-
-def rows_of(nodes: Mapping[str, NodeLine]) -> dict[str, int]:
-    """Return the row of each node, by name."""
-    return {name: row for row, name in enumerate(sorted(nodes))}

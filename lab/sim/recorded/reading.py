@@ -1,25 +1,39 @@
 """A recording -> workload, machines, and what was done. What the simulator cannot replay is left out and counted."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats
 from extender.cluster.eligibility import Constraints, Requirement, Toleration
-from extender.cluster.recording.lines import Begin, Checkpoint, Line, NodeLine, PodLine, decoded
+from extender.cluster.recording.lines import (
+    Begin,
+    Checkpoint,
+    End,
+    Gap,
+    Line,
+    NodeGoneLine,
+    NodeLine,
+    PodLine,
+    Quiet,
+    decoded,
+)
 from extender.errors import SpecError, TraceError
 from lab.sim.recorded.contention_undone import seconds_at_peak
 from lab.sim.recorded.delay import usual_delay
 from lab.sim.recorded.jobs import SHORTEST_SECONDS, Ran, delayed, jobs_of, whole_groups
-from lab.sim.recorded.nodes import Columns, capacity_of, node_of, rows_of
+from lab.sim.recorded.nodes import Columns, Versions
 from lab.sim.recorded.notes import notes_of
 from lab.sim.recorded.placements import Placements
 from lab.sim.workloads.workload import Machines, Workload
 
-FORM, MACHINES, RECORDED = "recording:", "recorded", "recorded"
-"""How a workload, its machines and the policy that did what was done are named."""
+FORM, MACHINES, STEADY, RECORDED = "recording:", "recorded", "recorded-all", "recorded"
+"""How a workload, its machines (as they came and went, or all of them all the time) and the policy that did what was
+done are named.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +54,27 @@ class Replay:
 
 @dataclass(slots=True)
 class _Read:
-    """What a file says: when it began, all nodes that there were, the pods that ended, and those that lived at last."""
+    """What a file says: from when until when, what nodes were, the pods that ended, and those that lived at last."""
 
     begun: float
-    nodes: dict[str, NodeLine]
-    ended: list[PodLine]
-    first: frozenset[str]
-    living: dict[str, PodLine]
-    changes: int = 0
+    until: float
+    nodes: dict[str, list[tuple[float, NodeLine | None]]] = field(default_factory=dict)
+    ended: list[PodLine] = field(default_factory=list)
+    first: frozenset[str] | None = None
+    living: dict[str, PodLine] = field(default_factory=dict)
     gaps: int = 0
+
+    def see(self, at: float, name: str, line: NodeLine | None) -> None:
+        """Note what a node is from then on; None: it is gone."""
+        before = self.nodes[name][-1][1] if name in self.nodes else None
+        if not _same(before, line):
+            self.nodes.setdefault(name, []).append((at, line))
+
+
+def _same(node: NodeLine | None, other: NodeLine | None) -> bool:
+    if node is None or other is None:
+        return node is other
+    return msgspec.structs.replace(node, at=other.at) == other
 
 
 def replay_of(file: Path) -> Replay:
@@ -70,7 +96,7 @@ def _read(lines: Iterable[bytes], file: str) -> _Read:
         if read is None:
             if not isinstance(line, Begin):
                 raise TraceError(f"{where}: a recording begins with a line of the kind begin")
-            read = _Read(line.at, {}, [], frozenset(), {})
+            read = _Read(line.at, line.at)
         _take(read, line)
     if read is None or not read.nodes:
         raise TraceError(f"{file}: there is no checkpoint with nodes in it; record until one is written")
@@ -80,46 +106,54 @@ def _read(lines: Iterable[bytes], file: str) -> _Read:
 def _take(read: _Read, line: Line) -> None:
     match line:
         case Checkpoint():
-            if not read.nodes:
+            # Nodes of the first one were there from the beginning; one that is missing in a later one is gone.
+            at = read.begun if read.first is None else line.at
+            for name in read.nodes.keys() - {node.name for node in line.nodes}:
+                read.see(at, name, None)
+            for node in line.nodes:
+                read.see(at, node.name, node)
+            if read.first is None:
                 read.first = frozenset(pod.uid for pod in line.pods)
-            read.nodes |= {node.name: node for node in line.nodes}
             read.living = {pod.uid: pod for pod in line.pods}
         case NodeLine():
-            read.changes += 1
-            read.nodes[line.name] = line
+            read.see(line.at, line.name, line)
+        case NodeGoneLine():
+            read.see(line.at, line.name, None)
         case PodLine():
             read.living.pop(line.uid, None)
             read.ended.append(line)
+        case Gap():
+            read.gaps += 1
         case _:
-            read.changes += type(line).__name__ == "NodeGoneLine"
-            read.gaps += type(line).__name__ == "Gap"
+            pass
+    if isinstance(line, Begin | Checkpoint | NodeLine | NodeGoneLine | Quiet | End):
+        read.until = max(read.until, line.at)
 
 
 def _replay(read: _Read, file: str) -> Replay:
-    # 1. Machines: the nodes, without what those pods take that were there all the time.
-    rows = rows_of(read.nodes)
-    services = [pod for uid, pod in read.living.items() if uid in read.first and pod.node in rows]
+    # 1. The pods that are replayed, and those that were there all the time.
+    services = [pod for uid, pod in read.living.items() if uid in (read.first or ()) and pod.node in read.nodes]
     pods = [
         pod
         for pod in read.ended
-        if pod.node in rows and pod.bound is not None and pod.ended is not None and pod.ended > read.begun
+        if pod.node in read.nodes and pod.bound is not None and pod.ended is not None and pod.ended > read.begun
     ]
     if not pods:
         raise TraceError(f"{file}: no pod in it was bound and ended; record for longer")
-    columns = Columns.of(read.nodes.values(), pods)
-    demand, node = columns.demands(pods), _nodes(pods, rows)
-    taken = np.zeros((len(rows), len(columns.axis)))
-    np.add.at(taken, _nodes(services, rows), columns.demands(services))
-    capacity = capacity_of(np.array([columns.offers(read.nodes[name]) for name in rows]), taken, demand, node)
-    nodes = tuple(node_of(read.nodes[name]) for name in rows)
-    machines = Machines(MACHINES, capacity, axis=columns.axis, nodes=nodes)
-    # 2. When tasks ran, how long they would have taken alone, and where they may go.
+    # 2. Machines: the nodes from when to when, without what those pods take that were there all the time.
     created = np.array([max(pod.created, read.begun) for pod in pods]) - read.begun
     bound = np.maximum(np.array([pod.bound or 0.0 for pod in pods]) - read.begun, created)
     ended = np.maximum(np.array([pod.ended or 0.0 for pod in pods]) - read.begun, bound + SHORTEST_SECONDS)
-    seconds = seconds_at_peak(bound, ended, node, demand, capacity)
-    constraints, stay = _constraints(pods, demand, machines)
-    # 3. Jobs of stages of tasks.
+    lines = [line for versions in read.nodes.values() for _, line in versions if line is not None]
+    columns = Columns.of(lines, pods)
+    versions = Versions(read.nodes, columns, services, read.begun)
+    demand, node = columns.demands(pods), versions.rows_of(pods)
+    versions.hold(demand, node, bound)
+    machines = versions.machines(MACHINES, max(read.until - read.begun, float(ended.max())))
+    # 3. How long tasks would have taken alone, and where they may go.
+    seconds = seconds_at_peak(bound, ended, node, demand, machines.capacity)
+    constraints, stay = _constraints(pods, demand, versions)
+    # 4. Jobs of stages of tasks.
     jobs, order = jobs_of(Ran(pods, created, bound, node, seconds, demand, constraints))
     workload = Workload(f"{FORM}{file}", jobs, about=f"{len(pods)} pods of {len(jobs)} jobs, as recorded in {file}")
     delay = usual_delay(created, bound, ended, node)
@@ -136,19 +170,14 @@ def _replay(read: _Read, file: str) -> Replay:
     )
 
 
-def _nodes(pods: Sequence[PodLine], rows: Mapping[str, int]) -> Rows:
-    return np.array([rows[str(pod.node)] for pod in pods], dtype=np.intp)
-
-
-def _constraints(pods: Sequence[PodLine], demand: Floats, machines: Machines) -> tuple[list[Constraints], int]:
+def _constraints(pods: Sequence[PodLine], demand: Floats, versions: Versions) -> tuple[list[Constraints], int]:
     """Return where pods may go, and how many of them would find no machine there: they keep the one that they had."""
     finds: dict[tuple[Constraints, bytes], bool] = {}
     constraints, stay = list[Constraints](), 0
     for pod, need in zip(pods, demand, strict=True):
         key = pod.constraints, need.tobytes()
         if key not in finds:
-            fits = (need <= machines.capacity).all(axis=1)
-            finds[key] = bool((fits & machines.allowed(pod.constraints)).any())
+            finds[key] = versions.take(need, pod.constraints)
         constraints.append(pod.constraints if finds[key] else _only(str(pod.node)))
         stay += not finds[key]
     return constraints, stay
@@ -162,10 +191,15 @@ def _only(node: str) -> Constraints:
 
 def _of_the_rest(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:
     unknown, begun = len(read.ended) - len(pods), len(read.living) - len(services)
+    changes = sum(at > read.begun for versions in read.nodes.values() for at, _ in versions)
     return [
         (len(services), f"{len(services)} pods lived all the time: what they take is taken from their nodes."),
         (unknown, f"{unknown} pods are left out: they got no node, or nobody knows when they ended."),
         (begun, f"{begun} pods are left out: they came, and had not ended at the last checkpoint."),
-        (read.changes, f"Nodes changed {read.changes} times: here each is there all the time, as it was last."),
+        (
+            changes,
+            f"Nodes came, changed or went {changes} times: so they do here (--machines {STEADY}: all are there all the "
+            "time). Use is in percent of all of them.",
+        ),
         (read.gaps, f"The recording has {read.gaps} gaps: what came and went in them is not in it."),
     ]

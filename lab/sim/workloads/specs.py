@@ -42,7 +42,8 @@ MACHINES: Mapping[str, str] = {
     "alibaba2017[:N]": "50 (or N) of 64 cores",
     "alibaba2018[:N]": "10 (or N) of 96 cores",
     "NxCcMg,disk=RATE,net=RATE": "N of C cores and M GB; bytes per second each way, as in 8x32c96g,disk=800M,net=1250M",
-    "recorded": "the nodes of the recording that is replayed",
+    "recorded": "the nodes of the recording that is replayed, as they came, changed and went",
+    "recorded-all": "the same nodes, each there all the time",
 }
 """The forms of machines and what each is."""
 

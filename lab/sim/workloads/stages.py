@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
+from extender.cluster.eligibility import Constraints
 from extender.cluster.resources import (
     DIMENSIONS,
     DISK_READ_INDEX,
@@ -39,8 +40,9 @@ class StageTable:
     [tasks, K] of the stages that declare them, `uses` what tasks use over time of those that say so. At most `at_once`
     jobs are there at a time. `axis` [R] are the dimensions, `tree` the queues that
     settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
-    of them at first), `constraint` [S] is a row of `allowed` [K, N]: which machines a stage may go to (each None: there
-    is no such thing). The output of stages that are `copied` [S] is written on `output_copies` machines.
+    of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]: which machines a stage
+    may go to at first (each None: there is no such thing). The output of stages that are `copied` [S] is written on
+    `output_copies` machines.
     """
 
     job_names: Sequence[str]
@@ -75,6 +77,7 @@ class StageTable:
     gang: Mask | None = None
     least: Counts | None = None
     constraint: Rows | None = None
+    constraints: Sequence[Constraints] = ()
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
 
     @cached_property
@@ -199,8 +202,9 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         gang=gang if gang.any() else None,
         least=np.where(least > 0, np.minimum(least, tasks), tasks) if gang.any() else None,
         constraint=None
-        if allowed.all()
+        if allowed.all() and not machines.changes
         else np.array([constraint_rows[stage.constraints] for _, _, stage in stages], dtype=np.intp),
+        constraints=constraints,
         allowed=allowed,
         copied=copied,
         output_copies=output_copies,

@@ -100,12 +100,23 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What the machine of a `row` is from then on, and what it offers, `capacity` [R]; None: it is not there."""
+
+    at: float
+    row: int
+    node: Node | None
+    capacity: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Machines:
     """The machines [N] and what each offers, `capacity` [N, R] in the dimensions of `axis`: the six, then others.
 
     `copies`: on how many machines each block is. With `aggregate` the cluster is one bin (Tetris, 2.2.3): what is read
     from blocks is local, a shuffle takes disk read, network out and network in of that one bin. `racks` [N] is the rack
     of each (None: not known). `nodes` [N] are those that have names, labels and taints (none: no machine has any).
+    `changes`, by time, say how machines come, change and go; then `capacity` is the most that each ever offers.
     """
 
     name: str
@@ -115,6 +126,7 @@ class Machines:
     racks: NDArray[np.intp] | None = None
     axis: tuple[str, ...] = DIMENSIONS
     nodes: tuple[Node, ...] = ()
+    changes: tuple[NodeChange, ...] = ()
 
     @property
     def output_holders(self) -> Rows:

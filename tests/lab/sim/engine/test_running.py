@@ -184,3 +184,19 @@ def test_a_task_where_there_is_no_capacity_never_ends():
     tasks = RunningTasks(np.array([[1000.0, 64, 0, 100, 100, 100]]), loss=0.0)
     start(tasks, 0.0, task(0, reading=10))
     assert tasks.next_at == np.inf
+
+
+def test_a_node_that_is_gone_takes_its_tasks_with_it_and_leaves_nothing_promised():
+    # Two on node 0 write at a half, so their CPU is done at 10 s and their writing at 20 s; another runs on node 1.
+    tasks = machines(2)
+    writers = [task(0, cpu=100.0, write=100.0, number=number) for number in (0, 1)]
+    start(tasks, 0.0, *writers, task(1, cpu=100.0, number=2, seconds=30.0))
+    assert tasks.end_due(10.0) is None
+    assert tasks.demand[0, CPU] == 0.0
+    lost = tasks.lose(0, 12.0)
+    assert sorted(lost.task.tolist()) == [0, 1]
+    assert tasks.lose(0, 12.0) is None
+    assert tasks.allocated[0].tolist() == tasks.demand[0].tolist() == [0.0] * 6
+    tasks.share(12.0)
+    assert tasks.tasks.tolist() == [2]
+    assert tasks.next_at == 30.0
