@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Counts, Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
@@ -59,17 +59,18 @@ class ArrivalOrder:
         return self._order
 
 
-class ClassLine:
-    """Classes in the order of arrival. Iteration leaves out each class that needs as much as one that fits nowhere."""
+class OpenClasses:
+    """Classes of which a task may still fit somewhere."""
 
-    def __init__(self, classes: Rows, ranks: Counts, need: Floats) -> None:
-        """Take the classes (rows), the `ranks` [C] by arrival, and what a task of each class needs [C, K]."""
-        self._classes = classes[np.argsort(ranks[classes])].tolist()
+    def __init__(self, classes: Rows, need: Floats) -> None:
+        """Take the classes (rows), and what a task of each class needs [C, K]."""
         self._need = need.T.copy()
-        self._open = np.ones(len(need), dtype=np.bool_)
+        self._open = np.zeros(len(need), dtype=np.bool_)
+        self._open[classes] = True
 
-    def __iter__(self) -> Iterator[int]:
-        return (task_class for task_class in self._classes if self._open[task_class])
+    def are_open(self, classes: Rows) -> Mask:
+        """Return which of these classes are not left out [K]."""
+        return self._open[classes]
 
     def give_up(self, task_class: int) -> None:
         """Leave out a class that fits nowhere any more, and all that need as much."""
@@ -78,6 +79,18 @@ class ClassLine:
     def leave_out(self, task_class: int) -> None:
         """Leave out this class alone: it fits nowhere where it may go."""
         self._open[task_class] = False
+
+
+class ClassLine(OpenClasses):
+    """Classes in the order of arrival. Iteration leaves out each class that needs as much as one that fits nowhere."""
+
+    def __init__(self, classes: Rows, ranks: Counts, need: Floats) -> None:
+        """Take the classes (rows), the `ranks` [C] by arrival, and what a task of each class needs [C, K]."""
+        super().__init__(classes, need)
+        self._classes = classes[np.argsort(ranks[classes])].tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        return (task_class for task_class in self._classes if self._open[task_class])
 
 
 class ShareOrder:

@@ -8,7 +8,7 @@ All nodes that fit are scored. A stock kube-scheduler looks at a sample of them 
 at least as well. The chart ships a sample too; with gates pods are nominated for the best of all nodes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
-from lab.sim.schedulers.baselines import Accounts, AssignmentList, ClassLine, candidates, drawing
+from lab.sim.schedulers.baselines import Accounts, AssignmentList, OpenClasses, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.schedulers.kube_queue import SchedulingQueue
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
@@ -59,23 +59,24 @@ class KubeDefault:
         accounts = _requested(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
-        ranks = self._queue.ranks(waiting, now)
-        line = ClassLine(classes, ranks, accounts.need)
-        for task_class in line:
-            if not self._place(cluster, task_class, int(waiting.count[task_class])):
-                _give_up(line, task_class, waiting)
-        return _noted(self._queue, ranks, waiting, cluster, snapshot, now)
+        placed = _try_all(
+            self._queue.line(waiting, now),
+            OpenClasses(classes, accounts.need),
+            waiting,
+            lambda task_class, count: self._place(cluster, task_class, count),
+        )
+        return _noted(self._queue, placed, cluster, snapshot, now)
 
-    def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> bool:
-        """Place a class's pods; return False once none fits any more. Each changes the score of one node only."""
+    def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> int:
+        """Place pods of a class; return how many found a node. Each changes the score of one node only."""
         scores = cluster.scores(task_class, self.weights)
-        for _ in range(count):
+        for placed in range(count):
             place = cluster.best(scores)
             if scores[place] == _NEVER:
-                return False
+                return placed
             cluster.place(task_class, place)
             scores[place] = cluster.scores(task_class, self.weights, slice(place, place + 1))[0]
-        return True
+        return count
 
 
 @dataclass(slots=True)
@@ -97,24 +98,24 @@ class WithExtender:
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
         current = replace(snapshot, allocated=cluster.promises.allocated)  # with every pod that this plan has placed
-        ranks = self._queue.ranks(waiting, now)
-        line = ClassLine(classes, ranks, demand)
-        for task_class in line:
-            pod = pod_of(waiting.names[task_class], demand[task_class], snapshot.layout.axis)
-            if not self._place(cluster, current, task_class, pod, int(waiting.count[task_class])):
-                _give_up(line, task_class, waiting)
-        return _noted(self._queue, ranks, waiting, cluster, snapshot, now)
 
-    def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> bool:
-        """Place a class's pods; return False once none fits any more."""
-        for _ in range(count):
+        def place(task_class: int, count: int) -> int:
+            pod = pod_of(waiting.names[task_class], demand[task_class], snapshot.layout.axis)
+            return self._place(cluster, current, task_class, pod, count)
+
+        placed = _try_all(self._queue.line(waiting, now), OpenClasses(classes, demand), waiting, place)
+        return _noted(self._queue, placed, cluster, snapshot, now)
+
+    def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> int:
+        """Place pods of a class; return how many found a node."""
+        for placed in range(count):
             scores = cluster.scores(task_class, self.weights)
             rows = self.filter(snapshot, pod, np.flatnonzero(scores != _NEVER))
             if not len(rows):
-                return False
+                return placed
             total = scores[rows] + self.weights.extender * _LEVEL * self.prioritize(snapshot, pod, rows)
             cluster.place(task_class, int(rows[cluster.best(total)]))
-        return True
+        return count
 
     def filter(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Rows:
         """Return which of these nodes the verb `filter` lets pass."""
@@ -201,22 +202,28 @@ def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
     )
 
 
-def _noted(
-    queue: SchedulingQueue,
-    ranks: Counts,
-    waiting: Waiting,
-    cluster: _NodesInPlan,
-    snapshot: Snapshot,
-    now: float,
-) -> Plan:
-    """Return the plan that was made, and have the queue note which classes it refused."""
-    plan = Plan(cluster.chosen.assignments())
-    placed = np.bincount(plan.assignments.task_class, minlength=len(waiting.count))
-    queue.note(ranks, waiting.count > placed, snapshot, cluster.promises.allocated, now)
-    return plan
+def _try_all(
+    line: tuple[Rows, Counts], classes: OpenClasses, waiting: Waiting, place: Callable[[int, int], int]
+) -> Counts:
+    """Place the pods of a line of groups, of classes and counts [G]; return how many of each found a node [G]."""
+    kinds, counts = line
+    placed = np.zeros(len(kinds), dtype=np.int64)
+    for group in classes.are_open(kinds).nonzero()[0].tolist():
+        task_class = int(kinds[group])
+        if classes.are_open(kinds[group]):
+            placed[group] = place(task_class, int(counts[group]))
+            if placed[group] < counts[group]:
+                _give_up(classes, task_class, waiting)
+    return placed
 
 
-def _give_up(line: ClassLine, task_class: int, waiting: Waiting) -> None:
+def _noted(queue: SchedulingQueue, placed: Counts, cluster: "_NodesInPlan", snapshot: Snapshot, now: float) -> Plan:
+    """Return the plan that was made, and have the queue note who was refused."""
+    queue.note(placed, snapshot, cluster.promises.allocated, now)
+    return Plan(cluster.chosen.assignments())
+
+
+def _give_up(line: OpenClasses, task_class: int, waiting: Waiting) -> None:
     """Leave out a class that fits nowhere, and, where all may go everywhere, all that need as much."""
     if waiting.barred is None:
         line.give_up(task_class)

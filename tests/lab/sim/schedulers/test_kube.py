@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 import yaml
 
 from extender.cluster.waiting import Spread
@@ -50,10 +51,14 @@ def test_pods_go_in_the_order_in_which_they_were_created():
 # The order in which refused pods are tried again: Kubernetes 1.36, pkg/scheduler/backend/queue/backoff_queue.go.
 
 
-def full_or_free(scheduler, now, *names, free=0):
-    """Return the classes that start at `now`, each with a pod of one core, where so many of four cores are free."""
+def full_or_free(scheduler, now, *names, free=0, pods=1):
+    """Return the classes that start at `now`, where so many of four cores are free; the first has so many `pods`.
+
+    The others have one each; a pod takes one core.
+    """
     snapshot = cluster(machine(4, 8), allocated=[row(cpu=4 - free)])
-    waits = waiting(*(Class(1, row(cpu=1, memory=1), name=name) for name in names))
+    counts = [pods, *[1] * (len(names) - 1)]
+    waits = waiting(*(Class(count, row(cpu=1, memory=1), name=name) for name, count in zip(names, counts, strict=True)))
     counts = started(scheduler.plan(snapshot, waits, now), len(names))
     return [name for name, count in zip(names, counts, strict=True) if count]
 
@@ -75,11 +80,32 @@ def test_one_that_was_refused_often_goes_after_one_that_was_refused_once():
     scheduler = KubeDefault()
     full_or_free(scheduler, 0.0, "old")
     for now in (1.0, 2.0):
-        scheduler.plan(cluster(machine(4, 8), allocated=[row(cpu=4 + now)]), waiting(), now)  # somebody starts
+        full_or_free(scheduler, now - 0.5, "old", free=-1)  # somebody starts
         full_or_free(scheduler, now, "old")  # and ends
-    scheduler.plan(cluster(machine(4, 8), allocated=[row(cpu=9)]), waiting(), 2.5)
+    full_or_free(scheduler, 2.5, "old", free=-1)
     assert full_or_free(scheduler, 3.0, "old", "young") == []
     assert full_or_free(scheduler, 3.1, "old", "young", free=1) == ["young"]
+
+
+@pytest.mark.parametrize(("ends_at", "first"), [(0.2001, "late"), (0.5, "many")])
+def test_where_a_pod_ends_before_all_were_tried_those_go_first_that_were_not(ends_at, first):
+    # A try takes 0.2 ms: the thousand are refused by 0.2 s, the last pod a moment later.
+    scheduler = KubeDefault()
+    full_or_free(scheduler, 0.0, "many", "late", pods=1000)
+    assert full_or_free(scheduler, ends_at, "many", "late", pods=1000, free=1) == [first]
+
+
+def test_of_a_class_of_which_only_some_were_tried_no_pod_is_lost_and_none_made():
+    scheduler = KubeDefault()
+    full_or_free(scheduler, 0.0, "many", "late", pods=10)
+    for now, pods in ((0.001, 10), (0.0015, 9), (11.0, 8), (30.0, 7)):
+        assert full_or_free(scheduler, now, "many", "late", pods=pods, free=1) == ["many"]
+        full_or_free(scheduler, now + 0.0001, "many", "late", pods=pods - 1)
+    snapshot, waits = (
+        cluster(machine(20, 40)),
+        waiting(*(Class(n, row(cpu=1, memory=1), name=name) for n, name in ((6, "many"), (1, "late")))),
+    )
+    assert started(scheduler.plan(snapshot, waits, 40.0), 2) == [6, 1]
 
 
 def test_a_refused_pod_is_not_tried_again_before_a_pod_ends():
