@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from charts.render import CHART, GATING_API, VALUES, template
+from extender.adapters.kube.holding import HELD_LABEL, NAMESPACE_LABEL, namespace_of
 from extender.cluster.pods.identity import GROUPS
 from extender.settings import parse
 from tests.chart.rbac import EVICT, HOLD_RULE, ON_IDLE, ORDER_RULES
@@ -294,7 +295,12 @@ def test_with_auto_a_second_policy_reads_the_hold_that_control_writes(helm):
 
     assert bound == {
         "dovetail-gating": None,
-        "dovetail-gating-backlog": {"name": settings_of(auto).hold_name, "parameterNotFoundAction": "Allow"},
+        "dovetail-gating-backlog": {
+            "selector": {
+                "matchLabels": {HELD_LABEL: "true", NAMESPACE_LABEL: namespace_of(settings_of(auto).hold_name)},
+            },
+            "parameterNotFoundAction": "Allow",
+        },
     }
     assert by_name["dovetail-gating-backlog"]["paramKind"] == {
         "apiVersion": f"{kind['spec']['group']}/{kind['spec']['versions'][0]['name']}",

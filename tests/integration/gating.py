@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from charts.render import NAMESPACE
+from extender.adapters.kube.holding import HELD_LABEL, NAMESPACE_LABEL, namespace_of
 from lab.controlplane import builders, workload
 from lab.controlplane.gating import chart_objects
 from lab.controlplane.rest import RequestRefused, request
@@ -107,7 +108,9 @@ def write_hold(client, held):
     with suppress(RequestRefused):
         request(client, "DELETE", HOLD_OBJECT)
     body = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "Hold", "spec": {"held": held}}
-    request(client, "POST", HOLDS, {**body, "metadata": {"name": HOLD_OBJECT.rpartition("/")[2]}})
+    name = HOLD_OBJECT.rpartition("/")[2]
+    labels = {HELD_LABEL: str(held).lower(), NAMESPACE_LABEL: namespace_of(name)}
+    request(client, "POST", HOLDS, {**body, "metadata": {"name": name, "labels": labels}})
 
 
 def is_gated(client, space, **told):

@@ -5,7 +5,7 @@ import time
 from datetime import datetime
 
 from extender.adapters.kube.api import Refused
-from extender.adapters.kube.holding import ApiHold
+from extender.adapters.kube.holding import NAMESPACE_LABEL, ApiHold, namespace_of
 from extender.app.inspection.reading import Reader, in_short
 from extender.errors import ClusterError
 from extender.explain.findings import LeaseState
@@ -52,4 +52,6 @@ def has_policy(reader: Reader, settings: Settings) -> bool | None:
     except Refused as refusal:
         barred = reader.note_barred("mutatingadmissionpolicybindings", refusal)
         return None if barred or refusal.status != 404 else False  # before Kubernetes 1.36 there is no such kind
-    return any((it["spec"].get("paramRef") or {}).get("name") == settings.hold_name for it in bindings)
+    ours = namespace_of(settings.hold_name)
+    selectors = ((it["spec"].get("paramRef") or {}).get("selector") or {} for it in bindings)
+    return any(selector.get("matchLabels", {}).get(NAMESPACE_LABEL) == ours for selector in selectors)

@@ -27,18 +27,18 @@ class Api:
     def post(self, path, body):
         if not self.kind:
             raise Refused("the server could not find the requested resource", 404)
-        assert (path, body["metadata"]) == (HOLDS, {"name": "ns.control"})
-        self._store(body["spec"])
+        assert (path, body["metadata"]["name"]) == (HOLDS, "ns.control")
+        self._store(body["spec"], body["metadata"]["labels"])
 
     def patch(self, path, body, content):
         assert (path, content) == (f"{HOLDS}/ns.control", "application/merge-patch+json")
         if body["metadata"]["resourceVersion"] != str(self.version):
             raise Refused("conflict", 409)
-        self._store({**self.found["spec"], **body["spec"]})
+        self._store({**self.found["spec"], **body["spec"]}, body["metadata"]["labels"])
 
-    def _store(self, spec):
+    def _store(self, spec, labels):
         self.version += 1
-        self.found = {"metadata": {"resourceVersion": str(self.version)}, "spec": spec}
+        self.found = {"metadata": {"resourceVersion": str(self.version), "labels": labels}, "spec": spec}
 
 
 @pytest.fixture
@@ -63,6 +63,20 @@ def test_one_that_is_not_there_is_made(hold):
 def test_when_it_was_written_is_read_where_it_says_so(api, hold, since, seconds):
     api.found = {"metadata": {"resourceVersion": "1"}, "spec": {"held": True, "since": since}}
     assert hold.read().since == seconds
+
+
+def test_the_policy_finds_it_by_its_labels_while_pods_are_held(api, hold):
+    hold.write(Hold(held=True), None)
+    assert api.found["metadata"]["labels"] == {"dovetail.dev/held": "true", "dovetail.dev/installed-in": "ns"}
+
+    hold.write(Hold(held=False), hold.read())
+    assert api.found["metadata"]["labels"] == {"dovetail.dev/held": "false", "dovetail.dev/installed-in": "ns"}
+
+
+@pytest.mark.parametrize("labels", [{}, {"dovetail.dev/held": "false"}])
+def test_one_that_the_policy_does_not_find_holds_nobody(api, hold, labels):
+    api.found = {"metadata": {"resourceVersion": "1", "labels": labels}, "spec": {"held": True}}
+    assert hold.read().held is False
 
 
 def test_one_that_is_there_is_changed(hold):

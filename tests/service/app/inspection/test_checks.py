@@ -19,6 +19,11 @@ from tests.service.app.inspection.api_server import (
 )
 
 
+def bound_by(labels):
+    """Return a binding of a policy that reads an object with these labels."""
+    return {"spec": {"paramRef": {"selector": {"matchLabels": labels}}}}
+
+
 class TestDiagnosis:
     def facts(self, address="", **more):
         reader = Reader(server(**more), RELEASE)
@@ -114,7 +119,8 @@ class TestHolding:
         return Diagnosis(reader, hold_again_seconds=0.0).facts(told), reader.unread
 
     def hold(self, *, held):
-        return {HOLD: {"metadata": {"resourceVersion": "1"}, "spec": {"held": held, "why": "x"}}}
+        labels = {"dovetail.dev/held": str(held).lower()}
+        return {HOLD: {"metadata": {"resourceVersion": "1", "labels": labels}, "spec": {"held": held, "why": "x"}}}
 
     def test_the_hold_is_read_where_the_order_is_auto(self):
         facts, _ = self.facts(**self.hold(held=False))
@@ -134,8 +140,8 @@ class TestHolding:
     @pytest.mark.parametrize(
         ("bindings", "policy"),
         [
-            (items({"spec": {"paramRef": {"name": "dovetail-system.dovetail-control"}}}, {"spec": {}}), True),
-            (items({"spec": {"paramRef": {"name": "another"}}}), False),
+            (items(bound_by({"dovetail.dev/installed-in": "dovetail-system"}), {"spec": {}}), True),
+            (items(bound_by({"dovetail.dev/installed-in": "another"}), {"spec": {"paramRef": {"name": "x"}}}), False),
             (404, False),
             (None, None),
         ],
