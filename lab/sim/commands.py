@@ -92,6 +92,16 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "0.5 and 2; 0: they expect the same of all. Tasks take as long as they take.",
 )
 @click.option(
+    "--know-demands",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="PART",
+    help="How much schedulers know of demands. 0.5: what a stage declares of CPU, of memory, and of disk and network "
+    "is each wrong by a drawn factor between 0.5 and 2. Tasks use what the workload says; memory that is not there "
+    "kills.",
+)
+@click.option(
     "--tail",
     type=click.FloatRange(1, min_open=True),
     metavar="SHAPE",
@@ -129,6 +139,7 @@ def simulate(
     settings_file: Path | None,
     changes: tuple[str, ...],
     know: float,
+    know_demands: float,
     tail: float | None,
     seed: int,
     heartbeat: float,
@@ -168,6 +179,7 @@ def simulate(
                 document=document,
                 title=called,
                 know=know,
+                know_demands=know_demands,
                 tail=tail,
                 settings=simulation,
                 traces=folder,

@@ -20,7 +20,7 @@ from lab.sim.schedulers.fifo_queues import FifoQueues
 from lab.sim.schedulers.policies import DOVETAIL, choice
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
-from lab.sim.workloads.truth import heavy_tailed, known
+from lab.sim.workloads.truth import declared_wrongly, heavy_tailed, known
 from lab.sim.workloads.workload import Machines, Workload
 
 Tuning = tuple[tuple[str, object], ...]
@@ -36,8 +36,9 @@ class Run:
     the paper measures makespan (Tetris, 5.3.1). `parameters`: which unpublished value is at an end of its range, as
     parameters.variants calls it; "" for none. `document` is the settings file of the service as text ("": none), by
     which `dovetail` plans. The outcome goes by `title` ("": the policy). `know` is how much schedulers know of
-    durations (truth.known), 1: all that they are told. `tail` is the shape of a tail by which tasks last
-    longer or shorter than the workload says (truth.heavy_tailed; None: as long as it says).
+    durations (truth.known), `know_demands` how much of demands (truth.declared_wrongly), 1: all that they are told.
+    `tail` is the shape of a tail by which tasks last longer or shorter than the workload says (truth.heavy_tailed;
+    None: as long as it says).
     """
 
     workload: str
@@ -50,6 +51,7 @@ class Run:
     document: str = ""
     title: str = ""
     know: float = 1.0
+    know_demands: float = 1.0
     tail: float | None = None
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     traces: Path = Path()
@@ -120,12 +122,16 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
     # 2. The queues of the settings.
     if run.document:
         workload = with_queues(workload, read(run.document, "settings"))
-    # 3. How long tasks really take, and what schedulers know of it.
+    # 3. What tasks really take, and what schedulers know of it.
     if run.tail is not None:
         if replay:
             raise DovetailError("a recording says how long each task took; accepted with it: no tail")
         workload = heavy_tailed(workload, run.tail, run.seed)
-    return workload if run.know == 1.0 else known(workload, run.know, run.seed), machines
+    if run.know != 1.0:
+        workload = known(workload, run.know, run.seed)
+    if run.know_demands != 1.0 and not (replay and run.policy == RECORDED):  # what was done was done
+        workload = declared_wrongly(workload, machines, run.know_demands, run.seed)
+    return workload, machines
 
 
 def is_file(spec: str) -> bool:

@@ -38,6 +38,8 @@ def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     first = runs[0]
     of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(first.axis)]
     against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
+    if any(run.opportunistic is not None for run in runs):
+        of_all.append(FigureLine("killed by memory", [_killed(run) for run in runs]))
     return of_all + (against if len(runs) > 1 else [])
 
 
@@ -120,6 +122,11 @@ def _used(place: int) -> Callable[[Outcome], str]:
 
 def _over(place: int) -> Callable[[Outcome], str]:
     return lambda run: f"{run.fullness.over_allocated[place]:.1%}"
+
+
+def _killed(run: Outcome) -> str:
+    lost = run.opportunistic
+    return "" if lost is None else f"{lost.killed_regular + lost.killed_opportunistic:,}"
 
 
 def _unfair(run: Outcome) -> str:

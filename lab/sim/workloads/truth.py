@@ -1,14 +1,29 @@
-"""How long tasks really take beside what schedulers expect: wrong by a factor, or with a heavy tail."""
+"""What tasks really take beside what schedulers are told: durations and demands wrong by a factor, heavy tails."""
 
 from dataclasses import replace
 
 import numpy as np
 
+from extender.arrays import Floats
+from extender.cluster.resources import (
+    CPU_INDEX,
+    DIMENSIONS,
+    DISK_READ_INDEX,
+    DISK_WRITE_INDEX,
+    MEMORY_INDEX,
+    NETWORK_IN_INDEX,
+    NETWORK_OUT_INDEX,
+)
 from extender.errors import DovetailError
-from lab.sim.workloads.workload import Workload
+from lab.sim.workloads.workload import LOCAL, SHUFFLE, Machines, Stage, Use, Workload
 
-_TAIL, _KNOW = 1, 2
+_TAIL, _KNOW, _DECLARE = 1, 2, 3
 """Keep what is drawn here apart from what is drawn elsewhere by the same seed."""
+
+_CPU, _MEMORY, _READ, _WRITE = CPU_INDEX, MEMORY_INDEX, DISK_READ_INDEX, DISK_WRITE_INDEX
+_IN, _OUT = NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+_ROUNDING = 1e-12
+"""So much less is used than should be: tasks that fill a machine exactly do not get past it by a rounding."""
 
 
 def known(workload: Workload, part: float, seed: int) -> Workload:
@@ -56,3 +71,59 @@ def heavy_tailed(workload: Workload, shape: float, seed: int) -> Workload:
         for job in workload.jobs
     ]
     return replace(workload, jobs=jobs)
+
+
+def declared_wrongly(workload: Workload, machines: Machines, part: float, seed: int) -> Workload:
+    """Return the same jobs, whose tasks use what they used, and declare something else.
+
+    What a stage declares of CPU, of memory, and of disk and network is each multiplied by a number between `part` and
+    1 / `part`, drawn evenly on a logarithmic scale; never to more than a machine has on which its tasks fit. The
+    numbers are the same for every policy. Raises DovetailError for a part outside 0..1 or of 0, and for machines that
+    offer more than the six dimensions: of the rest, use is the promise.
+    """
+    if not 0 < part <= 1:
+        raise DovetailError(f"know_demands: {part:g}; accepted: above 0, to 1")
+    if len(machines.axis) > len(DIMENSIONS):
+        more = ", ".join(machines.axis[len(DIMENSIONS) :])
+        raise DovetailError(f"wrong demands are simulated of {', '.join(DIMENSIONS)}; not where machines offer {more}")
+    random = np.random.default_rng((seed, _DECLARE))
+    copied = workload.output_copies > 1
+    jobs = [
+        replace(
+            job,
+            stages=tuple(
+                _declaring(stage, machines, part ** random.uniform(-1.0, 1.0, 3), copied=copied) for stage in job.stages
+            ),
+        )
+        for job in workload.jobs
+    ]
+    return replace(workload, jobs=jobs)
+
+
+def _declaring(stage: Stage, machines: Machines, factors: Floats, *, copied: bool) -> Stage:
+    """Return a stage that declares so many times what it uses of CPU, memory and the rates; `factors` [3].
+
+    Where its output is `copied`, what it writes goes over the network as well.
+    """
+    # 1. What it may declare at most: what that machine has which has most memory of those on which its tasks fit.
+    demand, reading = np.ceil(stage.demand), float(np.ceil(stage.reading))
+    need = demand.copy()
+    need[_IN if stage.source == SHUFFLE else _READ] += reading
+    need[_OUT] += demand[_WRITE] * copied
+    fits = (need <= machines.capacity).all(axis=1) & machines.allowed(stage.constraints)
+    if not fits.any():
+        return stage  # refused or waiting, as without
+    room = machines.capacity[int(np.where(fits, machines.capacity[:, _MEMORY], -1.0).argmax())]
+    most = np.divide(room - 1.0, need, out=np.full(len(need), np.inf), where=need > 0)
+    # 2. What it declares, in whole numbers; one factor for all rates, as what a task reads may take disk or network.
+    factor = np.full(len(need), min(factors[2], float(np.delete(most, [_CPU, _MEMORY]).min())))
+    factor[_CPU], factor[_MEMORY] = np.minimum(factors[:2], most[[_CPU, _MEMORY]])
+    declared, declared_reading = np.ceil(demand * factor), float(np.ceil(reading * factor[_READ]))
+    # 3. What it uses is a part of that.
+    part = np.divide(demand, declared, out=np.ones(len(need)), where=declared > 0)
+    if reading > 0:
+        follows = [_READ] if stage.source == LOCAL else [_READ, _IN, _OUT]
+        part[follows] = reading / declared_reading
+    use = stage.use or Use(np.ones(1), np.ones((1, len(DIMENSIONS))))
+    use = replace(use, parts=use.parts * part * (1.0 - _ROUNDING))
+    return replace(stage, demand=declared, reading=declared_reading, use=use)
