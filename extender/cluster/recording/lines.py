@@ -16,6 +16,10 @@ Outcome = Literal["", "succeeded", "failed", "deleted", "unseen"]
 """How a pod ended; "" while it lives. `unseen`: it went while nothing was seen, so nobody knows when."""
 
 
+HOST_PORTS, POD_AFFINITY, SPREADING, VOLUMES = "host-ports", "pod-affinity", "topology-spread", "volumes"
+"""What may decide where a pod goes, and is not in a recording."""
+
+
 class Begin(msgspec.Struct, frozen=True, tag_field="kind", tag="begin"):
     """A recording begins, or goes on. `kubernetes` is the server's version."""
 
@@ -68,7 +72,7 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
 
     `job` and `stage` are those that Dovetail plans by; `group` must start together, `least` of it. `owner` is the name
     of its controller. `declared` are the seconds that it says it runs. `ended` is None for one that lives, or that went
-    unseen, which was `between` two times.
+    unseen, which was `between` two times. `unwritten` are those of its hard constraints that are not in the file.
     """
 
     uid: str
@@ -98,6 +102,7 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
     opportunistic: bool = False
     may_run: str | None = None
     gated: bool = False
+    unwritten: tuple[str, ...] = ()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, tag_field="kind", tag="checkpoint"):

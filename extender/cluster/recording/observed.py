@@ -1,4 +1,4 @@
-"""Events of pods with the times that the API server states for them."""
+"""Events of pods with what a recording needs that the service does not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,14 @@ from extender.cluster.events import PodSeen, PodsListed
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """When a pod was bound, and when its last container ended, in whole seconds as Kubernetes writes them; or None."""
+    """When a pod was bound, and when its last container ended, in whole seconds as Kubernetes writes them; or None.
+
+    `unwritten` are those of its constraints that a recording does not hold, by name.
+    """
 
     bound: float | None = None
     ended: float | None = None
+    unwritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,7 @@ def _line(pod: Pod, moments: Moments, at: float, seen: float | None, known: PodL
         opportunistic=pod.opportunistic,
         may_run=pod.choice,
         gated=bool(pod.gates),
+        unwritten=moments.unwritten,
     )
 
 

@@ -1,9 +1,17 @@
 """What a reader should know of what is not replayed, or not as it was."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from extender.arrays import Mask
-from extender.cluster.recording.lines import PodLine
+from extender.cluster.recording.lines import HOST_PORTS, POD_AFFINITY, SPREADING, VOLUMES, PodLine
+
+_WORDS = {
+    HOST_PORTS: "host ports",
+    POD_AFFINITY: "required affinity to other pods, or away from them",
+    SPREADING: "topology spread constraints",
+    VOLUMES: "volumes by claims",
+}
 
 
 def notes_of(
@@ -18,11 +26,16 @@ def notes_of(
     apart = sum(bool(pod.group) for pod in pods) - int(together.sum())
     priorities = len({pod.priority for pod in pods}) - 1
     idle = sum(pod.opportunistic for pod in pods)
+    unwritten = Counter(name for pod in pods for name in pod.unwritten)
     said = [
         *others,
         *(
             (count, f"{count} pods ask for {name}, which no node offers: not counted.")
             for name, count in zip(unknown, without, strict=True)
+        ),
+        *(
+            (count, f"{count} pods have {_WORDS.get(name, name)}: not counted.")
+            for name, count in sorted(unwritten.items())
         ),
         (stay, f"{stay} pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."),
         (int(together.sum()), "Groups of pods start together by Dovetail's planner, not by the other policies."),

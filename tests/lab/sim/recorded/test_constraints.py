@@ -136,3 +136,10 @@ def test_the_command_takes_recorded_and_refuses_policies_that_do_not_see_gpus(tm
     refused = CliRunner().invoke(simulate, [*options, "--policy=drf"])
     assert refused.exit_code == 2
     assert "'drf' does not see resources beyond" in refused.output
+
+
+def test_constraints_that_the_recording_does_not_hold_are_said_with_their_count(tmp_path):
+    pods = [pod("a", unwritten=("host-ports", "volumes")), pod("b", unwritten=("host-ports",)), pod("c")]
+    notes = replay_of(recording(tmp_path, [node("n0")], *pods)).notes
+    assert "2 pods have host ports: not counted." in notes
+    assert "1 pods have volumes by claims: not counted." in notes

@@ -1,8 +1,9 @@
-"""A recording reads when a pod was bound and when its last container ended."""
+"""A recording reads when a pod was bound, when its last container ended, and which constraints it does not hold."""
 
 import json
 
 import msgspec
+import pytest
 
 from extender.adapters.kube.observed import observed_pods
 from extender.cluster.recording.observed import Moments
@@ -36,3 +37,31 @@ def test_a_pod_that_says_nothing_or_nonsense_has_no_moments():
     event = observed_pods().listed(iter([raw(), odd]))
     assert event.moments == [Moments(), Moments()]
     assert [pod.uid for pod in event.pods] == ["u", "u"]
+
+
+def with_spec(**spec):
+    return msgspec.Raw(json.dumps({"metadata": {"name": "p", "uid": "u"}, "spec": spec}).encode())
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("spec", "unwritten"),
+    [
+        ({"containers": [{}, {"ports": [{"containerPort": 80}, {"hostPort": 8080}]}]}, ("host-ports",)),
+        ({"containers": [{"ports": [{"containerPort": 80}]}, {"ports": None}]}, ()),
+        ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, ("pod-affinity",)),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}}, ("pod-affinity",)),
+        ({"affinity": {"podAffinity": {PREFERRED: [{}]}, "nodeAffinity": {}}}, ()),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, ("topology-spread",)),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, ()),
+        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, ("volumes",)),
+        ({"volumes": [{"name": "v", "ephemeral": {}}]}, ("volumes",)),
+        ({"volumes": [{"name": "v", "emptyDir": {}}]}, ()),
+    ],
+)
+def test_hard_constraints_that_a_recording_does_not_hold_are_named(spec, unwritten):
+    assert observed_pods().seen(with_spec(**spec)).moments == Moments(unwritten=unwritten)
+    assert observed_pods().listed(iter([with_spec(**spec)])).moments == [Moments(unwritten=unwritten)]

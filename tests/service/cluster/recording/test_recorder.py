@@ -6,9 +6,10 @@ import pytest
 
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone
 from extender.cluster.model import Node, Pod
-from extender.cluster.recording.lines import Gap, NodeGoneLine, NodeLine, PodLine
+from extender.cluster.recording.lines import Gap, NodeGoneLine, NodeLine, PodLine, decoded, encoded
 from extender.cluster.recording.observed import Moments, PodObserved, PodsObserved
 from extender.cluster.recording.past import Past
+from extender.cluster.recording.pseudonyms import Pseudonyms
 from extender.cluster.recording.recorder import Recorder
 
 NODE = Node("n", {"cpu": 4000.0})
@@ -146,3 +147,12 @@ def test_memory_goes_by_the_pods_that_live_and_not_by_those_that_ended():
     assert isinstance(line, PodLine)
     assert recorder.live == 0
     assert held < 200_000  # a pod in memory is 0.8 kB or more: 20,000 of them would be 16 MB
+
+
+def test_constraints_that_the_file_does_not_hold_are_named_in_a_pods_line():
+    recorder, _ = begun()
+    (line,) = recorder.take(seen(finished=True, moments=Moments(ended=140.0, unwritten=("host-ports",))), 140.0)
+    assert line.unwritten == ("host-ports",)
+    assert decoded(encoded(line), "here") == line
+    assert decoded(encoded(line).replace(b',"unwritten":["host-ports"]', b""), "an older file").unwritten == ()
+    assert Pseudonyms(b"k" * 16)(line).unwritten == ("host-ports",)
