@@ -1,5 +1,6 @@
 """Recorded nodes as machines: what each offers of all that pods asked for, its labels and taints, from when to when."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from extender.arrays import Floats, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Node
 from extender.cluster.recording.lines import NodeLine, PodLine
-from extender.cluster.resources import DIMENSIONS, IO_DIMENSIONS, PODS, Amounts
+from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, PODS, Amounts
 from lab.sim.workloads.workload import Machines, NodeChange
 
 History = Mapping[str, Sequence[tuple[float, NodeLine | None]]]
@@ -27,13 +28,15 @@ class Columns:
     unknown: tuple[str, ...]
 
     @classmethod
-    def of(cls, nodes: Iterable[NodeLine], pods: Sequence[PodLine]) -> "Columns":
-        """Return those of a recording. Places for pods count where one node has fewer of them than there were pods."""
+    def of(cls, nodes: Iterable[NodeLine], pods: Sequence[PodLine], services: Sequence[PodLine]) -> "Columns":
+        """Return those of a recording. Places for pods count only where CPU and memory do not run out before them."""
         nodes = list(nodes)
         asked = {name for pod in pods for name in pod.demand} - {*DIMENSIONS, PODS}
         offered = {name for node in nodes for name in node.offers}
         axis = asked & offered
-        if min((node.offers.get(PODS, np.inf) for node in nodes), default=np.inf) < len(pods):
+        taken = max(Counter(pod.node for pod in services).values(), default=0)
+        least = {name: min(pod.demand.get(name, 0.0) for pod in pods) for name in (CPU, MEMORY)}
+        if any(node.offers.get(PODS, np.inf) - taken < _most_pods(node, least, len(pods)) for node in nodes):
             axis.add(PODS)
         return cls((*DIMENSIONS, *sorted(axis)), tuple(sorted(asked - offered)))
 
@@ -49,6 +52,12 @@ class Columns:
 
     def _row(self, amounts: Amounts) -> list[float]:
         return [amounts.get(name, 0.0) for name in self.axis]
+
+
+def _most_pods(node: NodeLine, least: Amounts, pods: int) -> float:
+    """Return how many of these pods may run on a node at once, each of which asks for so much or more."""
+    fits = [node.offers.get(name, np.inf) // amount for name, amount in least.items() if amount > 0]
+    return min([*fits, pods])
 
 
 class Versions:

@@ -145,7 +145,7 @@ def _replay(read: _Read, file: str) -> Replay:
     bound = np.maximum(np.array([pod.bound or 0.0 for pod in pods]) - read.begun, created)
     ended = np.maximum(np.array([pod.ended or 0.0 for pod in pods]) - read.begun, bound + SHORTEST_SECONDS)
     lines = [line for versions in read.nodes.values() for _, line in versions if line is not None]
-    columns = Columns.of(lines, pods)
+    columns = Columns.of(lines, pods, services)
     versions = Versions(read.nodes, columns, services, read.begun)
     demand, node = columns.demands(pods), versions.rows_of(pods)
     versions.hold(demand, node, bound)

@@ -28,9 +28,9 @@ def pod(name, *, at=110, seconds=10.0, on="n0", cpu=1000.0, gpus=0, job=None, **
     return PodLine(name, "team", name, job, "team", demand, at, at, at, at + seconds, on, "succeeded", **more)
 
 
-def recording(tmp_path, nodes, *pods):
+def recording(tmp_path, nodes, *pods, living=()):
     file = tmp_path / "recording"
-    lines = [Begin(100.0), Checkpoint(100.0, nodes, ()), *pods, Checkpoint(500.0, nodes, ()), End(500.0)]
+    lines = [Begin(100.0), Checkpoint(100.0, nodes, living), *pods, Checkpoint(500.0, nodes, living), End(500.0)]
     file.write_bytes(b"".join(map(encoded, lines)))
     return file
 
@@ -121,10 +121,29 @@ def test_who_ran_where_it_may_not_go_keeps_its_node(tmp_path):
     assert said in replay_of(file).notes
 
 
-def test_places_for_pods_count_where_there_are_fewer_than_pods(tmp_path):
-    nodes = [NodeLine(100.0, "n0", {"cpu": 4000.0, "memory": 8e9, "pods": 2.0})]
-    file = recording(tmp_path, nodes, *(pod(name) for name in "abc"))
+def places(count):
+    return [NodeLine(100.0, "n0", {"cpu": 4000.0, "memory": 8e9, "pods": float(count)})]
+
+
+def test_places_for_pods_count_where_there_are_fewer_than_pods_that_fit(tmp_path):
+    file = recording(tmp_path, places(2), *(pod(name) for name in "abc"))
     assert sorted(tasks(file, "kube-default")) == [(10.0, 0), (10.0, 0), (20.0, 0)]
+
+
+def test_a_pod_that_lives_all_the_time_takes_a_place(tmp_path):
+    # Four places for the four pods that fit by CPU; the daemon, which asks for no CPU, has one of them.
+    daemon = PodLine("d", "kube", "d", "kube/d", "kube", {"pods": 1.0}, 1.0, 1.0, 1.0, None, "n0")
+    file = recording(tmp_path, places(4), *(pod(name) for name in "abcd"), living=[daemon])
+    assert sorted(tasks(file, "kube-default")) == [(10.0, 0)] * 3 + [(20.0, 0)]
+
+
+def test_places_that_cannot_run_out_do_not_count_so_any_policy_may_be_named(tmp_path):
+    file = recording(tmp_path, places(4), *(pod(name) for name in "abcd"), *(pod(name, at=120) for name in "ef"))
+    assert "pods" not in replay_of(file).machines.axis
+    options = [f"--workload=recording:{file}", "--machines=recorded", "--json", "--processes=1"]
+    shown = CliRunner().invoke(simulate, [*options, "--policy=recorded,drf", "--know-demands=0.5"])
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["runs"][0]["makespan"] == 20.0
 
 
 def test_the_command_takes_recorded_and_refuses_policies_that_do_not_see_gpus(tmp_path):
