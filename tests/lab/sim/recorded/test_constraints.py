@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Toleration
-from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, encoded
+from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, decoded, encoded
+from extender.cluster.recording.pseudonyms import Pseudonyms
 from lab.sim import runs
 from lab.sim.commands import simulate
 from lab.sim.engine.clock import SimulationSettings
@@ -162,3 +163,25 @@ def test_constraints_that_the_recording_does_not_hold_are_said_with_their_count(
     notes = replay_of(recording(tmp_path, [node("n0")], *pods)).notes
     assert "2 pods have host ports: not counted." in notes
     assert "1 pods have volumes by claims: not counted." in notes
+
+
+def test_an_anonymous_recording_binds_pods_as_the_one_with_names_does(tmp_path):
+    by_name = Constraints(terms=((Requirement("metadata.name", "In", ("n2",), field=True),),))
+    selects = Constraints(selector=(("pool", "b"),), tolerations=(Toleration("mine", "Equal", "x"),))
+    taint = Taint("mine", "x", "NoSchedule")
+    nodes = [node("n0"), node("n1", labels={"pool": "b"}, taints=(taint,)), node("n2", gpus=1)]
+    pods = [
+        pod("a", on="n1", cpu=4000.0, constraints=selects),
+        pod("b", on="n1", cpu=4000.0, constraints=selects),
+        pod("c", on="n2", cpu=4000.0, gpus=1),
+        pod("d", on="n2", cpu=4000.0, constraints=by_name),
+        pod("e", at=111, on="n0", cpu=4000.0),
+    ]
+    named = recording(tmp_path, nodes, *pods)
+    starts = sorted(at for at, _ in tasks(named, "kube-default"))
+    assert starts == [10.0, 10.0, 11.0, 20.0, 20.0]
+    hidden = Pseudonyms(b"0123456789abcdef")
+    lines = [hidden(decoded(text, "here")) for text in named.read_bytes().splitlines()]
+    named.write_bytes(b"".join(map(encoded, lines)))
+    assert b"pool" not in named.read_bytes()
+    assert sorted(at for at, _ in tasks(named, "kube-default")) == starts
