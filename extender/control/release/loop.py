@@ -32,6 +32,9 @@ from extender.planner import Planner
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """With fewer than a quarter of its slots free, the loop waits for so long until it plans again."""
 
+_LANDING_LOOK_SECONDS = 0.2
+"""While pods that were released without a node are on their way, the loop looks so often whether it may plan."""
+
 _SILENT_SECONDS = 60.0
 """After so long a released pod of another scheduler loses its room, if that has neither bound nor refused it."""
 
@@ -49,6 +52,9 @@ class NeedsNoPlan(Protocol):
 
     def take(self, snapshot: Snapshot, slots: int, now: float) -> list[Release] | None:
         """Claim at most so many; return their releases, None where a plan is needed."""
+
+    def awaits(self, now: float) -> bool:
+        """Say whether a plan would not know which room such pods take."""
 
 
 class OnIdleRoom(Protocol):
@@ -258,6 +264,9 @@ class Releaser:
             releases = self._room_for_all.take(snapshot, slots, now)
             if releases is not None:
                 return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
+        if self._room_for_all is not None and self._room_for_all.awaits(now):
+            self.again_at = now + _LANDING_LOOK_SECONDS
+            return []
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in refused)}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.

@@ -23,6 +23,9 @@ from extender.control.release.sending import ROOM_FOR_ALL, Release
 
 _ON_NO_NODE = (PodPhase.READY, PodPhase.PENDING)
 
+LANDING_SECONDS = 2.0
+"""A pod that was released without a node is waited for no longer: kube-scheduler may be down."""
+
 
 @dataclass(slots=True)
 class _Wanted:
@@ -37,6 +40,12 @@ class RoomForAll:
 
     def __init__(self, cluster: ClusterView) -> None:
         self._cluster, self._backlog = cluster, cluster.backlog
+        self._out: dict[str, float] = {}
+
+    def awaits(self, now: float) -> bool:
+        """Say whether pods are on their way to no node of ours: a plan would not know which room they take."""
+        self._out = {uid: until for uid, until in self._out.items() if now < until and self._is_out(uid)}
+        return bool(self._out)
 
     def take(self, snapshot: Snapshot, slots: int, now: float) -> list[Release] | None:
         """Claim at most so many pods, of each class in turn; None where somebody may have to wait for others."""
@@ -54,7 +63,15 @@ class RoomForAll:
                     if pod is not None:
                         taken.append(pod)
                         held.append(task_class)
+        self._out |= {pod.uid: now + LANDING_SECONDS for pod in taken}
         return [Release(pod, None, ROOM_FOR_ALL) for pod in taken]
+
+    def _is_out(self, uid: str) -> bool:
+        """Say whether a pod is released, or being so, and is neither bound nor refused."""
+        position, pod = self._backlog.find(uid), self._backlog.pod(uid)
+        if position is None or pod is None or position[1] not in _ON_NO_NODE or uid in self._backlog.writes.backoff:
+            return False
+        return not pod.unschedulable
 
     def _is_plan_needed(self, held: Sequence[TaskClass]) -> bool:
         """Say whether it matters where a held pod starts, or with whom, or one that was released was refused."""

@@ -39,12 +39,29 @@ def test_half_of_the_room_is_enough_for_all_and_more_is_planned():
     assert len(nominated(more)) == len(more.released()) == 21
 
 
-def test_pods_on_their_way_to_no_node_yet_count():
+def test_pods_on_their_way_to_no_node_yet_count_and_nobody_plans_until_their_nodes_are_known():
     scene = scene_of(*(pod(f"p{number}") for number in range(20)))
     scene.step()
     scene.see(pod("late"))
     scene.step(1)
-    assert nominated(scene) == ["late"]
+    assert "late" not in scene.released()
+    for number in range(20):
+        scene.bind(f"p{number}", "n0" if number < 10 else "n1")
+    scene.step()
+    assert "late" in scene.released()
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["silent", "refused"])
+def test_a_pod_that_kube_scheduler_neither_binds_nor_refuses_is_not_waited_for_for_long(refused):
+    scene = scene_of(pod("a"))
+    scene.step()
+    scene.see(pod("whole", 1000, inputs=(("n1", 1.0),)))
+    scene.step(0.5)
+    assert "whole" not in scene.released()
+    if refused:
+        scene.change("a", unschedulable=True)
+    scene.step(0.1 if refused else 2)
+    assert nominated(scene) == ["whole"]
 
 
 def test_bound_pods_leave_the_rest_of_the_room():
@@ -85,6 +102,8 @@ def test_pods_with_other_constraints_take_a_part_of_their_own():
     scene = scene_of(*(pod(f"p{number}") for number in range(12)), pod("on-ssd", constraints=ssd), nodes=nodes)
     scene.step()
     assert (len(scene.released()), nominated(scene)) == (13, [])
+    for name in scene.released():
+        scene.bind(name, "s" if name == "on-ssd" else "n0")
     scene.see(*(pod(f"q{number}", constraints=ssd) for number in range(5)))
     scene.step(1)
     assert len(nominated(scene)) == 5
