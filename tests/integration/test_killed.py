@@ -88,7 +88,7 @@ def test_killed_paused_and_restarted_at_random_it_loses_nothing_and_releases_not
         f"{PODS} pods on {NODES} nodes in {seconds:.0f} s, {kills} kills, {pauses} pauses: lost {lost}, stuck {stuck}, "
         f"double {double}, over-allocated {len(history.over)}"
     )
-    assert kills + pauses >= 10
+    assert kills + pauses >= 6
     assert (lost, stuck, double, history.over) == (0, 0, 0, set())
 
 
