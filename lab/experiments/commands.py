@@ -255,13 +255,14 @@ def peaks(**given: Any) -> None:  # noqa: ANN401 - click's own
 def graphene(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Run the experiments of the Graphene paper on single DAGs: the orders found against bounds and simple orders.
 
-    The DAGs are drawn, with the statistics that the paper publishes. Takes about half an hour.
+    The DAGs are drawn, with the statistics that the paper publishes. Also TPC-H queries that arrive on ten executors,
+    from the traces. What cannot run is named with its reason, and the rest is done. Takes about half an hour.
     """
     options = _options(given)
     from lab.experiments.graphene.parts import FULL, QUICK, parts, run_parts, runs_of
 
     scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds))
+    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
     _run("The experiments of Graphene", scale.about, chosen, runs_of, run_parts, options, doing="Building")
 
 

@@ -1,41 +1,58 @@
 """The list of the parts of the Graphene experiments, and how large they are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 from extender.graph.building import EFFORT
 from lab.experiments import running
-from lab.experiments.graphene.single import Single, SingleRun, perform
+from lab.experiments.graphene import single, tpch
+from lab.experiments.graphene.single import Measured, Single, SingleRun
+from lab.experiments.graphene.tpch import JobTimes, Tpch, TpchRun
 from lab.experiments.sections import Section, Skipped
-from lab.sim.parallel import Show
+from lab.sim.parallel import Show, Tell
+
+Part = Single | Tpch
+Run = SingleRun | TpchRun
+Outcome = Measured | JobTimes
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large everything is: seeds, DAGs for each seed and load, and the effort on each."""
+    """How large everything is: seeds, DAGs for each seed and load, the effort on each, and sequences of queries."""
 
     about: str
     seeds: int
     dags: int
     effort: int
+    sequences: int
 
 
-FULL = Scale("A hundred DAGs for each seed.", 5, 100, EFFORT)
-QUICK = Scale("A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000)
+FULL = Scale("A hundred DAGs for each seed; five sequences of queries.", 5, 100, EFFORT, 5)
+QUICK = Scale("A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000, 1)
 
 
-def parts(scale: Scale, seeds: Sequence[int]) -> list[Single]:
+def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
     """Return the parts at this scale, over these seeds."""
-    return [Single(scale.dags, seeds, scale.effort)]
+    return [Single(scale.dags, seeds, scale.effort), Tpch(scale.sequences, traces)]
 
 
-def runs_of(parts: Sequence[Single]) -> dict[str, SingleRun]:
+def runs_of(parts: Sequence[Part]) -> dict[str, Run]:
     """Return the runs that these parts need by their names, each once."""
     return {run.name: run for part in parts for run in part.runs()}
 
 
-def run_parts(parts: Sequence[Single], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
+def run_parts(parts: Sequence[Part], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
     """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    return running.run_parts(
-        parts, runs_of, perform, lambda part, results: part.make(results), processes=processes, show=show
-    )
+    return running.run_parts(parts, runs_of, _perform, _section, processes=processes, show=show)
+
+
+def _perform(run: Run, tell: Tell) -> Outcome:
+    return single.perform(run, tell) if isinstance(run, SingleRun) else tpch.perform(run, tell)
+
+
+def _section(part: Part, outcomes: Mapping[Run, Outcome]) -> Section:
+    if isinstance(part, Single):
+        return part.make(cast("Mapping[SingleRun, Measured]", outcomes))
+    return part.make(cast("Mapping[TpchRun, JobTimes]", outcomes))

@@ -1,11 +1,17 @@
 """The Graphene experiments: the family that is drawn, and what is measured of an order."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from lab.experiments.graphene.family import VARIATIONS, draw, share
 from lab.experiments.graphene.parts import QUICK, parts, run_parts
 from lab.experiments.graphene.single import SingleRun, perform
+from lab.experiments.graphene.tpch import TpchRun
+from lab.experiments.graphene.tpch import perform as perform_tpch
+
+TRACES = Path(__file__).parents[5] / "shared" / "traces"
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +48,11 @@ def test_what_is_measured_lies_between_the_bound_and_the_simple_orders():
     assert (measured.ours <= measured.spans["breadth-first"] * (1 + 1e-9)).all()
 
 
-def test_the_small_form_has_all_rows():
-    sections, skipped = run_parts(parts(QUICK, [10]), processes=1, show=lambda _name, _done, _total: None)
-    assert skipped == []
+def test_the_small_form_has_all_rows(tmp_path):
+    sections, skipped = run_parts(parts(QUICK, [10], tmp_path), processes=1, show=lambda _name, _done, _total: None)
+    assert [part.part for part in skipped] == ["tpch"]
+    assert "tpch_dags.jsonl; say with --traces where the traces are" in skipped[0].reason
+    assert skipped[0].trace == ""
     ids = [figure.id for figure in sections[0].figures]
     assert ids == [
         *(f"graphene.bound.p{percentile}" for percentile in (50, 75, 90)),
@@ -55,3 +63,12 @@ def test_the_small_form_has_all_rows():
         "graphene.build_s.p50",
         "graphene.build_s.p99",
     ]
+
+
+@pytest.mark.traces
+@pytest.mark.skipif(not TRACES.is_dir(), reason="needs the workload traces in ../shared/traces")
+def test_on_a_published_sequence_of_queries_the_rules_stand_in_the_known_order():
+    times = perform_tpch(TpchRun(1, TRACES), lambda _done, _total: None)
+    order = sorted(times.seconds, key=lambda name: times.seconds[name])
+    assert order == ["dovetail", "least_work", "fair", "fifo"]
+    assert times.bound < times.seconds["dovetail"]
