@@ -73,7 +73,10 @@ class Filter:
         contradicts = ledger.contradicts(pod)
         if self.chooser is not None and not contradicts:
             self.chooser.failed(pod)
+        # Where this is a second try, news of how the first ended may still come.
+        retried = self.event_wait.refused.woken_by_cluster(pod)
         if not contradicts and ledger.flies(pod.uid):
+            retried = True
             context.view(ledger.snapshot(context.flight_time()), request)  # raises where the request is a bad one
             ledger.forget(pod.uid)
         started, tries = time.monotonic(), 0
@@ -96,7 +99,8 @@ class Filter:
             # 4. Choose one of several, if that is ours to do.
             found = self._chosen(request, pod, found)
             # 5. Put it in flight, unless another pod took off since the snapshot: then judge again.
-            if ledger.assume(pod, candidates(base, rows[found.passed]), base, context.flight_time()):
+            there = candidates(base, rows[found.passed])
+            if ledger.assume(pod, there, base, context.flight_time(), retried=retried):
                 context.metrics.wait_seconds.observe(time.monotonic() - started)
                 if self.chooser is not None and found.chosen is not None:
                     self.chooser.chose(pod, found.snapshot.layout.names[found.chosen])
@@ -109,13 +113,12 @@ class Filter:
 
         One that may get none of the `rows` asked about waits for a change of its own.
         """
-        if not len(rows):
-            return False
         refused = self.event_wait.refused
-        if self.event_wait.wait(pod, snapshot, rows, started, refused.woken_by_cluster(pod)):
-            return True
-        if self.context.ledger.yield_to(pod.uid):
-            return True
+        if len(rows):
+            if self.event_wait.wait(pod, snapshot, rows, started, refused.woken_by_cluster(pod)):
+                return True
+            if self.context.ledger.yield_to(pod.uid):
+                return True
         refused.remember(pod)
         return False
 

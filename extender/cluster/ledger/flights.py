@@ -25,7 +25,7 @@ class Flight:
     """A pod that passed the filter at `since`, or `preempts` since then, and the nodes [N] that it may have got.
 
     It lands at `until` at the latest. Where its node is known there are no candidates: it is promised `node`, or none
-    (empty).
+    (empty). `retried` says: kube-scheduler had tried the pod before, in the same version; news of that may still come.
     """
 
     pod: Pod
@@ -34,10 +34,14 @@ class Flight:
     until: float
     preempts: bool = False
     node: str = ""
+    retried: bool = False
 
     def lands_by(self, news: Pod) -> bool:
-        """Say whether this news ends the flight: bound, finished, or, after we were asked, refused or nominated."""
-        refused = news.unschedulable and not self.pod.unschedulable
+        """Say whether this news ends the flight: bound, finished, or, after we were asked, refused or nominated.
+
+        A refusal does not where it may be that of an earlier try: kube-scheduler writes it late, and tries again first.
+        """
+        refused = news.unschedulable and not self.pod.unschedulable and not self.retried
         nominated = self.preempts and news.nominated is not None
         later = news.resource_version > self.pod.resource_version
         return news.node is not None or news.finished or (later and (refused or nominated))
@@ -116,11 +120,13 @@ class Flights:
             self.given += candidates[:, None] * (sign * layout.vector(pod.demand) - counted)
 
 
-def flight_to(pod: Pod, there: Candidates, layout: Layout, since: float, until: float, *, preempts: bool) -> Flight:
+def flight_to(
+    pod: Pod, there: Candidates, layout: Layout, since: float, until: float, *, preempts: bool, retried: bool
+) -> Flight:
     """Return the flight of a pod to the nodes of a layout that `there` [N] marks: by name where it is one alone."""
     if np.count_nonzero(there) != 1:
-        return Flight(pod, there, since, until, preempts)
-    return Flight(pod, None, since, until, preempts, layout.names[int(there.argmax())])
+        return Flight(pod, there, since, until, preempts, retried=retried)
+    return Flight(pod, None, since, until, preempts, layout.names[int(there.argmax())], retried)
 
 
 def charge(total: Floats, layout: Layout, pod: Pod, node: str, sign: float) -> None:

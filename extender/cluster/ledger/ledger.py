@@ -130,11 +130,18 @@ class Ledger:
     # -- flights
 
     def assume(
-        self, pod: Pod, candidates: Candidates, snapshot: Snapshot, now: float, *, preempts: bool = False
+        self,
+        pod: Pod,
+        candidates: Candidates,
+        snapshot: Snapshot,
+        now: float,
+        *,
+        preempts: bool = False,
+        retried: bool = False,
     ) -> bool:
         """Put the pod in flight to the nodes of the snapshot that `candidates` [N] marks.
 
-        One that preempts lands when its nomination shows.
+        One that preempts lands when its nomination shows. News of a refusal lands none that was `retried`.
 
         Returns False, and does nothing, where another pod took off since the snapshot was made: judge again then. Of
         nodes that changed meanwhile those count that are still there, as if they had changed after the answer.
@@ -144,7 +151,7 @@ class Ledger:
                 return False
             if not self._takeoffs.contradicts(pod):
                 there = by_rows(candidates, snapshot.layout, self._books.layout)
-                self._takeoffs.to_candidates(pod, there, now, preempts=preempts)
+                self._takeoffs.to_candidates(pod, there, now, preempts=preempts, retried=retried)
             return True
 
     def promise(self, pod: Pod, node: str | None, now: float, *, preempts: bool = False) -> None:

@@ -24,14 +24,17 @@ class Takeoffs:
         self._unseen = Unseen(in_flight_seconds)
         self.assumed = 0
 
-    def to_candidates(self, pod: Pod, candidates: Candidates, now: float, *, preempts: bool) -> None:
+    def to_candidates(
+        self, pod: Pod, candidates: Candidates, now: float, *, preempts: bool, retried: bool = False
+    ) -> None:
         """Put a pod in flight to the nodes that `candidates` [N] marks, where there are any and it may fly."""
         self._books.land(pod.uid)
         if not candidates.any() or self._has_arrived(pod.uid):
             return
         until = self._may_fly_until(pod.uid, now)
         if until > now:
-            self._take_off(flight_to(pod, candidates, self._books.layout, now, until, preempts=preempts))
+            layout = self._books.layout
+            self._take_off(flight_to(pod, candidates, layout, now, until, preempts=preempts, retried=retried))
 
     def to_node(self, pod: Pod, node: str | None, now: float, *, preempts: bool) -> None:
         """Put a pod in flight to one node, or to none, if it has not arrived."""

@@ -10,7 +10,7 @@ from extender.adapters.http.choosing import FIRST_SECONDS, Chooser
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
 from extender.cluster.eligibility import Taint
-from extender.cluster.events import NodeSeen, PodSeen, ServicesListed
+from extender.cluster.events import NodeSeen, PodGone, PodSeen, ServicesListed
 from extender.cluster.model import Node, Pod, Service
 from extender.cluster.services import Services
 from extender.verdict import Placement, Ranker, Standing
@@ -260,6 +260,21 @@ def test_a_failed_binding_frees_the_room_when_the_refusal_shows():
     asked["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}]}
     extender.ledger.apply(shown(asked))
     assert extender.ledger.snapshot(100.0).in_flight.sum() == 0
+
+
+def test_late_news_of_an_earlier_refusal_does_not_free_the_room_of_a_pod_that_is_being_bound():
+    # kube-scheduler writes a refusal beside its next cycle, and may try the pod again before it shows.
+    extender = Choosing("a")
+    asked = pod(cpu="3")
+    extender.ledger.apply(shown(asked))
+    extender.ledger.apply(landed("runs", "a", cpu=2000.0))
+    assert not extender.filter(asked, "a")["NodeNames"]
+    extender.ledger.apply(PodGone("uid-runs"))
+    assert extender.filter(asked, "a")["NodeNames"] == ["a"]
+    asked["metadata"]["resourceVersion"] = "2"
+    asked["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+    extender.ledger.apply(shown(asked))
+    assert extender.ledger.snapshot(extender.ledger.newest_flight_since()).flights == 1
 
 
 def test_a_pod_that_is_heard_of_no_more_frees_its_room_after_its_time_where_kube_scheduler_nominates_nothing():
