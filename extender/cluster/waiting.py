@@ -73,6 +73,20 @@ Inputs = Blocks | Spread | None
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """In which order the tasks of jobs that are DAGs should start (`extender.graph`; Graphene, 5).
+
+    `priority` [T], in (0, 1], is 1 for the first task of its DAG. The tasks of one class stand one after another in it,
+    in the order in which they start. `next` [C] is the place there of each class's next task, -1 where its job has no
+    order; `dag` [C] numbers the DAGs, -1 for none.
+    """
+
+    priority: Floats
+    next: Rows
+    dag: Rows
+
+
+@dataclass(frozen=True, slots=True)
 class QueueGroups:
     """The queues and those above them [G]: `weight` among siblings, `minimum` as a part of the whole cluster.
 
@@ -134,7 +148,8 @@ class Waiting:
     part of its stage that is done, in [0, 1]. `left_seconds` is the least time that all that is left, waiting or
     running, keeps the cluster busy: by the resource of which it needs most (infinite: not known). `topology` [L, N]: in
     which rack, zone, ... each node is, the smallest first, -1 for none (None: nobody knows); `level_names` are what
-    these levels are called, the node itself first.
+    these levels are called, the node itself first. `order` is that of the tasks of jobs that are DAGs (None: no job has
+    one).
 
     The rest is for real clusters; None: there is no such thing. `priority` [C] is the value of its PriorityClass:
     higher ones go first, before fairness. `behind` [C] is how many jobs of its FIFO queue come before it (0 in a fair
@@ -167,6 +182,7 @@ class Waiting:
     gang_least: Counts | None = None
     topology: Rows | None = None
     level_names: Sequence[str] = ("node", "rack", "zone")
+    order: TaskOrder | None = None
     preferred: Counts | None = None
     suited: Floats | None = None
     waits_as: Sequence[str] | None = None

@@ -48,6 +48,7 @@ class NodeTerms:
 
     `short` is what the node has too little of, and by how much. `allowed` is False where selectors, affinity, taints or
     a cordon keep the pod away. `level` is how near it is to the pod's input, empty where that makes no difference.
+    `order` is what the place in its job's DAG makes of the alignment: 1 for the first that waits, or without a DAG.
     """
 
     name: str
@@ -59,6 +60,7 @@ class NodeTerms:
     work: float | None = None
     score: float | None = None
     level: str = ""
+    order: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
             work=rated[row].work if row in rated else None,
             score=rated[row].score if row in rated else None,
             level=level[row],
+            order=rated[row].order if row in rated else None,
         )
         for row in best
     ]

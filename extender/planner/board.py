@@ -97,7 +97,9 @@ class Board:
         """
         free, left, reserved = self.free.copy(), self.left.copy(), self.reserved.copy()
         undo_parts = [
-            part.checkpoint() for part in (self.sources, self.fairness, self.taken, self.locality) if part is not None
+            part.checkpoint()
+            for part in (self.sources, self.fairness, self.taken, self.locality, self.scores.progress)
+            if part is not None
         ]
 
         def undo() -> None:
@@ -167,7 +169,8 @@ class Board:
         score = float(scores[places[0]] - self.scores.before.item(task_class))
         alignment = float(aligned[places[0]])
         factor = 1.0 if candidates.factor is None else float(candidates.factor[places[0]])
-        return Rating(node, score, alignment, factor, alignment - score)
+        order = self.scores.progress.factor.item(task_class)
+        return Rating(node, score, alignment, factor, alignment - score, order)
 
     def take(self, task_class: int, node: int) -> bool:
         """Start one task of the class on the node; False if its sources have no room for it after all."""
@@ -275,6 +278,7 @@ class Board:
         )
         self.taken.add((task_class, node, task, source), terms)
         self.fairness.count(task_class)
+        self.scores.progress.start(task_class)
         return True
 
     def _without_source(self, task_class: int, node: int, *, compared: bool) -> None:

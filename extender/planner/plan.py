@@ -40,7 +40,7 @@ class Assignments:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How a node rates for a class: score = alignment (already times `remote`) - `work`.
+    """How a node rates for a class: score = alignment (already times `remote` and `order`) - `work`.
 
     `work` is all that the score terms take off together: eps x the job's remaining work, as long as it is the only one.
     """
@@ -50,6 +50,7 @@ class Rating:
     alignment: float
     remote: float
     work: float
+    order: float
 
 
 @dataclass(frozen=True, slots=True)

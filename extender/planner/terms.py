@@ -1,6 +1,6 @@
 """What decides who starts on a node, term by term, and what a plan writes down of it for each start.
 
-    score = alignment x remote + the sum of the score terms
+    score = alignment x remote x order + the sum of the score terms
 
 A new term of the policy is one entry of `SCORE_TERMS` (docs/developing/add-a-policy-term.md). Everything else of the
 service takes what it shows of a term from here, by name.
@@ -15,6 +15,7 @@ import numpy as np
 from extender.arrays import Floats, Mask
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import NodeCandidates
+from extender.planner.dag_progress import DagProgress
 from extender.planner.fairness.precedence import before_others
 from extender.planner.fairness.turn import Fairness
 from extender.planner.prepared import Prepared
@@ -27,12 +28,12 @@ from extender.policy.locality import penalised
 class Terms(NamedTuple):
     """What made one start the best there and then.
 
-    `score` = `alignment` (already times `remote`, the penalty's factor) + the `score_terms`, in the order of
-    `SCORE_TERMS`; 0 and nothing where a task started without being compared with others. `work` is the job's remaining
-    work. `owed` is how far the job was below its fair share (1: it had nothing). `barrier`: it was one of the last
-    tasks of its stage. `starved`: its class had waited past its due time. `level` is how far from its input it starts:
-    0 on a node that has it, or where it is all the same; `passed_over` for how many seconds its job had been passed
-    over for that.
+    `score` = `alignment` (already times `remote`, the penalty's factor, and `order`, that of its job's DAG) + the
+    `score_terms`, in the order of `SCORE_TERMS`; 0 and nothing where a task started without being compared with others.
+    `work` is the job's remaining work. `owed` is how far the job was below its fair share (1: it had nothing).
+    `barrier`: it was one of the last tasks of its stage. `starved`: its class had waited past its due time. `level` is
+    how far from its input it starts: 0 on a node that has it, or where it is all the same; `passed_over` for how many
+    seconds its job had been passed over for that.
     """
 
     score: float = 0.0
@@ -45,6 +46,7 @@ class Terms(NamedTuple):
     starved: bool = False
     level: int = 0
     passed_over: float = 0.0
+    order: float = 1.0
 
     @property
     def by_name(self) -> Mapping[str, float]:
@@ -52,7 +54,7 @@ class Terms(NamedTuple):
         return dict(zip((term.name for term in SCORE_TERMS), self.score_terms, strict=False))
 
 
-TermsRecord = tuple[float, float, float, tuple[Floats, ...], int, float, float, bool, bool, int, float]
+TermsRecord = tuple[float, float, float, tuple[Floats, ...], int, float, float, bool, bool, int, float, float]
 """What `Terms` are made of, in the order of their fields; the score terms of all candidates, and which it was."""
 
 
@@ -76,11 +78,11 @@ class TermsLog(Sequence[Terms]):
         """Return the terms of one start, or of some."""
         if isinstance(place, slice):
             return TermsLog(self._records[place])
-        score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over = self._records[
-            place
-        ]
+        score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over, order = (
+            self._records[place]
+        )
         score_terms = tuple([term.item(picked) for term in points])
-        return Terms(score, alignment, remote, score_terms, work, owed, barrier, starved, level, passed_over)
+        return Terms(score, alignment, remote, score_terms, work, owed, barrier, starved, level, passed_over, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ class Scores:
         work = waiting.jobs.work[waiting.job]
         self.scene = Scene(policy, waiting, classes, work, last, np.where(last, 0.0, work) if policy.packing else work)
         self.before = before_others(policy, waiting, last)
+        self.progress = DagProgress(waiting, rank=policy.rank)
         self._some_before = bool(np.count_nonzero(self.before))
         # The same as lists: `terms` asks for one of each at every start.
         self._before, self._work, self._last = self.before.tolist(), work.tolist(), last.tolist()
@@ -177,14 +180,17 @@ class Scores:
             points, picked = compared.score_terms, compared.picked
         work, barrier = self._work[task_class], self._last[task_class]
         owed, starved = fairness.owed_to(task_class), fairness.is_due(task_class)
-        return score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over
+        order = self.progress.factor.item(task_class)
+        return score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over, order
 
     def _aligned(self, candidates: NodeCandidates) -> Floats:
         free = self._free[:, candidates.node]
         if self._classes.unlimited:
             free = np.where(candidates.per_unit > 0, free, 0.0)
         aligned = self._rule(candidates.takes, np.maximum(free * candidates.per_unit, 0.0))
-        return aligned if candidates.factor is None else penalised(aligned, candidates.factor)
+        if candidates.factor is not None:
+            aligned = penalised(aligned, candidates.factor)
+        return penalised(aligned, self.progress.factor[candidates.rows]) if self.progress else aligned
 
     def _points(self, candidates: NodeCandidates, aligned: Floats) -> Floats:
         candidates.score_terms = tuple([term.points(self.scene, candidates, aligned) for term in SCORE_TERMS])

@@ -19,6 +19,7 @@ class Policy:
 
     `matching`: `machine` (fill one at a time) or `pair` (the best of all). `rule`: of alignment.TASK_RULES.
     `srtf` m: how much remaining work counts against alignment (eps = m x mean alignment / mean work), 0 not at all;
+    `rank`: how much the order of a job's DAG counts (policy.dag_order), in [0, 1]; 0 not at all.
     `packing` False: nothing but remaining work counts. `sharing`: `drf`, `slots` (by memory) or `deficit`, which serves
     the group that is owed most once that is `kappa` of the cluster; `fairness` f in [0, 1) is for the other two.
     `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
@@ -39,6 +40,7 @@ class Policy:
     rule: str = "dot"
     remote_penalty: float = 0.1
     srtf: float = 1.0
+    rank: float = 1.0
     packing: bool = True
     sharing: str = DRF
     fairness: float = 0.25
@@ -72,5 +74,7 @@ class Policy:
             raise SettingsError(f"long_task: {self.long_task!r}; accepted: seconds above 0, infinite for none")
         if not self.tail > 0:
             raise SettingsError(f"tail: {self.tail!r}; accepted: above 0, infinite for none")
-        if not (self.srtf >= 0 and self.kappa > 0 and 0 < self.reservable <= 1 and 0 <= self.barrier <= 1):
-            raise SettingsError("srtf: 0 or more; kappa: above 0; reservable: above 0, at most 1; barrier: 0 to 1")
+        if not (self.srtf >= 0 and self.kappa > 0 and 0 < self.reservable <= 1):
+            raise SettingsError("srtf: 0 or more; kappa: above 0; reservable: above 0, at most 1")
+        if not (0 <= self.barrier <= 1 and 0 <= self.rank <= 1):
+            raise SettingsError(f"barrier: {self.barrier!r}, rank: {self.rank!r}; accepted: each 0 to 1")

@@ -80,8 +80,9 @@ def perform(run: Run, tell: Tell) -> Outcome:
     else:
         scheduler = run.scheduler()
     workload, machines = inputs_of(run, values)
-    if not run.tuning and run.policy != RECORDED:
-        machines = choice(run.policy).machines(machines)
+    chosen = None if run.tuning or run.policy == RECORDED else choice(run.policy)
+    if chosen:
+        machines = chosen.machines(machines)
     return clock.run(
         all_at_start(workload) if run.at_start else workload,
         machines,
@@ -90,6 +91,7 @@ def perform(run: Run, tell: Tell) -> Outcome:
         settings=run.settings,
         policy=run.title or run.policy,
         progress=tell,
+        order=chosen.order if chosen else None,
     )
 
 

@@ -169,6 +169,7 @@ def _room(nodes: Sequence[NodeTerms]) -> str:
 
 def _nodes(nodes: Sequence[NodeTerms], page: Page) -> str:
     near = any(node.level for node in nodes)
+    ordered = any(node.order not in (None, 1.0) for node in nodes)
     rows = [
         [
             page.name(node.name),
@@ -176,14 +177,16 @@ def _nodes(nodes: Sequence[NodeTerms], page: Page) -> str:
             _term(node.score),
             _term(node.alignment),
             _term(node.remote),
+            *([_term(node.order)] if ordered else []),
             _term(node.work),
             *([node.level or "-"] if near else []),
             in_words(node.short) if node.short else "-",
         ]
         for node in nodes
     ]
-    heads = ["NODE", "FITS", "SCORE", "ALIGNMENT", "REMOTE", "WORK", *(["NEAR"] if near else []), "SHORT OF"]
-    return page.table(heads, rows, right=(2, 3, 4, 5))
+    terms = ["SCORE", "ALIGNMENT", "REMOTE", *(["ORDER"] if ordered else []), "WORK"]
+    heads = ["NODE", "FITS", *terms, *(["NEAR"] if near else []), "SHORT OF"]
+    return page.table(heads, rows, right=range(2, 2 + len(terms)))
 
 
 def _term(value: float | None) -> str:

@@ -12,6 +12,7 @@ from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.errors import DovetailError
 from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
+from lab.sim.dag.job_orders import JobOrders
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
 from lab.sim.engine.open_classes import OpenClasses, open_classes_of
 from lab.sim.engine.outputs import OutputCopies
@@ -29,12 +30,19 @@ class StageBacklog:
 
     `job_allocated` [J, R] is what the running tasks of each job were promised, on any machine, `job_given` [J, R] what
     its opportunistic ones need (None: there are none). `opened` [S] is when each stage began; `inputs` are where the
-    tasks of open stages read, `outputs` where their output is copied to.
+    tasks of open stages read, `outputs` where their output is copied to; `orders` knows the order of each job's
+    tasks (None: nobody does).
     """
 
-    def __init__(self, table: StageTable, machines: Machines, random: np.random.Generator) -> None:
+    def __init__(
+        self,
+        table: StageTable,
+        machines: Machines,
+        random: np.random.Generator,
+        orders: JobOrders | None = None,
+    ) -> None:
         stages, jobs, tasks = len(table.tasks), len(table.job_names), len(table.durations)
-        self.table = table
+        self.table, self.orders = table, orders
         self.inputs = StageInputs(table, machines, random)
         self.outputs = OutputCopies(table, machines, random)
         self._nodes = len(machines.capacity)
@@ -110,11 +118,13 @@ class StageBacklog:
     def arrive(self, now: float) -> bool:
         """Take in the jobs that have arrived by now; return whether there were any."""
         before = self._arrived
+        jobs: list[int] = []
         while self.next_arrival <= now + DONE_SECONDS:
             # 1. The job is active, and its work counts as work that is left.
             job = int(self._by_arrival[self._arrived])
             self._arrived += 1
             self._active[job] = True
+            jobs.append(job)
             stages = slice(*self._stage_range[job : job + 2])
             self._busy += self.table.tasks[stages] @ self.table.busy[stages]
             self._path[job] = self.table.path[stages].max()
@@ -122,6 +132,10 @@ class StageBacklog:
             for stage in range(stages.start, stages.stop):
                 if not self._parents_left[stage]:
                     self._begin(stage, now)
+        # 3. Their tasks are put in order, when it is known who shares the machines.
+        if self.orders is not None:
+            for job in jobs:
+                self.orders.arrive(job, int(self._active.sum()))
         return self._arrived > before
 
     def end(self, ends: Ends, now: float) -> None:
@@ -229,6 +243,7 @@ class StageBacklog:
             gang=classes.gang,
             gang_least=None if classes.gang is None else self._gang_least(classes.rows[classes.gang >= 0]),
             topology=self._topology,
+            order=None if self.orders is None else self.orders.of(classes.rows, self._count[classes.rows]),
         )
 
     def _gang_least(self, stages: Rows) -> Counts:

@@ -18,6 +18,7 @@ from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from extender.planner import Scheduler
+from lab.sim.dag.job_orders import MakeRanks
 from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import DONE_SECONDS
 from lab.sim.engine.use.sampling import Sampling
@@ -87,19 +88,21 @@ def run(
     progress: Progress | None = None,
     follow: Callable[[World], None] | None = None,
     opportunism: Opportunism | None = None,
+    order: MakeRanks | None = None,
 ) -> Outcome:
     """Return the outcome of a workload with this scheduler.
 
     `policy` is the scheduler's name in the outcome (default: the name of its class). `follow` gets the world at the
     beginning, for a scheduler that needs more than a snapshot. `opportunism` runs tasks on what is promised and not
-    used (None: nobody does). Raises DovetailError, naming the class, for a stage that fits no machine, for a decision
+    used (None: nobody does). `order` finds the order of each job's tasks when it arrives (None: no job has one).
+    Raises DovetailError, naming the class, for a stage that fits no machine, for a decision
     that cannot be carried out, and if tasks wait but no event is left.
     """
     began = time.perf_counter()
     chosen = settings or SimulationSettings()
     if opportunism is not None and chosen.sampling is None:
         chosen = replace(chosen, sampling=Sampling())
-    simulation = _Simulation(workload, machines, scheduler, seed, chosen, opportunism)
+    simulation = _Simulation(workload, machines, scheduler, seed, chosen, opportunism, order=order)
     if opportunism is not None:
         opportunism.follow(simulation.world)
     if follow is not None:
@@ -136,6 +139,8 @@ class _Simulation:
         seed: int,
         settings: SimulationSettings,
         opportunism: Opportunism | None = None,
+        *,
+        order: MakeRanks | None = None,
     ) -> None:
         self._heartbeat = settings.heartbeat_seconds
         first = min((job.arrives_at for job in workload.jobs), default=0.0)
@@ -150,6 +155,7 @@ class _Simulation:
             sampling=settings.sampling,
             io_first=settings.io_first,
             cpu_weight=settings.cpu_weight,
+            order=order,
         )
         self._opportunism = opportunism
         self._scheduler = scheduler

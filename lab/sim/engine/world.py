@@ -18,6 +18,7 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.resources import DIMENSIONS, MEMORY_INDEX
 from extender.errors import DovetailError
 from extender.planner import Assignments
+from lab.sim.dag.job_orders import JobOrders, MakeRanks
 from lab.sim.engine.backlog import StageBacklog
 from lab.sim.engine.journal import Journal
 from lab.sim.engine.measures import SeriesRecorder
@@ -45,7 +46,8 @@ class World:
 
     Blocks are placed by `seed`. `loss`: how much of what contention wastes counts (contention.efficiency). Points of
     time series are at least `sample_seconds` apart, and there are at most `points`. With `sampling`, or where a stage
-    says what it uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic.
+    says what it uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic. `order`
+    finds the order of each job's tasks when it arrives (None: no job has one).
     """
 
     def __init__(
@@ -61,11 +63,13 @@ class World:
         sampling: Sampling | None = None,
         io_first: bool = True,
         cpu_weight: float = 0.0,
+        order: MakeRanks | None = None,
     ) -> None:
         self.table = table_of(workload, machines)
         self._most = np.array(machines.capacity, dtype=np.float64)
         capacity = self._most.copy()
-        self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed))
+        orders = None if order is None else JobOrders(self.table, capacity, order)
+        self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders)
         self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
         self.usage: UseRecorder | None = None
         if sampling is not None or self.table.uses:

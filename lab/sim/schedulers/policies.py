@@ -8,6 +8,7 @@ from types import MappingProxyType
 from extender.errors import DovetailError
 from extender.planner import Planner, Policy, Scheduler
 from extender.policy.alignment import TASK_RULES
+from lab.sim.dag.job_orders import MakeRanks, searched
 from lab.sim.schedulers.bound import CpuAndMemory, aggregate
 from lab.sim.schedulers.drf import Drf, YarnDrf
 from lab.sim.schedulers.first_fit import FirstFit
@@ -25,13 +26,15 @@ def as_they_are(machines: Machines) -> Machines:
 class PolicyChoice:
     """A scheduler by name: what it is, how to make one from a seed, and which machines it schedules.
 
-    `whole`: it goes by all that a user's files can say: resources beyond the six dimensions, node selectors, taints.
+    `order` finds the order of each job's tasks when it arrives (None: no job has one). `whole`: it goes by all that a
+    user's files can say: resources beyond the six dimensions, node selectors, taints.
     """
 
     about: str
     make: Callable[[int], Scheduler]
     machines: Callable[[Machines], Machines] = as_they_are
     whole: bool = False
+    order: MakeRanks | None = None
 
 
 def tetris(**tuning: object) -> Callable[[int], Scheduler]:
@@ -71,6 +74,11 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
             "the planner with Graphene's deficit counters for fairness", tetris(sharing="deficit")
         ),
         "tetris-slots": PolicyChoice("the planner with shares by memory slots", tetris(sharing="slots")),
+        "graphene": PolicyChoice(
+            "the planner going by the order of each job's DAG, found when it arrives (Graphene)",
+            tetris(),
+            order=searched,
+        ),
         "upper-bound": PolicyChoice("the planner on one machine as large as all (2.2.3)", tetris(), aggregate),
         "slot-fair": PolicyChoice("Hadoop's Fair Scheduler: 2 GB slots, the job with the fewest goes next", SlotFair),
         "capacity": PolicyChoice(
