@@ -34,10 +34,14 @@ SHARED := integration and not own_control_plane
 test: control-plane check ## Everything: style, types, import contracts, and every test this machine can run
 	@mkdir -p out
 	@echo "Two runs at once: $(SHARED) is shown here; all other tests write to out/other-tests.log, which follows."
-	@nice -n 5 $(BIN)/pytest -m "not ($(SHARED))" -p no:cacheprovider > out/other-tests.log 2>&1 & others=$$!; \
-		$(BIN)/pytest -m "$(SHARED)"; shared=$$?; \
+	@echo "What failed beside other work is run once more alone at the end, and only what fails there too fails."
+	@nice -n 5 $(BIN)/pytest -m "not ($(SHARED))" -o cache_dir=out/other-tests > out/other-tests.log 2>&1 & others=$$!; \
+		$(BIN)/pytest -m "$(SHARED)" -o cache_dir=out/shared-tests; shared=$$?; \
 		wait $$others; others=$$?; \
 		cat out/other-tests.log; \
+		again() { echo "Once more, alone:"; $(BIN)/pytest -v --last-failed --last-failed-no-failures none -o cache_dir=$$1; }; \
+		if [ $$others -eq 1 ]; then again out/other-tests; others=$$?; fi; \
+		if [ $$shared -eq 1 ]; then again out/shared-tests; shared=$$?; fi; \
 		exit $$((shared + others))
 
 QUICK_OTHERS := tests/chart tests/docs tests/fuzz tests/lab tests/service/planner
