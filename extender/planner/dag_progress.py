@@ -4,17 +4,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Waiting
 from extender.policy.dag_order import order_factor
 
 
 class DagProgress:
-    """Follows the order of jobs that are DAGs; `factor` [C] is `policy.dag_order.order_factor` of each class now."""
+    """Follows the order of jobs that are DAGs; `factor` [C] is `policy.dag_order.order_factor` of each class now.
+
+    `ordered` [C] are the classes whose jobs have an order that counts.
+    """
 
     def __init__(self, waiting: Waiting, *, rank: float) -> None:
         """Take what waits; without an order of any job all factors are 1."""
         self.factor: Floats = np.ones(len(waiting.count))
+        self.ordered: Mask = np.zeros(len(waiting.count), dtype=np.bool_)
         self._rank, self._priority = rank, np.empty(0)
         self._next: Rows = np.full(len(waiting.count), -1, dtype=np.intp)
         self._end: Rows = self._next
@@ -22,7 +26,7 @@ class DagProgress:
         order = waiting.order if rank > 0 else None
         if order is None:
             return
-        self._priority = order.priority
+        self._priority, self.ordered = order.priority, order.next >= 0
         self._next, self._end = order.next.copy(), order.next + waiting.count
         of_dag = {dag: np.flatnonzero(order.dag == dag) for dag in np.unique(order.dag[order.dag >= 0]).tolist()}
         nobody = np.empty(0, dtype=np.intp)

@@ -143,11 +143,11 @@ class Scores:
     def __init__(self, policy: Policy, waiting: Waiting, classes: Prepared, free: Floats) -> None:
         self._classes, self._free = classes, free
         self._rule = TASK_RULES[policy.rule]
-        last = last_before_barrier(waiting.finished, barrier=policy.barrier)
+        self.progress = DagProgress(waiting, rank=policy.rank)
+        last = last_before_barrier(waiting.finished, barrier=policy.barrier) & ~self.progress.ordered
         work = waiting.jobs.work[waiting.job]
         self.scene = Scene(policy, waiting, classes, work, last, np.where(last, 0.0, work) if policy.packing else work)
         self.before = before_others(policy, waiting, last)
-        self.progress = DagProgress(waiting, rank=policy.rank)
         self._some_before = bool(np.count_nonzero(self.before))
         # The same as lists: `terms` asks for one of each at every start.
         self._before, self._work, self._last = self.before.tolist(), work.tolist(), last.tolist()

@@ -253,10 +253,11 @@ def peaks(**given: Any) -> None:  # noqa: ANN401 - click's own
 @experiment.command()
 @_of_parts(seeds="5; quick: 1")
 def graphene(**given: Any) -> None:  # noqa: ANN401 - click's own
-    """Run the experiments of the Graphene paper on single DAGs: the orders found against bounds and simple orders.
+    """Run the experiments of the Graphene paper: single DAGs against bounds and simple orders, and many jobs at a time.
 
-    The DAGs are drawn, with the statistics that the paper publishes. Also TPC-H queries that arrive on ten executors,
-    from the traces. What cannot run is named with its reason, and the rest is done. Takes about half an hour.
+    The DAGs are drawn, with the statistics that the paper publishes. Many jobs run on one simulated cluster, by
+    Tez-like schedulers, Tetris and ours. Also TPC-H queries that arrive on ten executors, from the traces. What cannot
+    run is named with its reason, and the rest is done. Takes about half an hour.
     """
     options = _options(given)
     from lab.experiments.graphene.parts import FULL, QUICK, parts, run_parts, runs_of

@@ -1,5 +1,6 @@
 """In which order the tasks of each job of a replay should start, found when it arrives (`extender.graph`)."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -40,7 +41,9 @@ class JobOrders:
     def arrive(self, job: int, active: int) -> None:
         """Find the order of a job, which shares the machines with all that are `active`.
 
-        Tasks take what the scheduler expects. Where machines differ, they are taken to be all as large as can be.
+        Its part is 1 / sqrt(active) of them: while a job runs it has more than an even part, as those with little left
+        go first (docs/results/graphene.md). Tasks take what the scheduler expects. Where machines differ, they are
+        taken to be all as large as can be.
         """
         table = self._table
         stages = np.flatnonzero(table.job == job)
@@ -60,7 +63,7 @@ class JobOrders:
                 for place, stage in enumerate(stages.tolist())
             ]
         )
-        share = max(round(len(self._capacity) / active), 1)
+        share = max(round(len(self._capacity) / math.sqrt(active)), 1)
         for stage, those in zip(
             stages.tolist(), priorities(self._make(dag, Machines(share, capacity[counts]))), strict=True
         ):

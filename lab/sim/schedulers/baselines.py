@@ -194,11 +194,12 @@ class UnplacedClasses:
         self._open = np.zeros(len(waiting.count), dtype=np.bool_)
         self._open[rows] = True
         self._of_job: dict[int, list[int]] = {}
+        rows = in_job_order(waiting, rows)
         for task_class, job in zip(rows.tolist(), waiting.job[rows].tolist(), strict=True):
             self._of_job.setdefault(job, []).append(task_class)
 
     def first_of(self, job: int) -> int:
-        """Return the first class of a job, in the order of their rows: earlier stages first. It must have one."""
+        """Return the first class of a job, in the order of its DAG, else of rows. It must have one."""
         classes = self._of_job[job]
         while not self._open[classes[0]]:
             classes.pop(0)
@@ -278,6 +279,19 @@ def _needs_less(need: Floats, task_class: int) -> NDArray[np.bool_]:
     for amounts in need[1:]:
         less |= amounts < amounts[task_class]
     return np.asarray(less)
+
+
+def in_job_order(waiting: Waiting, rows: Rows) -> Rows:
+    """Return the classes (rows) by the priority of their next tasks where their jobs have an order, else as they are.
+
+    A job manager that asks for its tasks in this order: the scheduler only sees what comes first.
+    """
+    order = waiting.order
+    if order is None:
+        return rows
+    places = order.next[rows]
+    priority = np.where(places >= 0, order.priority[places], 0.0)
+    return rows[np.argsort(-priority, kind="stable")]
 
 
 def drawing(seed: int, now: float) -> np.random.Generator:

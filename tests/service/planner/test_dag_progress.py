@@ -94,3 +94,11 @@ def test_a_class_of_which_nobody_waits_is_nobodys_first():
 def test_a_rank_beyond_0_to_1_is_refused(rank):
     with pytest.raises(SettingsError, match=r"rank: .* accepted: each 0 to 1"):
         Policy(rank=rank)
+
+
+def test_the_last_tasks_of_a_stage_do_not_go_first_where_an_order_says_who_does():
+    waiting = tasks((0, 1, (1,), None, None, 0.95), (0, 1, (1,)))
+    assert [row for row, _ in pairs(once(cluster((1,)), waiting))] == [0]
+    plan = once(cluster((1,)), ordered(waiting, (0.5,), (1.0,)))
+    assert [row for row, _ in pairs(plan)] == [1]
+    assert not plan.terms[0].barrier

@@ -70,8 +70,8 @@ def test_a_job_gets_the_part_of_the_machines_that_it_shares_with_the_others():
     machines = Machines("five", np.array([machine(2, 8)] * 4 + [machine(4, 8)]))
     orders = JobOrders(table_of(Workload("w", [Job("j", 0.0, stages)]), machines), machines.capacity, noted)
     orders.arrive(0, 2)
-    # 5 machines for 2 jobs: 2 of the largest shape. What a shuffle reads comes by its link.
-    assert seen == [(2, [4000.0, 1e9], [[1000.0, 0.0], [2000.0, 5e6]])]
+    # 5 machines for 2 jobs: 5 / 1.41 = 3.5, so 4 of the largest shape. What a shuffle reads comes by its link.
+    assert seen == [(4, [4000.0, 1e9], [[1000.0, 0.0], [2000.0, 5e6]])]
     order = orders.of(np.array([0, 1]), np.array([1, 3]))
     assert order.next.tolist() == [1, 2]
     assert order.priority.tolist() == pytest.approx([1.0, 1.0, 0.6, 0.6, 0.6])

@@ -1,0 +1,231 @@
+"""Many jobs: drawn DAGs on one cluster, by Tez-like schedulers, by Tetris and by ours (Graphene, 8.2)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from extender.arrays import Floats
+from lab.experiments.graphene.jobs import (
+    CONTENDERS,
+    MACHINES,
+    OURS,
+    QUEUES,
+    TEZ,
+    TEZ_CP,
+    TEZ_DRF,
+    TEZ_TETRIS,
+    drawn,
+    machines,
+)
+from lab.experiments.sections import Figure, Listing, Section
+from lab.experiments.seeds import Seeds
+from lab.sim.engine import clock
+from lab.sim.engine.clock import SimulationSettings
+from lab.sim.engine.outcome import Outcome
+from lab.sim.parallel import Tell
+from lab.sim.runs import all_at_start
+from lab.sim.workloads.workload import Workload
+
+LOAD = 2.0
+"""Jobs arrive in half the time that their work keeps the cluster busy: so many of them run at a time."""
+WINDOWS = (10.0, 60.0, 240.0)
+ARRIVING, TWO_QUEUES, AT_START = "arriving", "two queues", "at the start"
+_HEARTBEAT = 1.0
+_SETTINGS: Mapping[str, Sequence[str]] = {
+    ARRIVING: tuple(CONTENDERS),
+    TWO_QUEUES: (TEZ, TEZ_DRF, TEZ_TETRIS, OURS),
+    AT_START: (TEZ, TEZ_CP, TEZ_TETRIS, OURS),
+}
+_PAPER_TEZ = {50: 27.8, 75: 45.7}
+_PAPER_JAIN = (0.72, 0.83, 0.89)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyRun:
+    """So many DAGs of a seed by one scheduler; `setting`: they arrive in one queue, in two, or all at the start."""
+
+    seed: int
+    jobs: int
+    contender: str
+    setting: str
+
+    @property
+    def name(self) -> str:
+        """What it is called while it runs."""
+        return f"{self.contender}, {self.jobs} DAGs {self.setting}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobsRun:
+    """The seconds of each job [J], the makespan, and Jain's index over WINDOWS (NaN: there is no such window)."""
+
+    seconds: Floats
+    makespan: float
+    jain: tuple[float, ...]
+
+
+def perform(run: ManyRun, tell: Tell) -> JobsRun:
+    """Replay the DAGs."""
+    contender = CONTENDERS[run.contender]
+    outcome = clock.run(
+        _workload(run),
+        machines(),
+        contender.make(run.seed),
+        seed=run.seed,
+        settings=SimulationSettings(heartbeat_seconds=_HEARTBEAT, sample_seconds=_HEARTBEAT, points=100_000),
+        progress=tell,
+        order=contender.order,
+    )
+    return JobsRun(outcome.job_seconds, outcome.makespan, tuple(jain(outcome, window) for window in WINDOWS))
+
+
+def jain(outcome: Outcome, seconds: float) -> float:
+    """Return Jain's index of what the queues have, as a mean over windows in which all have jobs all the time.
+
+    Of shares x of n queues with equal weights it is (sum x)^2 / (n sum x^2): 1 if all have the same.
+    """
+    series = outcome.series
+    if len(outcome.queue_names) < len(QUEUES):
+        return float("nan")
+    has_jobs = np.zeros(series.queues.shape, dtype=np.bool_)
+    for job in outcome.jobs:
+        there = (series.at >= job.arrived) & (series.at < job.ended)
+        has_jobs[there, outcome.queue_names.index(job.queue)] = True
+    window = ((series.at - series.at[0]) // seconds).astype(np.intp)
+    points = np.bincount(window)
+    held = np.stack([np.bincount(window, weights=share) for share in series.queues.T], axis=1) / points[:, np.newaxis]
+    counts = (np.bincount(window, weights=has_jobs.all(axis=1)) == points) & (held.sum(axis=1) > 0)
+    held = held[counts]
+    if not len(held):
+        return float("nan")
+    return float(np.mean(held.sum(axis=1) ** 2 / (held.shape[1] * (held**2).sum(axis=1))))
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """The part: so many jobs for each seed."""
+
+    jobs: int
+    seeds: Sequence[int]
+    name: str = "jobs"
+
+    def runs(self) -> list[ManyRun]:
+        """Return its runs."""
+        return [
+            ManyRun(seed, self.jobs, contender, setting)
+            for seed in self.seeds
+            for setting, contenders in _SETTINGS.items()
+            for contender in contenders
+        ]
+
+    def make(self, outcomes: Mapping[ManyRun, JobsRun]) -> Section:
+        """Return the section."""
+        return Section(
+            title="Many jobs (Graphene, 8.2)",
+            about=(
+                f"{self.jobs} drawn DAGs on {MACHINES} machines, which arrive in 1/{LOAD:g} of the time of their work. "
+                "Gains are those of each job, as a part of its time under the other scheduler."
+            ),
+            figures=_figures(lambda contender, setting: [outcomes[run] for run in self._of(contender, setting)]),
+            listings=[_listing(lambda contender, setting: [outcomes[run] for run in self._of(contender, setting)])],
+            notes=[f"{name}: {contender.words}." for name, contender in CONTENDERS.items()],
+        )
+
+    def _of(self, contender: str, setting: str) -> list[ManyRun]:
+        return [ManyRun(seed, self.jobs, contender, setting) for seed in self.seeds]
+
+
+Of = Callable[[str, str], Sequence[JobsRun]]
+
+
+def _workload(run: ManyRun) -> Workload:
+    workload = drawn(run.seed, run.jobs, LOAD)
+    if run.setting != TWO_QUEUES:
+        workload = replace(workload, jobs=[replace(job, queue="default") for job in workload.jobs])
+    return all_at_start(workload) if run.setting == AT_START else workload
+
+
+def _figures(of: Of) -> list[Figure]:
+    ours = of(OURS, ARRIVING)
+    tez = [
+        Figure(f"graphene.jobs_vs_tez.p{at}", _gain(ours, of(TEZ, ARRIVING), at), paper, "of job time, less than Tez")
+        for at, paper in _PAPER_TEZ.items()
+    ]
+    drf = [
+        Figure(f"graphene.jobs_vs_tez_drf.p{at}", _gain(ours, of(TEZ_DRF, ARRIVING), at), None, "less than Tez+DRF")
+        for at in _PAPER_TEZ
+    ]
+    return [
+        *tez,
+        *drf,
+        Figure("graphene.makespan_vs_tez", _makespan(of(OURS, AT_START), of(TEZ, AT_START)), 30.9, "all at the start"),
+        Figure(
+            "graphene.jobs_vs_tetris.p50", _gain(ours, of(TEZ_TETRIS, ARRIVING), 50), None, "less than Tetris' paper"
+        ),
+        Figure(
+            "graphene.two_queues",
+            _two_queues(of, OURS),
+            2.0,
+            "of the median job time, gained by two queues; below 0: lost",
+        ),
+        *(
+            Figure(
+                f"graphene.jain.{window:g}s",
+                Seeds(tuple(run.jain[place] for run in of(OURS, TWO_QUEUES))),
+                paper,
+                "two queues, windows in which both have jobs",
+                "p",
+            )
+            for place, (window, paper) in enumerate(zip(WINDOWS, _PAPER_JAIN, strict=True))
+        ),
+    ]
+
+
+def _gain(ours: Sequence[JobsRun], other: Sequence[JobsRun], percentile: int) -> Seeds:
+    """Return that percentile of what jobs gain, in percent of their time under the other, for each seed."""
+    pairs = zip(ours, other, strict=True)
+    return Seeds(tuple(float(np.percentile(100 * (1 - one.seconds / two.seconds), percentile)) for one, two in pairs))
+
+
+def _mean_gain(ours: Sequence[JobsRun], other: Sequence[JobsRun]) -> Seeds:
+    pairs = zip(ours, other, strict=True)
+    return Seeds(tuple(float(100 * (1 - one.seconds.mean() / two.seconds.mean())) for one, two in pairs))
+
+
+def _makespan(ours: Sequence[JobsRun], other: Sequence[JobsRun]) -> Seeds:
+    return Seeds(tuple(100 * (1 - one.makespan / two.makespan) for one, two in zip(ours, other, strict=True)))
+
+
+def _two_queues(of: Of, contender: str) -> Seeds:
+    pairs = zip(of(contender, ARRIVING), of(contender, TWO_QUEUES), strict=True)
+    return Seeds(tuple(float(100 * (1 - np.median(two.seconds) / np.median(one.seconds))) for one, two in pairs))
+
+
+def _listing(of: Of) -> Listing:
+    """Return what each scheduler gains over Tez, and how fair it is; a dash where it was not run so."""
+    heads = (
+        "less than Tez, %",
+        "p25",
+        "p50",
+        "p75",
+        "mean job time",
+        "makespan, all at start",
+        "two queues",
+        *(f"Jain {window:g} s" for window in WINDOWS),
+    )
+    lines = []
+    for name in CONTENDERS:
+        arriving, tez = of(name, ARRIVING), of(TEZ, ARRIVING)
+        gains = [f"{_gain(arriving, tez, at).mean:.1f}" for at in (25, 50, 75)]
+        cells = [*gains, f"{_mean_gain(arriving, tez).mean:.1f}"]
+        at_start = name in _SETTINGS[AT_START]
+        cells.append(f"{_makespan(of(name, AT_START), of(TEZ, AT_START)).mean:.1f}" if at_start else "-")
+        if name in _SETTINGS[TWO_QUEUES]:
+            two = of(name, TWO_QUEUES)
+            cells.append(f"{_two_queues(of, name).mean:.1f}")
+            cells += [f"{Seeds(tuple(run.jain[place] for run in two)).mean:.2f}" for place in range(len(WINDOWS))]
+        else:
+            cells += ["-"] * (1 + len(WINDOWS))
+        lines.append((name, *cells))
+    return Listing(heads, lines)
