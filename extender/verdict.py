@@ -6,12 +6,14 @@ call this.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Counts, Floats, Mask, Rows, short_of, some
 from extender.cluster.ledger.flights import charge, charge_given
+from extender.cluster.ledger.mix import Mix
 from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
@@ -19,6 +21,7 @@ from extender.cluster.pods.reading import away, sources
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import best, levels
 from extender.policy.locality import penalised, remote_factor
+from extender.policy.stranding import StrandedMore, usual_pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +161,33 @@ def once_gone(snapshot: Snapshot, victims: Mapping[str, Iterable[Pod]]) -> Snaps
     return replace(snapshot, allocated=read_only(allocated), given=read_only(given))
 
 
+STRANDED_STEP = 0.1
+"""Stranded devices are counted in steps of so much of one: of nodes on one step the shape decides."""
+
+
+class Suitability(NamedTuple):
+    """How nodes [K] suit a pod: how many steps of devices it strands there, the rule's score, and how full they are."""
+
+    strands: Counts
+    score: Floats
+    full: Floats
+
+
 class Ranker:
     """Ranks nodes for pods by one rule; keeps what changes only with the nodes."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self._last: tuple[Layout, Offered] | None = None
+        self._last_stranded: tuple[Layout, Mix, StrandedMore] | None = None
 
     def rank(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> NDArray[np.int64]:
-        """Return a level 0..10 for each of these nodes [K], the best 10: by shape first, then the fuller node."""
-        return levels(*self.score(snapshot, pod, rows), step=self.placement.shape_step)
+        """Return a level 0..10 for each of these nodes [K], the best 10.
+
+        First comes where the pod strands the fewest devices, then the best shape, then the fuller node.
+        """
+        suits = self.suitability(snapshot, pod, rows)
+        return levels(suits.score, suits.full, step=self.placement.shape_step, strands=suits.strands)
 
     def best(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Rows:
         """Return those of these nodes [K], at least one, that nothing tells apart from the first [1..K].
@@ -177,10 +197,12 @@ class Ranker:
         repels = soft_taints(snapshot.layout, pod)
         if repels is not None:
             rows = rows[repels[rows] == repels[rows].min()]
-        return np.asarray(rows[best(*self.score(snapshot, pod, rows), step=self.placement.shape_step)])
+        suits = self.suitability(snapshot, pod, rows)
+        first = best(suits.score, suits.full, step=self.placement.shape_step, strands=suits.strands)
+        return np.asarray(rows[first])
 
-    def score(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> tuple[Floats, Floats]:
-        """Return the rule's score and the fullness of each of these nodes [K].
+    def suitability(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Suitability:
+        """Return how each of these nodes [K] suits the pod.
 
         A node that does not hold the pod's input loses a part of its score (Tetris, 3.2). What is in flight to one of
         many nodes is left out: it would only blur which one is full. Where most nodes are asked about all are scored,
@@ -201,7 +223,30 @@ class Ranker:
             remote = remote[rows] if few else remote
             scores = penalised(scores, remote_factor(remote, penalty=self.placement.remote_penalty))
         full = fullness(free, nodes)
-        return (scores, full) if few else (scores[rows], full[rows])
+        # 3. Count the devices that the pod would strand, on those asked about.
+        scores, full, free = (scores, full, free) if few else (scores[rows], full[rows], free[rows])
+        return Suitability(self._strands(snapshot, pod, free, rows), scores, full)
+
+    def stranded(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
+        """Return how many devices more usual pods could not use, with this one on each of these nodes [K]."""
+        layout, load = snapshot.layout, _load(snapshot, pod) + snapshot.placed
+        return self._more_stranded(snapshot, pod, room(load[rows], self._offered(layout).at(rows)), rows)
+
+    def _strands(self, snapshot: Snapshot, pod: Pod, free: Floats, rows: Rows) -> Counts:
+        """Return by how many steps of devices a pod strands more on these nodes [K] with so much `free` [K, R]."""
+        return np.rint(self._more_stranded(snapshot, pod, free, rows) / STRANDED_STEP).astype(np.int64)
+
+    def _more_stranded(self, snapshot: Snapshot, pod: Pod, free: Floats, rows: Rows) -> Floats:
+        if not len(snapshot.mix.count):
+            return np.zeros(len(rows))
+        return self._stranded(snapshot.layout, snapshot.mix)(snapshot.layout.vector(pod.demand), free, rows)
+
+    def _stranded(self, layout: Layout, mix: Mix) -> StrandedMore:
+        last = self._last_stranded
+        if last is None or last[0] is not layout or last[1] is not mix:
+            more = StrandedMore(usual_pods(mix.demand, mix.count, mix.devices), len(layout.names))
+            last = self._last_stranded = (layout, mix, more)
+        return last[2]
 
     def _offered(self, layout: Layout) -> Offered:
         last = self._last

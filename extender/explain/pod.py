@@ -22,6 +22,7 @@ from extender.explain.position import Position, position_of
 from extender.explain.running_as import REGULAR, regular_requests, running_as
 from extender.explain.wait_reasons import Reason
 from extender.planner import Policy, Rating, WaitLeft, alignments, owed_to_jobs, ratings
+from extender.verdict import Placement, Ranker
 
 HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
 UNGATED = "without a gate"
@@ -48,6 +49,7 @@ class NodeTerms:
 
     `short` is what the node has too little of, and by how much. `allowed` is False where selectors, affinity, taints or
     a cordon keep the pod away. `level` is how near it is to the pod's input, empty where that makes no difference.
+    `strands` is how many devices more nobody could use with it there, None where it does not fit, or none asks for any.
     `order` is what the place in its job's DAG makes of the alignment: 1 for the first that waits, or without a DAG.
     """
 
@@ -61,6 +63,7 @@ class NodeTerms:
     score: float | None = None
     level: str = ""
     order: float | None = None
+    strands: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,10 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
     best = np.lexsort((np.arange(len(layout.names)), -score, lacks, ~case.allowed))[:most].tolist()
     # 3. Say of each what it is short of, and how near to the pod's input it is.
     level = _levels(case)
+    # 4. Say what it would strand there: `filter` and `prioritize` go by that first.
+    rows = np.array(best, dtype=np.intp)
+    more = Ranker(Placement()).stranded(order.snapshot, case.pod, rows).tolist()
+    told = len(order.snapshot.mix.count) > 0
     return [
         NodeTerms(
             name=layout.names[row],
@@ -164,8 +171,9 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
             score=rated[row].score if row in rated else None,
             level=level[row],
             order=rated[row].order if row in rated else None,
+            strands=strands if told and fits[row] else None,
         )
-        for row in best
+        for row, strands in zip(best, more, strict=True)
     ]
 
 

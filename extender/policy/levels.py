@@ -8,7 +8,7 @@ has one of its own, and each level below holds twice as many nodes as the one ab
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Counts, Floats, Mask
 
 BEST = 10
 """kube-scheduler's MaxExtenderPriority; the worst is 0."""
@@ -24,10 +24,11 @@ _FURTHEST = float(1 << 40)
 """Scores beyond this many steps from zero (minus infinity, say) are all the same."""
 
 
-def levels(scores: Floats, fullness: Floats, *, step: float) -> NDArray[np.int64]:
+def levels(scores: Floats, fullness: Floats, *, step: float, strands: Counts | None = None) -> NDArray[np.int64]:
     """Return a level 0..10 per node [N], the best 10.
 
-    Nodes are ordered by score, in whole steps, then by fullness (0..1), the higher first. The rank r
+    Nodes are ordered by what the pod strands there, if that is said, the least first; then by score, in whole steps,
+    then by fullness (0..1), the higher first. The rank r
     of a node is the number of nodes strictly before it, so ties share one; its level is
     10 - ceil(log2(r + 1)), at least 0: ranks 0, 1, 2-3, 4-7, ... get 10, 9, 8, 7, ...
 
@@ -39,18 +40,23 @@ def levels(scores: Floats, fullness: Floats, *, step: float) -> NDArray[np.int64
     if not scores.size:
         return np.empty(0, dtype=np.int64)
     places = ordinals(scores, fullness, max(step, _SAME_SCORE))
+    if strands is not None and strands.min() != strands.max():
+        places = np.unique(places, return_inverse=True)[1] - strands * places.size
     leading = min(places.size, int(_LAST_RANKS[-1]) + 1)
     first = np.sort(np.partition(places, places.size - leading)[-leading:])
     last = first[np.maximum(leading - 1 - _LAST_RANKS, 0)]
     return np.searchsorted(last[::-1], places, side="right").astype(np.int64)
 
 
-def best(scores: Floats, fullness: Floats, *, step: float) -> Mask:
+def best(scores: Floats, fullness: Floats, *, step: float, strands: Counts | None = None) -> Mask:
     """Return which nodes [N] come first, by the order of `levels`: all those that share level 10."""
     if not scores.size:
         return np.zeros(0, dtype=np.bool_)
     places = ordinals(scores, fullness, max(step, _SAME_SCORE))
-    return np.asarray(places == places.max())
+    if strands is None:
+        return np.asarray(places == places.max())
+    least = strands == strands.min()
+    return np.asarray(least & (places == places[least].max()))
 
 
 def ordinals(scores: Floats, fullness: Floats, step: float) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ class Options:
 
     as_json: bool
     quick: bool
-    seeds: int = 3
+    seeds: int = 5
     first_seed: int = 3
     traces: Path | None = None
 
@@ -53,7 +53,7 @@ def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(0),
             help="The first seed; the default rule and step were chosen on 0 to 2.",
         ),
-        click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds."),
+        click.option("--seeds", default=5, show_default=True, type=click.IntRange(1), help="How many seeds."),
     ):
         command = option(command)
     return command
@@ -279,7 +279,7 @@ def _placement(options: Options, shape_step: float | None = None, names: Sequenc
     samples = sampling.QUICK_SAMPLES if options.quick else sampling.SAMPLES
     seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))
     scenes = measuring.scenes(_traces(options.traces), quick=options.quick)
-    replays = len(scenes) * len(compared) + (0 if names else 1 + len(samples))
+    replays = sum(len(scene.compared(compared)) for scene in scenes) + (0 if names else 1 + len(samples))
     with progress("Replaying", replays * len(seeds)) as advance:
         report = measuring.measure(scenes, compared, seeds, advance)
         if names:

@@ -189,9 +189,9 @@ def test_judging_changes_nothing():
 def test_a_node_that_holds_the_pods_input_ranks_before_one_that_is_like_it(rule):
     snapshot = view([node(name, cpu=1000, memory=1000) for name in ("a", "b", "c")])
     reads = replace(asking(cpu=300, memory=100), inputs=(("b", 100.0), ("c", 10.0), ("gone", 100.0)))
-    scores, _ = Ranker(Placement(rule)).score(snapshot, reads, np.arange(3))
+    scores = Ranker(Placement(rule)).suitability(snapshot, reads, np.arange(3)).score
     assert scores[1] > scores[0] == scores[2]  # c holds less than half of what b does
-    alike, _ = Ranker(Placement(rule, remote_penalty=0.0)).score(snapshot, reads, np.arange(3))
+    alike = Ranker(Placement(rule, remote_penalty=0.0)).suitability(snapshot, reads, np.arange(3)).score
     assert alike[0] == alike[1] == alike[2]
 
 
@@ -363,8 +363,8 @@ def test_scores_do_not_depend_on_which_other_nodes_are_asked_about():
     )
     asked = asking(cpu=500, memory=50)
     ranker = Ranker(Placement("cosine", 0.01))
-    few, _ = ranker.score(snapshot, asked, np.array([1, 0]))
-    every, _ = ranker.score(snapshot, asked, np.arange(3))
+    few = ranker.suitability(snapshot, asked, np.array([1, 0])).score
+    every = ranker.suitability(snapshot, asked, np.arange(3)).score
     assert few.tolist() == every[[1, 0]].tolist()
 
 
@@ -376,10 +376,47 @@ def test_a_few_of_many_nodes_score_as_they_do_among_all(rule):
     filled.promise(asking("coming", cpu=100.0), "n21", 0.0)
     reads = replace(asking(cpu=100.0, memory=50.0), inputs=(("n01", 100.0),))
     ranker, snapshot, few = Ranker(Placement(rule)), filled.snapshot(0.0), np.array([21, 1, 33])
-    scores, full = ranker.score(snapshot, reads, np.arange(40))
-    few_scores, few_full = ranker.score(snapshot, reads, few)
-    assert few_scores == pytest.approx(scores[few])
-    assert few_full == pytest.approx(full[few])
+    every, some = (ranker.suitability(snapshot, reads, rows) for rows in (np.arange(40), few))
+    assert some.score == pytest.approx(every.score[few])
+    assert some.full == pytest.approx(every.full[few])
+
+
+GPU_NODE = {"cpu": 64, "memory": 64, GPU: 8}
+
+
+def on_gpus(uid, where, gpus, cpu):
+    return Pod(uid, "default", uid, {"cpu": float(cpu), "memory": float(cpu), GPU: float(gpus)}, node=where)
+
+
+def of_gpus(gpus, cpu):
+    return replace(on_gpus("new", "", gpus, cpu), node=None)
+
+
+def test_a_small_pod_leaves_the_whole_node_to_those_who_ask_for_all_of_it():
+    # Shape alone would send it to b, which is empty; one of three pods here asks for eight GPUs.
+    nodes = [Node(name, GPU_NODE) for name in ("a", "b", "c")]
+    pods = [on_gpus("large", "c", 8, 32), on_gpus("small", "a", 1, 4), on_gpus("another", "a", 4, 4)]
+    small = of_gpus(1, 8)
+    assert ranked(view(nodes, pods), small, "a", "b")[0] == 10
+    assert Ranker(Placement()).best(view(nodes, pods), small, np.array([0, 1])).tolist() == [0]
+    suits = Ranker(Placement()).suitability(view(nodes, pods), small, np.array([0, 1]))
+    # a: two of three pods could use none of its three GPUs, nor can they of two. b: one of three could use all eight.
+    assert suits.strands.tolist() == [round((2 - 3) * 2 / 3 / 0.1), round(7 / 3 / 0.1)]
+
+
+def test_a_pod_without_devices_keeps_away_from_the_cores_that_devices_need():
+    # On a and b eight GPUs are free; on b 40 cores are as well, and those who ask for eight GPUs need 32.
+    nodes = [Node(name, GPU_NODE) for name in ("a", "b", "c")]
+    others = [held("full", "a", cpu=40, memory=1), held("light", "b", cpu=24, memory=1)]
+    pods = [on_gpus("large", "c", 8, 32), *others]
+    snapshot = view(nodes, pods)
+    assert Ranker(Placement()).best(snapshot, asking(cpu=16, memory=1), np.array([0, 1])).tolist() == [0]
+
+
+def test_who_ranks_first_is_as_it_was_where_no_pod_asks_for_devices():
+    nodes = [Node(name, GPU_NODE) for name in ("a", "b")]
+    snapshot = view(nodes, [held("p", "a", cpu=8, memory=8)])
+    assert not Ranker(Placement()).suitability(snapshot, of_gpus(1, 8), np.array([0, 1])).strands.any()
 
 
 def test_a_pod_needs_the_disk_where_its_input_is_and_the_network_elsewhere():

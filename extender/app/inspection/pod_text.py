@@ -169,6 +169,7 @@ def _room(nodes: Sequence[NodeTerms]) -> str:
 
 def _nodes(nodes: Sequence[NodeTerms], page: Page) -> str:
     near = any(node.level for node in nodes)
+    stranding = any(node.strands is not None for node in nodes)
     ordered = any(node.order not in (None, 1.0) for node in nodes)
     rows = [
         [
@@ -179,12 +180,20 @@ def _nodes(nodes: Sequence[NodeTerms], page: Page) -> str:
             _term(node.remote),
             *([_term(node.order)] if ordered else []),
             _term(node.work),
+            *([_term(node.strands)] if stranding else []),
             *([node.level or "-"] if near else []),
             in_words(node.short) if node.short else "-",
         ]
         for node in nodes
     ]
-    terms = ["SCORE", "ALIGNMENT", "REMOTE", *(["ORDER"] if ordered else []), "WORK"]
+    terms = [
+        "SCORE",
+        "ALIGNMENT",
+        "REMOTE",
+        *(["ORDER"] if ordered else []),
+        "WORK",
+        *(["STRANDS"] if stranding else []),
+    ]
     heads = ["NODE", "FITS", *terms, *(["NEAR"] if near else []), "SHORT OF"]
     return page.table(heads, rows, right=range(2, 2 + len(terms)))
 

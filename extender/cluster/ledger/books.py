@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from extender.arrays import Floats
 from extender.cluster.ledger.allocated import Allocated
 from extender.cluster.ledger.flights import Flight, Flights
+from extender.cluster.ledger.mix import DeviceAskers
 from extender.cluster.ledger.node_holders import NodeHolders
 from extender.cluster.ledger.snapshot import (
     Layout,
@@ -32,6 +33,7 @@ class Books:
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.held = NodeHolders()
+        self._askers = DeviceAskers()
         self.nominated: dict[str, Pod] = {}
         self.layout: Layout = layout_of({})
         self.flights = Flights(self.layout)
@@ -67,6 +69,7 @@ class Books:
             flights=len(self.flights),
             given=self._kept("given", lambda: self.allocated.given + self.flights.given),
             opportunistic=self._opportunistic,
+            mix=self._askers.mix(self.layout.axis),
         )
 
     # -- nodes
@@ -133,12 +136,14 @@ class Books:
     def _hold(self, pod: Pod) -> None:
         if pod.holds is not None:
             self.held.add(pod, pod.holds)
+            self._askers.add(pod, 1)
             self._charge(pod, 1.0)
 
     def _release(self, pod: Pod | None) -> None:
         if pod is not None and pod.holds is not None:
             self._charge(pod, -1.0)
             self.held.remove(pod, pod.holds)
+            self._askers.add(pod, -1)
 
     def _charge(self, pod: Pod, sign: float) -> None:
         self.allocated.charge(pod, sign)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import Taint
+from extender.cluster.ledger.mix import NO_MIX, Mix
 from extender.cluster.ledger.pod_rows import PodRows, no_pods
 from extender.cluster.model import Node, Pod
 from extender.cluster.pods.reading import given, taken
@@ -234,7 +235,8 @@ class Snapshot:
     That is the first book, of what counts as regular. The second says what opportunistic pods need beyond it: `given`
     [N, R], of those on nodes and of those in flight, and `opportunistic`, those on nodes one by one. Both are empty
     where they are not said. `placed` [N, R] is the part of `in_flight` of pods whose node is known. `assumed` counts
-    the pods that ever took off, `flights` those in flight, `heard` the events taken in.
+    the pods that ever took off, `flights` those in flight, `heard` the events taken in. `mix` is what pods on nodes
+    ask for, of those that ask for devices.
     """
 
     version: int
@@ -248,6 +250,7 @@ class Snapshot:
     given: Floats = field(default_factory=lambda: _NOT_SAID)
     opportunistic: OpportunisticPods = _NOBODY
     placed: Floats = field(default_factory=lambda: _NOT_SAID)
+    mix: Mix = NO_MIX
 
     def __post_init__(self) -> None:
         for book in ("given", "placed"):

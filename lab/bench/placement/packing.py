@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from extender.arrays import Floats, Mask, Rows
+from extender.cluster.ledger.mix import DeviceAskers
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
 from extender.cluster.resources import CPU
 from extender.errors import TraceError
 from extender.verdict import judge
-from lab.bench.placement.rankings import Ranking
-from lab.bench.placement.traces import GPU, Task, Workload, read_alibaba2017, read_openb
+from lab.bench.placement.rankings import BESIDE, FGD, OURS, Choice, Ranking
+from lab.bench.placement.traces import GPU, Task, Workload, openb_variants, read_alibaba2017, read_openb
 from lab.report.rows import Report, Row
 
 _WHOLE_GPU = 1000
@@ -31,21 +32,52 @@ Search = Callable[[Mask], Rows]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A workload, the resource measured (that asked for most), and at which per cents of its capacity asked for."""
+    """A workload, the resource measured (that asked for most), and at which per cents of its capacity asked for.
+
+    `only` names the rankings that are compared, all where it is empty.
+    """
 
     workload: Workload
     resource: str
     measure: str
     asked: tuple[int, ...]
     about: str
+    only: tuple[str, ...] = ()
+
+    def compared(self, rankings: Sequence[Ranking]) -> list[Ranking]:
+        """Return those of these rankings that are compared here."""
+        there = [ranking for ranking in rankings if not self.only or ranking.name in self.only]
+        return there if self.workload.gpus else [ranking for ranking in there if ranking.name != FGD]
+
+
+PUBLISHED: Mapping[str, Mapping[int, float]] = {
+    "default": {100: 95.23, 130: 95.39},
+    "gpuspec25": {100: 93.91, 130: 94.74},
+    "multigpu30": {100: 96.36, 130: 96.46},
+    "cpu100": {100: 95.21, 130: 95.35},
+    "gpushare60": {100: 91.25, 130: 91.40},
+}
+"""What fragmentation gradient descent allocates by its authors' own simulator, in the mean of ten seeds (artifact of
+Weng et al., ATC 2023): per cent of the GPUs, once so many per cent have been asked for."""
 
 
 def scenes(directory: Path, *, quick: bool) -> list[Scene]:
     """Return what is replayed; `quick` shrinks the clusters. Raises TraceError."""
-    openb = read_openb(directory, every=20 if quick else 1)
+    every = 20 if quick else 1
+    openb = [read_openb(directory, variant=variant, every=every) for variant in openb_variants(directory)]
     alibaba = read_alibaba2017(directory, machines=10 if quick else 100)
     return [
-        Scene(openb, GPU, "gpu_allocated", (100, 130), f"GPUs allocated, %, {len(openb.nodes):,} nodes of many shapes"),
+        *(
+            Scene(
+                workload,
+                GPU,
+                "gpu_allocated",
+                (100, 130),
+                f"GPUs allocated, %, {len(workload.nodes):,} nodes of many shapes",
+                only=BESIDE if number else (),
+            )
+            for number, workload in enumerate(openb)
+        ),
         Scene(
             alibaba,
             CPU,
@@ -67,9 +99,10 @@ def measure(
     tables = []
     for scene in scenes:
         filled = {}
-        for ranking in compared:
+        for ranking in scene.compared(compared):
             filled[ranking] = shares(scene, ranking, seeds, advance)
             rows += _rows(scene, ranking, filled[ranking], seeds)
+        rows += _against_published(scene, filled, seeds)
         tables.append(_table(scene, filled, seeds))
     return Report(rows, tables)
 
@@ -119,7 +152,7 @@ class _Arrivals:
 def _arrivals(scene: Scene, layout: Layout, until: float, draw: np.random.Generator) -> _Arrivals:
     """Draw tasks with replacement, by weight, each with its wave, until more than `until` has been asked for.
 
-    Raises TraceError where no task asks for anything.
+    Where tasks are listed, each comes once before that. Raises TraceError where no task asks for anything.
     """
     tasks = scene.workload.tasks
     capacity = layout.capacity[:, layout.columns[scene.resource]].sum()
@@ -128,7 +161,7 @@ def _arrivals(scene: Scene, layout: Layout, until: float, draw: np.random.Genera
     weights = np.array([task.weight for task in tasks])
     if not shares @ weights > 0:
         raise TraceError(f"{scene.workload.name}: no task asks for {scene.resource}, so nothing can be measured")
-    drawn = np.empty(0, dtype=np.intp)
+    drawn = draw.permutation(len(tasks)) if scene.workload.listed else np.empty(0, dtype=np.intp)
     while shares[drawn].sum() <= until:
         more = draw.choice(len(tasks), 500, p=weights / weights.sum())
         drawn = np.concatenate((drawn, np.repeat(more, waves[more])))
@@ -145,24 +178,37 @@ class _Cluster:
         nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), empty[:0])
         self._snapshot = Snapshot(0, 0, layout, allocated=empty, in_flight=empty, nominations=nobody)
         self._devices = _Devices([workload.gpus.get(name, 0) for name in layout.names])
+        self._askers = DeviceAskers()
+        self._workload = workload
+        self._models = np.array([workload.models.get(name, "") for name in layout.names])
+        self._have: dict[tuple[str, ...], Mask] = {}
         self._ranking, self._search = ranking, search
         self._draw = draw
 
     def place(self, task: Task) -> bool:
         """Allocate a pod of this task on the node that ranks first; False where none can take it."""
         fits = judge(self._snapshot, task.pod).passed & self._devices.fits(task)
+        if task.models:
+            fits &= self._that_have(tuple(task.models))
         rows = self._search(fits)
         if not rows.size:
             return False
         row = self._choose(task, rows)
         allocated = self._snapshot.allocated.copy()
         allocated[row] += self._snapshot.layout.vector(task.pod.demand)
-        self._snapshot = replace(self._snapshot, allocated=allocated)
+        self._askers.add(task.pod, 1)
+        self._snapshot = replace(self._snapshot, allocated=allocated, mix=self._askers.mix(self._snapshot.layout.axis))
         self._devices.take(task, row)
         return True
 
+    def _that_have(self, models: tuple[str, ...]) -> Mask:
+        """Return which nodes [N] have one of these models of GPU."""
+        if models not in self._have:
+            self._have[models] = np.isin(self._models, models)
+        return self._have[models]
+
     def _choose(self, task: Task, rows: Rows) -> int:
-        ranks = self._ranking.ranks(self._snapshot, task.pod, rows)
+        ranks = self._ranking.ranks(Choice(self._snapshot, task, rows, self._devices.free, self._workload))
         best = rows[ranks == ranks.max()]
         return int(best[self._draw.integers(best.size)])
 
@@ -176,8 +222,8 @@ class _Devices:
 
     def __init__(self, gpus: Sequence[int]) -> None:
         present = np.arange(max([*gpus, 1])) < np.array(gpus)[:, np.newaxis]
-        self._free = np.where(present, _WHOLE_GPU, 0)
-        self._largest = self._free.max(axis=1)
+        self.free = np.where(present, _WHOLE_GPU, 0)
+        self._largest = self.free.max(axis=1)
         self._whole = present.sum(axis=1)
 
     def fits(self, task: Task) -> NDArray[np.bool_]:
@@ -190,7 +236,7 @@ class _Devices:
         """Take whole GPUs, or a part of the fullest one that has room."""
         if not task.gpus:
             return
-        free = self._free[row]
+        free = self.free[row]
         enough = np.flatnonzero(free >= task.gpu_milli)
         free[enough[np.argsort(free[enough], kind="stable")][: task.gpus]] -= task.gpu_milli
         self._largest[row] = free.max()
@@ -208,6 +254,25 @@ def _rows(scene: Scene, ranking: Ranking, shares: Floats, seeds: Sequence[int]) 
         )
         for asked, column in zip(scene.asked, shares.T, strict=True)
     ]
+
+
+def _against_published(scene: Scene, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> list[Row]:
+    """Return our default ranking's rows, and how far they are above what is published; none where it was not run."""
+    shares = {ranking.name: found for ranking, found in filled.items()}
+    published, name = PUBLISHED.get(scene.workload.name, {}), scene.workload.name
+    rows = []
+    for mark, asked in enumerate(scene.asked if OURS in shares and scene.resource == GPU else ()):
+        column = shares[OURS][:, mark]
+        paper, note = published.get(asked), f"{column.min():.2f} to {column.max():.2f}, seeds {seeds[0]} to {seeds[-1]}"
+        rows.append(Row(f"placement.{name}.{asked}", round(float(column.mean()), 2), "%", paper, note))
+        if paper is not None:
+            above, against = float(column.mean()) - paper, "FGD as published, ties by name"
+        elif FGD in shares:
+            above, against = float((column - shares[FGD][:, mark]).mean()), "FGD as run here: none is published"
+        else:
+            continue
+        rows.append(Row(f"placement.{name}.{asked}.vs_fgd", round(above, 2), "points", note=f"above {against}"))
+    return rows
 
 
 def _table(scene: Scene, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> Table:

@@ -5,19 +5,36 @@ kube-scheduler does.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Floats, Rows
+from extender.cluster.ledger.mix import NO_MIX
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import CPU, MEMORY
 from extender.policy.alignment import RULES
 from extender.verdict import Placement, Ranker
+from lab.bench.placement.gradient import Gradient
+from lab.bench.placement.traces import Task, Workload
 
-Ranks = Callable[[Snapshot, Pod, Rows], NDArray[np.int64] | Floats]
+Values = NDArray[np.int64] | Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A task that comes, the nodes [K] that would take it, and the cluster; `gpus` [N, D] is left of single GPUs."""
+
+    snapshot: Snapshot
+    task: Task
+    rows: Rows
+    gpus: Floats
+    workload: Workload
+
+
+Ranks = Callable[[Choice], Values]
 """A value per node that fits [K], higher is better."""
 
 
@@ -30,29 +47,51 @@ class Ranking:
     ranks: Ranks
 
 
+OURS = "cosine"
+"""The service's default ranking, by its name here."""
+
+FGD = "fgd"
+
+BESIDE = (OURS, "cosine-without-stranding", FGD, "most-allocated", "least-allocated")
+"""What is compared on every variant of a workload; all others on the first alone."""
+
+
 def rankings(default: Placement) -> list[Ranking]:
     """Return everything that is compared; `default` gives the step, and the rule whose parts are looked at."""
     rule, step = default.rule, default.shape_step
     return [
-        *(Ranking(name, f"served: step {step:g}, then fuller", _served(name, step)) for name in RULES),
-        Ranking(f"{rule}-without-levels", "the same order, no levels", _ordered(default)),
+        *(Ranking(name, "served: least stranded, then shape, then fuller", _served(name, step)) for name in RULES),
+        Ranking(f"{rule}-without-stranding", "served: shape, then fuller", _without_stranding(default)),
+        Ranking(f"{rule}-without-levels", "that, and no levels", _ordered(default)),
         Ranking(f"{rule}-scaled", "10 x score as the level", _scaled(rule)),
         *(Ranking(f"{name}-plain", "score alone, no levels", _plain(name)) for name in RULES),
-        Ranking("least-allocated", "kube-scheduler's scorer", _least_allocated),
-        Ranking("most-allocated", "kube-scheduler's: best fit", _most_allocated),
-        Ranking("first-fit", "in the trace's order", lambda _snapshot, _pod, rows: -rows),
-        Ranking("random", "any node that fits", lambda _snapshot, _pod, rows: np.zeros(len(rows))),
+        Ranking(FGD, "fragmentation gradient descent", _Fgd()),
+        Ranking("least-allocated", "kube-scheduler's scorer", _of(_least_allocated)),
+        Ranking("most-allocated", "kube-scheduler's: best fit", _of(_most_allocated)),
+        Ranking("first-fit", "in the trace's order", lambda choice: -choice.rows),
+        Ranking("random", "any node that fits", lambda choice: np.zeros(len(choice.rows))),
     ]
+
+
+def _of(ranks: Callable[[Snapshot, Pod, Rows], Values]) -> Ranks:
+    """Return a ranking that looks at the snapshot alone."""
+    return lambda choice: ranks(choice.snapshot, choice.task.pod, choice.rows)
 
 
 def _served(rule: str, step: float) -> Ranks:
     """Return the service's own ranking."""
-    return Ranker(Placement(rule, step)).rank
+    return _of(Ranker(Placement(rule, step)).rank)
+
+
+def _without_stranding(placement: Placement) -> Ranks:
+    """Return the service's ranking where it knows of nobody who asks for devices."""
+    ranker = Ranker(placement)
+    return _of(lambda snapshot, pod, rows: ranker.rank(replace(snapshot, mix=NO_MIX), pod, rows))
 
 
 def _plain(rule: str) -> Ranks:
     ranker = Ranker(Placement(rule))
-    return lambda snapshot, pod, rows: ranker.score(snapshot, pod, rows)[0]
+    return _of(lambda snapshot, pod, rows: ranker.suitability(snapshot, pod, rows).score)
 
 
 def _ordered(placement: Placement) -> Ranks:
@@ -60,15 +99,29 @@ def _ordered(placement: Placement) -> Ranks:
     ranker = Ranker(placement)
 
     def ranks(snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
-        score, full = ranker.score(snapshot, pod, rows)
-        return np.asarray(np.round(2 * np.rint(score / max(placement.shape_step, 1e-9)) + full, 6))
+        suits = ranker.suitability(snapshot, pod, rows)
+        return np.asarray(np.round(2 * np.rint(suits.score / max(placement.shape_step, 1e-9)) + suits.full, 6))
 
-    return ranks
+    return _of(ranks)
+
+
+class _Fgd:
+    """The baseline that looks into single GPUs; begins anew with each replay."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, Gradient] | None = None
+
+    def __call__(self, choice: Choice) -> Values:
+        """Return its scores."""
+        layout = choice.snapshot.layout
+        if self._last is None or self._last[0] is not layout:
+            self._last = (layout, Gradient(choice.workload, layout))
+        return self._last[1].scores(choice.snapshot.allocated, choice.gpus, choice.task, choice.rows)
 
 
 def _scaled(rule: str) -> Ranks:
     plain = _plain(rule)
-    return lambda snapshot, pod, rows: np.rint(np.clip(plain(snapshot, pod, rows), 0, 1) * 10)
+    return lambda choice: np.rint(np.clip(plain(choice), 0, 1) * 10)
 
 
 def _least_allocated(snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:

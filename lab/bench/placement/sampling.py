@@ -50,7 +50,7 @@ def chosen(placement: Placement) -> Ranking:
     def ranks(snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
         return np.isin(rows, ranker.best(snapshot, pod, rows)).astype(np.float64)
 
-    return Ranking("chosen", "what filter chooses", ranks)
+    return Ranking("chosen", "what filter chooses", lambda choice: ranks(choice.snapshot, choice.task.pod, choice.rows))
 
 
 def measure(

@@ -4,16 +4,17 @@ The traces are not part of Dovetail. `openb_gpu2023` is Alibaba's cluster-trace-
 batch part of its cluster-trace-v2017.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, MEMORY
-from lab.sim.workloads.columns import number, read, text, whole
+from lab.sim.workloads.columns import header, number, read, text, whole
 
 OPENB_NODES = Path("openb_gpu2023/openb_node_list_gpu_node.csv")
 OPENB_PODS = Path("openb_gpu2023/openb_pod_list_default.csv")
+_POD_LIST = "openb_pod_list_"
 ALIBABA_JOBS = Path("alibaba2017_batch/jobs.csv")
 
 GPU = "alibabacloud.com/gpu-milli"
@@ -27,39 +28,63 @@ _MACHINE_MEMORY = 2.0**40
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A shape of pod: what it demands, how many GPUs and how much of each, how many come at once, and how often."""
+    """A shape of pod: what it demands, how many GPUs and how much of each, how many come at once, and how often.
+
+    `models` are the models of GPU that will do, any where there are none.
+    """
 
     pod: Pod
     gpus: int = 0
     gpu_milli: int = 0
     wave: int = 1
     weight: float = 1.0
+    models: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A cluster and the tasks that its pods are drawn from. `gpus`: whole GPUs per node, none where there are none."""
+    """A cluster and the tasks that its pods are drawn from. `gpus`: whole GPUs per node, none where there are none.
+
+    `models` is each node's model of GPU. Where the tasks are `listed`, each comes once before any comes again.
+    """
 
     name: str
     nodes: tuple[Node, ...]
     tasks: tuple[Task, ...]
     gpus: Mapping[str, int]
+    models: Mapping[str, str] = field(default_factory=dict)
+    listed: bool = False
 
 
-def read_openb(directory: Path, *, every: int = 1) -> Workload:
-    """Return the GPU cluster (each `every`-th node) and its pods. Raises TraceError."""
-    nodes = [
-        (Node(name, {CPU: cpu, MEMORY: memory * _MIB, GPU: gpus * 1000.0}), gpus)
-        for name, cpu, memory, gpus in read(
-            directory / OPENB_NODES, {"sn": text, "cpu_milli": whole, "memory_mib": whole, "gpu": whole}
-        )
-    ][::every]
+def openb_variants(directory: Path) -> Sequence[str]:
+    """Return the variants of the GPU cluster's workload that the folder holds, `default` first."""
+    there = (path.stem.removeprefix(_POD_LIST) for path in (directory / OPENB_PODS).parent.glob(f"{_POD_LIST}*.csv"))
+    return sorted(there, key=lambda variant: (variant != "default", variant)) or ["default"]
+
+
+def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> Workload:
+    """Return the GPU cluster (each `every`-th node) and the pods of a variant of its workload. Raises TraceError."""
+    node_columns = {"sn": text, "cpu_milli": whole, "memory_mib": whole, "gpu": whole, "model": text}
+    nodes = list(read(directory / OPENB_NODES, node_columns))[::every]
+    pods = (directory / OPENB_PODS).with_name(f"{_POD_LIST}{variant}.csv")
     columns = {"name": text, "cpu_milli": whole, "memory_mib": whole, "num_gpu": whole, "gpu_milli": whole}
-    tasks = [
-        Task(_pod(name, {CPU: cpu, MEMORY: memory * _MIB, GPU: float(gpus * milli)}), gpus, milli)
-        for name, cpu, memory, gpus, milli in read(directory / OPENB_PODS, columns)
-    ]
-    return Workload("openb", tuple(node for node, _ in nodes), tuple(tasks), {node.name: n for node, n in nodes})
+    if "gpu_spec" in header(pods):  # not in every variant
+        columns["gpu_spec"] = text
+    tasks = []
+    for name, cpu, memory, gpus, milli, *specs in read(pods, columns):
+        demand = {CPU: cpu, MEMORY: memory * _MIB, GPU: float(gpus * milli)}
+        models = [model for spec in specs for model in spec.split("|") if model]
+        tasks.append(Task(_pod(name, demand), gpus, milli, models=tuple(models)))
+    return Workload(
+        variant,
+        tuple(
+            Node(name, {CPU: cpu, MEMORY: memory * _MIB, GPU: gpus * 1000.0}) for name, cpu, memory, gpus, _ in nodes
+        ),
+        tuple(tasks),
+        gpus={name: gpus for name, _, _, gpus, _ in nodes},
+        models={name: model for name, *_, model in nodes},
+        listed=True,
+    )
 
 
 def read_alibaba2017(directory: Path, *, machines: int, longest_wave: int = 100) -> Workload:

@@ -19,6 +19,17 @@ def read(path: Path, columns: Columns, *, delimiter: str = COMMA) -> Iterator[li
         yield values
 
 
+def header(path: Path, *, delimiter: str = COMMA) -> Sequence[str]:
+    """Return the names of a file's columns, none where it is missing or empty: `read` says so. Raises TraceError."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return next(csv.reader(file, delimiter=delimiter), [])
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TraceError(f"{path} cannot be read: {error}") from error
+
+
 def lines(path: Path, columns: Columns, *, delimiter: str = COMMA) -> Iterator[tuple[str, list[Any]]]:
     """Yield where each line is (file and line, for errors about what it means) and its named columns, converted.
 

@@ -1,5 +1,7 @@
 """One pod explained: its place in the order, how nodes suit it, what would have to change."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint
@@ -106,6 +108,23 @@ class TestNodes:
         )
         first, last = explained(scene, "a").nodes
         assert (first.name, first.allowed, last.name, last.allowed, last.fits) == ("n1", True, "n2", False, False)
+
+    def test_what_it_would_strand_is_told_where_pods_ask_for_devices(self):
+        # One of two pods here asks for eight GPUs. With this one on n1, seven are left, which are of no use to its like.
+        nodes = [
+            replace(node(f"n{n}"), allocatable={"cpu": 1000.0, "a.b/gpu": gpus})
+            for n, gpus in enumerate((1.0, 8.0, 8.0))
+        ]
+        scene = Scene(*nodes)
+        scene.see(pod("runs", {"cpu": 100.0, "a.b/gpu": 1.0}, gates=(), node="n0", queue="other"))
+        scene.see(pod("large", {"cpu": 100.0, "a.b/gpu": 8.0}, gates=(), node="n2", queue="other"))
+        scene.see(pod("small", {"cpu": 100.0, "a.b/gpu": 1.0}))
+        n1, *others = explained(scene, "small").nodes
+        assert (n1.name, n1.strands) == ("n1", pytest.approx(7 / 2))
+        assert [(other.fits, other.strands) for other in others] == [(False, None)] * 2
+
+    def test_where_nobody_asks_for_devices_nothing_is_said_of_them(self):
+        assert [found.strands for found in explained(two_nodes(pod("a", 300)), "a").nodes] == [None, None]
 
     def test_no_more_than_five_are_shown(self):
         scene = Scene(*(node(f"n{n}") for n in range(9)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from extender.policy.levels import levels
+from extender.policy.levels import best, levels
 
 
 def longhand(keys):
@@ -66,3 +66,17 @@ def test_somebody_is_always_best_and_no_level_leaves_the_range(scores, step):
     assert found.max() == 10
     assert found.min() >= 0
     assert found[np.argmax(scores)] == 10
+
+
+def test_what_is_stranded_comes_before_shape_and_fullness():
+    scores, fullness = np.array([0.9, 0.9, 0.5, 0.9]), np.array([0.5, 0.9, 0.1, 0.9])
+    strands = np.array([0, 2, -3, 0])
+    assert levels(scores, fullness, step=0.05, strands=strands).tolist() == [8, 8, 10, 9]
+    assert best(scores, fullness, step=0.05, strands=strands).tolist() == [False, False, True, False]
+
+
+def test_where_everywhere_as_much_is_stranded_it_changes_nothing():
+    scores, fullness = np.array([0.9, 0.9, 0.5]), np.array([0.5, 0.9, 0.1])
+    alike = np.full(3, 7)
+    assert levels(scores, fullness, step=0.05, strands=alike).tolist() == levels(scores, fullness, step=0.05).tolist()
+    assert best(scores, fullness, step=0.05, strands=alike).tolist() == best(scores, fullness, step=0.05).tolist()

@@ -12,7 +12,7 @@ from lab.bench import commands
 from lab.bench.commands import bench
 from lab.bench.placement.packing import Scene, measure, replay
 from lab.bench.placement.rankings import rankings
-from lab.bench.placement.traces import GPU, Task, Workload
+from lab.bench.placement.traces import GPU, Task, Workload, openb_variants
 
 TRACES = Path(__file__).parents[4].parent / "shared" / "traces"
 RANKINGS = {ranking.name: ranking for ranking in rankings(Placement())}
@@ -121,10 +121,19 @@ def test_the_quick_form_measures_every_ranking_on_both_traces():
     result = CliRunner().invoke(bench, ["placement", "--quick", "--json", "--traces", str(TRACES)])
     assert result.exception is None
     rows = {row["id"]: row for row in json.loads(result.stdout)["rows"]}
-    assert len(rows) == len(RANKINGS) * (2 + 3) + 3 * 2
-    assert all(set(row) == {"id", "ours", "paper", "unit", "note"} and row["paper"] is None for row in rows.values())
-    assert all(80 < row["ours"] <= 100 for row in rows.values())
-    gpus = {name: rows[f"placement.openb.{name}.gpu_allocated.130"]["ours"] for name in ("cosine", "random")}
+    variants = openb_variants(TRACES)
+    others = len(variants) - 1
+    assert {"default", "gpuspec25", "multigpu30", "cpu100", "gpushare60"} <= set(variants)
+    shares = {name: row for name, row in rows.items() if row["unit"] == "%"}
+    # All rankings on the first list of pods, and (but that for GPUs) on the equal machines; five on each other list.
+    assert len(shares) == len(RANKINGS) * 2 + (len(RANKINGS) - 1) * 3 + others * 5 * 2 + len(variants) * 2 + 3 * 2
+    assert len(rows) - len(shares) == len(variants) * 2
+    assert all(set(row) == {"id", "ours", "paper", "unit", "note"} for row in rows.values())
+    assert all(70 < row["ours"] <= 100 for row in shares.values())
+    assert rows["placement.default.100"]["paper"] == 95.23
+    above = rows["placement.multigpu30.130.vs_fgd"]["ours"]
+    assert above == pytest.approx(rows["placement.multigpu30.130"]["ours"] - 96.46, abs=0.006)
+    gpus = {name: rows[f"placement.default.{name}.gpu_allocated.130"]["ours"] for name in ("cosine", "random")}
     assert gpus["cosine"] > gpus["random"] + 3
     assert rows["choice.quality.all.gpu_allocated.130"]["ours"] > gpus["random"] + 3
     # Of 61 nodes kube-scheduler looks at 5 that fit: a choice among them is one, but a poorer one.

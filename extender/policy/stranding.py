@@ -1,0 +1,132 @@
+"""Devices that nobody could use any more: stranded by what else a pod takes of its node.
+
+Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023, 4) puts a pod where it strands least, by the pods that are
+usual in the cluster. Theirs looks into single GPUs; a node's devices count as one sum here, as a scheduler sees them.
+
+N nodes, M classes of usual pods, R resources, D of them devices.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.arrays import Counts, Floats, Rows
+
+_USUAL = 0.95
+"""A unit is one where so large a part of the pods that ask for more ask for a multiple of it."""
+
+
+_MOST_KEPT = 64
+"""What so many different pods would strand is kept, of those that came last."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsualPods:
+    """Who is usual, prepared for `stranded` by `usual_pods`.
+
+    `demand` [M, R'] is what a pod of each class asks for, of the `columns` [R'] that any asks for. Of each device [D]:
+    its column, the `part` [D, M] of the pods that ask for it that a class is, the `unit` [D] that is one device, and
+    the `beyond` [D, M] up to which a rest of a unit is of no use to a class: its demand, infinite from a unit on.
+    """
+
+    columns: Rows
+    demand: Floats
+    devices: Rows
+    part: Floats
+    unit: Floats
+    beyond: Floats
+
+
+def usual_pods(demand: Floats, count: Counts, devices: Rows) -> UsualPods:
+    """Return what `stranded` needs of classes that ask for `demand` [M, R] and have so many pods [M]."""
+    columns = np.flatnonzero(demand.any(axis=0))
+    asked = demand[:, devices].T
+    askers = np.where(asked > 0, count, 0)
+    unit = np.array([unit_of(amounts, weights) for amounts, weights in zip(asked, askers, strict=True)])
+    return UsualPods(
+        columns=columns,
+        demand=np.ascontiguousarray(demand[:, columns]),
+        devices=devices,
+        part=askers / np.maximum(askers.sum(axis=1, keepdims=True), 1),
+        unit=unit,
+        beyond=np.where(asked < unit.reshape(-1, 1), asked, np.inf),
+    )
+
+
+def unit_of(amounts: Floats, count: Counts) -> float:
+    """Return what is one device, by what pods ask for: the least amount of which nearly all larger ones are multiples.
+
+    So it is 1000 where pods ask for 250, 700, 1000, 2000 and 8000 thousandths of a GPU. `amounts` [M] of which `count`
+    [M] pods ask each. 1 where nobody asks for anything.
+    """
+    for amount in np.unique(amounts[(amounts > 0) & (count > 0)]).tolist():
+        larger = amounts > amount
+        multiples = larger & (amounts % amount == 0)
+        if count[multiples].sum() >= _USUAL * count[larger].sum():
+            return float(amount)
+    return 1.0
+
+
+def stranded(free: Floats, usual: UsualPods) -> Floats:
+    """Return how many devices of each node usual pods could not use [K], in the mean over the pods that ask for them.
+
+    `free` [K, R] is what the node has. A class for which it has too little of anything can use none. Else a rest of a
+    device is of no use to those who ask for whole ones, or for more than it.
+    """
+    lost = np.zeros(len(free))
+    if not len(usual.devices) or not len(free):
+        return lost
+    fits = np.ones((len(free), len(usual.demand)), dtype=np.bool_)
+    for place, column in enumerate(usual.columns.tolist()):
+        fits &= free[:, column, np.newaxis] >= usual.demand[:, place]
+    for device, column in enumerate(usual.devices.tolist()):
+        unit, part = usual.unit.item(device), usual.part[device]
+        there = np.maximum(free[:, column], 0.0)
+        lost += there * (1.0 - fits @ part) / unit
+        rest = there % unit
+        if rest.any():
+            lost += rest * ((fits & (rest[:, np.newaxis] < usual.beyond[device])) @ part) / unit
+    return lost
+
+
+class StrandedMore:
+    """How many devices more would be stranded with a pod on a node; what was worked out is kept until the node changes.
+
+    For one number of nodes and one mix. Any thread may call it: what is kept is only what `free` has shown last.
+    """
+
+    def __init__(self, usual: UsualPods, nodes: int) -> None:
+        self.usual = usual
+        self._lock = threading.Lock()
+        self._free: Floats = np.full((len(usual.columns), nodes), np.nan)
+        self._changes: Counts = np.zeros(nodes, dtype=np.int64)
+        self._kept: OrderedDict[bytes, tuple[Floats, Counts]] = OrderedDict()
+
+    def __call__(self, demand: Floats, free: Floats, rows: Rows) -> Floats:
+        """Return it for a pod's `demand` [R] on the nodes of these rows [K]; `free` [K, R] is what each has."""
+        with self._lock:
+            # 1. Take note of the nodes that have changed.
+            changed = np.zeros(len(rows), dtype=np.bool_)
+            for place, column in enumerate(self.usual.columns.tolist()):
+                changed |= free[:, column] != self._free[place, rows]
+            self._free[:, rows[changed]] = free[changed][:, self.usual.columns].T
+            self._changes[rows[changed]] += 1
+            # 2. Work out what is not known of them, for a pod that asks for so much.
+            more, known = self._of(demand[self.usual.columns].tobytes())
+            old = known[rows] != self._changes[rows]
+            if old.any():
+                there = free[old]
+                more[rows[old]] = stranded(there - demand, self.usual) - stranded(there, self.usual)
+                known[rows[old]] = self._changes[rows[old]]
+            return np.asarray(more[rows])
+
+    def _of(self, asked: bytes) -> tuple[Floats, Counts]:
+        """Return what is kept for pods that ask for so much [N], and as of which change of each node [N]."""
+        nodes = len(self._changes)
+        kept = self._kept.setdefault(asked, (np.zeros(nodes), np.zeros(nodes, dtype=np.int64)))
+        self._kept.move_to_end(asked)
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return kept

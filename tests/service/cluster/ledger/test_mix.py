@@ -1,0 +1,86 @@
+"""The mix of the pods on nodes that ask for devices."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.cluster.events import NodesListed, PodGone, PodSeen
+from extender.cluster.ledger.ledger import Ledger
+from extender.cluster.ledger.mix import MOST_CLASSES, NO_MIX, DeviceAskers
+from extender.cluster.model import Node, Pod
+
+GPU = "a.b/gpu"
+AXIS = ("cpu", "memory", GPU, "c.d/nic")
+
+
+def pod(uid, node="n", **demand):
+    return Pod(uid, "default", uid, {"cpu": 1.0, **demand}, node=node)
+
+
+def gpus(uid, count, cpu=1.0, node="n"):
+    return Pod(uid, "default", uid, {"cpu": cpu, GPU: float(count)}, node=node)
+
+
+def test_pods_are_counted_by_what_they_ask_for():
+    askers = DeviceAskers()
+    for asking in (gpus("a", 1), gpus("b", 1), gpus("c", 8, cpu=32.0), pod("none")):
+        askers.add(asking, 1)
+    mix = askers.mix(AXIS)
+    assert mix.demand.tolist() == [[1, 0, 1, 0], [32, 0, 8, 0]]
+    assert mix.count.tolist() == [2, 1]
+    assert mix.devices.tolist() == [2]
+
+
+def test_what_is_not_packed_and_whoever_runs_on_idle_resources_do_not_count():
+    askers = DeviceAskers()
+    askers.add(replace(gpus("a", 1), demand={"cpu": 1.0, GPU: 1.0, "pods": 1.0}), 1)
+    askers.add(replace(gpus("b", 2), opportunistic=True), 1)
+    assert askers.mix((*AXIS, "pods")).demand.tolist() == [[1, 0, 1, 0, 0]]
+
+
+def test_who_has_left_is_forgotten():
+    askers = DeviceAskers()
+    askers.add(gpus("a", 1), 1)
+    assert len(askers.mix(AXIS).count) == 1
+    askers.add(gpus("a", 1), -1)
+    assert askers.mix(AXIS) is NO_MIX
+
+
+def test_the_mix_stays_the_same_object_until_a_tenth_has_changed_or_the_axis_has():
+    askers = DeviceAskers()
+    for number in range(100):
+        askers.add(gpus(f"p{number}", 1), 1)
+    first = askers.mix(AXIS)
+    for number in range(10):
+        askers.add(gpus(f"more{number}", 2), 1)
+        assert askers.mix(AXIS) is first
+    askers.add(gpus("one more", 2), 1)
+    askers.add(gpus("another", 2), 1)
+    assert askers.mix(AXIS).count.tolist() == [100, 12]
+    assert askers.mix(AXIS[:3]) is not askers.mix(AXIS)
+
+
+def test_of_many_classes_those_with_most_pods_count():
+    askers = DeviceAskers()
+    for number in range(MOST_CLASSES + 5):
+        askers.add(gpus(f"once{number}", 1 + number), 1)
+    for number in range(2):
+        askers.add(gpus(f"twice{number}", 999), 1)
+    mix = askers.mix(AXIS)
+    assert len(mix.count) == MOST_CLASSES
+    assert (mix.demand[0, 2], mix.count[0]) == (999, 2)
+
+
+@pytest.mark.parametrize("leaves", ["gone", "finished"])
+def test_a_snapshot_holds_the_mix_of_the_pods_on_nodes(leaves):
+    ledger = Ledger(in_flight_seconds=15)
+    ledger.apply(NodesListed([Node("n", {"cpu": 64.0, GPU: 8.0})]))
+    ledger.apply(PodSeen(gpus("waits", 4, node=None)))
+    assert ledger.snapshot(0.0).mix is NO_MIX
+    ledger.apply(PodSeen(gpus("runs", 2)))
+    snapshot = ledger.snapshot(0.0)
+    column = snapshot.layout.columns[GPU]
+    assert snapshot.mix.demand[:, column].tolist() == [2]
+    assert snapshot.mix.devices.tolist() == [column]
+    ledger.apply(PodGone("runs") if leaves == "gone" else PodSeen(replace(gpus("runs", 2), finished=True)))
+    assert ledger.snapshot(0.0).mix is NO_MIX

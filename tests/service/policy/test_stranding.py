@@ -1,0 +1,79 @@
+"""Stranded devices, with numbers by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.policy.stranding import stranded, unit_of, usual_pods
+
+GPUS = np.array([1])
+
+
+def usual(*classes):
+    """Return usual pods that ask for (cores, GPUs), each so many times."""
+    amounts = np.array([asked for asked, _ in classes], dtype=float)
+    return usual_pods(amounts, np.array([count for _, count in classes]), GPUS)
+
+
+def lost(usual_pods, *free):
+    return stranded(np.array(free, dtype=float), usual_pods).tolist()
+
+
+def test_devices_that_all_can_use_are_not_stranded():
+    assert lost(usual(((4, 1), 3), ((8, 2), 1)), (8, 2), (64, 8), (0, 0)) == [0, 0, 0]
+
+
+def test_a_class_that_lacks_cores_can_use_no_device_of_the_node():
+    # Seven cores: one of four pods asks for eight.
+    assert lost(usual(((4, 1), 3), ((8, 2), 1)), (7, 2)) == [2 / 4]
+
+
+def test_devices_without_cores_are_stranded_to_everybody():
+    assert lost(usual(((4, 1), 3), ((8, 2), 1)), (3, 8)) == [8]
+
+
+def test_the_rest_of_a_device_is_stranded_to_those_who_ask_for_whole_ones_or_for_more_than_it():
+    # 1,600 thousandths: 600 are of no use to who asks for 1,000, nor for 700; who asks for 500 has use for all.
+    three = usual(((1, 1000), 2), ((1, 700), 1), ((1, 500), 1))
+    assert lost(three, (64, 1600)) == [pytest.approx(0.6 * 3 / 4)]
+
+
+def test_who_asks_for_no_device_does_not_count():
+    assert lost(usual(((4, 1), 1), ((60, 0), 9)), (8, 2)) == [0]
+
+
+def test_without_usual_pods_nothing_is_stranded():
+    nobody = usual_pods(np.zeros((0, 2)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp))
+    assert lost(nobody, (3, 8), (64, 8)) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "unit"),
+    [
+        ([(1, 5), (2, 3), (8, 1)], 1),
+        ([(2, 5), (4, 3)], 2),
+        ([(250, 9), (700, 9), (1000, 5), (2000, 3), (8000, 1)], 1000),
+        ([(470, 9), (810, 9)], 810),
+        ([(1000, 50), (2000, 49), (1500, 1)], 1000),  # one stray pod in a hundred
+        ([(0, 4)], 1),
+    ],
+)
+def test_a_unit_is_what_nearly_all_larger_amounts_are_multiples_of(asked, unit):
+    amounts, counts = np.array(asked, dtype=float).T
+    assert unit_of(amounts, counts.astype(np.int64)) == unit
+
+
+@given(
+    st.lists(st.tuples(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(1, 5)), max_size=5),
+    st.lists(st.tuples(st.integers(-3, 20), st.integers(-3, 20)), min_size=1, max_size=5),
+)
+def test_no_more_is_stranded_than_is_there_and_never_less_than_nothing(classes, free):
+    amounts = np.array([asked for asked, _ in classes], dtype=float).reshape(-1, 2)
+    devices = GPUS if amounts[:, 1].any() else GPUS[:0]
+    pods = usual_pods(amounts, np.array([count for _, count in classes], dtype=np.int64), devices)
+    room = np.array(free, dtype=float)
+    found = stranded(room, pods)
+    unit = pods.unit.item(0) if len(devices) else 1.0
+    assert (found >= -1e-9).all()
+    assert (found <= np.maximum(room[:, 1], 0) / unit + 1e-9).all()
