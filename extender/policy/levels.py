@@ -41,7 +41,7 @@ def levels(scores: Floats, fullness: Floats, *, step: float, strands: Counts | N
         return np.empty(0, dtype=np.int64)
     places = ordinals(scores, fullness, max(step, _SAME_SCORE))
     if strands is not None and strands.min() != strands.max():
-        places = np.unique(places, return_inverse=True)[1] - strands * places.size
+        places = _behind(strands, places)
     leading = min(places.size, int(_LAST_RANKS[-1]) + 1)
     first = np.sort(np.partition(places, places.size - leading)[-leading:])
     last = first[np.maximum(leading - 1 - _LAST_RANKS, 0)]
@@ -57,6 +57,15 @@ def best(scores: Floats, fullness: Floats, *, step: float, strands: Counts | Non
         return np.asarray(places == places.max())
     least = strands == strands.min()
     return np.asarray(least & (places == places[least].max()))
+
+
+def _behind(strands: Counts, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one integer per node that orders by what is stranded, the least first, then as `places` do."""
+    least, most = int(places.min()), int(places.max())
+    span, steps = most - least + 1, int(strands.max()) - int(strands.min()) + 1
+    if span * steps >= 1 << 62:  # scores of any size, minus infinity among them: count places instead
+        places, least, span = np.unique(places, return_inverse=True)[1], 0, places.size
+    return np.asarray((places - least) - strands * span)
 
 
 def ordinals(scores: Floats, fullness: Floats, step: float) -> NDArray[np.int64]:

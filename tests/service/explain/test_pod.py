@@ -110,7 +110,7 @@ class TestNodes:
         assert (first.name, first.allowed, last.name, last.allowed, last.fits) == ("n1", True, "n2", False, False)
 
     def test_what_it_would_strand_is_told_where_pods_ask_for_devices(self):
-        # One of two pods here asks for eight GPUs. With this one on n1, seven are left, which are of no use to its like.
+        # One of two pods here asks for eight GPUs. With this one on n1, seven are left for it.
         nodes = [
             replace(node(f"n{n}"), allocatable={"cpu": 1000.0, "a.b/gpu": gpus})
             for n, gpus in enumerate((1.0, 8.0, 8.0))

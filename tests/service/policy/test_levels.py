@@ -75,6 +75,11 @@ def test_what_is_stranded_comes_before_shape_and_fullness():
     assert best(scores, fullness, step=0.05, strands=strands).tolist() == [False, False, True, False]
 
 
+def test_scores_of_any_size_are_told_apart_behind_what_is_stranded():
+    scores, alike = np.array([-np.inf, 3.0, 2.0, 5.0]), np.zeros(4)
+    assert levels(scores, alike, step=0.0, strands=np.array([0, 0, 0, 1])).tolist() == [8, 10, 9, 8]
+
+
 def test_where_everywhere_as_much_is_stranded_it_changes_nothing():
     scores, fullness = np.array([0.9, 0.9, 0.5]), np.array([0.5, 0.9, 0.1])
     alike = np.full(3, 7)
