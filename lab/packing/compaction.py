@@ -125,11 +125,11 @@ class _Search:
     def smallest(self, mu: int) -> int:
         """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not."""
         least, most = 0, len(self._machines)
-        if not self.holds(most):  # another order of the machines held it
-            return most + 1
         while most - least > mu:
             middle = (least + most) // 2
             least, most = (least, middle) if self.holds(middle) else (middle, most)
+        if most == len(self._machines) and not self.holds(most):  # another order of the machines held it
+            return most + 1
         return most
 
 

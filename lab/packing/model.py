@@ -58,7 +58,8 @@ class Problem:
 
     `capacity` [M, R] is what machines offer to the workload: without what leaves with them (DaemonSet pods); infinite
     where not limited. `packed` [M, R] is the same, infinite also in dimensions that do not say how well a task suits.
-    `allocated` [M, R] is what the workload's tasks take where they are now, 0 where nobody knows.
+    `allocated` [M, R] is what the workload's tasks take where they are now, 0 where nobody knows. Machines of one
+    `kind` [M] offer the same and may take the same classes.
     """
 
     layout: Layout
@@ -66,6 +67,7 @@ class Problem:
     packed: Floats
     allocated: Floats
     classes: Classes
+    kind: Rows
 
     @property
     def machines(self) -> int:
@@ -84,6 +86,7 @@ class Problem:
             capacity=tiled(self.capacity),
             packed=tiled(self.packed),
             allocated=tiled(self.allocated),
+            kind=np.tile(self.kind, times),
             classes=replace(self.classes, masks=masks),
         )
 
@@ -105,7 +108,18 @@ def problem_of(nodes: Sequence[Node], tasks: Sequence[Task], leaving: Sequence[t
         if task.node is not None and task.node in layout.rows:
             allocated[layout.rows[task.node]] += layout.vector(task.demand)
     packed = np.where(np.isfinite(layout.packed), capacity, np.inf)
-    return Problem(layout, capacity, packed, allocated, _classes(layout, machines, tasks))
+    classes = _classes(layout, machines, tasks)
+    return Problem(layout, capacity, packed, allocated, classes, _kinds(capacity, packed, classes.masks))
+
+
+def _kinds(capacity: Floats, packed: Floats, masks: Mask) -> Rows:
+    """Return the kind of each machine [M]."""
+    kinds: dict[bytes, int] = {}
+    both = np.concatenate((capacity, packed), axis=1)
+    return np.array(
+        [kinds.setdefault(offers.tobytes() + takes.tobytes(), len(kinds)) for offers, takes in zip(both, masks.T)],
+        dtype=np.intp,
+    )
 
 
 def _classes(layout: Layout, machines: Sequence[Node], tasks: Sequence[Task]) -> Classes:

@@ -10,7 +10,7 @@ from extender.verdict import Placement, Ranker, judge
 from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
-from lab.packing.rules import RULES_BY_NAME
+from lab.packing.rules import RULES_BY_NAME, held
 from tests.lab.packing.small import GIB, drawn, everywhere, node, task
 
 RULES = list(RULES_BY_NAME)
@@ -37,7 +37,7 @@ def one_by_one(problem, order, rule):
                 fits &= counts[same].sum(axis=0) < classes.at_most[row]
             if not fits.any():
                 break
-            ranks = RULES_BY_NAME[rule](classes.demand[row], allocated, offered(problem.packed))
+            ranks = RULES_BY_NAME[rule](classes.demand[row], held(allocated, offered(problem.packed)))
             counts[row, np.where(fits, ranks, -np.inf).argmax()] += 1
     return counts
 
@@ -101,7 +101,7 @@ def test_dovetail_chooses_among_the_nodes_that_the_services_ranking_puts_first(s
     demand = dict(zip(layout.axis, classes.demand[0].tolist(), strict=True))
     pod = Pod(uid="u", namespace="n", name="p", demand={name: amount for name, amount in demand.items() if amount})
     rows = np.flatnonzero(judge(snapshot, pod).passed)
-    ranks = RULES_BY_NAME["dovetail"](classes.demand[0], allocated[rows], offered(problem.packed).at(rows))
+    ranks = RULES_BY_NAME["dovetail"](classes.demand[0], held(allocated[rows], offered(problem.packed).at(rows)))
     assert set(rows[ranks == ranks.max()]) == set(Ranker(Placement()).best(snapshot, pod, rows))
 
 

@@ -1,0 +1,53 @@
+"""What machines hold while they fill up, and for how many tasks of a class each has room."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from extender.arrays import Counts, Floats, Mask, Rows
+from lab.packing.model import NO_GROUP, Problem
+
+
+class Group(NamedTuple):
+    """A group whose tasks keep apart, and which clone of it."""
+
+    row: int
+    clone: int
+
+
+class Room:
+    """Machines of a problem [M'] in an order, empty at first. `allocated` [M', R] is what they hold."""
+
+    def __init__(self, problem: Problem, machines: Rows) -> None:
+        self._classes = problem.classes
+        self._masks = problem.classes.masks[:, machines]
+        self._bound: Mask = np.asarray(~self._masks.all(axis=1))
+        self._capacity = problem.capacity[machines]
+        self._free = self._capacity.T.copy()  # [R, M']: a dimension is one piece of memory
+        self.allocated = np.zeros_like(self._capacity)
+        self._in_group: dict[Group, Counts] = {}
+
+    def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
+        """Put so many tasks of the class on each of these machines [K]."""
+        self.allocated[rows] += taken[:, np.newaxis] * self._classes.demand[task_class]
+        self._free[:, rows] = (self._capacity[rows] - self.allocated[rows]).T
+        if group.row != NO_GROUP:
+            self._in_group.setdefault(group, np.zeros(len(self.allocated), dtype=np.int64))[rows] += taken
+
+    def _allowed(self, task_class: int, rows: Rows) -> Rows:
+        """Return those of the machines that may take the class."""
+        mask = self._classes.mask[task_class]
+        return rows[self._masks[mask, rows]] if self._bound[mask] else rows
+
+    def _times(self, task_class: int, rows: Rows, wanted: int, group: Group) -> Counts:
+        """Return for how many tasks each machine has room [K], at most as many as are wanted."""
+        demand = self._classes.demand[task_class]
+        times = np.full(len(rows), float(wanted))
+        for column in np.flatnonzero(demand > 0).tolist():
+            np.minimum(times, np.floor(self._free[column, rows] / demand[column]), out=times)
+        counts = np.maximum(times, 0.0).astype(np.int64)
+        if group.row != NO_GROUP:
+            used = self._in_group.get(group)
+            held = used[rows] if used is not None else 0
+            counts = np.minimum(counts, np.maximum(self._classes.at_most[task_class] - held, 0))
+        return counts
