@@ -8,6 +8,8 @@ Empty machines of one kind have one rank. So it is computed once for the kind, a
 ranked one by one.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows, fits
@@ -21,12 +23,45 @@ _MOST = 0.5
 """Where more than this part of the machines is ranked, ranking all costs less than picking them out."""
 
 
+Turn = tuple[float, float]
+"""When a place is taken: minus the lowest rank up to there, then the luck of its machine."""
+
+_NEVER = (np.inf, np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """The first places on machines [K], so many of each (`times`), a machine after the other [P]."""
+
+    times: Counts
+    machine: Rows
+    number: Counts
+    lowest: Floats
+    luck: Rows
+
+    def taken(self, wanted: int) -> tuple[Counts, Turn]:
+        """Return how many places are taken of each machine [K], and the turn of the last."""
+        order = np.lexsort((self.number, self.luck[self.machine], -self.lowest))[:wanted]
+        taken = np.bincount(self.machine[order], minlength=len(self.times)).astype(np.int64)
+        last = order[-1]
+        return taken, (-self.lowest[last], self.luck[self.machine[last]]) if len(order) == wanted else _NEVER
+
+    def ends(self, more: Mask) -> Turn:
+        """Return the first turn that a place behind these could have on machines that have `more` [K]."""
+        if not more.any():
+            return _NEVER
+        end = (np.cumsum(self.times) - 1)[more]
+        first = np.lexsort((self.luck[more], -self.lowest[end]))[0]
+        return -self.lowest[end[first]], self.luck[more][first]
+
+
 class RankedRoom(Room):
     """Machines that are filled by the ranks of a rule; `draw` breaks its ties, without it the first machine wins."""
 
     def __init__(self, problem: Problem, machines: Rows, rank: Rank, draw: np.random.Generator | None) -> None:
         super().__init__(problem, machines)
         self._rank, self._draw = rank, draw
+        self._depth, self._count = 1, 1
         self._columns = _ranked(problem.packed)
         self._held = held(
             np.zeros((len(machines), len(self._columns))), offered(problem.packed[machines][:, self._columns])
@@ -40,25 +75,34 @@ class RankedRoom(Room):
 
     def choose(self, task_class: int, wanted: int, group: Group) -> tuple[Rows, Counts]:
         """Return machines [K] and how many tasks of the class each gets [K]."""
-        demand = self._classes.demand[task_class][self._columns]
-        # 1. Only machines that are among the `wanted` best can get any: each has room for one at least.
-        rows = self._candidates(task_class, wanted, group)
+        # 1. Only the `wanted` best machines can get any: each has room for one at least. The best come first.
+        rows, first, luck = self._best(task_class, wanted, group)
         if not len(rows):
             return rows, np.empty(0, dtype=np.int64)
-        luck = np.arange(len(rows)) if self._draw is None else self._draw.permutation(len(rows))
-        if len(rows) > wanted:
-            best = _best(self._rank(demand, self._held.at(rows)), luck, wanted)
-            rows, luck = rows[best], luck[best]
-        # 2. The rank that each place on them would see, and the lowest up to there.
         times = self._times(task_class, rows, wanted, group)
+        # 2. What the first of them take by their first places, until no other place could come before the last one.
+        demand = self._classes.demand[task_class][self._columns]
+        depth = self._depth
+        count = max(self._count, int(np.searchsorted(np.cumsum(np.minimum(times, depth)), wanted)) + 1)
+        while True:
+            turns = self._turns(demand, rows[:count], np.minimum(times[:count], depth), luck[:count])
+            taken, last = turns.taken(wanted)
+            deep = last <= turns.ends(times[:count] > depth)
+            wide = count >= len(rows) or last < (-first[count], luck[count])
+            if deep and wide:
+                break
+            depth, count = depth if deep else 4 * depth, count if wide else 4 * count
+        # 3. The next class begins with about as many.
+        self._depth, self._count = 2 * int(taken.max()), 1 + int((taken > 0).sum())
+        return rows[:count], taken
+
+    def _turns(self, demand: Floats, rows: Rows, times: Counts, luck: Rows) -> "_Turns":
+        """Return the first places on these machines, so many on each [K]."""
         machine, number = _places(times)
         there = rows[machine]
         nodes = self._held.nodes.at(there)
         ranks = self._rank(demand, held(self._held.allocated[there] + number[:, np.newaxis] * demand, nodes))
-        lowest = _lowest_so_far(ranks, machine, times)
-        # 3. The places are taken in this order.
-        order = np.lexsort((number, luck[machine], -lowest))[:wanted]
-        return rows, np.bincount(machine[order], minlength=len(rows)).astype(np.int64)
+        return _Turns(times, machine, number, _lowest_so_far(ranks, machine, times), luck)
 
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""
@@ -68,29 +112,45 @@ class RankedRoom(Room):
         self._left -= np.bincount(self._kind[new], minlength=len(self._left))
         self._holds[new] = True
 
-    def _candidates(self, task_class: int, wanted: int, group: Group) -> Rows:
-        """Return machines with room, among them the `wanted` best and all that rank as the last of these."""
-        demand = self._classes.demand[task_class]
+    def _best(self, task_class: int, wanted: int, group: Group) -> tuple[Rows, Floats, Rows]:
+        """Return the `wanted` best machines with room, the best first, their ranks, and the luck that orders equals."""
+        demand = self._classes.demand[task_class][self._columns]
         # 1. The ranks of machines that hold something, and of kinds of empty ones.
         rows = np.flatnonzero(self._with_room(task_class, group))
         kinds = self._kinds_with_room(task_class)
-        of_rows = self._ranks(demand[self._columns], rows)
-        of_kinds = self._rank(demand[self._columns], self._as_new.at(kinds))
+        of_rows = self._ranks(demand, rows)
+        of_kinds = self._rank(demand, self._as_new.at(kinds))
         # 2. The rank of the last of the best.
         if len(rows) > wanted:
             enough = of_rows >= np.partition(of_rows, -wanted)[-wanted]
             rows, of_rows = rows[enough], of_rows[enough]
         ranks = np.concatenate((of_rows, of_kinds))
+        if not len(ranks):
+            return rows, ranks, rows
         order = np.argsort(-ranks)
         places = np.cumsum(np.concatenate((np.ones(len(rows), dtype=np.int64), self._left[kinds]))[order])
-        if not len(places):
-            return rows
         last = ranks[order[min(int(np.searchsorted(places, wanted)), len(places) - 1)]]
-        # 3. All of at least this rank.
+        # 3. All above this rank, and of those that have it as many as are missing.
+        new = self._of_kinds(kinds[of_kinds > last])
+        of_new = np.zeros(len(self._left))
+        of_new[kinds] = of_kinds
+        equal = np.sort(np.concatenate((rows[of_rows == last], self._of_kinds(kinds[of_kinds == last]))))
+        missing = wanted - int((of_rows > last).sum()) - len(new)
+        if missing < len(equal):
+            equal = equal[:missing] if self._draw is None else self._draw.choice(equal, missing, replace=False)
+        ranks = np.concatenate((of_rows[of_rows > last], of_new[self._kind[new]], np.full(len(equal), last)))
+        rows = np.concatenate((rows[of_rows > last], new, equal))
+        luck = rows if self._draw is None else self._draw.permutation(len(rows))
+        order = np.lexsort((luck, -ranks))
+        return rows[order], ranks[order], luck[order]
+
+    def _of_kinds(self, kinds: Rows) -> Rows:
+        """Return the empty machines of these kinds."""
+        if not len(kinds):
+            return kinds
         chosen = np.zeros(len(self._left), dtype=np.bool_)
-        chosen[kinds[of_kinds >= last]] = True
-        new = np.flatnonzero(chosen[self._kind] & ~self._holds) if chosen.any() else np.empty(0, dtype=np.intp)
-        return np.sort(np.concatenate((rows[of_rows >= last], new)))
+        chosen[kinds] = True
+        return np.flatnonzero(chosen[self._kind] & ~self._holds)
 
     def _with_room(self, task_class: int, group: Group) -> Mask:
         """Return which machines hold something and have room for one task more [M']."""
@@ -122,16 +182,6 @@ def _ranked(packed: Floats) -> Rows:
     """Return the dimensions that ranks look at: CPU and memory, and what else says how well a task suits."""
     says = np.flatnonzero((np.isfinite(packed) & (packed > 0)).any(axis=0))
     return np.union1d(says, np.array([CPU_INDEX, MEMORY_INDEX], dtype=np.intp))
-
-
-def _best(ranks: Floats, luck: Rows, count: int) -> Rows:
-    """Return the machines with the highest ranks, in no order; of equal ones those with the lowest luck."""
-    least = np.partition(ranks, -count)[-count]
-    above, equal = np.flatnonzero(ranks > least), np.flatnonzero(ranks == least)
-    missing = count - len(above)
-    if missing < len(equal):
-        equal = equal[np.argpartition(luck[equal], missing - 1)[:missing]]
-    return np.concatenate((above, equal))
 
 
 def _places(times: Counts) -> tuple[Rows, Counts]:
