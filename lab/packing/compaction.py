@@ -1,6 +1,6 @@
 """How few machines would hold the workload: cluster compaction (paper, III.D and algorithm 3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,13 @@ from lab.packing.model import Problem
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 from lab.packing.rules import FIRST_FIT
+from lab.sim.parallel import Show, Tell, run_all, unless_failed
 
 TAU, TRIALS = 0.006, 11
 """The part of the tasks that may stay pending, and how many permutations are tried (paper, III.D)."""
+
+_NEAR = 1000
+"""A search that begins near its end takes steps of the machines divided by this, then twice as long ones."""
 
 MOST_TIMES = 16
 """A cluster is grown to so many times its size at most."""
@@ -63,9 +67,17 @@ class Compaction:
 
 
 def compact(
-    problem: Problem, policy: Policy, terms: Terms, advance: Callable[[], None] = lambda: None
+    problem: Problem,
+    policy: Policy,
+    terms: Terms,
+    advance: Callable[[], None] = lambda: None,
+    *,
+    processes: int = 1,
 ) -> Compaction | None:
-    """Return the compacted sizes; None where even `MOST_TIMES` the machines are too few. Calls `advance` per trial."""
+    """Return the compacted sizes; None where even `MOST_TIMES` the machines are too few. Calls `advance` per trial.
+
+    The number of processes changes nothing of the result. Raises DovetailError where one of them is killed.
+    """
     pending = int(terms.tau * problem.classes.tasks)
     order = order_of(problem, policy.order)
     # 1. Grow the cluster by clones of itself until it holds the workload.
@@ -74,20 +86,73 @@ def compact(
         if times * 2 > MOST_TIMES:
             return None
         times, problem = times * 2, problem.grown(2)
-    # 2. Search the prefix of each permutation.
-    sizes, bounds, disagree, looked = [], [], 0, 0
-    for trial in range(terms.trials):
+    # 2. Search the prefix of each permutation, in chains of trials.
+    chains = [range(first, terms.trials, _CHAINS) for first in range(min(_CHAINS, terms.trials))]
+    tasks = {f"trials from {chain[0]}": _Chain(problem, policy, terms, order, pending, chain) for chain in chains}
+    show = _advancing(advance, {name: len(task.trials) for name, task in tasks.items()})
+    found = unless_failed(run_all(_search, tasks, processes=processes, show=show))
+    trials = sorted((trial for chain in found.values() for trial in chain), key=lambda trial: trial.trial)
+    return Compaction(
+        sizes=np.array([trial.size for trial in trials]),
+        bounds=np.array([trial.bound for trial in trials]),
+        times=times,
+        disagree=sum(trial.disagree for trial in trials),
+        looked=sum(trial.looked for trial in trials),
+    )
+
+
+_CHAINS = 2
+"""Trials are searched in so many chains. Each search but a chain's first begins where the one before ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """What a chain of trials needs."""
+
+    problem: Problem
+    policy: Policy
+    terms: Terms
+    order: Rows
+    pending: int
+    trials: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What a trial found."""
+
+    trial: int
+    size: int
+    bound: int
+    disagree: int
+    looked: int
+
+
+def _search(chain: _Chain, tell: Tell) -> list[_Trial]:
+    problem, terms, found = chain.problem, chain.terms, list[_Trial]()
+    for trial in chain.trials:
         permutation = np.random.default_rng([terms.seed, trial]).permutation(problem.machines)
-        search = _Search(problem, policy, order, pending, permutation, trial)
-        size = search.smallest(terms.mu)
-        sizes.append(size)
-        bounds.append(search.bound)
-        # 3. Look beside it: packing is not monotone.
+        search = _Search(problem, chain.policy, chain.order, chain.pending, permutation, trial)
+        size = search.smallest(terms.mu, found[-1].size if found else None)
+        # Look beside it: packing is not monotone.
         others = [other for other in (size + 1, size - 1 - terms.mu) if search.bound <= other <= problem.machines]
-        disagree += sum(search.holds(other) != (other > size) for other in others)
-        looked += len(others)
-        advance()
-    return Compaction(np.array(sizes), np.array(bounds), times, disagree, looked)
+        disagree = sum(search.holds(other) != (other > size) for other in others)
+        found.append(_Trial(trial, size, search.bound, disagree, len(others)))
+        tell(len(found), len(chain.trials))
+    return found
+
+
+def _advancing(advance: Callable[[], None], totals: Mapping[str, int]) -> Show:
+    """Return what calls `advance` once for each trial, though not every trial is told."""
+    ended = dict.fromkeys(totals, 0)
+
+    def show(name: str, done: int, total: int) -> None:
+        now = totals[name] if done == total else done
+        for _ in range(now - ended[name]):
+            advance()
+        ended[name] = now
+
+    return show
 
 
 class _Search:
@@ -122,9 +187,22 @@ class _Search:
         )
         return packing.pending <= self._pending
 
-    def smallest(self, mu: int) -> int:
-        """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not."""
+    def smallest(self, mu: int, near: int | None = None) -> int:
+        """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not.
+
+        With `near` the search begins there: it looks further and further away, up and down, before it halves.
+        """
         least, most = 0, len(self._machines)
+        # 1. A part of the sizes whose end holds it, and whose begin does not.
+        step = max(mu, len(self._machines) // _NEAR)
+        middle = near if near is not None and near < most else None
+        while middle is not None and least < middle < most:
+            if self.holds(middle):
+                most, middle = middle, middle - step if least == 0 else None
+            else:
+                least, middle = middle, middle + step if most == len(self._machines) else None
+            step *= 2
+        # 2. Halves of it.
         while most - least > mu:
             middle = (least + most) // 2
             least, most = (least, middle) if self.holds(middle) else (middle, most)

@@ -117,7 +117,10 @@ def _kinds(capacity: Floats, packed: Floats, masks: Mask) -> Rows:
     kinds: dict[bytes, int] = {}
     both = np.concatenate((capacity, packed), axis=1)
     return np.array(
-        [kinds.setdefault(offers.tobytes() + takes.tobytes(), len(kinds)) for offers, takes in zip(both, masks.T)],
+        [
+            kinds.setdefault(offers.tobytes() + takes.tobytes(), len(kinds))
+            for offers, takes in zip(both, masks.T, strict=True)
+        ],
         dtype=np.intp,
     )
 

@@ -150,7 +150,7 @@ class RankedRoom(Room):
             return kinds
         chosen = np.zeros(len(self._left), dtype=np.bool_)
         chosen[kinds] = True
-        return np.flatnonzero(chosen[self._kind] & ~self._holds)
+        return np.asarray(np.flatnonzero(chosen[self._kind] & ~self._holds))
 
     def _with_room(self, task_class: int, group: Group) -> Mask:
         """Return which machines hold something and have room for one task more [M']."""
@@ -170,7 +170,7 @@ class RankedRoom(Room):
         kinds = np.flatnonzero(self._left > 0)
         first = self._first[kinds]
         room = fits(self._capacity[first], self._classes.demand[task_class])
-        return kinds[room & self._masks[self._classes.mask[task_class], first]]
+        return np.asarray(kinds[room & self._masks[self._classes.mask[task_class], first]])
 
     def _ranks(self, demand: Floats, rows: Rows) -> Floats:
         if len(rows) > _MOST * len(self._holds):

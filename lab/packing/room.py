@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Counts, Mask, Rows
 from lab.packing.model import NO_GROUP, Problem
 
 
@@ -50,4 +50,4 @@ class Room:
             used = self._in_group.get(group)
             held = used[rows] if used is not None else 0
             counts = np.minimum(counts, np.maximum(self._classes.at_most[task_class] - held, 0))
-        return counts
+        return np.asarray(counts)

@@ -18,6 +18,7 @@ from lab.packing.model import Problem, Task, problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 from lab.report.rows import Report, Row
+from lab.sim.parallel import usable_cores
 
 _GIB = 2.0**30
 _SHAPES = ((16, 64), (32, 64), (32, 128), (48, 256), (64, 256), (64, 512), (96, 384), (128, 512))
@@ -39,6 +40,10 @@ class Size:
 
 
 FULL: Sequence[Size] = (Size(1_000, 200), Size(5_000, 1_000), Size(10_000, 500), Size(10_000, 2_000))
+OTHERS = ("first-fit", "best-fit", "stock")
+"""The rules that are tried on the largest cluster besides ours, `OURS`."""
+
+OURS = "dovetail"
 QUICK: Sequence[Size] = (Size(50, 10), Size(100, 20))
 
 
@@ -47,6 +52,7 @@ class Cost:
     """Seconds that each measure took, the most memory held by then in MiB, and what compaction found."""
 
     size: Size
+    rule: str
     compaction: float
     inflation: float
     holes: float
@@ -73,43 +79,53 @@ def cluster(size: Size, seed: int = 1) -> Problem:
     return problem_of(nodes, tasks)
 
 
-def measure(size: Size, advance: Callable[[], None] = lambda: None) -> Cost:
-    """Time the measures by first fit in the order of arrival, as the paper does, with eleven trials."""
-    problem, policy = cluster(size), Policy()
+def measure(size: Size, rule: str = OURS, advance: Callable[[], None] = lambda: None) -> Cost:
+    """Time the measures by a rule in the order of arrival, with eleven trials."""
+    problem, policy = cluster(size), Policy(rule=rule)
     every = np.arange(len(problem.classes.count))
     begin = time.perf_counter()
-    found = compact(problem, policy, Terms())
+    found = compact(problem, policy, Terms(), processes=usable_cores())
     compacted = time.perf_counter()
     most(problem, "horizontal", every, policy, TAU)
     inflated = time.perf_counter()
-    packing = pack(problem, np.arange(problem.machines), order_of(problem, policy.order), policy.rule)
+    draw = np.random.default_rng(0)
+    packing = pack(problem, np.arange(problem.machines), order_of(problem, policy.order), policy.rule, draw=draw)
     packed = time.perf_counter()
     fill(problem, packing.allocated, unit_of_median(problem, 0.1))
     filled = time.perf_counter()
     advance()
     if found is None:
         raise ValueError(f"{size}: the drawn workload fits on no number of machines")
-    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Cost(size, compacted - begin, inflated - compacted, filled - packed, rss, found)
+    return Cost(size, rule, compacted - begin, inflated - compacted, filled - packed, _rss_mib(), found)
+
+
+def _rss_mib() -> float:
+    """Return the most that this process and its largest ended ones held, one of these for each core."""
+    own, ended = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return (own + usable_cores() * ended) / 1024
 
 
 def report(costs: Sequence[Cost]) -> Report:
-    """Return the rows of the largest cluster, and a table of all."""
-    last = costs[-1]
+    """Return the rows of the largest cluster by our ranking, and a table of all."""
+    last = max((cost for cost in costs if cost.rule == OURS), key=lambda cost: (cost.size.machines, cost.size.classes))
     size = last.size
-    what = f"{size.machines} machines, {size.classes * size.tasks_per_class} tasks in {size.classes} classes, first fit"
+    what = f"{size.machines} machines, {size.classes * size.tasks_per_class} tasks in {size.classes} classes"
+    what = f"{what}; Dovetail's default ranking"
     name = size.machines
+    on = f"{usable_cores()} processes"
+    trials = len(last.found.sizes)
     rows = [
-        Row(f"compaction_s.{name}", round(last.compaction, 4), "s", 60.0, f"{len(last.found.sizes)} trials; {what}"),
+        Row(f"compaction_s.{name}", round(last.compaction, 4), "s", 60.0, f"{trials} trials, {on}; {what}"),
         Row(f"inflation_s.{name}", round(last.inflation, 4), "s", 60.0, f"the largest horizontal factor; {what}"),
         Row(f"holes_s.{name}", round(last.holes, 6), "s", 1.0, what),
-        Row(f"rss_mib.{name}", round(last.rss_mib, 1), "MiB", 2048.0, f"the most of the whole run; {what}"),
+        Row(f"rss_mib.{name}", round(last.rss_mib, 1), "MiB", 2048.0, f"the most of the whole run, {on}; {what}"),
     ]
-    table = Table(title="The measures of packing, by first fit", title_justify="left")
+    table = Table(title="What the measures of packing cost", title_justify="left")
+    table.add_column("policy")
     for head in ("machines", "classes", "tasks", "compaction s", "inflation s", "holes s", "machines enough", "bound"):
         table.add_column(head, justify="right")
     for cost in costs:
         amounts = (cost.size.machines, cost.size.classes, cost.size.classes * cost.size.tasks_per_class)
         seconds = (f"{cost.compaction:.2f}", f"{cost.inflation:.2f}", f"{cost.holes:.4f}")
-        table.add_row(*map(str, amounts), *seconds, str(cost.found.percentile), str(cost.found.bound))
+        table.add_row(cost.rule, *map(str, amounts), *seconds, str(cost.found.percentile), str(cost.found.bound))
     return Report(rows, [table])
