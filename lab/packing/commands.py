@@ -12,7 +12,7 @@ from extender.app.commands.options import connection, exit_codes, settings_file
 if TYPE_CHECKING:
     from lab.packing.moment import Moment
 
-_POLICIES = ("first-fit", "best-fit", "stock", "dovetail")
+_POLICIES = ("first-fit", "best-fit", "most-allocated", "stock", "fgd", "dovetail")
 _ORDERS = ("arrival", "cpu", "memory", "sum")
 
 
@@ -40,7 +40,7 @@ def packing() -> None:
     show_default=True,
     metavar="NAME,NAME",
     callback=_compared,
-    help="How nodes are chosen: stock (kube-scheduler's scores by CPU and memory), dovetail, best-fit, first-fit.",
+    help="How nodes are chosen: dovetail, stock (kube-scheduler's), most-allocated, fgd, best-fit, first-fit.",
 )
 @click.option("--order", default="arrival", show_default=True, type=click.Choice(_ORDERS), help="Which tasks go first.")
 @click.option(

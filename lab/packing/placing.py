@@ -10,7 +10,7 @@ from lab.packing.first import FirstRoom
 from lab.packing.model import Problem
 from lab.packing.ranked import RankedRoom
 from lab.packing.room import Group
-from lab.packing.rules import AT_RANDOM, FIRST_FIT, RULES_BY_NAME
+from lab.packing.rules import AT_RANDOM, FIRST_FIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,7 @@ class Filling:
 
     def __init__(self, problem: Problem, machines: Rows, rule: str, draw: np.random.Generator | None) -> None:
         self._classes, self._machines = problem.classes, machines
-        self._room = (
-            FirstRoom(problem, machines)
-            if rule == FIRST_FIT
-            else RankedRoom(problem, machines, RULES_BY_NAME[rule], draw)
-        )
+        self._room = FirstRoom(problem, machines) if rule == FIRST_FIT else RankedRoom(problem, machines, rule, draw)
 
     @property
     def allocated(self) -> Floats:

@@ -17,7 +17,7 @@ from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import offered
 from lab.packing.model import NO_GROUP, Problem
 from lab.packing.room import Group, Room
-from lab.packing.rules import Rank, held
+from lab.packing.rules import held, rank_of
 
 _MOST = 0.5
 """Where more than this part of the machines is ranked, ranking all costs less than picking them out."""
@@ -58,11 +58,12 @@ class _Turns:
 class RankedRoom(Room):
     """Machines that are filled by the ranks of a rule; `draw` breaks its ties, without it the first machine wins."""
 
-    def __init__(self, problem: Problem, machines: Rows, rank: Rank, draw: np.random.Generator | None) -> None:
+    def __init__(self, problem: Problem, machines: Rows, rule: str, draw: np.random.Generator | None) -> None:
         super().__init__(problem, machines)
-        self._rank, self._draw = rank, draw
+        self._draw = draw
         self._depth, self._count = 1, 1
         self._columns = _ranked(problem.packed)
+        self._rank = rank_of(rule, problem, self._columns)
         self._held = held(
             np.zeros((len(machines), len(self._columns))), offered(problem.packed[machines][:, self._columns])
         )

@@ -1,6 +1,7 @@
 """How a machine is chosen for a task: every rule gives each machine that has room a rank, and the highest wins.
 
 A rank looks at one machine alone, with the task not yet there. By that a whole class can be placed at once (`placing`).
+Who is usual is known beforehand: all of the workload.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,10 +11,14 @@ from types import MappingProxyType
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
-from extender.policy.alignment import RULES, Offered, fullness, room
+from extender.cluster.ledger.mix import MOST_CLASSES
+from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX, is_extended
+from extender.policy.alignment import RULES as ALIGNMENTS
+from extender.policy.alignment import Offered, fullness, room
 from extender.policy.levels import ordinals
-from extender.verdict import Placement
+from extender.policy.stranding import UsualPods, stranded, usual_pods
+from extender.verdict import STRANDED_STEP, Placement
+from lab.packing.model import Problem
 from lab.sim.schedulers.kube_scores import Nodes
 
 
@@ -62,26 +67,87 @@ def best_fit(_demand: Floats, machines: Held) -> Floats:
     return machines.full
 
 
+def _kube_nodes(machines: Held) -> Nodes:
+    capacity, allocated = machines.nodes.capacity[:, _KUBE], machines.allocated[:, _KUBE]
+    return Nodes(capacity.astype(np.int64), allocated.astype(np.int64))
+
+
 def kube_default(demand: Floats, machines: Held) -> Floats:
     """Return kube-scheduler's default scores by CPU and memory (LeastAllocated and BalancedAllocation), 50..200."""
-    nodes = Nodes(machines.nodes.capacity[:, _KUBE].astype(np.int64), machines.allocated[:, _KUBE].astype(np.int64))
-    need = demand[_KUBE].astype(np.int64)
+    nodes, need = _kube_nodes(machines), demand[_KUBE].astype(np.int64)
     return np.asarray(nodes.least_allocated(need) + nodes.balanced_allocation(need), dtype=np.float64)
 
 
-def dovetail(demand: Floats, machines: Held) -> Floats:
-    """Return the ordinals of the service's default ranking: by shape in whole steps, then the fuller machine."""
-    default = Placement()
-    scores = RULES[default.rule](demand, machines.room, machines.nodes)
-    return ordinals(scores, machines.full, step=default.shape_step).astype(np.float64)
+def most_allocated(demand: Floats, machines: Held) -> Floats:
+    """Return kube-scheduler's score where it is set to pack: MostAllocated by CPU and memory, 0..100."""
+    return np.asarray(_kube_nodes(machines).most_allocated(demand[_KUBE].astype(np.int64)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Fgd:
+    """Fragmentation Gradient Descent: the fewest devices more that nobody could use, in whole numbers of 0 to 100.
+
+    Machines' devices count as one amount; where no task asks for any, all machines are equal (Weng et al., ATC 2023).
+    """
+
+    usual: UsualPods
+
+    def __call__(self, demand: Floats, machines: Held) -> Floats:
+        """Return the scores."""
+        return np.floor(100.0 / (1.0 + np.exp(_more_stranded(demand, machines, self.usual))))
+
+
+@dataclass(frozen=True, slots=True)
+class Dovetail:
+    """The service's default ranking: the fewest devices stranded, then shape in steps, then the fuller machine."""
+
+    usual: UsualPods
+
+    def __call__(self, demand: Floats, machines: Held) -> Floats:
+        """Return one number that orders so."""
+        default = Placement()
+        scores = ALIGNMENTS[default.rule](demand, machines.room, machines.nodes)
+        places = ordinals(scores, machines.full, step=default.shape_step)
+        strands = np.rint(_more_stranded(demand, machines, self.usual) / STRANDED_STEP)
+        return places - strands * _PLACES
+
+
+_PLACES = float(1 << 26)
+"""More than the ordinals of the default ranking differ by."""
+
+
+def _more_stranded(demand: Floats, machines: Held, usual: UsualPods) -> Floats:
+    if not len(usual.devices):
+        return np.zeros(len(machines.full))
+    return stranded(machines.room - demand, usual) - stranded(machines.room, usual)
+
+
+def usual_of(problem: Problem, columns: Rows) -> UsualPods:
+    """Return who is usual in a workload, by these columns of its demands: of those who ask for devices."""
+    demand, names = problem.classes.demand[:, columns], [problem.layout.axis[column] for column in columns.tolist()]
+    devices = np.flatnonzero(np.array([is_extended(name) for name in names]) & demand.any(axis=0))
+    asks = demand[:, devices].any(axis=1)
+    kinds, kind = np.unique(demand[asks], axis=0, return_inverse=True)
+    count = np.bincount(kind.ravel(), weights=problem.classes.count[asks], minlength=len(kinds)).astype(np.int64)
+    most = np.argsort(-count, kind="stable")[:MOST_CLASSES]
+    return usual_pods(kinds[most], count[most], devices)
 
 
 FIRST_FIT = "first-fit"
 
-RULES_BY_NAME: Mapping[str, Rank] = MappingProxyType(
-    {FIRST_FIT: first_fit, "best-fit": best_fit, "stock": kube_default, "dovetail": dovetail}
+_RULES: Mapping[str, Rank] = MappingProxyType(
+    {FIRST_FIT: first_fit, "best-fit": best_fit, "most-allocated": most_allocated, "stock": kube_default}
 )
+_BY_DEVICES: Mapping[str, type[Fgd] | type[Dovetail]] = MappingProxyType({"fgd": Fgd, "dovetail": Dovetail})
+
+RULES = (*_RULES, *_BY_DEVICES)
 """The rules by the name that users give. `stock` is kube-scheduler's default."""
 
-AT_RANDOM = frozenset({"stock", "dovetail"})
+AT_RANDOM = frozenset({"most-allocated", "stock", "fgd", "dovetail"})
 """Rules whose ties are broken at random: by an order of the machines that is drawn for each class."""
+
+
+def rank_of(rule: str, problem: Problem, columns: Rows) -> Rank:
+    """Return what ranks machines by the rule of this name; it is given these columns of demands and machines."""
+    by_devices = _BY_DEVICES.get(rule)
+    return _RULES[rule] if by_devices is None else by_devices(usual_of(problem, columns))

@@ -26,7 +26,8 @@ UNIT = 0.1
 
 CONTENDERS: Mapping[str, Policy] = MappingProxyType(
     {order: Policy(order) for order in ("arrival", "cpu", "memory", "sum")}
-    | {"bestfit": Policy(rule="best-fit"), "default": Policy(rule="stock"), "dovetail": Policy(rule="dovetail")}
+    | {"bestfit": Policy(rule="best-fit"), "default": Policy(rule="stock"), "fgd": Policy(rule="fgd")}
+    | {"dovetail": Policy(rule="dovetail")}
 )
 """By the last word of a row's id: the paper's orders by first fit, then rules in the order of arrival."""
 
@@ -38,6 +39,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "sum": "first fit by sum",
         "bestfit": "best fit",
         "default": "kube-scheduler",
+        "fgd": "FGD",
         "dovetail": "Dovetail",
     }
 )

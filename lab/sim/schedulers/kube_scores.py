@@ -1,6 +1,7 @@
 """kube-scheduler's filter and its two scores by CPU and memory, with the same integers.
 
-From Kubernetes 1.36, pkg/scheduler/framework/plugins/noderesources: fit.go, least_allocated.go, balanced_allocation.go.
+From Kubernetes 1.36, pkg/scheduler/framework/plugins/noderesources: fit.go, least_allocated.go,
+most_allocated.go, balanced_allocation.go.
 All amounts are whole numbers, as there: millicores and bytes. A pod without a request for a resource requests zero of
 it here; Kubernetes scores a missing request as 100 millicores or 200 MiB.
 """
@@ -46,6 +47,12 @@ class Nodes:
         """Return 0..100 for each node [K]: the free part of CPU and of memory with the pod there, and their mean."""
         free = np.maximum(self._capacity[:, places] - self._allocated[:, places] - need[:, np.newaxis], 0)
         parts = free * MAX_NODE_SCORE // self._divisor[:, places]
+        return np.asarray((parts[0] + parts[1]) // self._dimensions[places])
+
+    def most_allocated(self, need: Integers, places: slice = _ALL) -> Integers:
+        """Return 0..100 for each node [K]: the taken part of CPU and of memory with the pod there, and their mean."""
+        taken = np.minimum(self._allocated[:, places] + need[:, np.newaxis], self._capacity[:, places])
+        parts = taken * MAX_NODE_SCORE // self._divisor[:, places]
         return np.asarray((parts[0] + parts[1]) // self._dimensions[places])
 
     def balanced_allocation(self, need: Integers, places: slice = _ALL) -> Integers:

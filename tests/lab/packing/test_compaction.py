@@ -12,10 +12,10 @@ from lab.packing.compaction import Policy, Terms, compact
 from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
-from lab.packing.rules import RULES_BY_NAME
+from lab.packing.rules import RULES as EVERY_RULE
 from tests.lab.packing.small import drawn, everywhere, node, task
 
-RULES = list(RULES_BY_NAME)
+RULES = list(EVERY_RULE)
 ZONE_A = Constraints(selector=(("zone", "a"),))
 
 

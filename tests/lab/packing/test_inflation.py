@@ -7,7 +7,7 @@ from extender.cluster.eligibility import Constraints
 from lab.packing.compaction import Policy
 from lab.packing.inflation import by_chance, horizontal, inflate, most, picky, vertical
 from lab.packing.model import problem_of
-from lab.packing.rules import RULES_BY_NAME
+from lab.packing.rules import RULES as EVERY_RULE
 from tests.lab.packing.small import GIB, node, task
 
 ALL = np.arange(1)
@@ -17,7 +17,7 @@ def four_machines(tasks):
     return problem_of([node(f"n{row}") for row in range(4)], tasks)
 
 
-@pytest.mark.parametrize("rule", list(RULES_BY_NAME))
+@pytest.mark.parametrize("rule", list(EVERY_RULE))
 def test_horizontal_inflation_ends_where_the_machines_are_full(rule):
     # 16 tasks of a core fit; there are 8.
     found = most(four_machines([task(1000, 1)] * 8), "horizontal", ALL, Policy("arrival", rule), tau=0.0)

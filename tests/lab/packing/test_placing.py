@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from extender.cluster.ledger.mix import DeviceAskers
 from extender.cluster.ledger.snapshot import Nominations, Snapshot
 from extender.cluster.model import Pod
 from extender.policy.alignment import offered
@@ -10,10 +11,11 @@ from extender.verdict import Placement, Ranker, judge
 from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
-from lab.packing.rules import RULES_BY_NAME, held
+from lab.packing.rules import RULES as EVERY_RULE
+from lab.packing.rules import held, rank_of
 from tests.lab.packing.small import GIB, drawn, everywhere, node, task
 
-RULES = list(RULES_BY_NAME)
+RULES = list(EVERY_RULE)
 
 
 def tasks_on(problem, packing):
@@ -37,7 +39,9 @@ def one_by_one(problem, order, rule):
                 fits &= counts[same].sum(axis=0) < classes.at_most[row]
             if not fits.any():
                 break
-            ranks = RULES_BY_NAME[rule](classes.demand[row], held(allocated, offered(problem.packed)))
+            ranks = rank_of(rule, problem, np.arange(classes.demand.shape[1]))(
+                classes.demand[row], held(allocated, offered(problem.packed))
+            )
             counts[row, np.where(fits, ranks, -np.inf).argmax()] += 1
     return counts
 
@@ -89,20 +93,38 @@ def test_equal_tasks_fill_equal_machines_as_the_arithmetic_says(rule):
     assert (packing.allocated[:, 0] == 2000).all()
 
 
+@pytest.mark.parametrize("gpus", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_dovetail_chooses_among_the_nodes_that_the_services_ranking_puts_first(seed):
-    problem = drawn(seed, classes=5, most=4, plain=True)
+def test_dovetail_chooses_among_the_nodes_that_the_services_ranking_puts_first(seed, gpus):
+    problem = drawn(seed, classes=5, most=4, plain=True, gpus=gpus)
     layout, classes = problem.layout, problem.classes
     packing = pack(problem, everywhere(problem), order_of(problem, "arrival"), "dovetail")
-    # The next task, of class 0: the service is asked about the same nodes as they are now.
-    allocated = packing.allocated
+    # The next task, of class 0: the service is asked about the same nodes as they are now, and has seen all tasks.
+    allocated, askers = packing.allocated, DeviceAskers()
+    for number in np.repeat(np.arange(len(classes.count)), classes.count).tolist():
+        askers.add(asking(layout, classes.demand[number]), 1)
     nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), np.zeros((0, len(layout.axis))))
-    snapshot = Snapshot(0, 0, layout, allocated=allocated, in_flight=np.zeros_like(allocated), nominations=nobody)
-    demand = dict(zip(layout.axis, classes.demand[0].tolist(), strict=True))
-    pod = Pod(uid="u", namespace="n", name="p", demand={name: amount for name, amount in demand.items() if amount})
+    snapshot = Snapshot(
+        0,
+        0,
+        layout,
+        allocated=allocated,
+        in_flight=np.zeros_like(allocated),
+        nominations=nobody,
+        mix=askers.mix(layout.axis),
+    )
+    pod = asking(layout, classes.demand[0])
     rows = np.flatnonzero(judge(snapshot, pod).passed)
-    ranks = RULES_BY_NAME["dovetail"](classes.demand[0], held(allocated[rows], offered(problem.packed).at(rows)))
-    assert set(rows[ranks == ranks.max()]) == set(Ranker(Placement()).best(snapshot, pod, rows))
+    rank = rank_of("dovetail", problem, np.arange(len(layout.axis)))
+    ranks = rank(classes.demand[0], held(allocated[rows], offered(problem.packed).at(rows)))
+    assert set(rows[ranks == ranks.max(initial=-np.inf)]) == set(
+        Ranker(Placement()).best(snapshot, pod, rows) if len(rows) else ()
+    )
+
+
+def asking(layout, demand):
+    amounts = dict(zip(layout.axis, demand.tolist(), strict=True))
+    return Pod(uid="u", namespace="n", name="p", demand={name: amount for name, amount in amounts.items() if amount})
 
 
 def test_ties_are_broken_by_the_draw_for_kube_schedulers_scores_and_never_for_first_fit():

@@ -86,7 +86,7 @@ def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
 def test_an_unknown_policy_is_refused_with_those_that_are_known(recording):
     result = run(recording, "--compare", "stock,magic")
     assert result.exit_code == 2
-    assert "'magic'; accepted: first-fit, best-fit, stock, dovetail" in result.output
+    assert "'magic'; accepted: first-fit, best-fit, most-allocated, stock, fgd, dovetail" in result.output
 
 
 @pytest.mark.parametrize(

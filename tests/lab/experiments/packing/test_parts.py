@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from lab.experiments.commands import experiment
 from lab.sim.commands import TRACES
 
-CONTENDERS = ("arrival", "cpu", "memory", "sum", "bestfit", "default", "dovetail", "lower_bound")
+CONTENDERS = ("arrival", "cpu", "memory", "sum", "bestfit", "default", "fgd", "dovetail", "lower_bound")
 
 
 @pytest.mark.traces
