@@ -17,12 +17,11 @@ from extender.graph.placement import most_compact
 from extender.graph.replay import Ranks, Replay, Replayed
 from extender.graph.subsets import candidates
 
-PAPER, BACKWARDS, TETRIS, MOVED = "troublesome first", "backwards", "tetris", "moved"
+PAPER, BACKWARDS, MOVED = "troublesome first", "backwards", "moved"
 _MEETS = 1 + 1e-6
 EFFORT = 30_000
 """Some three seconds."""
 _PLAIN_STAGES = 2
-_MOST_TASKS_ALIGNED = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +89,15 @@ class _Search:
             (orders.BREADTH_FIRST, lambda: orders.breadth_first(dag)),
             (orders.LONGEST_WORK, lambda: orders.longest_work(dag, machines)),
             (orders.RANDOM, lambda: drawn),
+            (orders.STRIP_PART, lambda: orders.strip_part(dag)),
+            (orders.COFFMAN_GRAHAM, lambda: orders.coffman_graham(dag)),
+            (orders.TETRIS, lambda: self._replayed(None).begins),
             (BACKWARDS, self._backwards),
             (PAPER, self._by_trouble),
         ):
             if self._over():
                 return
             self._try(name, make())
-        if not self._over() and int(dag.count.sum()) <= _MOST_TASKS_ALIGNED:
-            self._try(TETRIS, self._replayed(None).begins)
 
     def move(self) -> None:
         """Move a stage, or a part of its tasks, before or behind others, and keep what is no worse."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.graph.dag import Dag, Machines
 
 Ranks = Sequence[Floats]
@@ -49,6 +49,9 @@ class Replay:
             self._missing_each.append(np.full(dag.count[row], ones) if ones else None)
         self._left = dag.count.copy()
         self._waiting: dict[int, _Line] = {}
+        # Since tasks were started last, when nothing that waited fitted: which machines got room, and who came to wait.
+        self._freed = np.zeros(machines.count, dtype=np.bool_)
+        self._opened: set[int] = set()
         self._ends: list[tuple[float, int, int, Counts, np.ndarray]] = []
         self._sequence = 0
         self._next = np.zeros(len(dag))
@@ -84,6 +87,8 @@ class Replay:
             return
         if (line := self._waiting.get(row)) is not None:
             tasks = np.sort(np.concatenate((line.tasks, tasks)))
+        else:
+            self._opened.add(row)
         ranks = np.zeros(len(tasks)) if self._ranks is None else self._ranks[row][tasks]
         by_rank = np.argsort(ranks, kind="stable")
         self._waiting[row] = _Line(ranks[by_rank], tasks[by_rank])
@@ -93,25 +98,41 @@ class Replay:
         if self._ranks is None:
             self._start_by_alignment(now)
             return
-        rows = self._that_fit(np.array(list(self._waiting), dtype=np.intp))
+        rows = self._that_may_start()
+        ranks = self._next[rows]
         while len(rows):
-            ranks = self._next[rows]
             best = int(ranks.argmin())
             row = rows.item(best)
+            if np.isinf(ranks.item(best)):
+                return
             ranks[best] = np.inf
-            count = int(np.searchsorted(self._waiting[row].ranks, ranks.min(), side="right"))
-            each = self._fitting(row, max(count, 1))
-            self._launch(row, each, int(each.sum()), now)
-            rows = self._that_fit(rows if row in self._waiting else np.delete(rows, best))
+            count = max(int(np.searchsorted(self._waiting[row].ranks, ranks.min(), side="right")), 1)
+            each = self._fitting(row, count)
+            placed = int(each.sum())
+            if placed:
+                self._launch(row, each, placed, now)
+            if placed == count and row in self._waiting:  # else no more of it fits: room only shrinks here
+                ranks[best] = self._next[row]
 
-    def _that_fit(self, rows: Rows) -> Rows:
-        """Return those of these stages of which a task fits on some machine."""
+    def _that_may_start(self) -> Rows:
+        """Return the stages of which a task fits: of those that waited before, on machines that got room since."""
+        rows = np.array(list(self._waiting), dtype=np.intp)
+        opened = np.array([row in self._opened for row in rows.tolist()], dtype=np.bool_)
+        fit = opened.copy()
+        fit[opened] = self._fit(rows[opened], self._room)
+        fit[~opened] = self._fit(rows[~opened], self._room[self._freed])
+        self._opened.clear()
+        self._freed[:] = False
+        return rows[fit]
+
+    def _fit(self, rows: Rows, room: Floats) -> Mask:
+        """Return of which of these stages [W] a task fits on some machine with this room [M, R]."""
         if not len(rows):
-            return rows
+            return np.empty(0, dtype=np.bool_)
         demand = self._dag.demand[rows]
-        room = self._room[(self._room >= demand.min(axis=0)).all(axis=1)]
-        fit = (room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2).any(axis=1)
-        return np.asarray(rows[fit])
+        room = room[(room >= demand.min(axis=0)).all(axis=1)]
+        fit = np.asarray((room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2))
+        return np.asarray(fit.any(axis=1))
 
     def _fitting(self, row: int, most: int) -> Counts:
         """Return how many tasks of the stage each machine takes [M], so many at most."""
@@ -126,17 +147,34 @@ class Replay:
         return np.asarray(np.maximum(np.minimum(most - before, each), 0))
 
     def _start_by_alignment(self, now: float) -> None:
-        while self._waiting:
-            rows = list(self._waiting)
-            demand = self._dag.demand[rows]
-            fits = (self._room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2)
-            if not fits.any():
+        """Start the task that is best aligned with what is free of a machine, until nothing fits."""
+        rows = list(self._waiting)
+        machines = np.arange(len(self._room)) if self._opened else np.flatnonzero(self._freed)
+        self._opened.clear()
+        self._freed[:] = False
+        if not rows or not len(machines):
+            return
+        demand = self._dag.demand[rows]
+        scores = self._aligned(demand, self._room[machines])
+        while True:
+            best = int(scores.argmax())
+            if scores.flat[best] == -np.inf:
                 return
-            scores = np.where(fits, (demand * self._scale) @ (self._room * self._scale).T, -np.inf)
-            stage, machine = np.unravel_index(int(scores.argmax()), scores.shape)
+            stage, column = divmod(best, len(machines))
+            machine = machines.item(column)
             each = np.zeros(len(self._room), dtype=np.int64)
             each[machine] = 1
-            self._launch(rows[int(stage)], each, 1, now)
+            self._launch(rows[stage], each, 1, now)
+            scores[:, column] = self._aligned(demand, self._room[machine : machine + 1])[:, 0]
+            if rows[stage] not in self._waiting:
+                scores[stage] = -np.inf
+                demand[stage] = np.inf
+
+    def _aligned(self, demand: Floats, room: Floats) -> Floats:
+        """Return the alignment of each demand [W, R] with the room of each machine [M, R], -inf where none [W, M]."""
+        fit = (room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2)
+        amounts = np.where(np.isfinite(demand), demand, 0.0) * self._scale
+        return np.where(fit, amounts @ (room * self._scale).T, -np.inf)
 
     def _launch(self, row: int, each: Counts, placed: int, now: float) -> None:
         line = self._waiting[row]
@@ -166,6 +204,7 @@ class Replay:
         """Give room back, and let children wait whose last parent this was."""
         _, _, row, each, tasks = event
         self._room += each[:, np.newaxis] * self._dag.demand[row]
+        self._freed |= each > 0
         self._left[row] -= len(tasks)
         for edge in self._dag.children[row]:
             missing_each = self._missing_each[edge.row]

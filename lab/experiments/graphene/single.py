@@ -9,7 +9,7 @@ import numpy as np
 from extender.arrays import Floats
 from extender.graph import build
 from extender.graph import orders as simple
-from extender.graph.building import EFFORT, TETRIS
+from extender.graph.building import EFFORT
 from extender.graph.replay import replay
 from lab.experiments.graphene.family import draw, share
 from lab.experiments.sections import Figure, Listing, Section
@@ -64,12 +64,7 @@ def perform(run: SingleRun, tell: Tell) -> Measured:
         begin = time.perf_counter()
         order = build(one.dag, machines, seed=run.seed, effort=run.effort)
         seconds = time.perf_counter() - begin
-        others = {
-            simple.BREADTH_FIRST: simple.breadth_first(one.dag),
-            simple.LONGEST_PATH: simple.longest_path(one.dag),
-            simple.RANDOM: simple.at_random(one.dag, np.random.default_rng(run.seed)),
-            TETRIS: None,
-        }
+        others = {name: simple.baseline(name, one.dag, np.random.default_rng(run.seed)) for name in simple.BASELINES}
         spans.append({name: replay(one.dag, machines, ranks).span for name, ranks in others.items()})
         rows.append((order.span, order.bounds.tightest, order.bounds.new_lb, seconds))
         tasks = int(one.dag.count.sum())

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from extender.graph import Dag, Machines, build
 from extender.graph.building import PAPER
-from extender.graph.orders import at_random, breadth_first, longest_path
+from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, strip_part
 from extender.graph.replay import replay
 from tests.service.graph.dags import drawn, figure_8, figure_18, like_figure_2, like_figure_9, one_machine, stage
 
@@ -39,12 +39,32 @@ def test_who_goes_by_the_critical_path_alone_takes_n_times_as_long():
     assert order.spans[PAPER] < 1.02
 
 
+def test_strip_part_goes_by_levels_and_has_the_longest_of_a_level_first():
+    dag = Dag(
+        [
+            stage("short", 1, 1, [1]),
+            stage("long", 1, 5, [1]),
+            stage("middle", 1, 3, [1]),
+            stage("last", 1, 9, [1], "short"),
+        ]
+    )
+    assert [ranks.item(0) for ranks in strip_part(dag)] == [2, 0, 1, 3]
+
+
+def test_coffman_and_graham_go_by_labels_that_are_given_from_the_end():
+    # a and b before c, b before d: c and d get the labels 0 and 1. a's children are {0}, b's {1, 0}: 2 and 3.
+    dag = Dag(
+        [stage("a", 1, 1, [1]), stage("b", 1, 1, [1]), stage("c", 1, 1, [1], "a", "b"), stage("d", 1, 1, [1], "b")]
+    )
+    assert [-ranks.item(0) for ranks in coffman_graham(dag)] == [2, 3, 0, 1]
+
+
 @settings(max_examples=30, deadline=None)
 @given(drawn(most_stages=7, most_tasks=5))
 def test_an_order_is_valid_never_worse_than_a_simple_one_and_the_same_again(scene):
     dag, machines = scene
     order = build(dag, machines, effort=2_000)
-    simple = [breadth_first(dag), longest_path(dag)]
+    simple = [breadth_first(dag), longest_path(dag), strip_part(dag), coffman_graham(dag)]
     assert order.span <= min(replay(dag, machines, ranks).span for ranks in simple) + 1e-9
     assert order.span >= order.bounds.tightest - 1e-6
     again = replay(dag, machines, order.ranks)
