@@ -135,7 +135,7 @@ def _classes(layout: Layout, machines: Sequence[Node], tasks: Sequence[Task]) ->
     found = list(first.values())
     groups = {name: row for row, name in enumerate(dict.fromkeys(task.group for task in found if task.group))}
     constraints = {which: row for row, which in enumerate(dict.fromkeys(task.constraints for task in found))}
-    allows = _Allowing(machines)
+    allows = Allowing(machines)
     masks = np.array([allows(which) for which in constraints], dtype=np.bool_)
     return Classes(
         demand=np.array([layout.vector(task.demand) for task in found]).reshape(len(found), len(layout.axis)),
@@ -148,7 +148,7 @@ def _classes(layout: Layout, machines: Sequence[Node], tasks: Sequence[Task]) ->
     )
 
 
-class _Allowing:
+class Allowing:
     """Says which machines constraints allow; asks once for all machines that the constraints cannot tell apart."""
 
     def __init__(self, machines: Sequence[Node]) -> None:
@@ -156,6 +156,7 @@ class _Allowing:
         self._alike: dict[tuple[frozenset[str], bool], tuple[Rows, Rows]] = {}
 
     def __call__(self, constraints: Constraints) -> Mask:
+        """Return on which machines a task with these may run [M]."""
         first, which = self._told_apart_by(*_looked_at(constraints))
         answers = np.array([self._machines[row].allows(constraints) for row in first.tolist()], dtype=np.bool_)
         return np.asarray(answers[which])

@@ -3,15 +3,17 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.cluster.model import Node
 from extender.cluster.recording.lines import Checkpoint, NodeLine, PodLine
 from extender.cluster.resources import CPU, MEMORY
 from extender.errors import TraceError
+from lab.packing.draining import Resident
 from lab.packing.model import Problem, Task, problem_of
 
-_DAEMON = "DaemonSet"
+_LEAVE = ("DaemonSet", "Node")
+"""Pods of these owners leave with their node: those of DaemonSets, and static ones."""
 
 NOT_IN_A_RECORDING = (
     "pod (anti-)affinity and topology spread",
@@ -24,13 +26,20 @@ NOT_IN_A_RECORDING = (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A cluster at one moment. `left_out` and `not_modelled` are for people; `placed`: whether tasks have nodes."""
+    """A cluster at one moment. `left_out` and `not_modelled` are for people; `placed`: whether tasks have nodes.
+
+    `machines` [M] are the nodes and `residents` the pods on them, for who asks which can be drained; `guards` are
+    the PodDisruptionBudgets that allow no eviction now, by the names of their pods.
+    """
 
     source: str
     problem: Problem
     left_out: Sequence[str]
     not_modelled: Sequence[str]
     placed: bool = True
+    machines: Sequence[Node] = ()
+    residents: Sequence[Resident] = ()
+    guards: Mapping[str, str] = field(default_factory=dict)
 
 
 def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> Moment:
@@ -42,19 +51,33 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
         raise TraceError("; ".join([f"{source}: no node that can be packed", *left_out.words(), *more]))
     # 2. Pods: what leaves with its node, and the workload.
     names, every = {node.name for node in nodes}, {line.name for line in checkpoint.nodes}
-    leaving, tasks = [], []
+    leaving, tasks, residents = [], [], []
     for pod in checkpoint.pods:
         if not left_out.unless(_pod_mistake(pod, every)):
             continue
-        if pod.owner_kind == _DAEMON:
+        if pod.owner_kind in _LEAVE:
             leaving += [(str(pod.node), pod.demand)] if pod.node in names else []
         else:
             tasks.append(
                 Task(pod.demand, pod.created, f"{pod.namespace}/{pod.job}", pod.constraints, _known(pod.node, names))
             )
+            residents += [_resident(pod, pod.node)] if pod.node in names else []
     if not tasks:
         raise TraceError("; ".join([f"{source}: no pod that can be packed", *left_out.words(), *more]))
-    return Moment(source, problem_of(nodes, tasks, leaving), [*left_out.words(), *more], NOT_IN_A_RECORDING)
+    problem = problem_of(nodes, tasks, leaving)
+    return Moment(
+        source,
+        problem,
+        [*left_out.words(), *more],
+        NOT_IN_A_RECORDING,
+        machines=sorted(nodes, key=lambda node: problem.layout.rows[node.name]),
+        residents=residents,
+    )
+
+
+def _resident(pod: PodLine, node: str) -> Resident:
+    name = f"{pod.namespace}/{pod.name}"
+    return Resident(name, node, pod.demand, pod.constraints, bool(pod.owner), pod.unwritten)
 
 
 def _known(node: str | None, names: set[str]) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU, MEMORY
 from lab.packing.compaction import Compaction, Policy, Terms, compact
+from lab.packing.draining import Drained, drainable
 from lab.packing.holes import fill, stranded, unit_of_median, unit_of_nodes, unit_of_tasks, utilisation
 from lab.packing.inflation import WAYS, by_chance, most, picky
 from lab.packing.model import Problem
@@ -83,7 +84,7 @@ class Under(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All that was found. `now` is None where nobody knows where tasks are. `misfits` are tasks that fit nowhere."""
+    """All that was found. `now` and `drain` are None where nobody knows where tasks are. `misfits` fit nowhere."""
 
     source: str
     machines: int
@@ -95,6 +96,7 @@ class Report(msgspec.Struct, frozen=True):
     misfits: dict[str, int]
     picky: dict[str, int]
     now: Filled | None
+    drain: Drained | None
     policies: list[Under]
     left_out: list[str]
     not_modelled: list[str]
@@ -130,6 +132,7 @@ def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda
         misfits=misfits,
         picky={"large": int(classes.count[large].sum()), "few_machines": int(classes.count[few].sum())},
         now=_filled(moment.problem, moment.problem.allocated, unit) if moment.placed else None,
+        drain=drainable(moment.problem, moment.machines, moment.residents, moment.guards) if moment.machines else None,
         policies=[_under(problem, policy, asked, unit, ~(large | few), advance) for policy in asked.policies],
         left_out=list(moment.left_out),
         not_modelled=list(moment.not_modelled),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from extender.cluster.resources import CPU, MEMORY
+from lab.packing.draining import Drained
 from lab.packing.reporting import Compacted, Filled, Grown, Report, Under
 
 _NAMED = 5
@@ -16,6 +17,8 @@ def words(report: Report) -> Iterator[str]:
         yield ""
         yield "Now:"
         yield from _holes(report.now)
+    if report.drain is not None:
+        yield from _drained(report.drain)
     for under in report.policies:
         yield ""
         yield from _under(report, under)
@@ -24,6 +27,16 @@ def words(report: Report) -> Iterator[str]:
         yield from _compared(report)
     yield ""
     yield from _notes(report)
+
+
+def _drained(drain: Drained) -> Iterator[str]:
+    if drain.nodes:
+        idle = f" ({drain.idle} of them hold no pod that would have to go)" if drain.idle else ""
+        yield f"  Any one of {len(drain.nodes)} nodes could be drained now{idle}: {_some(drain.nodes)}."
+    else:
+        yield "  No node could be drained now."
+    for obstacle in drain.obstacles:
+        yield f"  {obstacle.nodes} cannot be, as {obstacle.reason}; the first: {obstacle.first}."
 
 
 def _under(report: Report, under: Under) -> Iterator[str]:

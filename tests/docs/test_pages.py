@@ -139,3 +139,17 @@ def test_the_page_of_the_chart_has_every_value_at_the_top():
     values = yaml.safe_load((ROOT / "charts" / "dovetail" / "values.yaml").read_text())
 
     assert [key for key in values if f"`{key}`" not in page and f"`{key}." not in page] == []
+
+
+def test_the_page_of_the_chart_says_the_numbers_that_are_its_defaults():
+    values = yaml.safe_load((ROOT / "charts" / "dovetail" / "values.yaml").read_text())
+    told = re.findall(r"^\| `([\w.]+)` \| `?(\d+)`? \|", text_of("reference/helm-values.md"), re.MULTILINE)
+
+    assert ("kubeScheduler.percentageOfNodesToScore", "2") in told
+    assert [key for key, number in told if str(value_at(values, key)) != number] == []
+
+
+def value_at(values, key):
+    for part in key.split("."):
+        values = values[part]
+    return values

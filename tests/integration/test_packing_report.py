@@ -4,7 +4,10 @@ import json
 import subprocess
 import sys
 
-from lab.controlplane import builders, workload
+from lab.controlplane import builders, rest, workload
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
 def report(kubeconfig, *options):
@@ -25,6 +28,34 @@ def test_a_cluster_is_reported_on_as_it_is(control_plane, start_scheduler):
     assert found["now"]["before"] == {"cpu": 50.0, "memory": 25.0}
     assert [under["policy"] for under in found["policies"]] == ["stock", "dovetail"]
     assert [under["compacted"]["sizes"] for under in found["policies"]] == [[3, 3, 3]] * 2  # four pods on each node
+
+
+def test_nodes_that_could_be_drained_are_named_and_a_budget_keeps_its_pods(control_plane, start_scheduler):
+    client = control_plane.client()
+    workload.create_nodes(client, [builders.node(f"n{row}", cpu="4", memory="8Gi") for row in range(3)])
+    start_scheduler()
+    owner = rest.request(client, "POST", CONFIG_MAPS, {"metadata": {"name": "owner"}})["metadata"]
+    controller = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"], "controller": True}
+    for name, node in (("guarded", "n0"), ("free", "n1")):
+        pod = builders.pod(name, cpu="1", memory="1Gi", labels={"app": name})
+        pod["metadata"]["ownerReferences"] = [controller]
+        pod["spec"]["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [to(node)]}}
+        workload.create_pods(client, [pod])
+    workload.wait_until(lambda: set(workload.phases(client).values()) == {"Running"}, 60, "pods to run")
+    budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
+    rest.request(client, "POST", BUDGETS, {"metadata": {"name": "keep"}, "spec": budget})
+    done = report(control_plane.admin, "--trials=1", "--json")
+    rest.request(client, "DELETE", f"{BUDGETS}/keep")
+    rest.request(client, "DELETE", f"{CONFIG_MAPS}/owner")
+    assert done.returncode == 0, done.stderr
+    drain = json.loads(done.stdout)["drain"]
+    assert (drain["nodes"], drain["idle"]) == (["n1", "n2"], 1)
+    assert drain["obstacles"][0]["first"] == "n0: default/guarded, default/keep"
+
+
+def to(node):
+    requirement = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {"weight": 100, "preference": {"matchFields": [requirement]}}
 
 
 def test_an_api_server_that_is_gone_is_an_error_in_one_line(control_plane, tmp_path):

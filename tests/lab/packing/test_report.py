@@ -72,6 +72,17 @@ def test_memory_that_strands_cpu_is_said_with_its_nodes(tmp_path):
     assert "memory is what strands CPU on 1 nodes: n1." in run(file).stdout
 
 
+def test_nodes_that_could_be_drained_are_said_and_what_stands_in_the_way_of_others(tmp_path):
+    nodes = [NodeLine(1.0, name, {"cpu": 4000.0, "memory": 8 * GIB}) for name in ("n0", "n1")]
+    file = tmp_path / "recording"
+    file.write_bytes(
+        b"".join(map(encoded, [Begin(1.0), Checkpoint(2.0, nodes, [_pod("p", "web", 1000.0, GIB, "n1")])]))
+    )
+    output = run(file, "--trials", "1").stdout
+    assert "Any one of 1 nodes could be drained now (1 of them hold no pod that would have to go): n0." in output
+    assert "1 cannot be, as nobody would make its pod again: it has no controller; the first: n1: shop/p." in output
+
+
 def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
     nodes = [NodeLine(1.0, "n0", {"cpu": 4000.0, "memory": 8 * GIB})]
     file = tmp_path / "recording"
