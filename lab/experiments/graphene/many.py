@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extender.arrays import Floats
+from extender.planner import Scheduler
 from lab.experiments.graphene.jobs import (
     CONTENDERS,
     MACHINES,
@@ -20,6 +21,7 @@ from lab.experiments.graphene.jobs import (
 )
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
+from lab.sim.dag.job_orders import MakeRanks
 from lab.sim.engine import clock
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.outcome import Outcome
@@ -68,16 +70,26 @@ class JobsRun:
 def perform(run: ManyRun, tell: Tell) -> JobsRun:
     """Replay the DAGs."""
     contender = CONTENDERS[run.contender]
+    return replayed(_workload(run), contender.make(run.seed), contender.order, run.seed, tell)
+
+
+def replayed(workload: Workload, scheduler: Scheduler, order: MakeRanks | None, seed: int, tell: Tell) -> JobsRun:
+    """Return what came of these jobs on the machines."""
     outcome = clock.run(
-        _workload(run),
+        workload,
         machines(),
-        contender.make(run.seed),
-        seed=run.seed,
+        scheduler,
+        seed=seed,
         settings=SimulationSettings(heartbeat_seconds=_HEARTBEAT, sample_seconds=_HEARTBEAT, points=100_000),
         progress=tell,
-        order=contender.order,
+        order=order,
     )
     return JobsRun(outcome.job_seconds, outcome.makespan, tuple(jain(outcome, window) for window in WINDOWS))
+
+
+def in_one_queue(workload: Workload) -> Workload:
+    """Return the same jobs in one queue."""
+    return replace(workload, jobs=[replace(job, queue="default") for job in workload.jobs])
 
 
 def jain(outcome: Outcome, seconds: float) -> float:
@@ -142,7 +154,7 @@ Of = Callable[[str, str], Sequence[JobsRun]]
 def _workload(run: ManyRun) -> Workload:
     workload = drawn(run.seed, run.jobs, LOAD)
     if run.setting != TWO_QUEUES:
-        workload = replace(workload, jobs=[replace(job, queue="default") for job in workload.jobs])
+        workload = in_one_queue(workload)
     return all_at_start(workload) if run.setting == AT_START else workload
 
 

@@ -7,15 +7,16 @@ from typing import cast
 
 from extender.graph.building import EFFORT
 from lab.experiments import running
-from lab.experiments.graphene import many, single, tpch
+from lab.experiments.graphene import many, single, sweeps, tpch
 from lab.experiments.graphene.many import JobsRun, Many, ManyRun
 from lab.experiments.graphene.single import Measured, Single, SingleRun
+from lab.experiments.graphene.sweeps import SweepRun, Sweeps
 from lab.experiments.graphene.tpch import JobTimes, Tpch, TpchRun
 from lab.experiments.sections import Section, Skipped
 from lab.sim.parallel import Show, Tell
 
-Part = Single | Many | Tpch
-Run = SingleRun | ManyRun | TpchRun
+Part = Single | Many | Sweeps | Tpch
+Run = SingleRun | ManyRun | SweepRun | TpchRun
 Outcome = Measured | JobsRun | JobTimes
 
 
@@ -34,12 +35,17 @@ class Scale:
 FULL = Scale(
     "A hundred DAGs for each seed, and forty on one cluster; five sequences of queries.", 5, 100, EFFORT, 40, 5
 )
-QUICK = Scale("A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000, 4, 1)
+QUICK = Scale("A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000, 2, 1)
 
 
 def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
     """Return the parts at this scale, over these seeds."""
-    return [Single(scale.dags, seeds, scale.effort), Many(scale.jobs, seeds), Tpch(scale.sequences, traces)]
+    return [
+        Single(scale.dags, seeds, scale.effort),
+        Many(scale.jobs, seeds),
+        Sweeps(scale.jobs, seeds[:2]),
+        Tpch(scale.sequences, traces),
+    ]
 
 
 def runs_of(parts: Sequence[Part]) -> dict[str, Run]:
@@ -55,12 +61,16 @@ def run_parts(parts: Sequence[Part], *, processes: int, show: Show) -> tuple[lis
 def _perform(run: Run, tell: Tell) -> Outcome:
     if isinstance(run, ManyRun):
         return many.perform(run, tell)
+    if isinstance(run, SweepRun):
+        return sweeps.perform(run, tell)
     return single.perform(run, tell) if isinstance(run, SingleRun) else tpch.perform(run, tell)
 
 
 def _section(part: Part, outcomes: Mapping[Run, Outcome]) -> Section:
     if isinstance(part, Single):
         return part.make(cast("Mapping[SingleRun, Measured]", outcomes))
+    if isinstance(part, Sweeps):
+        return part.make(cast("Mapping[SweepRun, JobsRun]", outcomes))
     if isinstance(part, Many):
         return part.make(cast("Mapping[ManyRun, JobsRun]", outcomes))
     return part.make(cast("Mapping[TpchRun, JobTimes]", outcomes))
