@@ -22,6 +22,8 @@ class Policy:
     `rank`: how much the order of a job's DAG counts (policy.dag_order), in [0, 1]; 0 not at all.
     `packing` False: nothing but remaining work counts. `sharing`: `drf`, `slots` (by memory) or `deficit`, which serves
     the group that is owed most once that is `kappa` of the cluster; `fairness` f in [0, 1) is for the other two.
+    `queue_kappa`: a queue may have a start while it is at most this part of the cluster ahead of the one that has least
+    by its weight; 0: only that one.
     `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
     own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
     `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
@@ -45,6 +47,7 @@ class Policy:
     sharing: str = DRF
     fairness: float = 0.25
     kappa: float = 0.1
+    queue_kappa: float = 0.0
     barrier: float = 0.9
     headroom: float = 0.1
     tail: float = 0.25
@@ -63,7 +66,13 @@ class Policy:
         ):
             if getattr(self, name) not in accepted:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
-        for name, below in (("fairness", 1.0), ("small", 1.0), ("remote_penalty", 1.0), ("headroom", 1.0)):
+        for name, below in (
+            ("fairness", 1.0),
+            ("queue_kappa", 1.0),
+            ("small", 1.0),
+            ("remote_penalty", 1.0),
+            ("headroom", 1.0),
+        ):
             if not 0 <= getattr(self, name) < below:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: at least 0, below {below:g}")
         if not all(0 <= wait < math.inf for wait in self.locality_waits):

@@ -4,9 +4,11 @@ Groups [G] are queues and those above them; `parent` [G] is the row of each one'
 cluster (dominant shares, DRF). A minimum is a part of the whole cluster, a weight counts among siblings.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 
 ROUNDING = 1e-9
 
@@ -23,6 +25,46 @@ def sibling_keys(share: Floats, held: Floats, weight: Floats, minimum: Floats) -
     return np.where(below, of_minimum - 1.0, by_weight)
 
 
+def loosened(keys: Floats, weight: Floats, *, kappa: float) -> Floats:
+    """Return the keys [G] as if each had `kappa` of the cluster less; who is below its minimum stays before all others.
+
+    Whoever has a loosened key of at most the least key of its siblings is at most `kappa` ahead of that one's share by
+    weight: the counter of Graphene (5.1), kept in what is held now.
+    """
+    less = np.divide(kappa, weight, out=np.zeros_like(keys), where=weight > 0)
+    return np.where(keys >= 0, np.maximum(keys - less, 0.0), keys)
+
+
+def first_of_siblings(
+    keys: Floats, loose: Floats, parent: Rows, paths: Sequence[Rows], queue: Rows, pool: Mask
+) -> Mask:
+    """Return those of the `pool` [k], of queues `queue` [k], whose turn it may be.
+
+    From the top down, each of a queue's groups must have a loosened key (`loose` [G]) of at most the least of the
+    `keys` [G] of its siblings that have somebody in the pool. `paths` are the groups of each queue [Q], the highest
+    first.
+    """
+    first = pool.copy()
+    for path in paths:
+        group = path[queue]
+        family = parent[group] + 1
+        least = np.full(len(parent) + 1, np.inf)
+        np.minimum.at(least, family[first], keys[group[first]])
+        first &= loose[group] <= least[family]
+    return first
+
+
+def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:
+    """Return the groups above each queue [Q] and its own, level by level, the highest first.
+
+    A shorter chain repeats its highest group.
+    """
+    paths = [leaf]
+    while (parent[paths[-1]] >= 0).any():
+        paths.append(np.where(parent[paths[-1]] >= 0, parent[paths[-1]], paths[-1]))
+    return paths[::-1]
+
+
 def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     """Return the order of the queues [Q] (rows `leaf` of the groups): first by their highest parents' keys [G], ...
 
@@ -30,11 +72,8 @@ def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     """
     if not (parent[leaf] >= 0).any():
         return keys[leaf]
-    paths = [leaf]
-    while (parent[paths[-1]] >= 0).any():
-        paths.append(np.where(parent[paths[-1]] >= 0, parent[paths[-1]], paths[-1]))
     below_first = []
-    for path in paths:  # a shorter chain repeats its top: equal keys there decide nothing
+    for path in paths_from_top(parent, leaf)[::-1]:  # a shorter chain repeats its top: equal keys there decide nothing
         below_first += [path, keys[path]]
     ranks = np.empty(len(leaf))
     ranks[np.lexsort(below_first)] = np.arange(len(leaf))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Jobs, QueueGroups
 from extender.policy.shares import dominant, dominant_of_one, parts_as_wanted
-from extender.policy.turn import ROUNDING, leaf_ranks, sibling_keys
+from extender.policy.turn import ROUNDING, first_of_siblings, leaf_ranks, loosened, paths_from_top, sibling_keys
 
 
 class QueueOrder:
@@ -20,8 +20,9 @@ class QueueOrder:
     `keys` [Q]: the least is first. `part` [Q] is what each may have of the cluster, as far as it wants that much.
     """
 
-    def __init__(self, jobs: Jobs, used: Floats, wanted: Floats) -> None:
-        """Take what queues have [Q, R] and what they want besides [Q, R]."""
+    def __init__(self, jobs: Jobs, used: Floats, wanted: Floats, *, kappa: float = 0.0) -> None:
+        """Take what queues have [Q, R] and what they want besides [Q, R], and how far one may be ahead of another."""
+        self._kappa = kappa
         self._groups = jobs.groups or _flat(jobs.queue_weight)
         groups, leaf = self._groups, self._groups.leaf
         self.several = bool(np.count_nonzero(used.any(axis=1) | wanted.any(axis=1)) > 1)
@@ -32,6 +33,7 @@ class QueueOrder:
         wants[leaf] = dominant(used + wanted)
         self.part: Floats = parts_as_wanted(groups.weight, groups.minimum, groups.parent, wants)[leaf]
         self._leaves, self._above = leaf.tolist(), groups.parent.tolist()
+        self._paths = paths_from_top(groups.parent, leaf) if kappa else []
         self._nested = bool((groups.parent >= 0).any())
         if self._nested:
             self._add_up(self._used)
@@ -46,6 +48,16 @@ class QueueOrder:
             self._settle()
 
         return undo
+
+    def first(self, queue: Rows, pool: Mask) -> Mask:
+        """Return those of the `pool` [k], of these queues [k], whose queue is first, or at most kappa ahead of it."""
+        if not self._kappa:
+            keys = self.keys[queue]
+            return np.asarray(pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf)))
+        groups = self._groups
+        keys = self._keys_of_groups()
+        loose = loosened(keys, groups.weight, kappa=self._kappa)
+        return first_of_siblings(keys, loose, groups.parent, self._paths, queue, pool)
 
     def share(self, queue: int) -> float:
         """Return the dominant share of what the queue has."""
@@ -84,9 +96,12 @@ class QueueOrder:
 
     def _settle(self) -> None:
         groups = self._groups
+        self.keys: Floats = leaf_ranks(self._keys_of_groups(), groups.parent, groups.leaf)
+
+    def _keys_of_groups(self) -> Floats:
+        groups = self._groups
         share, held = dominant(self._used), dominant(self._used + self._saved)
-        keys = sibling_keys(share, held, groups.weight, groups.minimum)
-        self.keys: Floats = leaf_ranks(keys, groups.parent, groups.leaf)
+        return sibling_keys(share, held, groups.weight, groups.minimum)
 
     def _add_up(self, amounts: Floats) -> None:
         """Add to each group what those below it have."""

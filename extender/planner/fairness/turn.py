@@ -43,7 +43,7 @@ class Fairness:
         of_jobs, of_classes = np.zeros((2, queues, len(total)))
         np.add.at(of_jobs, jobs.queue, self._used)
         np.add.at(of_classes, self.queue, self.takes * left[:, np.newaxis])
-        self.queues = QueueOrder(jobs, of_jobs, of_classes)
+        self.queues = QueueOrder(jobs, of_jobs, of_classes, kappa=policy.queue_kappa)
         self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
         self.owed = shares.owed(shares.dominant(self._used), self._fair)
         self.deficit = np.zeros(len(jobs.names))
@@ -102,8 +102,7 @@ class Fairness:
         rows, group = candidates.rows, pool
         # 1. The queue that is first of those that are in the pool.
         if self.several:
-            keys = self.queues.keys[self.queue[rows]]
-            group = pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf))
+            group = self.queues.first(self.queue[rows], pool)
         # 2. In it the class that has been due for longest, unless the queue's last start was of one that was due.
         if self._some_due:
             due = np.where(group & ~self.by_due[self.queue[rows]], self.due[rows], np.inf)
