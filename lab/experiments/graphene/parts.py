@@ -43,7 +43,7 @@ def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
     return [
         Single(scale.dags, seeds, scale.effort),
         Many(scale.jobs, seeds),
-        Sweeps(scale.jobs, seeds[:2]),
+        Sweeps(scale.jobs, seeds),
         Tpch(scale.sequences, traces),
     ]
 

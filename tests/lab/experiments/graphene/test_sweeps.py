@@ -40,7 +40,7 @@ def test_only_stages_without_parents_read_blocks():
 def test_defaults_are_among_the_values_and_each_is_compared_with_its_own():
     part = Sweeps(2, [10])
     outcomes = {
-        run: JobsRun(np.array([100.0, 100.0 + 10 * (run.what == ERRORS and run.value == 0.5)]), 200.0, ())
+        run: JobsRun(np.array([100.0, 100.0 + 10 * (run.what == ERRORS and run.value == 0.5)]), 200.0, (), 100.0)
         for run in part.runs()
     }
     section = part.make(outcomes)
