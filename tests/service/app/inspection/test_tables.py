@@ -1,5 +1,7 @@
 """What the user's commands print for people: 100 columns, and problems first."""
 
+from dataclasses import replace
+
 from extender.app.inspection import tables
 from extender.app.inspection.pod_text import pod_text
 from extender.explain.findings import Finding
@@ -51,3 +53,14 @@ def test_the_opportunistic_share_stands_beside_the_regular_one_where_any_queue_h
 
 def test_where_there_are_no_queues_it_says_so():
     assert tables.queues([]) == "no queue is declared, and no pod has a place in the order"
+
+
+def test_what_a_dag_makes_of_the_alignment_has_a_column_only_where_it_makes_a_difference():
+    plain = NodeTerms("n1", True, True, 0.5, remote=0.9, work=0.125, score=0.375, order=1.0)
+    found = Explanation("ns/a", "held", 1.0, {}, 0, "s", nodes=[plain])
+    assert "ORDER" not in pod_text(found)
+    later = Explanation("ns/a", "held", 1.0, {}, 0, "s", nodes=[replace(plain, order=0.75), NodeTerms("n2", 0, 1, 0.1)])
+    heads, first, second = pod_text(later).splitlines()[-3:]
+    assert heads.split() == ["NODE", "FITS", "SCORE", "ALIGNMENT", "REMOTE", "ORDER", "WORK", "SHORT", "OF"]
+    assert first.split() == ["n1", "yes", "0.375", "0.500", "0.900", "0.750", "0.125", "-"]
+    assert second.split() == ["n2", "no", "-", "0.100", "-", "-", "-", "-"]
