@@ -83,6 +83,10 @@ def most_allocated(demand: Floats, machines: Held) -> Floats:
     return np.asarray(_kube_nodes(machines).most_allocated(demand[_KUBE].astype(np.int64)), dtype=np.float64)
 
 
+_ALL_LOST = 100.0
+"""Above this many devices more the score is 0, whatever the number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fgd:
     """Fragmentation Gradient Descent: the fewest devices more that nobody could use, in whole numbers of 0 to 100.
@@ -94,7 +98,8 @@ class Fgd:
 
     def __call__(self, demand: Floats, machines: Held) -> Floats:
         """Return the scores."""
-        return np.floor(100.0 / (1.0 + np.exp(_more_stranded(demand, machines, self.usual))))
+        more = np.minimum(_more_stranded(demand, machines, self.usual), _ALL_LOST)
+        return np.floor(100.0 / (1.0 + np.exp(more)))
 
 
 @dataclass(frozen=True, slots=True)
