@@ -8,6 +8,8 @@ import click
 import msgspec
 
 from extender.app.commands.options import connection, exit_codes, settings_file
+from extender.errors import MissingExtra
+from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
     from lab.packing.moment import Moment
@@ -72,6 +74,7 @@ def packing() -> None:
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of what is drawn.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of words.")
+@click.option("--report", "file", type=ReportFile(), help="Also write a report with plots: one HTML file.")
 def report(
     *,
     source: Path | None,
@@ -87,6 +90,7 @@ def report(
     unit_of: str,
     seed: int,
     as_json: bool,
+    file: Path | None,
 ) -> None:
     """Say how many nodes would hold a workload, how much more would fit, and what is stranded.
 
@@ -94,6 +98,7 @@ def report(
     cluster is read: its nodes and pods, once. Nothing is changed. The measures are those of "Evaluating job packing in
     warehouse-scale computing".
     """
+    MissingExtra.unless_installed(*(("matplotlib",) if file else ()))
     from lab.packing.compaction import Policy, Terms
     from lab.packing.reporting import Asked, report_of, steps
     from lab.packing.words import words
@@ -102,6 +107,10 @@ def report(
     asked = Asked([Policy(order, name) for name in names], Terms(tau / 100, mu, trials, seed), unit, unit_of)
     with click.progressbar(length=steps(asked), label="Packing", file=sys.stderr) as bar:
         found = report_of(moment, asked, lambda: bar.update(1))
+    if file is not None:
+        from lab.packing import page
+
+        page.write(file, found)
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
     else:

@@ -1,5 +1,6 @@
 """`dovetail packing report` says it in words, and as JSON."""
 
+import html
 import json
 
 import pytest
@@ -108,3 +109,21 @@ def test_the_unit_is_a_part_of_a_node_or_a_percentile_of_the_tasks(recording, of
     # Each node has 2 cores and 6 GiB left. Half a node: 2 cores and 4 GiB, one; a quarter: 1 and 2, two; a task: two.
     found = json.loads(run(recording, "--json", "--trials=1", f"--unit={percent}", f"--unit-of={of}").stdout)
     assert (found["now"]["unit"]["cpu"], found["now"]["units"]) == (unit, units)
+
+
+def test_a_report_is_one_page_with_plots_and_the_words(recording, tmp_path):
+    file = tmp_path / "made" / "report.html"
+    result = run(recording, "--trials", "2", "--compare", "stock,dovetail", "--report", str(file))
+    page = file.read_text()
+    assert result.exit_code == 0
+    assert page.count("<svg") == 3
+    assert "http" not in page.replace("http://www.w3.org/", "")  # it loads nothing
+    for said in ("Nodes that are enough", "What is allocated", "How far the workload can grow"):
+        assert f"<h2>{said}</h2>" in page
+    assert all(html.escape(line.strip()) in page for line in result.stdout.splitlines() if line)
+
+
+def test_where_a_report_cannot_be_written_nothing_is_measured(recording):
+    result = run(recording, "--report", "/proc/no/report.html")
+    assert result.exit_code == 2
+    assert "/proc/no" in result.output

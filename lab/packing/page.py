@@ -1,0 +1,28 @@
+"""A packing report as one HTML file that loads nothing."""
+
+from pathlib import Path
+
+from lab.packing.figures import plots
+from lab.packing.reporting import Report
+from lab.packing.words import words
+from lab.report import page as parts
+
+
+def write(path: Path, report: Report) -> None:
+    """Write the report with its plots, and what the command says in words."""
+    path.write_text(page(report), encoding="utf-8")
+
+
+def page(report: Report) -> str:
+    """Return the report as one HTML document."""
+    title = f"How well is it packed? {report.source}"
+    said = [line for line in words(report) if line]
+    return parts.page(
+        title,
+        (
+            parts.heading(title),
+            *(parts.figure(name, svg, note) for name, (svg, note) in plots(report).items()),
+            parts.heading("In words", 2),
+            *(parts.paragraph(line.strip()) for line in said),
+        ),
+    )
