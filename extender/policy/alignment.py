@@ -16,7 +16,7 @@ What all rules share:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -42,13 +42,7 @@ class Offered:
 
     def at(self, rows: Rows) -> "Offered":
         """Return what these nodes offer [K]."""
-        return replace(
-            self,
-            capacity=self.capacity[rows],
-            limited=self.limited[rows],
-            share=self.share[rows],
-            whole=self.whole[rows],
-        )
+        return Offered(self.capacity[rows], self.limited[rows], self.weight, self.share[rows], self.whole[rows])
 
 
 class Rule(Protocol):

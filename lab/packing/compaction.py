@@ -16,7 +16,7 @@ from lab.sim.parallel import Show, Tell, run_all, unless_failed
 TAU, TRIALS = 0.006, 11
 """The part of the tasks that may stay pending, and how many permutations are tried (paper, III.D)."""
 
-_NEAR = 1000
+_NEAR = 2500
 """A search that begins near its end takes steps of the machines divided by this, then twice as long ones."""
 
 MOST_TIMES = 16
@@ -102,7 +102,7 @@ def compact(
 
 
 _CHAINS = 2
-"""Trials are searched in so many chains. Each search but a chain's first begins where the one before ended."""
+"""Trials are searched in so many chains. All but a chain's first begin as far above their bound as the last ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _search(chain: _Chain, tell: Tell) -> list[_Trial]:
     for trial in chain.trials:
         permutation = np.random.default_rng([terms.seed, trial]).permutation(problem.machines)
         search = _Search(problem, chain.policy, chain.order, chain.pending, permutation, trial)
-        size = search.smallest(terms.mu, found[-1].size if found else None)
+        size = search.smallest(terms.mu, found[-1].size - found[-1].bound if found else None)
         # Look beside it: packing is not monotone.
         others = [other for other in (size + 1, size - 1 - terms.mu) if search.bound <= other <= problem.machines]
         disagree = sum(search.holds(other) != (other > size) for other in others)
@@ -187,14 +187,15 @@ class _Search:
         )
         return packing.pending <= self._pending
 
-    def smallest(self, mu: int, near: int | None = None) -> int:
+    def smallest(self, mu: int, above: int | None = None) -> int:
         """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not.
 
-        With `near` the search begins there: it looks further and further away, up and down, before it halves.
+        It begins so far `above` the bound, if that is said: it looks further and further away before it halves.
         """
         least, most = 0, len(self._machines)
         # 1. A part of the sizes whose end holds it, and whose begin does not.
         step = max(mu, len(self._machines) // _NEAR)
+        near = None if above is None else max(self.bound + above, 1)
         middle = near if near is not None and near < most else None
         while middle is not None and least < middle < most:
             if self.holds(middle):

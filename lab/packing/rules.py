@@ -112,7 +112,9 @@ class Dovetail:
         """Return one number that orders so."""
         default = Placement()
         scores = ALIGNMENTS[default.rule](demand, machines.room, machines.nodes)
-        places = ordinals(scores, machines.full, step=default.shape_step)
+        places = ordinals(scores, machines.full, step=default.shape_step).astype(np.float64)
+        if not len(self.usual.devices):
+            return places
         strands = np.rint(_more_stranded(demand, machines, self.usual) / STRANDED_STEP)
         return places - strands * _PLACES
 
