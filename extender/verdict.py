@@ -21,7 +21,7 @@ from extender.cluster.pods.reading import away, sources
 from extender.policy.alignment import RULES, Offered, fullness, offered, room
 from extender.policy.levels import best, levels
 from extender.policy.locality import penalised, remote_factor
-from extender.policy.stranding import StrandedMore, usual_pods
+from extender.policy.stranding import StrandedMore, sought, usual_pods, weight_of_sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class Ranker:
         return Suitability(self._strands(snapshot, pod, free, rows), scores, full)
 
     def stranded(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
-        """Return how many devices more usual pods could not use, with this one on each of these nodes [K]."""
+        """Return how many devices more are lost to usual pods, with this one on each of these nodes [K]."""
         layout, load = snapshot.layout, _load(snapshot, pod) + snapshot.placed
         return self._more_stranded(snapshot, pod, room(load[rows], self._offered(layout).at(rows)), rows)
 
@@ -244,7 +244,10 @@ class Ranker:
     def _stranded(self, layout: Layout, mix: Mix) -> StrandedMore:
         last = self._last_stranded
         if last is None or last[0] is not layout or last[1] is not mix:
-            more = StrandedMore(usual_pods(mix.demand, mix.count, mix.devices), len(layout.names))
+            offered = layout.capacity[:, mix.devices]
+            weight = weight_of_sought(mix.asked.sum(axis=0), offered.sum(axis=0))
+            by_others = weight * sought(mix.asked, mix.may, offered)
+            more = StrandedMore(usual_pods(mix.demand, mix.count, mix.devices), by_others)
             last = self._last_stranded = (layout, mix, more)
         return last[2]
 

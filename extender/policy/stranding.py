@@ -1,7 +1,9 @@
-"""Devices that nobody could use any more: stranded by what else a pod takes of its node.
+"""Devices that are lost to others: stranded by what a pod takes of its node, or taken though others need them more.
 
 Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023, 4) puts a pod where it strands least, by the pods that are
 usual in the cluster. Theirs looks into single GPUs; a node's devices count as one sum here, as a scheduler sees them.
+Where some pods may go to few nodes only, theirs counts these nodes' devices as lost to all others. Ours does not: it
+leaves them to those who have no others, as long as there is room elsewhere (`sought`).
 
 N nodes, M classes of usual pods, R resources, D of them devices.
 """
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 
 _USUAL = 0.95
 """A unit is one where so large a part of the pods that ask for more ask for a multiple of it."""
@@ -91,14 +93,54 @@ def stranded(free: Floats, usual: UsualPods) -> Floats:
     return lost
 
 
-class StrandedMore:
-    """How many devices more would be stranded with a pod on a node; what was worked out is kept until the node changes.
+def sought(asked: Floats, may: Mask, capacity: Floats) -> Floats:
+    """Return how much more the devices of each node are sought than those that are sought least [N, D].
 
-    For one number of nodes and one mix. Any thread may call it: what is kept is only what `free` has shown last.
+    Pods of so many groups have `asked` [G, D] for devices, each group `may` go to some nodes [G, N], which have a
+    `capacity` [N, D] of them. Each group asks the same of all devices that it may have. So 1.0 says: if pods asked for
+    as many devices as there are, one pod more would ask for each of these.
+    """
+    more = np.zeros(capacity.shape)
+    for device, offered in enumerate(capacity.T):
+        there, reach = offered > 0, may @ offered
+        found = np.where(reach > 0, asked[:, device], 0.0)
+        if found.any():
+            each = found / found.sum() * offered.sum() / np.where(reach > 0, reach, 1.0)
+            by_node = each @ may
+            more[there, device] = by_node[there] - by_node[there].min()
+    return more
+
+
+def weight_of_sought(held: Floats, capacity: Floats) -> Floats:
+    """Return how much it counts that devices are sought [D], where pods hold so many of this `capacity` [D] of all.
+
+    It is the square of the part that is free: 1 in an empty cluster. In a full one next to nothing, as there each
+    device goes to somebody, and what counts is that none is left over.
+    """
+    free = 1.0 - held / np.where(capacity > 0, capacity, 1.0)
+    return np.asarray(np.clip(free, 0.0, 1.0) ** 2)
+
+
+def lost_more(demand: Floats, free: Floats, sought: Floats, usual: UsualPods) -> Floats:
+    """Return how many devices more are lost to others with a pod of this demand [R] on each node [K].
+
+    `free` [K, R] is what a node has, `sought` [K, D] how much its devices are sought.
+    """
+    devices = demand[usual.devices] / usual.unit
+    return np.asarray(stranded(free - demand, usual) - stranded(free, usual) + sought @ devices)
+
+
+class StrandedMore:
+    """How many devices more would be lost to others with a pod on a node: stranded, or taken though `sought` there.
+
+    What was worked out is kept until the node changes. For one number of nodes and one mix. Any thread may call it:
+    what is kept is only what `free` has shown last.
     """
 
-    def __init__(self, usual: UsualPods, nodes: int) -> None:
-        self.usual = usual
+    def __init__(self, usual: UsualPods, sought: Floats) -> None:
+        """Take who is usual, and how much the devices of each node are sought [N, D]."""
+        nodes = len(sought)
+        self.usual, self._sought = usual, sought
         self._lock = threading.Lock()
         self._free: Floats = np.full((len(usual.columns), nodes), np.nan)
         self._changes: Counts = np.zeros(nodes, dtype=np.int64)
@@ -118,7 +160,7 @@ class StrandedMore:
             old = known[rows] != self._changes[rows]
             if old.any():
                 there = free[old]
-                more[rows[old]] = stranded(there - demand, self.usual) - stranded(there, self.usual)
+                more[rows[old]] = lost_more(demand, there, self._sought[rows[old]], self.usual)
                 known[rows[old]] = self._changes[rows[old]]
             return np.asarray(more[rows])
 

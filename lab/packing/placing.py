@@ -1,4 +1,7 @@
-"""Places classes of tasks on machines: a class at a time, with the same result as task by task."""
+"""Places classes of tasks on machines: a class at a time, with the same result as task by task.
+
+But for how much it counts that devices are sought: that is as with the first task of the class.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

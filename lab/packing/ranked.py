@@ -17,7 +17,7 @@ from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import offered
 from lab.packing.model import NO_GROUP, Problem
 from lab.packing.room import Group, Room
-from lab.packing.rules import held, rank_of
+from lab.packing.rules import Sought, held, rank_of, sought_of
 
 _MOST = 0.5
 """Where more than this part of the machines is ranked, ranking all costs less than picking them out."""
@@ -63,9 +63,12 @@ class RankedRoom(Room):
         self._draw = draw
         self._depth, self._count = 1, 1
         self._columns = _ranked(problem.packed)
-        self._rank = rank_of(rule, problem, self._columns)
+        self._rank, self._devices = rank_of(rule, problem, self._columns)
+        self._offered = problem.capacity[machines][:, self._devices].sum(axis=0)
+        more = sought_of(problem, self._devices)[machines]
+        nodes = offered(problem.packed[machines][:, self._columns])
         self._held = held(
-            np.zeros((len(machines), len(self._columns))), offered(problem.packed[machines][:, self._columns])
+            np.zeros((len(machines), len(self._columns))), nodes, Sought(more, np.ones(len(self._devices)))
         )
         # Empty machines by kind: the first of each kind, which one each is, and how many are left of it.
         _, first, kind, count = np.unique(
@@ -102,13 +105,15 @@ class RankedRoom(Room):
         machine, number = _places(times)
         there = rows[machine]
         nodes = self._held.nodes.at(there)
-        ranks = self._rank(demand, held(self._held.allocated[there] + number[:, np.newaxis] * demand, nodes))
+        allocated = self._held.allocated[there] + number[:, np.newaxis] * demand
+        ranks = self._rank(demand, held(allocated, nodes, self._held.sought.at(there)))
         return _Turns(times, machine, number, _lowest_so_far(ranks, machine, times), luck)
 
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""
         super().take(rows, taken, task_class, group)
         self._held.now(rows, self.allocated[np.ix_(rows, self._columns)])
+        self._held.sought.now(self.allocated[:, self._devices].sum(axis=0), self._offered)
         new = rows[~self._holds[rows]]
         self._left -= np.bincount(self._kind[new], minlength=len(self._left))
         self._holds[new] = True

@@ -16,10 +16,34 @@ from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX, is_extended
 from extender.policy.alignment import RULES as ALIGNMENTS
 from extender.policy.alignment import Offered, fullness, room
 from extender.policy.levels import ordinals
-from extender.policy.stranding import UsualPods, stranded, usual_pods
+from extender.policy.stranding import UsualPods, lost_more, sought, stranded, usual_pods, weight_of_sought
 from extender.verdict import STRANDED_STEP, Placement
 from lab.packing.model import Problem
 from lab.sim.schedulers.kube_scores import Nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """How much devices [D] are sought, `more` [K, D] than those sought least, and how much that counts, `weight` [D].
+
+    What counts is the same for all machines, and changes as they fill up.
+    """
+
+    more: Floats
+    weight: Floats
+
+    @property
+    def counts(self) -> Floats:
+        """What is added for each device that is taken [K, D]."""
+        return self.more * self.weight
+
+    def at(self, rows: Rows) -> "Sought":
+        """Return the same of these machines."""
+        return Sought(self.more[rows], self.weight)
+
+    def now(self, held: Floats, capacity: Floats) -> None:
+        """Note that tasks hold so many of this capacity of all machines [D]."""
+        self.weight[:] = weight_of_sought(held, capacity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +51,29 @@ class Held:
     """What machines hold, and what follows from that alone: prepared once for all tasks that are ranked for.
 
     `allocated` and `room` [K, R] is what is taken and free, `full` [K] the mean allocated part; `nodes` is what they
-    offer. Dimensions that do not say how well a task suits are left out.
+    offer, `sought` how much their devices are. Dimensions that do not say how well a task suits are left out.
     """
 
     allocated: Floats
     room: Floats
     full: Floats
     nodes: Offered
+    sought: Sought
 
     def at(self, rows: Rows) -> "Held":
         """Return the same of these machines."""
-        return Held(self.allocated[rows], self.room[rows], self.full[rows], self.nodes.at(rows))
+        return Held(self.allocated[rows], self.room[rows], self.full[rows], self.nodes.at(rows), self.sought.at(rows))
 
     def now(self, rows: Rows, allocated: Floats) -> None:
         """Note that these machines hold this now."""
-        changed = held(allocated, self.nodes.at(rows))
+        changed = held(allocated, self.nodes.at(rows), self.sought.at(rows))
         self.allocated[rows], self.room[rows], self.full[rows] = changed.allocated, changed.room, changed.full
 
 
-def held(allocated: Floats, nodes: Offered) -> Held:
+def held(allocated: Floats, nodes: Offered, sought: Sought) -> Held:
     """Return what machines hold by what is `allocated` there [K, R]."""
     free = room(allocated, nodes)
-    return Held(allocated, free, fullness(free, nodes), nodes)
+    return Held(allocated, free, fullness(free, nodes), nodes, sought)
 
 
 Rank = Callable[[Floats, Held], Floats]
@@ -104,7 +129,7 @@ class Fgd:
 
 @dataclass(frozen=True, slots=True)
 class Dovetail:
-    """The service's default ranking: the fewest devices stranded, then shape in steps, then the fuller machine."""
+    """The service's default ranking: fewest devices lost to others, then shape in steps, then the fuller machine."""
 
     usual: UsualPods
 
@@ -115,7 +140,8 @@ class Dovetail:
         places = ordinals(scores, machines.full, step=default.shape_step).astype(np.float64)
         if not len(self.usual.devices):
             return places
-        strands = np.rint(_more_stranded(demand, machines, self.usual) / STRANDED_STEP)
+        more = lost_more(demand, machines.room, machines.sought.counts, self.usual)
+        strands = np.rint(more / STRANDED_STEP)
         return places - strands * _PLACES
 
 
@@ -140,6 +166,14 @@ def usual_of(problem: Problem, columns: Rows) -> UsualPods:
     return usual_pods(kinds[most], count[most], devices)
 
 
+def sought_of(problem: Problem, devices: Rows) -> Floats:
+    """Return how much the devices of these columns are sought on all machines [M, D]."""
+    classes = problem.classes
+    asked = np.zeros((len(classes.masks), len(devices)))
+    np.add.at(asked, classes.mask, classes.demand[:, devices] * classes.count[:, np.newaxis])
+    return sought(asked, classes.masks, problem.capacity[:, devices])
+
+
 FIRST_FIT = "first-fit"
 
 _RULES: Mapping[str, Rank] = MappingProxyType(
@@ -154,7 +188,13 @@ AT_RANDOM = frozenset({"most-allocated", "stock", "fgd", "dovetail"})
 """Rules whose ties are broken at random: by an order of the machines that is drawn for each class."""
 
 
-def rank_of(rule: str, problem: Problem, columns: Rows) -> Rank:
-    """Return what ranks machines by the rule of this name; it is given these columns of demands and machines."""
+def rank_of(rule: str, problem: Problem, columns: Rows) -> tuple[Rank, Rows]:
+    """Return what ranks machines by the rule of this name, and the columns of devices that it looks at [D].
+
+    The rule is given these columns of demands and machines.
+    """
     by_devices = _BY_DEVICES.get(rule)
-    return _RULES[rule] if by_devices is None else by_devices(usual_of(problem, columns))
+    if by_devices is None:
+        return _RULES[rule], columns[:0]
+    usual = usual_of(problem, columns)
+    return by_devices(usual), columns[usual.devices]

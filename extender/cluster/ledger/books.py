@@ -69,7 +69,7 @@ class Books:
             flights=len(self.flights),
             given=self._kept("given", lambda: self.allocated.given + self.flights.given),
             opportunistic=self._opportunistic,
-            mix=self._askers.mix(self.layout.axis),
+            mix=self._askers.mix(self.layout.axis, self.layout.names, self.nodes),
         )
 
     # -- nodes

@@ -1,72 +1,124 @@
-"""What the pods on nodes ask for, of those that ask for devices: the mix that a ranking goes by.
+"""What the pods on nodes ask for, of those that ask for devices, and where they may go: a ranking goes by that.
 
-M task classes, R resources. Devices are what nodes offer as extended resources: GPUs, say, or thousandths of them.
+M task classes, G groups of pods that may go to the same nodes, R resources, D devices, N nodes. Devices are what nodes
+offer as extended resources: GPUs, say, or thousandths of them.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
-from extender.cluster.model import Pod
+from extender.arrays import Counts, Floats, Mask, Rows
+from extender.cluster.eligibility import Constraints
+from extender.cluster.labels import NodeLabels
+from extender.cluster.model import Node, Pod
 from extender.cluster.resources import is_extended, is_packed
 
 MOST_CLASSES = 64
-"""So many classes are told apart, those with most pods: in a production GPU cluster these are 98 % of its GPU pods."""
+"""So many classes are told apart, those with most pods: in a production GPU cluster these are 98 % of its GPU pods.
+
+So many sets of constraints are, too.
+"""
 
 _RENEWED = 0.1
 """The mix is counted anew once so many pods have come or gone, as a part of those that it holds."""
 
 _Asked = tuple[tuple[str, float], ...]
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mix:
-    """The `demand` [M, R] of each class, how many pods it has, `count` [M], and which columns are `devices` [D]."""
+    """The `demand` [M, R] of each class, how many pods it has, `count` [M], and which columns are `devices` [D].
+
+    Pods of each group have `asked` [G, D] for devices, and `may` go to some nodes [G, N]. Without groups nobody knows.
+    """
 
     demand: Floats
     count: Counts
     devices: Rows
+    asked: Floats
+    may: Mask
 
 
-NO_MIX = Mix(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp))
+def _nobody(nodes: int) -> Mix:
+    none = np.zeros(0, dtype=np.intp)
+    return Mix(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), none, np.zeros((0, 0)), np.zeros((0, nodes), dtype=bool))
+
+
+NO_MIX = _nobody(0)
 
 
 class DeviceAskers:
-    """Counts the pods that hold a node and ask for devices, by what they ask for."""
+    """Counts the pods that hold a node and ask for devices, by what they ask for and by where they may go."""
 
     def __init__(self) -> None:
-        self._counts: Counter[_Asked] = Counter()
+        self._counts: Counter[tuple[_Asked, Constraints]] = Counter()
         self._pods = self._changes = 0
-        self._last: tuple[tuple[str, ...], Mix] = ((), NO_MIX)
+        self._last: tuple[tuple[str, ...], tuple[str, ...], Mix] = ((), (), NO_MIX)
 
     def add(self, pod: Pod, sign: int) -> None:
         """Note that a pod holds a node from now on (1), or no more (-1)."""
         if not pod.opportunistic and any(map(is_extended, pod.demand)):
             asked = tuple(sorted((name, amount) for name, amount in pod.demand.items() if is_packed(name)))
-            self._counts[asked] += sign
-            if not self._counts[asked]:
-                del self._counts[asked]
+            self._counts[asked, pod.constraints] += sign
+            if not self._counts[asked, pod.constraints]:
+                del self._counts[asked, pod.constraints]
             self._pods += sign
             self._changes += 1
 
-    def mix(self, axis: tuple[str, ...]) -> Mix:
-        """Return what they ask for by this axis: the same object until much of it has changed."""
-        if axis != self._last[0] or self._changes > _RENEWED * self._pods:
-            self._last, self._changes = (axis, self._counted(axis)), 0
-        return self._last[1]
+    def mix(self, axis: tuple[str, ...], names: tuple[str, ...], nodes: Mapping[str, Node]) -> Mix:
+        """Return it by this axis and the nodes of these names: the same object until much of it has changed.
 
-    def _counted(self, axis: tuple[str, ...]) -> Mix:
+        Other nodes come with another object of `names`.
+        """
+        if axis != self._last[0] or names is not self._last[1] or self._changes > _RENEWED * self._pods:
+            self._last, self._changes = (axis, names, self._counted(axis, names, nodes)), 0
+        return self._last[2]
+
+    def _counted(self, axis: tuple[str, ...], names: tuple[str, ...], nodes: Mapping[str, Node]) -> Mix:
         if not self._counts:
             return NO_MIX
+        # 1. Those with most pods: of the classes, and of the sets of constraints.
+        classes, groups = Counter[_Asked](), Counter[Constraints]()
+        for (asked, constraints), count in self._counts.items():
+            classes[asked] += count
+            groups[constraints] += count
+        most, where = _most(classes), _most(groups)
+        # 2. What the classes ask for.
         columns = {name: column for column, name in enumerate(axis)}
-        most = sorted(sorted(self._counts.items()), key=itemgetter(1), reverse=True)[:MOST_CLASSES]
-        demand = np.zeros((len(most), len(axis)))
-        for row, (asked, _) in enumerate(most):
-            for name, amount in asked:
-                if name in columns:
-                    demand[row, columns[name]] = amount
+        demand = np.array([_vector(asked, columns) for asked in most])
         devices = [column for column, name in enumerate(axis) if is_extended(name) and demand[:, column].any()]
-        return Mix(demand, np.array([count for _, count in most]), np.array(devices, dtype=np.intp))
+        # 3. What the groups have asked for, and where they may go. One group alone may go wherever anybody may.
+        devices_asked = {constraints: np.zeros(len(devices)) for constraints in where}
+        for (asked, constraints), count in self._counts.items():
+            if constraints in where:
+                devices_asked[constraints] += count * _vector(asked, columns)[devices]
+        may = np.ones((1, len(names)), dtype=np.bool_)
+        if len(where) > 1:
+            labels = NodeLabels([nodes.get(name) for name in names])
+            may = np.array([labels.allow(constraints) for constraints in where])
+        return Mix(
+            demand,
+            np.array(list(most.values())),
+            np.array(devices, dtype=np.intp),
+            np.array(list(devices_asked.values())),
+            may,
+        )
+
+
+def _most(counts: Counter[_Kind]) -> Mapping[_Kind, int]:
+    """Return the `MOST_CLASSES` with the highest counts, the highest first; of equals those that were met first."""
+    return dict(sorted(counts.items(), key=itemgetter(1), reverse=True)[:MOST_CLASSES])
+
+
+def _vector(asked: _Asked, columns: Mapping[str, int]) -> Floats:
+    vector = np.zeros(len(columns))
+    for name, amount in asked:
+        if name in columns:
+            vector[columns[name]] = amount
+    return vector

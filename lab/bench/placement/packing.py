@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from extender.arrays import Floats, Mask, Rows
+from extender.cluster.eligibility import Constraints
+from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.mix import DeviceAskers
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
 from extender.cluster.resources import CPU
@@ -180,16 +182,16 @@ class _Cluster:
         self._devices = _Devices([workload.gpus.get(name, 0) for name in layout.names])
         self._askers = DeviceAskers()
         self._workload = workload
-        self._models = np.array([workload.models.get(name, "") for name in layout.names])
-        self._have: dict[tuple[str, ...], Mask] = {}
+        self._nodes = {node.name: node for node in workload.nodes}
+        self._labels = NodeLabels([self._nodes[name] for name in layout.names])
+        self._allowed: dict[Constraints, Mask] = {}
         self._ranking, self._search = ranking, search
         self._draw = draw
 
     def place(self, task: Task) -> bool:
         """Allocate a pod of this task on the node that ranks first; False where none can take it."""
         fits = judge(self._snapshot, task.pod).passed & self._devices.fits(task)
-        if task.models:
-            fits &= self._that_have(tuple(task.models))
+        fits &= self._allowed_by(task.pod.constraints)
         rows = self._search(fits)
         if not rows.size:
             return False
@@ -197,15 +199,17 @@ class _Cluster:
         allocated = self._snapshot.allocated.copy()
         allocated[row] += self._snapshot.layout.vector(task.pod.demand)
         self._askers.add(task.pod, 1)
-        self._snapshot = replace(self._snapshot, allocated=allocated, mix=self._askers.mix(self._snapshot.layout.axis))
+        layout = self._snapshot.layout
+        mix = self._askers.mix(layout.axis, layout.names, self._nodes)
+        self._snapshot = replace(self._snapshot, allocated=allocated, mix=mix)
         self._devices.take(task, row)
         return True
 
-    def _that_have(self, models: tuple[str, ...]) -> Mask:
-        """Return which nodes [N] have one of these models of GPU."""
-        if models not in self._have:
-            self._have[models] = np.isin(self._models, models)
-        return self._have[models]
+    def _allowed_by(self, constraints: Constraints) -> Mask:
+        """Return which nodes [N] have one of the models of GPU that a pod wants."""
+        if constraints not in self._allowed:
+            self._allowed[constraints] = self._labels.allow(constraints)
+        return self._allowed[constraints]
 
     def _choose(self, task: Task, rows: Rows) -> int:
         ranks = self._ranking.ranks(Choice(self._snapshot, task, rows, self._devices.free, self._workload))

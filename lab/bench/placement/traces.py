@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, MEMORY
 from lab.sim.workloads.columns import header, number, read, text, whole
@@ -21,6 +22,7 @@ GPU = "alibabacloud.com/gpu-milli"
 """Thousandths of a GPU: the extended resource by which a cluster that shares GPUs counts them."""
 
 _MIB = 2.0**20
+_MODEL = "gpu-model"
 _MACHINE_CORES = 64
 _MACHINE_MEMORY = 2.0**40
 """Alibaba 2017 gives memory as a fraction of its (equal) machines; any size will do."""
@@ -74,11 +76,12 @@ def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> 
     for name, cpu, memory, gpus, milli, *specs in read(pods, columns):
         demand = {CPU: cpu, MEMORY: memory * _MIB, GPU: float(gpus * milli)}
         models = [model for spec in specs for model in spec.split("|") if model]
-        tasks.append(Task(_pod(name, demand), gpus, milli, models=tuple(models)))
+        tasks.append(Task(_pod(name, demand, models), gpus, milli, models=tuple(models)))
     return Workload(
         variant,
         tuple(
-            Node(name, {CPU: cpu, MEMORY: memory * _MIB, GPU: gpus * 1000.0}) for name, cpu, memory, gpus, _ in nodes
+            Node(name, {CPU: cpu, MEMORY: memory * _MIB, GPU: gpus * 1000.0}, labels={_MODEL: model})
+            for name, cpu, memory, gpus, model in nodes
         ),
         tuple(tasks),
         gpus={name: gpus for name, _, _, gpus, _ in nodes},
@@ -104,7 +107,12 @@ def read_alibaba2017(directory: Path, *, machines: int, longest_wave: int = 100)
     return Workload("alibaba2017", nodes, tuple(tasks), {})
 
 
-def _pod(name: str, demand: Mapping[str, float]) -> Pod:
+def _pod(name: str, demand: Mapping[str, float], models: Sequence[str] = ()) -> Pod:
+    """Return a pod; `models` are the models of GPU that will do, any where there are none."""
     return Pod(
-        uid=name, namespace="trace", name=name, demand={key: float(amount) for key, amount in demand.items() if amount}
+        uid=name,
+        namespace="trace",
+        name=name,
+        demand={key: float(amount) for key, amount in demand.items() if amount},
+        constraints=Constraints(terms=((Requirement(_MODEL, "In", tuple(models)),),)) if models else ANYWHERE,
     )

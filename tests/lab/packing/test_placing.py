@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.mix import DeviceAskers
 from extender.cluster.ledger.snapshot import Nominations, Snapshot
 from extender.cluster.model import Pod
@@ -12,7 +13,7 @@ from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 from lab.packing.rules import RULES as EVERY_RULE
-from lab.packing.rules import held, rank_of
+from lab.packing.rules import Sought, held, rank_of, sought_of, weight_of_sought
 from tests.lab.packing.small import GIB, drawn, everywhere, node, task
 
 RULES = list(EVERY_RULE)
@@ -24,6 +25,13 @@ def tasks_on(problem, packing):
     for part in packing.placed:
         counts[part.task_class, part.machines] += part.count
     return counts
+
+
+def ranking(problem, rule, allocated):
+    """Return the rank of a rule, and the machines with this allocated [M, R], for it."""
+    rank, devices = rank_of(rule, problem, np.arange(len(problem.layout.axis)))
+    weight = weight_of_sought(allocated[:, devices].sum(axis=0), problem.capacity[:, devices].sum(axis=0))
+    return rank, held(allocated, offered(problem.packed), Sought(sought_of(problem, devices), weight))
 
 
 def one_by_one(problem, order, rule):
@@ -39,9 +47,8 @@ def one_by_one(problem, order, rule):
                 fits &= counts[same].sum(axis=0) < classes.at_most[row]
             if not fits.any():
                 break
-            ranks = rank_of(rule, problem, np.arange(classes.demand.shape[1]))(
-                classes.demand[row], held(allocated, offered(problem.packed))
-            )
+            rank, machines = ranking(problem, rule, allocated)
+            ranks = rank(classes.demand[row], machines)
             counts[row, np.where(fits, ranks, -np.inf).argmax()] += 1
     return counts
 
@@ -111,15 +118,25 @@ def test_dovetail_chooses_among_the_nodes_that_the_services_ranking_puts_first(s
         allocated=allocated,
         in_flight=np.zeros_like(allocated),
         nominations=nobody,
-        mix=askers.mix(layout.axis),
+        mix=askers.mix(layout.axis, layout.names, {}),
     )
     pod = asking(layout, classes.demand[0])
     rows = np.flatnonzero(judge(snapshot, pod).passed)
-    rank = rank_of("dovetail", problem, np.arange(len(layout.axis)))
-    ranks = rank(classes.demand[0], held(allocated[rows], offered(problem.packed).at(rows)))
+    rank, machines = ranking(problem, "dovetail", allocated)
+    ranks = rank(classes.demand[0], machines.at(rows))
     assert set(rows[ranks == ranks.max(initial=-np.inf)]) == set(
         Ranker(Placement()).best(snapshot, pod, rows) if len(rows) else ()
     )
+
+
+def test_dovetail_leaves_devices_to_those_who_have_no_others():
+    nodes = [node(f"{model}{row}", gpus=4, labels={"model": model}) for model in "xy" for row in range(2)]
+    anybody = [task(100, gpus=1, arrived=1.0, job="anywhere")] * 8
+    only_x = [task(100, gpus=1, arrived=2.0, job="x", constraints=Constraints(selector=(("model", "x"),)))] * 8
+    problem = problem_of(nodes, anybody + only_x)
+    packing = pack(problem, everywhere(problem), order_of(problem, "arrival"), "dovetail")
+    assert packing.pending == 0
+    assert tasks_on(problem, packing).tolist() == [[0, 0, 4, 4], [4, 4, 0, 0]]
 
 
 def asking(layout, demand):

@@ -1,11 +1,11 @@
-"""Stranded devices, with numbers by hand."""
+"""Devices that are lost to others, with numbers by hand."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy.stranding import stranded, unit_of, usual_pods
+from extender.policy.stranding import lost_more, sought, stranded, unit_of, usual_pods, weight_of_sought
 
 GPUS = np.array([1])
 
@@ -77,3 +77,41 @@ def test_no_more_is_stranded_than_is_there_and_never_less_than_nothing(classes, 
     unit = pods.unit.item(0) if len(devices) else 1.0
     assert (found >= -1e-9).all()
     assert (found <= np.maximum(room[:, 1], 0) / unit + 1e-9).all()
+
+
+# What is sought: four nodes with 2, 2, 4 and no GPUs.
+
+CAPACITY = np.array([[2.0], [2.0], [4.0], [0.0]])
+ANYWHERE = [True, True, True, True]
+
+
+def by_node(asked, may):
+    return sought(np.array(asked, dtype=float).reshape(-1, 1), np.array(may), CAPACITY).ravel().tolist()
+
+
+def test_devices_of_which_all_pods_may_have_any_are_sought_alike():
+    assert by_node([7], [ANYWHERE]) == [0, 0, 0, 0]
+    assert by_node([7, 3], [ANYWHERE, [True, True, True, False]]) == [0, 0, 0, 0]
+
+
+def test_what_some_must_have_is_sought_more():
+    # Half of what is asked for, four of eight GPUs, must lie on the first two nodes, which have four.
+    assert by_node([1, 1], [ANYWHERE, [True, True, False, False]]) == [1, 1, 0, 0]
+    assert by_node([3, 1], [ANYWHERE, [True, False, False, False]]) == [1, 0, 0, 0]
+
+
+def test_who_may_go_nowhere_seeks_nothing():
+    assert by_node([1, 9], [ANYWHERE, [False, False, False, True]]) == [0, 0, 0, 0]
+    assert by_node([0, 0], [ANYWHERE, [True, False, False, False]]) == [0, 0, 0, 0]
+
+
+def test_what_is_sought_counts_less_the_fuller_the_cluster_is():
+    weights = weight_of_sought(np.array([0.0, 4.0, 8.0, 9.0, 0.0]), np.array([8.0, 8.0, 8.0, 8.0, 0.0]))
+    assert weights.tolist() == [1, 0.25, 0, 0, 1]
+
+
+def test_a_pod_takes_what_is_sought_by_the_device():
+    pods = usual(((4, 1), 1))
+    free = np.array([[64.0, 8.0], [64.0, 8.0]])
+    more = lost_more(np.array([4.0, 2.0]), free, np.array([[0.5], [0.0]]), pods)
+    assert more.tolist() == [1.0, 0.0]
