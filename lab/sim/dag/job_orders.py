@@ -58,7 +58,10 @@ class JobOrders:
                     str(stage),
                     np.full(table.tasks[stage], table.expected[stage]),
                     demand[place, counts],
-                    tuple(Parent(str(parent)) for parent in table.parents[stage].tolist()),
+                    tuple(
+                        Parent(str(parent), parent in table.one_to_one.get(stage, ()))
+                        for parent in table.parents[stage].tolist()
+                    ),
                 )
                 for place, stage in enumerate(stages.tolist())
             ]

@@ -44,7 +44,7 @@ def dag_of(job: Job, machines: simulated.Machines, count: int | None) -> tuple[D
                 stage.name,
                 np.asarray(stage.durations, dtype=float),
                 demand[row, columns],
-                tuple(Parent(job.stages[parent].name) for parent in stage.parents),
+                tuple(Parent(job.stages[parent].name, parent in stage.one_to_one) for parent in stage.parents),
             )
             for row, stage in enumerate(job.stages)
         ]

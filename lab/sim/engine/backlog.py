@@ -18,6 +18,7 @@ from lab.sim.engine.open_classes import OpenClasses, open_classes_of
 from lab.sim.engine.outputs import OutputCopies
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
+from lab.sim.engine.task_edges import TaskEdges
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
@@ -65,8 +66,11 @@ class StageBacklog:
         self._since = np.zeros(stages)
         self.opened = np.full(stages, np.nan)
         self._next_task = table.first_task.copy()
-        self._came_back: dict[int, list[int]] = {}
+        self._by_row: dict[int, list[int]] = {}  # tasks that came back, or that waited for one task each
+        self._edges = TaskEdges(table)
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
+        for child, parents in table.one_to_one.items():
+            self._parents_left[child] -= len(parents)
         # Arrivals, and the arrays that stay the same until a job arrives or ends, or a stage opens.
         self._by_arrival = np.argsort(table.arrives_at, kind="stable")
         self._arrived = self._ended_jobs = 0
@@ -148,6 +152,8 @@ class StageBacklog:
         self._hold_less(job, ends.job_demand, ends.opportunistic)
         # 2. Stages of which every task has ended are over.
         np.add.at(self._ended, ends.stage, 1)
+        for stage, task in self._edges.end(ends.stage, ends.task):
+            self._let(stage, [task], now)
         over = self._ended[ends.stage] == table.tasks[ends.stage]
         if over.any():
             for stage in np.unique(ends.stage[over]).tolist():
@@ -194,7 +200,7 @@ class StageBacklog:
         self.inputs.come_back(stage, task, node)
         for row, number in zip(stage.tolist(), task.tolist(), strict=True):
             if self.table.source[row] != _BLOCKS:
-                self._came_back.setdefault(row, []).append(number)
+                self._by_row.setdefault(row, []).append(number)
         self._open = None
 
     def allow(self, node: int, allowed: Mask) -> None:
@@ -243,7 +249,9 @@ class StageBacklog:
             gang=classes.gang,
             gang_least=None if classes.gang is None else self._gang_least(classes.rows[classes.gang >= 0]),
             topology=self._topology,
-            order=None if self.orders is None else self.orders.of(classes.rows, self._count[classes.rows]),
+            order=None
+            if self.orders is None
+            else self.orders.of(classes.rows, (self._count + self._edges.blocked)[classes.rows]),
         )
 
     def _gang_least(self, stages: Rows) -> Counts:
@@ -260,11 +268,26 @@ class StageBacklog:
         return self._open
 
     def _begin(self, stage: int, now: float) -> None:
-        """Open a stage: all its tasks wait from now on."""
+        """Open a stage: all its tasks wait from now on, but for those that wait for a task each."""
+        if stage in self._edges:
+            self._let(stage, self._edges.begin(stage), now)
+            return
         self._open = None
         self._count[stage] = self.table.tasks[stage]
         self._since[stage] = self.opened[stage] = now
         self.inputs.open(stage)
+
+    def _let(self, stage: int, tasks: list[int], now: float) -> None:
+        """Let these tasks of a stage wait from now on, rows of the table: the tasks that they waited for have ended."""
+        if not tasks:
+            return
+        if np.isnan(self.opened[stage]):
+            self._since[stage] = self.opened[stage] = now
+            self.inputs.open(stage)
+        if not self._count[stage]:
+            self._open = None
+        self._count[stage] += len(tasks)
+        self._by_row.setdefault(stage, []).extend(tasks)
 
     def _finish(self, stage: int, now: float) -> None:
         """Close a stage, open the stages that waited for it alone, and close its job if it was the last."""
@@ -273,6 +296,8 @@ class StageBacklog:
         self.inputs.close(stage)
         # 2. Open the children of which all parents are over.
         for child in table.children[stage].tolist():
+            if stage in table.one_to_one.get(child, ()):
+                continue
             self._parents_left[child] -= 1
             if not self._parents_left[child]:
                 self._begin(child, now)
@@ -305,7 +330,7 @@ class StageBacklog:
         """Return the tasks that start, as rows of the table: the chosen ones, else the next of their stage."""
         task = checked.task.copy()
         unchosen = np.flatnonzero(task < 0)
-        if self._came_back and len(task):
+        if self._by_row and len(task):
             unchosen = self._again(task, stage, unchosen)
         if len(unchosen):
             # Sorted by stage, the k-th assignment of a stage takes the k-th task from the stage's next one.
@@ -317,16 +342,16 @@ class StageBacklog:
         return task
 
     def _again(self, task: Rows, stage: Rows, unchosen: Rows) -> Rows:
-        """Choose tasks that came back first, in the order in which they did; return for whom there is none."""
+        """Choose tasks that wait by row first, in the order in which they came; return for whom there is none."""
         left = []
         for place in unchosen.tolist():
-            returned = self._came_back.get(stage.item(place))
+            returned = self._by_row.get(stage.item(place))
             if not returned:
                 left.append(place)
                 continue
             task[place] = returned.pop(0)
             if not returned:
-                del self._came_back[stage.item(place)]
+                del self._by_row[stage.item(place)]
         return np.array(left, dtype=np.intp)
 
     def _starts(self, stage: Rows, task: Rows, checked: CheckedAssignments) -> Starts:

@@ -40,7 +40,7 @@ class StageLine(_Line):
     """Tasks of one shape. `seconds` is what each task takes at its peak demand: one number, or one for each task.
 
     `expected` is what the scheduler believes (default: the mean of `seconds`). `parents` are stages of the job
-    that must have ended before.
+    that must have ended before. Of stages in `oneToOne` task n must have ended before its own task n.
     """
 
     name: Name
@@ -49,6 +49,7 @@ class StageLine(_Line):
     tasks: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1
     expected: Seconds | None = None
     parents: list[Name] = []
+    one_to_one: list[Name] = []
     input: InputLine | None = None
     node_selector: dict[str, str] = {}
     tolerations: list[TolerationLine] = []

@@ -62,6 +62,7 @@ class _Maker:
 
     def job(self, where: str, line: JobLine) -> Job:
         order = _parents_first(where, line)
+        _check_one_to_one(where, line)
         places = {line.stages[number].name: place for place, number in enumerate(order)}
         return Job(
             name=line.job,
@@ -91,7 +92,8 @@ class _Maker:
             reading=reading,
             duration=float(durations.mean()) if stage.expected is None else stage.expected,
             durations=durations,
-            parents=tuple(sorted({places[parent] for parent in stage.parents})),
+            parents=tuple(sorted({places[parent] for parent in (*stage.parents, *stage.one_to_one)})),
+            one_to_one=tuple(sorted({places[parent] for parent in stage.one_to_one})),
             source=source,
             copies=self._copies(where, f"{field}.input.nodes", stage),
             constraints=constraints,
@@ -152,6 +154,23 @@ class _Maker:
         return copies
 
 
+def _check_one_to_one(where: str, line: JobLine) -> None:
+    """Raise TraceError where tasks cannot wait for single tasks of these parents."""
+    tasks = {stage.name: stage.tasks for stage in line.stages}
+    for number, stage in enumerate(line.stages):
+        field = f"{where}, field stages[{number}].oneToOne"
+        for place, parent in enumerate(stage.one_to_one):
+            if parent in stage.parents:
+                raise TraceError(f"{field}[{place}]: {parent!r} stands in parents too; accepted: in one of both")
+            if tasks[parent] != stage.tasks:
+                both = f"{parent!r} has {tasks[parent]} tasks, this stage {stage.tasks}"
+                raise TraceError(f"{field}[{place}]: {both}; accepted: as many")
+        if stage.one_to_one and line.gang:
+            raise TraceError(f"{field}: the job is a gang, whose tasks start together; accepted: parents")
+        if stage.one_to_one and stage.input is not None and stage.input.source != LOCAL:
+            raise TraceError(f"{field}: it reads from {stage.input.source}; accepted: {LOCAL}, or no input")
+
+
 def _constraints(stage: StageLine) -> Constraints:
     return Constraints(
         selector=tuple(sorted(stage.node_selector.items())),
@@ -179,14 +198,15 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
             raise TraceError(f"{where}, field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}")
         numbers[stage.name] = number
     children: list[list[int]] = [[] for _ in line.stages]
-    missing = [len(stage.parents) for stage in line.stages]
+    missing = [len(stage.parents) + len(stage.one_to_one) for stage in line.stages]
     for number, stage in enumerate(line.stages):
-        for place, parent in enumerate(stage.parents):
-            if parent not in numbers:
-                raise TraceError(
-                    f"{where}, field stages[{number}].parents[{place}]: job {line.job!r} has no stage {parent!r}"
-                )
-            children[numbers[parent]].append(number)
+        for field, parents in (("parents", stage.parents), ("oneToOne", stage.one_to_one)):
+            for place, parent in enumerate(parents):
+                if parent not in numbers:
+                    raise TraceError(
+                        f"{where}, field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}"
+                    )
+                children[numbers[parent]].append(number)
     # 2. At each turn, all parents of the stages in `order` are in `order` before them.
     order = [number for number, count in enumerate(missing) if not count]
     for number in order:

@@ -60,12 +60,23 @@ def _stage_work(table: StageTable, total: Floats) -> Floats:
 
 
 def _critical_paths(table: StageTable, work: Floats) -> Floats:
-    """Return the length of each job's longest chain of stages [J]."""
-    longest = np.zeros(len(table.tasks))
-    np.maximum.at(longest, table.stage_of_task, table.durations)
-    path = np.maximum(longest, work.max(axis=1))
+    """Return the length of each job's longest chain of stages [J]; of tasks, where these wait one to one."""
+    tails: dict[int, Floats] = {}
+    path = np.zeros(len(table.tasks))
     for stage in range(len(path) - 1, -1, -1):  # children come after their parents
-        path[stage] += path[table.children[stage]].max(initial=0.0)
+        # 1. What follows each task: stages that wait for all of them, or the task of a stage that waits for it alone.
+        first, tasks = int(table.first_task[stage]), int(table.tasks[stage])
+        single = [child for child in table.children[stage].tolist() if stage in table.one_to_one.get(child, ())]
+        others = [child for child in table.children[stage].tolist() if child not in single]
+        behind_all = path[others].max(initial=0.0)
+        behind = np.full(tasks, behind_all)
+        for child in single:
+            behind = np.maximum(behind, tails[child])
+        # 2. The longest way through one of its tasks, or all of its work before what waits for all of it.
+        tail = table.durations[first : first + tasks] + behind
+        path[stage] = max(tail.max(), work[stage].max() + behind_all)
+        if stage in table.one_to_one:
+            tails[stage] = tail
     paths = np.zeros(len(table.arrives_at))
     np.maximum.at(paths, table.job, path)
     return paths

@@ -42,7 +42,7 @@ class StageTable:
     settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
     of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]: which machines a stage
     may go to at first (each None: there is no such thing). The output of stages that are `copied` [S] is written on
-    `output_copies` machines.
+    `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks its own wait.
     """
 
     job_names: Sequence[str]
@@ -79,6 +79,7 @@ class StageTable:
     constraint: Rows | None = None
     constraints: Sequence[Constraints] = ()
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
+    one_to_one: Mapping[int, Rows] = field(default_factory=dict)
 
     @cached_property
     def seen(self) -> Floats:
@@ -208,6 +209,11 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         allowed=allowed,
         copied=copied,
         output_copies=output_copies,
+        one_to_one={
+            child: np.array(sorted(stage.one_to_one), dtype=np.intp) + first_stage[row]
+            for child, (row, _, stage) in enumerate(stages)
+            if stage.one_to_one
+        },
     )
 
 
@@ -261,6 +267,7 @@ def _check(job: Job, place: int, stage: Stage, machines: Machines, *, copies: bo
         raise DovetailError(f"{name} shuffles but has no parents to read from")
     if not all(0 <= parent < place for parent in stage.parents):
         raise DovetailError(f"{name} has parents {stage.parents}; accepted: places before its own, {place}")
+    _check_one_to_one(name, job, stage)
     if not stage.tasks or not (stage.durations > 0).all() or not np.isfinite(stage.durations).all():
         raise DovetailError(f"{name} needs one task or more, each of more than 0 seconds")
     follows = [_READ] if stage.source == LOCAL else _FOLLOWS  # who reads at home may use the network for something else
@@ -278,6 +285,21 @@ def _check(job: Job, place: int, stage: Stage, machines: Machines, *, copies: bo
         short = [name for column, name in enumerate(machines.axis) if need[column] > capacity[:, column].max(initial=0)]
         lacking = ", ".join(short) or "all of it together"
         raise DovetailError(f"{name} fits no machine: it demands {_words(need, machines.axis)}, too much {lacking}")
+
+
+def _check_one_to_one(name: str, job: Job, stage: Stage) -> None:
+    """Raise if tasks cannot wait for single tasks of these parents."""
+    for parent in stage.one_to_one:
+        if parent not in stage.parents:
+            raise DovetailError(f"{name} waits one to one for stage {parent}; accepted: its parents {stage.parents}")
+        if job.stages[parent].tasks != stage.tasks:
+            of = job.stages[parent]
+            raise DovetailError(
+                f"{name} has {stage.tasks} tasks, and {of.name}, for which it waits one to one, {of.tasks}; accepted: "
+                f"as many"
+            )
+    if stage.one_to_one and (stage.gang or stage.source != LOCAL):
+        raise DovetailError(f"{name} waits one to one; accepted: where it is no gang and reads on its own machine")
 
 
 def _check_use(name: str, stage: Stage, use: Use) -> None:

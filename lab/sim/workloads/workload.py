@@ -35,6 +35,8 @@ class Use:
 class Stage:
     """Tasks of one shape. It may begin when all its parents have ended (a barrier).
 
+    Of a parent that is `one_to_one` as well, its task n waits for task n only. Both have as many.
+
     `demand` [R] is a task's peak besides reading, in the dimensions of `Machines.axis` (its disk-read,
     network-in and network-out are zero: they follow from where it reads; only where it reads on its own machine may it
     take network besides); `reading` bytes per second at its peak.
@@ -58,6 +60,7 @@ class Stage:
     priority: int = 0
     gang: bool = False
     least: int = 0
+    one_to_one: tuple[int, ...] = ()
 
     @property
     def tasks(self) -> int:

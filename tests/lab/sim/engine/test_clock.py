@@ -3,7 +3,7 @@
 Machines have 4000 millicores, 64 bytes of memory, and 100 in each disk and network dimension unless a test says so.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -95,6 +95,50 @@ def test_a_stage_begins_when_all_its_parents_have_ended():
     outcome = replay(workload(Job("a", 0.0, stages)))
     assert outcome.tasks.started.tolist() == [0, 0, 0, 5]
     assert outcome.makespan == 6.0
+
+
+def one_to_one(name, durations, *of, parents=(), **others):
+    return replace(stage(name, durations, parents=tuple(sorted({*of, *parents})), **others), one_to_one=of)
+
+
+def test_a_task_that_waits_one_to_one_starts_when_its_own_task_has_ended():
+    stages = [stage("map", [5.0, 1.0]), one_to_one("sort", [1.0, 2.0], 0), stage("join", [1.0], parents=(1,))]
+    outcome = replay(workload(Job("a", 0.0, stages)))
+    assert outcome.tasks.started.tolist() == [0, 0, 5, 1, 6]
+    assert outcome.bounds.makespan == 7.0  # by the pairs: as stages one after the other it would be 8
+    assert outcome.makespan == 7.0
+
+
+def test_a_task_that_waits_for_a_task_and_for_a_stage_starts_after_both():
+    stages = [stage("map", [5.0, 1.0]), stage("side", [3.0]), one_to_one("sort", [1.0, 1.0], 0, parents=(1,))]
+    assert replay(workload(Job("a", 0.0, stages))).tasks.started.tolist() == [0, 0, 0, 5, 3]
+
+
+def test_a_task_waits_for_its_tasks_of_two_stages():
+    stages = [stage("left", [5.0, 1.0]), stage("right", [2.0, 4.0]), one_to_one("both", [1.0, 1.0], 0, 1)]
+    assert replay(workload(Job("a", 0.0, stages))).tasks.started.tolist() == [0, 0, 0, 0, 5, 4]
+
+
+def test_one_to_one_tasks_run_to_the_end_where_little_runs_at_once():
+    maps = stage("map", [2.0] * 9)
+    chain = [maps, one_to_one("sort", [1.0] * 9, 0), one_to_one("zip", [3.0] * 9, 1)]
+    outcome = replay(workload(Job("a", 0.0, chain), Job("b", 1.0, chain)))
+    started, ended = outcome.tasks.started.reshape(2, 3, 9), outcome.tasks.ended.reshape(2, 3, 9)
+    assert (started[:, 1:] >= ended[:, :-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("child", "said"),
+    [
+        (replace(stage("s", [1.0]), one_to_one=(0,)), "accepted: its parents"),
+        (one_to_one("s", [1.0, 1.0], 0), "has 2 tasks, and p, for which it waits one to one, 1"),
+        (one_to_one("s", [1.0], 0, reading=10.0, source=SHUFFLE), "accepted: where it is no gang"),
+        (replace(one_to_one("s", [1.0], 0), gang=True), "accepted: where it is no gang"),
+    ],
+)
+def test_tasks_that_cannot_wait_one_to_one_are_refused(child, said):
+    with pytest.raises(DovetailError, match=said):
+        replay(workload(Job("a", 0.0, [stage("p", [1.0]), child])))
 
 
 def test_with_a_heartbeat_ends_are_exact_but_known_later():

@@ -38,6 +38,10 @@ def stage(**fields):
     return job(stages=[STAGE | fields])
 
 
+def pair(**fields):
+    return {"job": "a", "stages": [STAGE, STAGE | {"name": "t"} | fields]}
+
+
 def written(path, *lines):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -75,6 +79,18 @@ def replay(tmp_path, machines, policy, *jobs):
         (job(stages=[STAGE, STAGE]), "field stages[1].name: 's' stands twice in job 'a'"),
         (stage(input={"rate": "1M", "from": "shuffle"}), "shuffle needs parents"),
         (stage(input={"rate": "1M", "from": "blocks", "nodes": [["q"]]}), "there is no machine 'q'"),
+        (stage(oneToOne=["t"]), "field stages[0].oneToOne[0]: job 'a' has no stage 't'"),
+        (stage(oneToOne=["s"]), "field stages: a cycle of parents; in it or behind it: s"),
+        (pair(oneToOne=["s"], parents=["s"]), "field stages[1].oneToOne[0]: 's' stands in parents too; accepted"),
+        (
+            pair(oneToOne=["s"], tasks=2),
+            "field stages[1].oneToOne[0]: 's' has 1 tasks, this stage 2; accepted: as many",
+        ),
+        (pair(oneToOne=["s"]) | {"gang": True}, "field stages[1].oneToOne: the job is a gang"),
+        (
+            pair(oneToOne=["s"], input={"rate": "1M", "from": "shuffle"}),
+            "field stages[1].oneToOne: it reads from shuffle; accepted: local, or no input",
+        ),
     ],
 )
 def test_a_mistake_in_a_job_names_file_line_field_and_what_is_accepted(tmp_path, machines, line, said):
@@ -83,6 +99,13 @@ def test_a_mistake_in_a_job_names_file_line_field_and_what_is_accepted(tmp_path,
         workload_of(path, machines_of(machines))
     assert str(refused.value).startswith(f"{path}, line 2")
     assert said in str(refused.value)
+
+
+def test_tasks_that_wait_one_to_one_start_as_theirs_end(tmp_path, machines):
+    maps = {"name": "map", "demand": {"cpu": 1}, "tasks": 3, "seconds": [4, 1, 2]}
+    sorts = {"name": "sort", "demand": {"cpu": 1}, "tasks": 3, "seconds": 5, "oneToOne": ["map"]}
+    done = replay(tmp_path, machines, "dovetail", {"job": "a", "stages": [sorts, maps]})
+    assert done.tasks.started.tolist() == [0, 0, 0, 4, 1, 2]
 
 
 def test_a_name_that_stands_twice_is_refused_with_the_line_where_it_stood_first(tmp_path, machines):
