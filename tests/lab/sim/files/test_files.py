@@ -105,7 +105,7 @@ def test_tasks_that_wait_one_to_one_start_as_theirs_end(tmp_path, machines):
     maps = {"name": "map", "demand": {"cpu": 1}, "tasks": 3, "seconds": [4, 1, 2]}
     sorts = {"name": "sort", "demand": {"cpu": 1}, "tasks": 3, "seconds": 5, "oneToOne": ["map"]}
     done = replay(tmp_path, machines, "dovetail", {"job": "a", "stages": [sorts, maps]})
-    assert done.tasks.started.tolist() == [0, 0, 0, 4, 1, 2]
+    assert done.tasks.started.tolist() == [0, 0, 0, 6, 3, 3]  # at heartbeats of 3 seconds
 
 
 def test_a_name_that_stands_twice_is_refused_with_the_line_where_it_stood_first(tmp_path, machines):
