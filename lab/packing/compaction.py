@@ -163,6 +163,7 @@ class _Search:
         self._machines, self._seed = machines, seed
         self.bound = fewest_machines(problem, machines, pending)
         self._on_prefix = self._all_prefixes() if policy.rule == FIRST_FIT else None
+        self._known: dict[int, bool] = {}
 
     def _all_prefixes(self) -> Counts:
         """Return how many tasks first fit places on each prefix [M' + 1]: one placement on all machines says it.
@@ -181,11 +182,13 @@ class _Search:
             return False
         if self._on_prefix is not None:
             return bool(self._problem.classes.tasks - self._on_prefix[size] <= self._pending)
-        draw = np.random.default_rng([self._seed, size])
-        packing = pack(
-            self._problem, self._machines[:size], self._order, self._rule, draw=draw, give_up_above=self._pending
-        )
-        return packing.pending <= self._pending
+        if size not in self._known:
+            draw = np.random.default_rng([self._seed, size])
+            packing = pack(
+                self._problem, self._machines[:size], self._order, self._rule, draw=draw, give_up_above=self._pending
+            )
+            self._known[size] = packing.pending <= self._pending
+        return self._known[size]
 
     def smallest(self, mu: int, above: int | None = None) -> int:
         """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not.
