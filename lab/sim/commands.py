@@ -65,7 +65,10 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     help="Print the JSON Schema of a line of such a file, and end.",
 )
 @click.option(
-    "--workload", required=True, metavar="SPEC|FILE", help="What is replayed: see --list; or a .jsonl or .csv file."
+    "--workload",
+    required=True,
+    metavar="SPEC|FILE",
+    help="What is replayed: see --list; or a .jsonl, .csv or .json file.",
 )
 @click.option("--policy", "policies", required=True, metavar="NAME[,NAME...]", help="Who schedules it; see --list.")
 @click.option("--machines", required=True, metavar="SPEC|FILE", help="On what; see --list; or a .jsonl file.")

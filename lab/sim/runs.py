@@ -117,7 +117,7 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
         workload = workload_of(Path(run.workload), machines)
     elif len(machines.axis) > len(DIMENSIONS) or machines.nodes:
         raise DovetailError(
-            f"workload {run.workload}: with a machines file, a workload file is needed (.jsonl or .csv)"
+            f"workload {run.workload}: with a machines file, a workload file is needed (.jsonl, .csv or .json)"
         )
     else:
         workload = specs.workload(run.workload, run.seed, run.traces, parameters)
@@ -138,7 +138,7 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
 
 def is_file(spec: str) -> bool:
     """Say whether a workload or machines are named by a file."""
-    return spec.endswith((".jsonl", ".csv")) and not spec.startswith(FORM)
+    return spec.endswith((".jsonl", ".csv", ".json")) and not spec.startswith(FORM)
 
 
 def with_queues(workload: Workload, settings: Settings) -> Workload:

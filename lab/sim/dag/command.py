@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from extender.errors import MissingExtra
+from lab.report.files import ReportFile
 
 _TRACES = Path("../shared/traces")
 
@@ -24,6 +25,7 @@ _TRACES = Path("../shared/traces")
     help="How long to search: some 10,000 a second.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with a rank for each task.")
+@click.option("--report", type=ReportFile(), help="Also write a page with time charts: one HTML file.")
 @click.option(
     "--traces",
     type=click.Path(file_okay=False, path_type=Path),
@@ -38,6 +40,7 @@ def graph(
     seed: int,
     effort: int,
     as_json: bool,
+    report: Path | None,
     traces: Path | None,
 ) -> None:
     """Find in which order the tasks of one job should start, from its whole DAG.
@@ -46,7 +49,7 @@ def graph(
     traces, as in tpch:q5-100g. Shows the orders that were tried, what no order can pass, which stages
     are troublesome, and when each stage runs.
     """
-    MissingExtra.unless_installed("rich")
+    MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
     from rich.console import Console
 
     from extender.graph import build
@@ -58,15 +61,19 @@ def graph(
     if tpch.is_query(workload):
         if machines is not None:
             raise click.BadParameter("a query runs on executors; accepted: --share", param_hint="--machines")
-        title, (dag, shared) = workload, tpch.query(workload, folder, share or 10)
+        title, names, (dag, shared) = workload, ["executors"], tpch.query(workload, folder, share or 10)
     else:
         if machines is None:
             raise click.BadParameter("is missing; accepted: as for simulate", param_hint="--machines")
         replayed, cluster = inputs_of(Run(workload, machines, "tetris", seed, traces=folder), Parameters())
         job = jobs.job_of(replayed.jobs, name)
         title = job.name
-        dag, shared, _ = jobs.dag_of(job, cluster, share)
+        dag, shared, names = jobs.dag_of(job, cluster, share)
     order = build(dag, shared, seed=seed, effort=effort)
+    if report is not None:
+        from lab.sim.dag import charts
+
+        report.write_text(charts.page(title, dag, shared, names, order), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(showing.as_json(title, dag, shared, order)))
         return

@@ -17,9 +17,14 @@ _MOST_STAGES = 60
 
 def text(name: str, dag: Dag, machines: Machines, order: Order) -> Group:
     """Return what was found, the orders that were tried, and when each stage runs."""
+    return Group(Text("\n".join(words(name, dag, machines, order))), _tried(order), _chart(dag, order))
+
+
+def words(name: str, dag: Dag, machines: Machines, order: Order) -> list[str]:
+    """Return in sentences what was found."""
     trouble = [dag.stages[row].name for row in np.flatnonzero(order.trouble).tolist()]
     bounds = order.bounds
-    lines = [
+    return [
         f"{name}: {len(dag):,} stages, {int(dag.count.sum()):,} tasks on {machines.count:,} machines",
         f"{order.span:,.1f} s by the order found ({order.won}), "
         f"{100 * (order.span / bounds.tightest - 1):.1f} % above what no order can pass",
@@ -27,7 +32,6 @@ def text(name: str, dag: Dag, machines: Machines, order: Order) -> Group:
         f"one stage whole {bounds.mod_cp:,.1f}, the paper's bound {bounds.new_lb:,.1f}",
         f"Placed first, as troublesome: {', '.join(trouble) or 'none'}",
     ]
-    return Group(Text("\n".join(lines)), _tried(order), _chart(dag, order))
 
 
 def _tried(order: Order) -> Table:

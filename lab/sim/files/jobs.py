@@ -1,6 +1,6 @@
 """Makes a workload of a workload file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from extender.errors import TraceError
 from lab.sim.files.format import InputLine, JobLine, StageLine
 from lab.sim.files.lines import csv_jobs, json_lines
 from lab.sim.files.machines import amounts
+from lab.sim.files.wfformat import wfformat_job
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 MOST_TASKS = 10_000_000
@@ -28,7 +29,7 @@ _FOLLOWS = (DISK_READ, NETWORK_IN, NETWORK_OUT)
 
 
 def workload_of(path: Path, machines: Machines) -> Workload:
-    """Return the jobs of a file (`.csv`: one stage a job; else JSON lines), to be run on these machines.
+    """Return the jobs of a file (`.csv`: one stage a job; `.json`: WfFormat; else JSON lines), for these machines.
 
     Raises TraceError, naming file, line, field and what is accepted; also for a task that fits no machine.
     """
@@ -36,7 +37,7 @@ def workload_of(path: Path, machines: Machines) -> Workload:
     jobs: list[Job] = []
     lines: dict[str, str] = {}
     tasks = 0
-    for where, line in csv_jobs(path) if path.suffix == ".csv" else json_lines(path, JobLine):
+    for where, line in _lines(path):
         if line.job in lines:
             raise TraceError(f"{where}, field job: {line.job!r} is the name of a job of {lines[line.job]} already")
         lines[line.job] = where
@@ -48,6 +49,15 @@ def workload_of(path: Path, machines: Machines) -> Workload:
         raise TraceError(f"{path} has no jobs; needed: a line for each")
     jobs.sort(key=lambda job: job.arrives_at)
     return Workload(name=path.name, jobs=jobs, about=f"{len(jobs)} jobs of {tasks} tasks from {path.name}")
+
+
+def _lines(path: Path) -> Iterator[tuple[str, JobLine]]:
+    match path.suffix:
+        case ".csv":
+            return csv_jobs(path)
+        case ".json":
+            return wfformat_job(path)
+    return json_lines(path, JobLine)
 
 
 class _Maker:

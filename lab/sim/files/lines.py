@@ -33,7 +33,7 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
         try:
             yield where, decoder.decode(text)
         except msgspec.ValidationError as error:
-            raise TraceError(f"{where}: {_mistake(error, kind)}") from None
+            raise TraceError(f"{where}: {mistake(error, kind)}") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
             raise TraceError(f"{where}: not one JSON object: {error}{cut}") from None
@@ -96,7 +96,7 @@ def _flat_job(where: str, fields: dict[str, str]) -> JobLine:
             job | {"stages": [msgspec.convert(stage, StageLine, strict=False)]}, JobLine, strict=False
         )
     except msgspec.ValidationError as error:
-        raise TraceError(f"{where}: {_mistake(error, JobLine)}") from None
+        raise TraceError(f"{where}: {mistake(error, JobLine)}") from None
 
 
 def _number(where: str, column: str, text: str) -> float:
@@ -110,7 +110,7 @@ def _number(where: str, column: str, text: str) -> float:
     return number
 
 
-def _mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
+def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
     """Return a mistake in words: the field, and what is accepted there."""
     found = _PATH.fullmatch(str(error))
     text, field = (found[1], found[2]) if found else (str(error), "")

@@ -49,6 +49,13 @@ def test_json_has_a_rank_and_a_beginning_for_each_task(graph):
     assert all(len(stage["begins"]) == len(stage["ranks"]) for stage in told["stages"])
 
 
+def test_a_report_has_a_chart_of_the_stages_and_one_of_the_machines(graph, tmp_path):
+    graph(f"--report={tmp_path / 'made' / 'page.html'}")
+    page = (tmp_path / "made" / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert "11.0 s by the order found" in page
+
+
 def test_one_of_several_jobs_is_named(graph):
     with pytest.raises(DovetailError, match="--job is missing: the workload has 2 jobs; accepted: one of etl, other"):
         graph(jobs=(JOB, {**JOB, "job": "other"}))
