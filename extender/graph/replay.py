@@ -10,7 +10,10 @@ from extender.arrays import Counts, Floats, Mask, Rows
 from extender.graph.dag import Dag, Machines
 
 Ranks = Sequence[Floats]
-"""For each stage a rank of each of its tasks [T]: of those that could start the smallest starts first."""
+"""For each stage a rank of each of its tasks [T]: of those that could start the smallest starts first.
+
+Where all are equal the tasks are taken by their alignment with what is free.
+"""
 
 _ROUNDING = 1e-9
 
@@ -35,8 +38,8 @@ class Replay:
     """One run. Tasks of a stage that start together on machines are one event when they take equally long."""
 
     def __init__(self, dag: Dag, machines: Machines, ranks: Ranks | None) -> None:
-        """Take ranks; None: the task starts next that is best aligned with what is free (Tetris, 3.2)."""
-        self._dag, self._ranks = dag, ranks
+        """Take ranks; None, or all equal: the task starts next that is best aligned with what is free (Tetris, 3.2)."""
+        self._dag, self._ranks = dag, None if ranks is None or _say_nothing(ranks) else ranks
         # What is free [M, R], and a little more: sums of what is taken and given back are not exact.
         self._room = np.tile(machines.capacity + _ROUNDING * machines.capacity, (machines.count, 1))
         self._scale = np.where(machines.capacity > 0, 1 / np.where(machines.capacity > 0, machines.capacity, 1.0), 0.0)
@@ -217,6 +220,11 @@ class Replay:
                 if not self._missing[edge.row]:
                     everything = np.arange(self._dag.count[edge.row])
                     self._open(edge.row, everything, all_of_it=missing_each is None)
+
+
+def _say_nothing(ranks: Ranks) -> bool:
+    first = ranks[0].item(0)
+    return all(bool((those == first).all()) for those in ranks)
 
 
 def replay(dag: Dag, machines: Machines, ranks: Ranks | None) -> Replayed:
