@@ -85,7 +85,7 @@ class DeviceAskers:
             return NO_MIX
         # 1. Those with most pods: of the classes, and of the sets of constraints.
         classes, groups = Counter[_Asked](), Counter[Constraints]()
-        for (asked, constraints), count in self._counts.items():
+        for (asked, constraints), count in sorted(self._counts.items(), key=_asked):
             classes[asked] += count
             groups[constraints] += count
         most, where = _most(classes), _most(groups)
@@ -109,6 +109,10 @@ class DeviceAskers:
             np.array(list(devices_asked.values())),
             may,
         )
+
+
+def _asked(counted: tuple[tuple[_Asked, Constraints], int]) -> _Asked:
+    return counted[0][0]
 
 
 def _most(counts: Counter[_Kind]) -> Mapping[_Kind, int]:
