@@ -60,6 +60,7 @@ class DeviceAskers:
         self._counts: Counter[tuple[_Asked, Constraints]] = Counter()
         self._pods = self._changes = 0
         self._last: tuple[tuple[str, ...], tuple[str, ...], Mix] = ((), (), NO_MIX)
+        self._labels: tuple[tuple[str, ...], NodeLabels] = ((), NodeLabels([]))
 
     def add(self, pod: Pod, sign: int) -> None:
         """Note that a pod holds a node from now on (1), or no more (-1)."""
@@ -100,8 +101,9 @@ class DeviceAskers:
                 devices_asked[constraints] += count * _vector(asked, columns)[devices]
         may = np.ones((1, len(names)), dtype=np.bool_)
         if len(where) > 1:
-            labels = NodeLabels([nodes.get(name) for name in names])
-            may = np.array([labels.allow(constraints) for constraints in where])
+            if names is not self._labels[0]:
+                self._labels = (names, NodeLabels([nodes.get(name) for name in names]))
+            may = np.array([self._labels[1].allow(constraints) for constraints in where])
         return Mix(
             demand,
             np.array(list(most.values())),
