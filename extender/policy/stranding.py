@@ -98,11 +98,12 @@ def sought(asked: Floats, may: Mask, capacity: Floats) -> Floats:
 
     Pods of so many groups have `asked` [G, D] for devices, each group `may` go to some nodes [G, N], which have a
     `capacity` [N, D] of them. Each group asks the same of all devices that it may have. So 1.0 says: if pods asked for
-    as many devices as there are, one pod more would ask for each of these.
+    as many devices as there are, one pod more would ask for each of these. Where nobody may go, as on a node that is
+    cordoned, nothing is sought.
     """
     more = np.zeros(capacity.shape)
     for device, offered in enumerate(capacity.T):
-        there, reach = offered > 0, may @ offered
+        there, reach = (offered > 0) & may.any(axis=0), may @ offered
         found = np.where(reach > 0, asked[:, device], 0.0)
         if found.any():
             each = found / found.sum() * offered.sum() / np.where(reach > 0, reach, 1.0)

@@ -105,6 +105,10 @@ def test_who_may_go_nowhere_seeks_nothing():
     assert by_node([0, 0], [ANYWHERE, [True, False, False, False]]) == [0, 0, 0, 0]
 
 
+def test_a_node_where_nobody_may_go_makes_no_other_dear():
+    assert by_node([3, 1], [[True, True, False, False], [True, True, False, False]]) == [0, 0, 0, 0]
+
+
 def test_what_is_sought_counts_less_the_fuller_the_cluster_is():
     weights = weight_of_sought(np.array([0.0, 4.0, 8.0, 9.0, 0.0]), np.array([8.0, 8.0, 8.0, 8.0, 0.0]))
     assert weights.tolist() == [1, 0.25, 0, 0, 1]
