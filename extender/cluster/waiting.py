@@ -128,13 +128,15 @@ class Running:
     """What runs, for reservations [T]: on which node, until when it is expected to, what it holds there [T, R].
 
     `seconds` [T]: what it is expected to take from its start to its end (None: not known of any). A task that reads
-    from other nodes may be there for each of them as well, with what it holds of it and 0 seconds.
+    from other nodes may be there for each of them as well, with what it holds of it and 0 seconds. `priority` [T] is
+    that of their pods, for schedulers that preempt (None: not said).
     """
 
     node: Rows
     ends_at: Floats
     demand: Floats
     seconds: Floats | None = None
+    priority: Counts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import DONE_SECONDS
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World, machine_names
+from lab.sim.preemption import PlanWithVictims
 from lab.sim.workloads.workload import Machines, Workload
 
 Progress = Callable[[int, int], None]
@@ -216,13 +217,19 @@ class _Simulation:
         backlog = self.world.backlog
         if not backlog.count.any():
             return
-        waiting = backlog.waiting(self.world.tasks.for_reservations())
+        running, priority = self.world.tasks.for_reservations(), self.world.table.priority
+        if priority is not None:
+            running = replace(running, priority=priority[self.world.tasks.regular_stages])
+        waiting = backlog.waiting(running)
         snapshot = self._snapshot()
         began = time.perf_counter()
         plan = self._scheduler.plan(snapshot, waiting, now)
         self._plan_seconds += time.perf_counter() - began
         self._plans += 1
         self._again_at = plan.again_at
+        if isinstance(plan, PlanWithVictims) and len(plan.victims):
+            self.world.preempt(plan.victims)
+            self._again_at = now
         if len(plan.assignments):
             self.world.start(plan.assignments)
 

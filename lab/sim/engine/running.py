@@ -123,6 +123,15 @@ class RunningTasks:
         """When the next term of a task is done if nothing else happens; infinite if none ever is."""
         return float(self._floats[_NEXT, : self.count].min(initial=np.inf))
 
+    @property
+    def regular_stages(self) -> Rows:
+        """The stage of each task of `for_reservations`."""
+        return self._rows[_STAGE, : self.count].copy()
+
+    def nodes_of(self, places: Rows) -> Rows:
+        """Return on which nodes these running tasks are."""
+        return np.asarray(self._rows[_NODE, places])
+
     def for_reservations(self) -> Running:
         """Return where tasks run, when they are expected to end, and what they take: views, valid for this step."""
         running = slice(0, self.count)
@@ -192,7 +201,10 @@ class RunningTasks:
 
     def lose(self, node: int, now: float) -> Ends | None:
         """Take away all tasks of a node that is gone; their work is lost."""
-        lost = _where(self._rows[_NODE, : self.count] == node)
+        return self.take_away(_where(self._rows[_NODE, : self.count] == node), now)
+
+    def take_away(self, lost: Rows, now: float) -> Ends | None:
+        """Take away these running tasks, places in ascending order; their work is lost."""
         if not len(lost):
             return None
         early = lost[self._flags[_EARLY, lost]]

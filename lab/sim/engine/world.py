@@ -249,9 +249,22 @@ class World:
             return
         lost = self.tasks.lose(node, self.now)
         if lost is not None:
-            count = len(lost.stage)
-            regular, there = np.zeros(count, dtype=np.bool_), np.full(count, node, dtype=np.intp)
-            self.backlog.come_back(lost.stage, lost.task, there, lost.job_demand, regular)
+            self._wait_again(lost, np.full(len(lost.stage), node, dtype=np.intp))
+
+    def preempt(self, places: Rows) -> None:
+        """End these running tasks, places in what `tasks.for_reservations` says; they wait again, their work lost."""
+        places = np.sort(places)
+        if isinstance(self.tasks, UsedTasks):
+            self._come_back(np.flatnonzero(~self.tasks.running.opportunistic)[places], evicted=True)
+            return
+        nodes = self.tasks.nodes_of(places)
+        lost = self.tasks.take_away(places, self.now)
+        if lost is not None:
+            self._wait_again(lost, nodes)
+
+    def _wait_again(self, lost: Ends, nodes: Rows) -> None:
+        regular = np.zeros(len(lost.stage), dtype=np.bool_)
+        self.backlog.come_back(lost.stage, lost.task, nodes, lost.job_demand, regular)
 
     def _check_held(self, starts: Starts) -> None:
         """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six.

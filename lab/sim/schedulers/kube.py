@@ -21,6 +21,7 @@ from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
+from lab.sim.preemption import PlanWithVictims, Preemption
 from lab.sim.schedulers.baselines import Accounts, AssignmentList, OpenClasses, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.schedulers.kube_queue import SchedulingQueue
@@ -53,19 +54,52 @@ class KubeDefault:
     seed: int = 0
     weights: Weights = DEFAULT
     _queue: SchedulingQueue = field(default_factory=SchedulingQueue, init=False)
+    _nominated: list[tuple[str, int]] = field(default_factory=list, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now."""
+        """Return what to start now, and, where priorities are known, who is preempted for whom comes next."""
         accounts = _requested(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
-        placed = _try_all(
-            self._queue.line(waiting, now),
+        kinds, counts = self._queue.line(waiting, now)
+        nominated = self._place_nominated(cluster, waiting, kinds, counts)
+        placed = nominated + _try_all(
+            (kinds, counts - nominated),
             OpenClasses(classes, accounts.need),
             waiting,
             lambda task_class, count: self._place(cluster, task_class, count),
         )
-        return _noted(self._queue, placed, cluster, snapshot, now)
+        plan = _noted(self._queue, placed, cluster, snapshot, now)
+        running = waiting.running
+        if running is None or running.priority is None or waiting.priority is None:
+            return plan
+        preemption = Preemption(running, *_free(snapshot, cluster))
+        victims = self._preempt(preemption, waiting, kinds, counts - placed)
+        return PlanWithVictims(plan.assignments, victims=np.array(victims, dtype=np.intp))
+
+    def _place_nominated(self, cluster: "_NodesInPlan", waiting: Waiting, kinds: Rows, counts: Counts) -> Counts:
+        """Place those for whom others were preempted a moment ago; return how many of each group [G]."""
+        placed = np.zeros(len(kinds), dtype=np.int64)
+        for name, node in self._nominated:
+            task_class = waiting.names.index(name) if name in waiting.names else -1
+            groups = np.flatnonzero((kinds == task_class) & (counts > placed))
+            if len(groups) and cluster.place_on(task_class, node):
+                placed[groups[0]] += 1
+        self._nominated.clear()
+        return placed
+
+    def _preempt(self, preemption: Preemption, waiting: Waiting, kinds: Rows, left: Counts) -> list[int]:
+        """Return whom to preempt for the pods that are left, `left` [G] of each group of the line, in its order."""
+        for group in np.flatnonzero(left).tolist():
+            task_class = int(kinds[group])
+            allowed = None if waiting.barred is None else ~waiting.barred[task_class]
+            priority = 0 if waiting.priority is None else waiting.priority.item(task_class)
+            for _ in range(int(left[group])):
+                node = preemption.node_for(waiting.demand[task_class], priority, allowed)
+                if node is None:
+                    break
+                self._nominated.append((waiting.names[task_class], node))
+        return preemption.victims
 
     def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> int:
         """Place pods of a class; return how many found a node. Each changes the score of one node only."""
@@ -183,6 +217,16 @@ class _NodesInPlan:
         highest = (scores == scores.max()).nonzero()[0]
         return int(highest[int(self._draw.random() * len(highest))])
 
+    def place_on(self, task_class: int, node: int) -> bool:
+        """Place one pod on this node; return whether it fits there."""
+        if node not in self._rows:
+            return False
+        place = self._rows.index(node)
+        fits = bool(self.scores(task_class, DEFAULT, slice(place, place + 1))[0] != _NEVER)
+        if fits:
+            self.place(task_class, place)
+        return fits
+
     def place(self, task_class: int, place: int) -> None:
         """Place one pod."""
         node = self._rows[place]
@@ -200,6 +244,12 @@ def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
         used=waiting.jobs.allocated[:, columns],
         total=capacity.sum(axis=0),
     )
+
+
+def _free(snapshot: Snapshot, cluster: "_NodesInPlan") -> tuple[Floats, Rows]:
+    """Return what is free of each node behind a plan, of what kube-scheduler counts [N, R], and which columns it is."""
+    columns = np.array([*COLUMNS, *range(len(DIMENSIONS), snapshot.allocated.shape[1])], dtype=np.intp)
+    return (snapshot.layout.capacity - cluster.promises.allocated)[:, columns], columns
 
 
 def _try_all(

@@ -165,6 +165,11 @@ class UsedTasks:
         """When the next phase of a task is over if nothing else happens; infinite if none ever is."""
         return self._next_at
 
+    @property
+    def regular_stages(self) -> Rows:
+        """The stage of each task of `for_reservations`."""
+        return self.running.stage[~self.running.opportunistic]
+
     def for_reservations(self) -> Running:
         """Return where regular tasks run, when they are expected to end, and what they take."""
         regular = self.running.of(~self.running.opportunistic)

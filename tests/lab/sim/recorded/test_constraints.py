@@ -90,8 +90,8 @@ def test_a_cordoned_node_gets_nobody(tmp_path, policy):
 
 @pytest.mark.parametrize("policy", SIMULATED)
 def test_of_the_pods_that_wait_the_higher_priority_goes_first(tmp_path, policy):
-    # a has the node until 20 s. Of those that wait, c is named last, and goes first.
-    pods = [pod("a", cpu=4000.0), pod("b", at=111, cpu=4000.0), pod("c", at=112, cpu=4000.0, priority=9)]
+    # a has the node until 20 s, and cannot be preempted. Of those that wait, c is named last, and goes first.
+    pods = [pod("a", cpu=4000.0, priority=9), pod("b", at=111, cpu=4000.0), pod("c", at=112, cpu=4000.0, priority=9)]
     assert tasks(recording(tmp_path, [node("n0")], *pods), policy) == [(10.0, 0), (30.0, 0), (20.0, 0)]
 
 

@@ -1,0 +1,79 @@
+"""Whom kube-scheduler ends for a pod of higher priority: victims by hand, and a whole run."""
+
+import json
+
+import numpy as np
+import pytest
+
+from extender.cluster.waiting import Running
+from lab.sim.preemption import Preemption
+from lab.sim.runs import Run, perform
+
+ONE_CORE = np.array([1.0])
+
+
+def running(*pods):
+    """Return running pods, each (node, priority, cores, began); all take 100 s."""
+    node, priority, cores, began = (np.array(column) for column in zip(*pods, strict=True))
+    held = cores.reshape(-1, 1).astype(float)
+    return Running(node, began + 100.0, held, np.full(len(pods), 100.0), priority)
+
+
+def preemption(pods, free):
+    return Preemption(running(*pods), np.array(free, dtype=float).reshape(-1, 1), np.array([0]))
+
+
+def test_the_node_whose_most_important_victim_is_least_important():
+    made = preemption([(0, 5, 1, 0), (1, 3, 1, 0), (1, 3, 1, 0)], [0, 0])
+    assert made.node_for(2 * ONE_CORE, 9, None) == 1
+    assert sorted(made.victims) == [1, 2]
+
+
+def test_then_the_one_with_the_fewest_victims():
+    made = preemption([(0, 3, 1, 0), (0, 3, 1, 0), (1, 3, 2, 0)], [0, 0])
+    assert made.node_for(2 * ONE_CORE, 9, None) == 1
+
+
+def test_then_the_one_whose_victim_began_last():
+    made = preemption([(0, 3, 1, 5), (1, 3, 1, 8)], [0, 0])
+    assert made.node_for(ONE_CORE, 9, None) == 1
+
+
+def test_of_a_node_the_less_important_go_and_nobody_who_could_stay():
+    made = preemption([(0, 1, 1, 0), (0, 7, 1, 0), (0, 1, 1, 3)], [0])
+    assert made.node_for(ONE_CORE, 9, None) == 0
+    assert made.victims == [2]  # of the two of priority 1 the one that began last
+
+
+def test_nobody_of_the_same_priority_goes_and_nobody_where_it_would_not_help():
+    assert preemption([(0, 9, 1, 0)], [0]).node_for(ONE_CORE, 9, None) is None
+    assert preemption([(0, 1, 1, 0)], [0]).node_for(2 * ONE_CORE, 9, None) is None
+    assert preemption([(0, 1, 1, 0)], [0]).node_for(ONE_CORE, 9, np.array([False])) is None
+
+
+def test_what_is_freed_is_given_once():
+    made = preemption([(0, 1, 1, 0), (1, 1, 1, 0)], [0, 0])
+    assert sorted([made.node_for(ONE_CORE, 9, None), made.node_for(ONE_CORE, 9, None)]) == [0, 1]
+    assert made.node_for(ONE_CORE, 9, None) is None
+
+
+def test_without_priorities_there_is_none():
+    with pytest.raises(ValueError, match="nobody says"):
+        Preemption(Running(np.array([0]), np.array([1.0]), np.ones((1, 1))), np.zeros((1, 1)), np.array([0]))
+
+
+@pytest.mark.parametrize("know_demands", [1.0, 0.99])
+def test_in_a_run_the_pod_starts_at_once_and_its_victims_begin_anew(tmp_path, know_demands):
+    machine = {"name": "m", "allocatable": {"cpu": 4, "memory": "8Gi"}}
+    stage = {"name": "s", "demand": {"cpu": 1, "memory": "1Gi"}}
+    low = {"job": "low", "stages": [stage | {"tasks": 4, "seconds": 20}]}
+    high = {"job": "high", "arrives": 6, "priority": 5, "stages": [stage | {"tasks": 2, "seconds": 10}]}
+    (tmp_path / "machines.jsonl").write_text(json.dumps(machine) + "\n")
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in (low, high)))
+    files = str(tmp_path / "jobs.jsonl"), str(tmp_path / "machines.jsonl")
+    outcome = perform(Run(*files, "kube-default", 1, know_demands=know_demands), lambda *_: None)
+    started = {run.name: run.started for run in outcome.jobs}
+    ended = {run.name: run.ended for run in outcome.jobs}
+    assert started["high"] == 6
+    assert ended["high"] < 18
+    assert ended["low"] > 34  # two begin anew once the high ones have ended, at a heartbeat
