@@ -44,7 +44,7 @@ def notes_of(
             f"{apart} pods belong to groups of several stages, or of which the recording does not say how many start "
             "together: they need not.",
         ),
-        (priorities, f"Pods have {priorities + 1} priorities: the higher goes first, and under kube-default preempts the lower."),
+        (priorities, f"Pods have {priorities + 1} priorities: the higher goes first (kube-default: and preempts)."),
         (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),
     ]
     return [text for count, text in said if count]
