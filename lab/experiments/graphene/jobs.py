@@ -122,6 +122,7 @@ def _stages(dag: Dag) -> list[Stage]:
                 float(stage.seconds[0]),
                 stage.seconds[:tasks],
                 tuple(rows[parent.name] for parent in stage.parents),
+                one_to_one=tuple(rows[parent.name] for parent in stage.parents if parent.one_to_one),
             )
         )
     return made
