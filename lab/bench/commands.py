@@ -104,8 +104,8 @@ def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) ->
 def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Time filter, prioritize and filter that chooses, beside a handler that only decodes and encodes.
 
-    At 100 to 5,000 nodes. All are called in turn over kept-alive loopback connections to one server, which runs in a
-    process of its own.
+    At 100 to 5,000 nodes, and at two sizes with GPUs. All are called in turn over kept-alive loopback connections to
+    one server, which runs in a process of its own.
     """
     options = Options(**given)
     MissingExtra.unless_installed("rich")
@@ -217,9 +217,12 @@ def _extender(options: Options) -> "Report":
     """Run the extender benchmark."""
     from lab.bench.speed import verbs
 
-    sizes, calls = (verbs.SIZES[:2], 50) if options.quick else (verbs.SIZES, 1_000)
-    with progress("Calling", len(sizes) * (calls + calls // 10)) as advance:
-        return verbs.report(list(verbs.measure(sizes, calls, advance)))
+    plain, devices, calls = (
+        (verbs.SIZES[:2], verbs.WITH_DEVICES[:1], 50) if options.quick else (verbs.SIZES, verbs.WITH_DEVICES, 1_000)
+    )
+    with progress("Calling", (len(plain) + len(devices)) * (calls + calls // 10)) as advance:
+        timings = [*verbs.measure(plain, calls, advance), *verbs.measure(devices, calls, advance, devices=True)]
+    return verbs.report(timings)
 
 
 def _simulator(options: Options) -> "Report":

@@ -29,6 +29,7 @@ from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
 from extender.adapters.metrics.serve import Metrics
 from extender.app.logs import configure_logs
+from extender.cluster.eligibility import ANYWHERE, Constraints
 from extender.cluster.events import NodesListed, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
@@ -41,6 +42,10 @@ from lab.report.rows import Report, Row
 
 SIZES = (100, 500, 1_000, 5_000)
 VERBS = ("filter", "prioritize", "chosen", "floor")
+WITH_DEVICES = (500, 5_000)
+"""At these sizes it is tried with GPUs as well: on each node, of four models. Most pods there ask for one."""
+
+_GPU, _MODEL, _MODELS = "nvidia.com/gpu", "gpu-model", ("a", "b", "c", "d")
 _PODS_PER_NODE = 8
 _GIB = 2.0**30
 _UID = b'"asked"'
@@ -54,39 +59,49 @@ class Timing:
     nodes: int
     p50: float
     p99: float
+    devices: bool = False
+
+    @property
+    def scene(self) -> str:
+        """Return what the ids of its rows end with."""
+        return f"{'devices.' if self.devices else ''}{self.nodes}"
 
 
 def measure(
-    sizes: Sequence[int], calls: int, progress: Callable[[], None], *, pod: bytes | None = None
+    sizes: Sequence[int], calls: int, progress: Callable[[], None], *, devices: bool = False
 ) -> Iterator[Timing]:
-    """Yield the timings of all VERBS at each size, called in turn so that noise hits all alike."""
+    """Yield the timings of all VERBS at each size, called in turn so that noise hits all alike.
+
+    With `devices` nodes have GPUs, and pods there and the one asked about ask for them.
+    """
     for nodes in sizes:
         rounds = calls + calls // 10
-        with _serving(nodes, rounds) as port:
-            seconds = _call_in_turn(port, nodes, rounds, pod or _POD, progress)
+        with _serving(nodes, rounds, devices) as port:
+            seconds = _call_in_turn(port, nodes, rounds, _pod(devices), progress)
         for verb in VERBS:
             p50, p99 = np.percentile(seconds[verb], (50, 99))
-            yield Timing(verb, nodes, float(p50), float(p99))
+            yield Timing(verb, nodes, float(p50), float(p99), devices)
 
 
 def report(timings: Sequence[Timing]) -> Report:
     """Return the rows and the table: milliseconds, and how many times the floor the dearer verb costs at p50."""
     rows: list[Row] = []
     table = Table(title="Milliseconds a call, over a kept-alive loopback connection")
-    for heading in ("nodes", *(text for verb in VERBS for text in (f"{verb} p50", "p99")), "ratio", "chosen"):
+    for heading in ("nodes", "GPUs", *(text for verb in VERBS for text in (f"{verb} p50", "p99")), "ratio", "chosen"):
         table.add_column(heading, justify="right")
-    for nodes in sorted({timing.nodes for timing in timings}):
-        at = {timing.verb: timing for timing in timings if timing.nodes == nodes}
+    for devices, nodes in sorted({(timing.devices, timing.nodes) for timing in timings}):
+        at = {timing.verb: timing for timing in timings if (timing.devices, timing.nodes) == (devices, nodes)}
+        scene = at["floor"].scene
         floor = at["floor"].p50
         ratio, chosen = max(at["filter"].p50, at["prioritize"].p50) / floor, at["chosen"].p50 / floor
-        cells = [f"{nodes:,}"]
+        cells = [f"{nodes:,}", "yes" if devices else ""]
         for verb in VERBS:
             for name in ("p50", "p99"):
                 milliseconds = getattr(at[verb], name) * 1000
-                rows.append(Row(f"{verb}_{name}_ms.{nodes}", round(milliseconds, 3), "ms"))
+                rows.append(Row(f"{verb}_{name}_ms.{scene}", round(milliseconds, 3), "ms"))
                 cells.append(f"{milliseconds:.2f}")
-        rows.append(Row(f"ratio.{nodes}", round(ratio, 3), "times", note="the dearer verb's p50 over the floor's"))
-        rows.append(Row(f"ratio.chosen.{nodes}", round(chosen, 3), "times", note="filter that chooses, over the floor"))
+        rows.append(Row(f"ratio.{scene}", round(ratio, 3), "times", note="the dearer verb's p50 over the floor's"))
+        rows.append(Row(f"ratio.chosen.{scene}", round(chosen, 3), "times", note="filter that chooses, over the floor"))
         table.add_row(*cells, f"{ratio:.2f}", f"{chosen:.2f}")
     table.caption = (
         "chosen: filter where it chooses the node; floor: the same server decodes the request and returns all nodes; "
@@ -139,10 +154,10 @@ def _call(connection: socket.socket, verb: str, body: bytes) -> float:
 
 
 @contextlib.contextmanager
-def _serving(nodes: int, rounds: int) -> Iterator[int]:
+def _serving(nodes: int, rounds: int, devices: bool) -> Iterator[int]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(nodes, rounds, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(nodes, rounds, devices, theirs), daemon=True)
     process.start()
     try:
         yield ours.recv()
@@ -151,11 +166,11 @@ def _serving(nodes: int, rounds: int) -> Iterator[int]:
         process.join(5)
 
 
-def _serve(nodes: int, rounds: int, ready: Connection) -> None:
+def _serve(nodes: int, rounds: int, devices: bool, ready: Connection) -> None:
     """Run the service's server in this process, with one more path: `/floor`."""
     sys.stderr = Path("/dev/null").open("w")  # noqa: SIM115 - lasts as long as the process; one line per call is written
     configure_logs(LogSettings())
-    ledger, ranker = _filled_ledger(nodes, rounds), Ranker(Placement())
+    ledger, ranker = _filled_ledger(nodes, rounds, devices), Ranker(Placement())
     verbs, chooses = (
         Verbs(
             ledger=ledger,
@@ -193,26 +208,42 @@ def _uid(number: int) -> bytes:
     return b'"asked-%d"' % number
 
 
-def _filled_ledger(nodes: int, rounds: int) -> Ledger:
+def _filled_ledger(nodes: int, rounds: int, devices: bool) -> Ledger:
     """Return a ledger of nodes of three shapes, each with pods that leave room, and the pods that are asked about."""
     draw = np.random.default_rng(0)
     ledger = Ledger(in_flight_seconds=15.0)
     cores = draw.choice((16, 32, 64), nodes)
-    io = dict.fromkeys(IO_DIMENSIONS, 1e9)
+    names = _names(nodes)
+    models = {name: _MODELS[row % len(_MODELS)] if devices else "" for row, name in enumerate(names)}
+    more = dict.fromkeys(IO_DIMENSIONS, 1e9) | ({_GPU: 8.0} if devices else {})
     ledger.apply(
         NodesListed(
-            [Node(n, {CPU: c * 1000.0, MEMORY: c * 4 * _GIB, **io}) for n, c in zip(_names(nodes), cores, strict=True)]
+            [
+                Node(n, {CPU: c * 1000.0, MEMORY: c * 4 * _GIB, **more}, labels={_MODEL: models[n]})
+                for n, c in zip(names, cores, strict=True)
+            ]
         )
     )
     pods = []
-    for number, name in enumerate(_names(nodes) * _PODS_PER_NODE):
+    for number, name in enumerate(names * _PODS_PER_NODE):
         io = {dimension: float(draw.integers(1, 10**8)) for dimension in IO_DIMENSIONS}
         demand = {CPU: float(draw.integers(100, 1500)), MEMORY: float(draw.integers(1, 5)) * _GIB, **io}
-        pods.append(Pod(uid=str(number), namespace="bench", name=f"pod-{number}", demand=demand, node=name))
-    asked = [_POD, *(_POD.replace(_UID, _uid(number)) for number in range(rounds))]
+        turn = number // nodes
+        if devices and turn in _ASKING:
+            demand[_GPU] = 1.0
+        bound = Constraints(selector=((_MODEL, models[name]),)) if devices and turn in _BOUND else ANYWHERE
+        pods.append(
+            Pod(uid=str(number), namespace="bench", name=f"pod-{number}", demand=demand, node=name, constraints=bound)
+        )
+    pod = _pod(devices)
+    asked = [pod, *(pod.replace(_UID, _uid(number)) for number in range(rounds))]
     pods += [pod_from(msgspec.json.decode(document, type=PodObject)) for document in asked]
     ledger.apply(PodsListed(pods))
     return ledger
+
+
+_ASKING, _BOUND = range(6), range(3)
+"""Of the pods of a node, which ask for a GPU, and which are bound to its model."""
 
 
 def _names(nodes: int) -> list[str]:
@@ -235,20 +266,23 @@ class _Silent:
         """Say nothing."""
 
 
-_POD = msgspec.json.encode(
-    {
-        "metadata": {
-            "name": "asked",
-            "namespace": "bench",
-            "uid": "asked",
-            "resourceVersion": "1",
-            "annotations": {"dovetail.dev/demand": '{"network-in": "20M", "disk-read": "50Mi"}'},
-        },
-        "spec": {
-            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}}}],
-            "schedulerName": "dovetail",
-            "priority": 0,
-        },
-        "status": {"phase": "Pending", "qosClass": "Burstable"},
-    }
-)
+def _pod(devices: bool) -> bytes:
+    """Return the pod that is asked about, as the API server writes it."""
+    requests = {"cpu": "500m", "memory": "2Gi"} | ({_GPU: "1"} if devices else {})
+    return msgspec.json.encode(
+        {
+            "metadata": {
+                "name": "asked",
+                "namespace": "bench",
+                "uid": "asked",
+                "resourceVersion": "1",
+                "annotations": {"dovetail.dev/demand": '{"network-in": "20M", "disk-read": "50Mi"}'},
+            },
+            "spec": {
+                "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+                "schedulerName": "dovetail",
+                "priority": 0,
+            },
+            "status": {"phase": "Pending", "qosClass": "Burstable"},
+        }
+    )
