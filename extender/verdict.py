@@ -223,22 +223,22 @@ class Ranker:
             remote = remote[rows] if few else remote
             scores = penalised(scores, remote_factor(remote, penalty=self.placement.remote_penalty))
         full = fullness(free, nodes)
-        # 3. Count the devices that the pod would strand, on those asked about.
-        scores, full, free = (scores, full, free) if few else (scores[rows], full[rows], free[rows])
-        return Suitability(self._strands(snapshot, pod, free, rows), scores, full)
+        # 3. Count the devices that the pod would strand.
+        strands = self._strands(snapshot, pod, free, rows if few else None)
+        return Suitability(strands, scores, full) if few else Suitability(strands[rows], scores[rows], full[rows])
 
     def stranded(self, snapshot: Snapshot, pod: Pod, rows: Rows) -> Floats:
         """Return how many devices more are lost to usual pods, with this one on each of these nodes [K]."""
         layout, load = snapshot.layout, _load(snapshot, pod) + snapshot.placed
         return self._more_stranded(snapshot, pod, room(load[rows], self._offered(layout).at(rows)), rows)
 
-    def _strands(self, snapshot: Snapshot, pod: Pod, free: Floats, rows: Rows) -> Counts:
-        """Return by how many steps of devices a pod strands more on these nodes [K] with so much `free` [K, R]."""
+    def _strands(self, snapshot: Snapshot, pod: Pod, free: Floats, rows: Rows | None) -> Counts:
+        """Return by how many steps of devices a pod strands more on these nodes [K], or on all, with so much `free`."""
         return np.rint(self._more_stranded(snapshot, pod, free, rows) / STRANDED_STEP).astype(np.int64)
 
-    def _more_stranded(self, snapshot: Snapshot, pod: Pod, free: Floats, rows: Rows) -> Floats:
+    def _more_stranded(self, snapshot: Snapshot, pod: Pod, free: Floats, rows: Rows | None) -> Floats:
         if not len(snapshot.mix.count):
-            return np.zeros(len(rows))
+            return np.zeros(len(free))
         return self._stranded(snapshot.layout, snapshot.mix)(snapshot.layout.vector(pod.demand), free, rows)
 
     def _stranded(self, layout: Layout, mix: Mix) -> StrandedMore:

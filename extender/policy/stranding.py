@@ -147,23 +147,24 @@ class StrandedMore:
         self._changes: Counts = np.zeros(nodes, dtype=np.int64)
         self._kept: OrderedDict[bytes, tuple[Floats, Counts]] = OrderedDict()
 
-    def __call__(self, demand: Floats, free: Floats, rows: Rows) -> Floats:
-        """Return it for a pod's `demand` [R] on the nodes of these rows [K]; `free` [K, R] is what each has."""
+    def __call__(self, demand: Floats, free: Floats, rows: Rows | None = None) -> Floats:
+        """Return it for a pod's `demand` [R] on the nodes of these rows [K], or on all; each has `free` [K, R]."""
+        there = slice(None) if rows is None else rows
         with self._lock:
             # 1. Take note of the nodes that have changed.
-            changed = np.zeros(len(rows), dtype=np.bool_)
+            changed = np.zeros(len(free), dtype=np.bool_)
             for place, column in enumerate(self.usual.columns.tolist()):
-                changed |= free[:, column] != self._free[place, rows]
-            self._free[:, rows[changed]] = free[changed][:, self.usual.columns].T
-            self._changes[rows[changed]] += 1
+                changed |= free[:, column] != self._free[place, there]
+            new, at = _found(changed, rows)
+            self._free[:, at] = free[new][:, self.usual.columns].T
+            self._changes[at] += 1
             # 2. Work out what is not known of them, for a pod that asks for so much.
             more, known = self._of(demand[self.usual.columns].tobytes())
-            old = known[rows] != self._changes[rows]
-            if old.any():
-                there = free[old]
-                more[rows[old]] = lost_more(demand, there, self._sought[rows[old]], self.usual)
-                known[rows[old]] = self._changes[rows[old]]
-            return np.asarray(more[rows])
+            old, at = _found(known[there] != self._changes[there], rows)
+            if len(old):
+                more[at] = lost_more(demand, free[old], self._sought[at], self.usual)
+                known[at] = self._changes[at]
+            return np.array(more[there])
 
     def _of(self, asked: bytes) -> tuple[Floats, Counts]:
         """Return what is kept for pods that ask for so much [N], and as of which change of each node [N]."""
@@ -173,3 +174,9 @@ class StrandedMore:
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
         return kept
+
+
+def _found(which: Mask, rows: Rows | None) -> tuple[Rows, Rows]:
+    """Return the places that are meant, among these rows of nodes, or all, and the nodes' own rows."""
+    places = np.flatnonzero(which)
+    return places, places if rows is None else rows[places]
