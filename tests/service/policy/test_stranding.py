@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.policy.stranding import lost_more, sought, stranded, unit_of, usual_pods, weight_of_sought
+from extender.policy.stranding import StrandedMore, lost_more, sought, stranded, unit_of, usual_pods, weight_of_sought
 
 GPUS = np.array([1])
 
@@ -119,3 +119,18 @@ def test_a_pod_takes_what_is_sought_by_the_device():
     free = np.array([[64.0, 8.0], [64.0, 8.0]])
     more = lost_more(np.array([4.0, 2.0]), free, np.array([[0.5], [0.0]]), pods)
     assert more.tolist() == [1.0, 0.0]
+
+
+def test_what_is_kept_of_nodes_is_what_would_be_worked_out_anew():
+    # Nodes change, and some are asked about or all, for two kinds of pods by turns.
+    draw, who, nodes = np.random.default_rng(1), usual(((4, 1), 3), ((8, 2), 1)), 40
+    by_others = draw.integers(0, 2, (nodes, 1)).astype(float)
+    more, free = StrandedMore(who, by_others), draw.integers(0, 9, (nodes, 2)).astype(float)
+    for turn in range(60):
+        free[draw.integers(nodes, size=3)] = draw.integers(0, 9, (3, 2))
+        demand = np.array([[4.0, 1.0], [8.0, 2.0]][draw.integers(2)])
+        rows = None if turn % 3 == 0 else draw.permutation(nodes)[: draw.integers(1, nodes)]
+        there = np.arange(nodes) if rows is None else rows
+        found = more(demand, free[there], rows)
+        assert found.tolist() == lost_more(demand, free[there], by_others[there], who).tolist()
+        found[:] = np.nan  # the caller's own
