@@ -16,9 +16,6 @@ from lab.sim.parallel import Show, Tell, run_all, unless_failed
 TAU, TRIALS = 0.006, 11
 """The part of the tasks that may stay pending, and how many permutations are tried (paper, III.D)."""
 
-_NEAR = 2500
-"""A search that begins near its end takes steps of the machines divided by this, then twice as long ones."""
-
 MOST_TIMES = 16
 """A cluster is grown to so many times its size at most."""
 
@@ -163,7 +160,7 @@ class _Search:
         self._machines, self._seed = machines, seed
         self.bound = fewest_machines(problem, machines, pending)
         self._on_prefix = self._all_prefixes() if policy.rule == FIRST_FIT else None
-        self._known: dict[int, bool] = {}
+        self._known: dict[int, int] = {}
 
     def _all_prefixes(self) -> Counts:
         """Return how many tasks first fit places on each prefix [M' + 1]: one placement on all machines says it.
@@ -178,41 +175,51 @@ class _Search:
 
     def holds(self, size: int) -> bool:
         """Say whether so many machines hold the workload; fewer than the bound need not be tried."""
-        if size < self.bound:
-            return False
+        return size >= self.bound and self._pending_on(size) <= self._pending
+
+    def _pending_on(self, size: int) -> int:
+        """Return how many tasks find no place on so many machines; if far too many, how many of the first."""
         if self._on_prefix is not None:
-            return bool(self._problem.classes.tasks - self._on_prefix[size] <= self._pending)
+            return int(self._problem.classes.tasks - self._on_prefix[size])
         if size not in self._known:
-            draw = np.random.default_rng([self._seed, size])
-            packing = pack(
-                self._problem, self._machines[:size], self._order, self._rule, draw=draw, give_up_above=self._pending
-            )
-            self._known[size] = packing.pending <= self._pending
+            draw, machines = np.random.default_rng([self._seed, size]), self._machines[:size]
+            enough = _FAR * (self._pending + 1)
+            packing = pack(self._problem, machines, self._order, self._rule, draw=draw, give_up_above=enough)
+            self._known[size] = packing.pending
         return self._known[size]
 
     def smallest(self, mu: int, above: int | None = None) -> int:
         """Return the end of the paper's binary search: a size that holds it, where one less by `mu` did not.
 
-        It begins so far `above` the bound, if that is said: it looks further and further away before it halves.
+        It begins so far `above` the bound, if that is said. Where the next size lies is guessed by how many tasks were
+        pending: a machine more takes about as many as one does in the mean. Each guess on the same side goes twice as
+        far; one beyond what is known already halves that.
         """
-        least, most = 0, len(self._machines)
-        # 1. A part of the sizes whose end holds it, and whose begin does not.
-        step = max(mu, len(self._machines) // _NEAR)
-        near = None if above is None else max(self.bound + above, 1)
-        middle = near if near is not None and near < most else None
-        while middle is not None and least < middle < most:
-            if self.holds(middle):
-                most, middle = middle, middle - step if least == 0 else None
-            else:
-                least, middle = middle, middle + step if most == len(self._machines) else None
-            step *= 2
-        # 2. Halves of it.
+        # `least` does not hold it, and `most` does, as far as anybody knows.
+        least, most = self.bound - 1, len(self._machines)
+        size, far = self.bound + (above or 0), 1
+        side: bool | None = None
         while most - least > mu:
-            middle = (least + most) // 2
-            least, most = (least, middle) if self.holds(middle) else (middle, most)
+            if not least < size < most:
+                size = (least + most) // 2
+            holds = self.holds(size)
+            least, most = (least, size) if holds else (size, most)
+            far = 2 * far if holds is side else 1
+            side = holds
+            size += self._step(size, mu) * far
         if most == len(self._machines) and not self.holds(most):  # another order of the machines held it
             return most + 1
         return most
+
+    def _step(self, size: int, mu: int) -> int:
+        """Return how far the next size is guessed to be, `mu` at least: below 0 where this one holds it."""
+        over = self._pending_on(size) - self._pending
+        machines = abs(over) * size // max(self._problem.classes.tasks, 1)
+        return max(machines, mu) * (1 if over > 0 else -1)
+
+
+_FAR = 4
+"""Where so many times as many tasks are pending as may be, the rest of them is not counted."""
 
 
 def _ninety(counts: Counts) -> int:

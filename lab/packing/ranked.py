@@ -23,6 +23,9 @@ _MOST = 0.5
 """Where more than this part of the machines is ranked, ranking all costs less than picking them out."""
 
 
+_PLACES = 512
+"""To rank some hundred places costs hardly more than to rank one, and less than to rank more of them later."""
+
 Turn = tuple[float, float]
 """When a place is taken: minus the lowest rank up to there, then the luck of its machine."""
 
@@ -61,7 +64,7 @@ class RankedRoom(Room):
     def __init__(self, problem: Problem, machines: Rows, rule: str, draw: np.random.Generator | None) -> None:
         super().__init__(problem, machines)
         self._draw = draw
-        self._depth, self._count = 1, 1
+        self._count = 1
         self._columns = _ranked(problem.packed)
         self._rank, self._devices = rank_of(rule, problem, self._columns)
         self._offered = problem.capacity[machines][:, self._devices].sum(axis=0)
@@ -86,8 +89,9 @@ class RankedRoom(Room):
         times = self._times(task_class, rows, wanted, group)
         # 2. What the first of them take by their first places, until no other place could come before the last one.
         demand = self._classes.demand[task_class][self._columns]
-        depth = self._depth
-        count = max(self._count, int(np.searchsorted(np.cumsum(np.minimum(times, depth)), wanted)) + 1)
+        count = min(2 * self._count, len(rows))
+        count = max(count, int(np.searchsorted(np.cumsum(times), wanted)) + 1)
+        depth = _depth(times[:count])
         while True:
             turns = self._turns(demand, rows[:count], np.minimum(times[:count], depth), luck[:count])
             taken, last = turns.taken(wanted)
@@ -96,8 +100,8 @@ class RankedRoom(Room):
             if deep and wide:
                 break
             depth, count = depth if deep else 4 * depth, count if wide else 4 * count
-        # 3. The next class begins with about as many.
-        self._depth, self._count = 2 * int(taken.max()), 1 + int((taken > 0).sum())
+        # 3. The next class begins with about twice as many.
+        self._count = 1 + int((taken > 0).sum())
         return rows[:count], taken
 
     def _turns(self, demand: Floats, rows: Rows, times: Counts, luck: Rows) -> "_Turns":
@@ -188,6 +192,11 @@ def _ranked(packed: Floats) -> Rows:
     """Return the dimensions that ranks look at: CPU and memory, and what else says how well a task suits."""
     says = np.flatnonzero((np.isfinite(packed) & (packed > 0)).any(axis=0))
     return np.union1d(says, np.array([CPU_INDEX, MEMORY_INDEX], dtype=np.intp))
+
+
+def _depth(times: Counts) -> int:
+    """Return how many places of each machine are ranked at first: all, where that is not more than `_PLACES`."""
+    return max(int(times.max()) if times.sum() <= _PLACES else _PLACES // len(times), 1)
 
 
 def _places(times: Counts) -> tuple[Rows, Counts]:
