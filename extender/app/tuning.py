@@ -12,6 +12,7 @@ def policy_of(settings: Settings) -> Policy:
     return Policy(
         rule=policy.rule,
         srtf=policy.srtf,
+        rank=policy.rank,
         sharing=policy.sharing,
         fairness=policy.fairness,
         barrier=policy.barrier,

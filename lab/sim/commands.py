@@ -76,14 +76,14 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--settings",
     "settings_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The settings file of serve and control: queues, and the policy by which `dovetail` plans.",
+    help="The settings file of serve and control: queues, and the policy by which `dovetail` and `graphene` plan.",
 )
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="KEY=VALUE[,VALUE...]",
-    help="One key of the settings, as in policy.fairness=0.5; several values: `dovetail` runs with each.",
+    help="One key of the settings, as in policy.fairness=0.5; several values: `dovetail` and `graphene` run with each.",
 )
 @click.option(
     "--know",
@@ -162,7 +162,7 @@ def simulate(
     from lab.sim.engine.clock import SimulationSettings
     from lab.sim.recorded.reading import RECORDED
     from lab.sim.runs import Run, inputs_of, recording
-    from lab.sim.schedulers.policies import DOVETAIL
+    from lab.sim.schedulers.policies import BY_SETTINGS
     from lab.sim.workloads.parameters import Parameters
 
     folder = traces or TRACES
@@ -173,7 +173,7 @@ def simulate(
     runs = {}
     for name in _names(policies):
         for title, document in sweep.documents(settings_file, changes).items():
-            called = f"{name} {title}".strip() if name == DOVETAIL else name
+            called = f"{name} {title}".strip() if name in BY_SETTINGS else name
             runs[called] = Run(
                 workload,
                 machines,

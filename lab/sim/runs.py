@@ -17,7 +17,7 @@ from lab.sim.files.machines import machines_of
 from lab.sim.parallel import Tell
 from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, STEADY, Replay, replay_of
 from lab.sim.schedulers.fifo_queues import FifoQueues
-from lab.sim.schedulers.policies import DOVETAIL, choice
+from lab.sim.schedulers.policies import BY_SETTINGS, choice
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
 from lab.sim.workloads.truth import declared_wrongly, heavy_tailed, known
@@ -60,7 +60,7 @@ class Run:
         """Return the scheduler. Raises DovetailError for a policy or tuning that does not exist."""
         if self.tuning:
             return Planner(Policy(**dict(self.tuning)))  # type: ignore[arg-type] # checked by Policy itself
-        if self.document and self.policy == DOVETAIL:
+        if self.document and self.policy in BY_SETTINGS:
             settings = read(self.document, "settings")
             planner = Planner(policy_of(settings))
             in_line = [queue.name for queue in settings.declared_queues() if queue.fifo]

@@ -43,7 +43,9 @@ def tetris(**tuning: object) -> Callable[[int], Scheduler]:
 
 
 _OWN = "dot"
-DOVETAIL = "dovetail"
+DOVETAIL, GRAPHENE = "dovetail", "graphene"
+BY_SETTINGS = frozenset({DOVETAIL, GRAPHENE})
+"""The policies that go by the settings of the service, where such a file is given."""
 
 POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
     {
@@ -74,7 +76,7 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
             "the planner with Graphene's deficit counters for fairness", tetris(sharing="deficit")
         ),
         "tetris-slots": PolicyChoice("the planner with shares by memory slots", tetris(sharing="slots")),
-        "graphene": PolicyChoice(
+        GRAPHENE: PolicyChoice(
             "the planner going by the order of each job's DAG, found when it arrives (Graphene)",
             tetris(),
             order=searched,

@@ -50,6 +50,7 @@ control:
 policy:
   rule: dot
   srtf: 1
+  rank: 1
   sharing: drf
   fairness: 0.25
   barrier: 0.9

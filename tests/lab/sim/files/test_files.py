@@ -293,6 +293,31 @@ def test_the_example_with_gpus_and_two_queues_is_simulated_as_the_guide_says():
         assert 0 < max(run["series"]["used"]["nvidia.com/gpu"]) <= 1
 
 
+def test_the_setting_rank_says_how_far_graphene_follows_the_order_of_a_dag(tmp_path):
+    # Two machines of two cores. Packing alone starts the eight wide tasks before the chain: 8 / 2 x 4 + 10 + 10 = 36 s.
+    # The order starts the chain at once: it has one machine until 20 s, the other runs five wide tasks by then, and
+    # both run the other three from 20 to 28 s.
+    wide, first = job_stage("wide", 8, 4, cpu=2), job_stage("first", 1, 10, cpu=1)
+    last = job_stage("last", 1, 10, cpu=2, parents=["first"])
+    file = tmp_path / "dag.jsonl"
+    file.write_text(json.dumps({"job": "etl", "stages": [wide, first, last]}) + "\n")
+    made = ("--workload", str(file), "--machines", "2x2c8g,disk=100M,net=100M", "--heartbeat", "0", "--processes", "1")
+    result = run_command(*made, "--policy", "dovetail,graphene", "--set", "policy.rank=0,1", "--json")
+    assert result.exit_code == 0, result.output
+    runs = json.loads(result.stdout.splitlines()[-1])["runs"]
+    assert {run["policy"]: run["makespan"] for run in runs} == {
+        "dovetail policy.rank=0": 36.0,
+        "dovetail policy.rank=1": 36.0,  # it knows no orders
+        "graphene policy.rank=0": 36.0,
+        "graphene policy.rank=1": 28.0,
+    }
+
+
+def job_stage(name, tasks, seconds, *, cpu, parents=()):
+    demand = {"cpu": cpu, "memory": "1Gi"}
+    return {"name": name, "tasks": tasks, "seconds": seconds, "demand": demand, "parents": list(parents)}
+
+
 def test_a_policy_that_does_not_see_gpus_is_refused_before_anything_runs():
     result = run_command(*FILES, "--policy", "dovetail,drf")
     assert result.exit_code == 2
