@@ -99,6 +99,11 @@ class StageBacklog:
         return self._count[self._open_now.rows]
 
     @property
+    def present(self) -> Counts:
+        """How many tasks of each stage that is open have started, and not been lost [S]; of others, no matter what."""
+        return self.table.tasks - self._count
+
+    @property
     def task_demand(self) -> Floats:
         """What a task of each open class takes of its machine [C, R]: blocks are read there, shuffles elsewhere."""
         classes = self._open_now

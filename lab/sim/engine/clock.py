@@ -247,6 +247,12 @@ class _Simulation:
     def _check_done(self) -> None:
         """Raise DovetailError if tasks run or wait though no event is left."""
         backlog, table = self.world.backlog, self.world.table
+        if held := self.world.held:
+            raise DovetailError(
+                f"{held} has begun and never goes on: tasks of groups hold room while others of their group wait for "
+                "it, as the scheduler starts them one by one; accepted: one that starts groups whole (tetris), or "
+                "more machines"
+            )
         if self.world.running:
             raise DovetailError(
                 "nothing that runs makes progress: a scheduler started tasks where there is no capacity"

@@ -179,12 +179,33 @@ class RunningTasks:
         floats[_ELSEWHERE], floats[_DEMAND] = starts.elsewhere, demand
         # 3. A term that a task lacks is done from the beginning.
         flags[_EARLY] = False
-        np.equal(demand[_CPU], 0.0, out=flags[0])
-        np.equal(demand[_WRITE], 0.0, out=flags[1])
-        np.equal(demand[_READ] + starts.elsewhere, 0.0, out=flags[2])
+        flags[_DONE] = _lacking(demand, starts.elsewhere)
         # 4. Allocate what they take.
         self._add(self.allocated, rows, demand, starts.elsewhere, 1)
         return self._on_all_nodes(rows, demand, starts.elsewhere)
+
+    def hold(self, tasks: Rows) -> None:
+        """Let these tasks keep what they were promised, and use and do nothing but keep their memory, until `begin`."""
+        held = _where(np.isin(self._rows[_TASK, : self.count], tasks))
+        for rows in (_END, _NEXT, *range(_ENDS.start, _ENDS.stop)):
+            self._floats[rows, held] = np.inf
+        self._flags[_DONE, held] = True
+        self._flags[_EARLY, held] = self._uneven = True
+        self._count_released(held, self._flags[_DONE, held], 1)
+
+    def begin(self, stages: Rows, now: float) -> None:
+        """Let those of these stages that are held do their work from now on."""
+        stage, end = self._rows[_STAGE, : self.count], self._floats[_END, : self.count]
+        held = _where(np.isin(stage, stages) & np.isinf(end) & self._flags[_DONE, : self.count].all(axis=0))
+        if not len(held):
+            return
+        self._count_released(held, self._flags[_DONE, held], -1)
+        floats, demand = self._floats, self._floats[_DEMAND, held]
+        floats[_SETTLED, held] = now
+        floats[_ENDS, held] = floats[_END, held] = floats[_NEXT, held] = now + floats[_LEFT, held][0]
+        floats[_EXPECTED, held] = now + floats[_SECONDS, held]
+        self._flags[_EARLY, held] = False
+        self._flags[_DONE, held] = _lacking(demand, floats[_ELSEWHERE, held])
 
     def end_due(self, now: float) -> Ends | None:
         """Take away the tasks that have ended by now, and free what the others no longer use."""
@@ -356,6 +377,11 @@ def _where(mask: Mask | Rows) -> Rows:
 def _summed(rows: Rows, amounts: Floats, count: int) -> Floats:
     """Return the sum of the amounts by row [count]."""
     return np.asarray(np.bincount(rows, weights=amounts, minlength=count), dtype=np.float64)
+
+
+def _lacking(demand: Floats, elsewhere: Floats) -> Mask:
+    """Return which terms tasks lack that demand so much of their node [R, A], and read so much from others [A]."""
+    return np.asarray([demand[_CPU] == 0.0, demand[_WRITE] == 0.0, demand[_READ] + elsewhere == 0.0])
 
 
 def _room(count: int, width: int, copies: int) -> tuple[Floats, Rows, Mask]:

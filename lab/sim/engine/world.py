@@ -20,6 +20,7 @@ from extender.errors import DovetailError
 from extender.planner import Assignments
 from lab.sim.dag.job_orders import JobOrders, MakeRanks
 from lab.sim.engine.backlog import StageBacklog
+from lab.sim.engine.gangs import Gangs
 from lab.sim.engine.journal import Journal
 from lab.sim.engine.measures import SeriesRecorder
 from lab.sim.engine.outcome import Outcome, Speed
@@ -83,6 +84,7 @@ class World:
             )
             self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))
+        self._gangs = Gangs(self.table)
         self.now = begin
         self._held = [_MEMORY, *range(len(DIMENSIONS), capacity.shape[1])]
         self._title = workload.name, machines.name, seed
@@ -101,6 +103,12 @@ class World:
     def running(self) -> int:
         """How many tasks run."""
         return self.tasks.count
+
+    @property
+    def held(self) -> str:
+        """The name of a group of which tasks hold room and wait for others of it; "" if there is none."""
+        held = self._gangs.holding(self.tasks.regular_stages)
+        return self.table.names[held[0]] if len(held) else ""
 
     @property
     def demand(self) -> Floats:
@@ -185,6 +193,7 @@ class World:
         self.tasks.rates = self.backlog.inputs.rates.values
         self.backlog.allocate(starts, self.tasks.start(starts, self.now))
         self._check_held(starts)
+        self._begin_gangs(starts)
         # 3. Write down when and where.
         self.journal.start(starts, self.now)
         if self.usage is not None:
@@ -210,6 +219,7 @@ class World:
         used.rates = self.backlog.inputs.rates.values
         self.backlog.give(starts.stage, used.start(starts, self.now, opportunistic=True))
         self.journal.start(starts, self.now)
+        self._begin_gangs(starts)
         self._usage.record.start(starts.task, self.now, opportunistic=True)
         return starts
 
@@ -265,6 +275,14 @@ class World:
     def _wait_again(self, lost: Ends, nodes: Rows) -> None:
         regular = np.zeros(len(lost.stage), dtype=np.bool_)
         self.backlog.come_back(lost.stage, lost.task, nodes, lost.job_demand, regular)
+
+    def _begin_gangs(self, starts: Starts) -> None:
+        """Hold tasks of gangs of which too few are there, and let gangs begin of which enough are."""
+        held, begun = self._gangs.start(starts, self.backlog.present)
+        if len(held):
+            self.tasks.hold(held)
+        if len(begun):
+            self.tasks.begin(begun, self.now)
 
     def _check_held(self, starts: Starts) -> None:
         """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six.

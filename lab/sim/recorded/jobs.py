@@ -20,7 +20,8 @@ SHORTEST_SECONDS = 0.001
 class Ran:
     """Pods that ran [T]: when they came and were bound, on which `node`, how many seconds they take alone.
 
-    `demand` [T, R] is what they ask for, `constraints` [T] say where they may go.
+    `demand` [T, R] is what they ask for, `constraints` [T] say where they may go, `together` [T] which start
+    with their group.
     """
 
     pods: Sequence[PodLine]
@@ -30,6 +31,7 @@ class Ran:
     seconds: Floats
     demand: Floats
     constraints: Sequence[Constraints]
+    together: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,10 @@ def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
         tasks_of[(*key, number)].append(row)
     # 2. Their stages; the tasks of a stage in the order in which they were bound.
     jobs, order = list[Job](), list[int]()
-    together = whole_groups(ran.pods)
     for (queue, job, number), rows in tasks_of.items():
         shapes: dict[_Shape, list[int]] = defaultdict(list)
         for row in sorted(rows, key=lambda row: (bound[row], node[row])):
-            shapes[_shape(ran, row, gang=bool(together[row]))].append(row)
+            shapes[_shape(ran, row, gang=bool(ran.together[row]))].append(row)
         name = f"{queue}/{job}" if number == 1 else f"{queue}/{job}, {number}"
         arrives_at = float(created[rows].min())
         stages = [_stage(str(place), shape, ran.seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
@@ -71,23 +72,27 @@ def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
     return jobs, np.array(order, dtype=np.intp)
 
 
-def whole_groups(pods: Sequence[PodLine]) -> Mask:
-    """Return which pods [T] start together with their group here: all of it is one stage that came at once.
+def whole_groups(pods: Sequence[PodLine], bound: Floats, ended: Floats) -> tuple[Mask, Floats]:
+    """Return which pods [T] start together with their group here, and when the work of each pod began [T].
 
-    It says how many must start together, and there were as many.
+    All of such a group is one stage that came at once. It says how many must start together, there were as many, and
+    none of them had ended before so many were bound: work that some could do alone did not wait for the others. Bound
+    before, a pod of it begins its work when so many are. All others begin when they are bound.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for row, pod in enumerate(pods):
         if pod.group:
             members[pod.group].append(row)
-    together = np.zeros(len(pods), dtype=np.bool_)
+    together, begun = np.zeros(len(pods), dtype=np.bool_), bound.copy()
     for rows in members.values():
         first = pods[rows[0]]
         alike = all(_alike(pods[row], first) for row in rows)
         came = [pods[row].created for row in rows]
         if alike and 0 < first.least <= len(rows) and max(came) <= min(came) + BURST_SECONDS:
-            together[rows] = True
-    return together
+            whole_at = np.sort(bound[rows])[first.least - 1]
+            if (ended[rows] > whole_at).all():
+                together[rows], begun[rows] = True, np.maximum(bound[rows], whole_at)
+    return together, begun
 
 
 def delayed(job: Job, seconds: float) -> Job:

@@ -38,11 +38,15 @@ def notes_of(
             for name, count in sorted(unwritten.items())
         ),
         (stay, f"{stay} pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."),
-        (int(together.sum()), "Groups of pods start together by Dovetail's planner, not by the other policies."),
+        (
+            int(together.sum()),
+            "Groups of pods start together by Dovetail's planner. By the others their pods start one by one and hold "
+            "room; their work begins when enough are there.",
+        ),
         (
             apart,
-            f"{apart} pods belong to groups of several stages, or of which the recording does not say how many start "
-            "together: they need not.",
+            f"{apart} pods belong to groups of several stages, of which one ended before all were there, or of which "
+            "the recording does not say how many start together: they need not.",
         ),
         (priorities, f"Pods have {priorities + 1} priorities: the higher goes first (kube-default: and preempts)."),
         (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),

@@ -151,14 +151,15 @@ def _replay(read: _Read, file: str) -> Replay:
     versions.hold(demand, node, bound)
     machines = versions.machines(MACHINES, max(read.until - read.begun, float(ended.max())))
     # 3. How long tasks would have taken alone, and where they may go.
-    seconds = seconds_at_peak(bound, ended, node, demand, machines.capacity)
+    together, begun = whole_groups(pods, bound, ended)
+    seconds = seconds_at_peak(begun, ended, node, demand, machines.capacity)
     constraints, stay = _constraints(pods, demand, versions)
     # 4. Jobs of stages of tasks.
-    jobs, order = jobs_of(Ran(pods, created, bound, node, seconds, demand, constraints))
+    jobs, order = jobs_of(Ran(pods, created, bound, node, seconds, demand, constraints, together))
     workload = Workload(f"{FORM}{file}", jobs, about=f"{len(pods)} pods of {len(jobs)} jobs, as recorded in {file}")
     delay = usual_delay(created, bound, ended, node)
     notes = notes_of(
-        pods, together=whole_groups(pods), stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
+        pods, together=together, stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
     )
     return Replay(
         workload,

@@ -44,7 +44,8 @@ class Stage:
     `copies` [tasks, K] are the machines that hold each task's block, -1 for none (None: they are drawn).
     `use` is what tasks use of their demand as they go on (None: all of it, from the beginning to the end).
     `constraints` say which machines a task may go to, `priority` is that of its pods; tasks of a `gang` start together,
-    at first at least so many as `least` says (0: all of them).
+    at first at least so many as `least` says (0: all of them); started one by one, they hold room until as many are
+    there, and then begin (engine/gangs.py).
     """
 
     name: str

@@ -40,10 +40,10 @@ _TERM = TERM_COLUMNS.argmax(axis=0)
 class Tasks:
     """Tasks that run [P]: from `Starts`, with what changes as they go on.
 
-    `began` is when, `opportunistic` what they are now; those that were so at the start go `first` where memory is
-    short, as their rank with the kernel stays. `progress`, `rate` [3, P]; `ends` [3, P] is when each term is done at
-    its rate. `want` [R, P] and `want_elsewhere` [P] are what they would use now, `used` [R, P] what they have used so
-    far (memory in byte-seconds).
+    `began` is when, `held` who only keeps its memory until its gang begins, `opportunistic` what they are now; those
+    that were so at the start go `first` where memory is short, as their rank with the kernel stays. `progress`, `rate`
+    [3, P]; `ends` [3, P] is when each term is done at its rate. `want` [R, P] and `want_elsewhere` [P] are what they
+    would use now, `used` [R, P] what they have used so far (memory in byte-seconds).
     """
 
     stage: Rows
@@ -57,6 +57,7 @@ class Tasks:
     seconds: Floats
     expected: Floats
     began: Floats
+    held: Mask
     opportunistic: Mask
     first: Mask
     progress: Floats
@@ -91,6 +92,7 @@ def _begun(starts: Starts, now: float, *, opportunistic: bool) -> Tasks:
         seconds=starts.seconds,
         expected=starts.expected,
         began=np.full(count, now),
+        held=np.zeros(count, dtype=np.bool_),
         opportunistic=marks,
         first=marks.copy(),
         progress=np.zeros((_T, count)),
@@ -188,6 +190,15 @@ class UsedTasks:
             self.allocated += self.on_nodes(new, new.demand, new.elsewhere)
         return self.on_all_nodes(new)
 
+    def hold(self, tasks: Rows) -> None:
+        """Let these tasks keep what they were promised, and use and do nothing but keep their memory, until `begin`."""
+        self.running.held[np.isin(self.running.task, tasks)] = True
+
+    def begin(self, stages: Rows, now: float) -> None:
+        """Let those of these stages that are held do their work from now on."""
+        self._settle(now)
+        self.running.held[np.isin(self.running.stage, stages)] = False
+
     def end_due(self, now: float) -> Ends | None:
         """Take away the tasks that have ended by now."""
         self._settle(now)
@@ -242,7 +253,7 @@ class UsedTasks:
         for chosen, part in ((~given, of_class[0]), (given, of_class[1])):
             rows = np.flatnonzero(chosen)
             if len(rows):
-                tasks.rate[:, rows] = self._rates(tasks.of(rows), part)
+                tasks.rate[:, rows] = np.where(tasks.held[rows], 0.0, self._rates(tasks.of(rows), part))
         left = np.maximum(1.0 - tasks.progress, 0.0) * tasks.seconds
         in_phase = np.maximum(profiles.until[tasks.stage, phase] - tasks.progress, 0.0) * tasks.seconds
         going = (tasks.rate > 0) & ~done
@@ -318,10 +329,10 @@ class UsedTasks:
         of_term = phase[_TERM]
         of_term[_MEMORY] = phase.min(axis=0, initial=profiles.until.shape[1])
         part = profiles.parts[tasks.stage, of_term, np.arange(_R)[:, np.newaxis]] * scale
-        over = done[_TERM]
+        over = done[_TERM] | tasks.held
         over[_MEMORY] = False
         tasks.want[:] = np.where(over, 0.0, tasks.demand * part)
-        tasks.want_elsewhere[:] = np.where(done[2], 0.0, tasks.elsewhere * part[_READ])
+        tasks.want_elsewhere[:] = np.where(done[2] | tasks.held, 0.0, tasks.elsewhere * part[_READ])
 
     def _kept(self) -> Floats:
         """Return what opportunistic tasks get at least [N, R]: a regular one weighs its cores, those without work 0."""

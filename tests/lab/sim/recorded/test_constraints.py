@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -101,16 +102,45 @@ def gang(least):
     return [pod("a", cpu=3000.0), pod("b", at=111, **group), pod("c", at=111, **group)]
 
 
-def test_the_planner_starts_a_gang_whole_and_the_stock_scheduler_does_not(tmp_path):
+def replayed(file, policy):
+    """Return when each task ended, in the order of the jobs' names."""
+    run = runs.Run(f"recording:{file}", "recorded", policy, 1, settings=SimulationSettings(heartbeat_seconds=0.0))
+    return runs.perform(run, lambda _done, _total: None).tasks.ended.tolist()
+
+
+def test_the_planner_starts_a_gang_whole_and_the_stock_scheduler_has_its_first_pod_hold_room(tmp_path):
     file = recording(tmp_path, [node("n0")], *gang(least=2))
     assert tasks(file, "tetris") == [(10.0, 0), (20.0, 0), (20.0, 0)]
     assert tasks(file, "kube-default") == [(10.0, 0), (11.0, 0), (20.0, 0)]
-    note = "Groups of pods start together by Dovetail's planner, not by the other policies."
-    assert note in replay_of(file).notes
+    # Their work of 10 s begins when both are there.
+    assert replayed(file, "tetris") == replayed(file, "kube-default") == [20.0, 30.0, 30.0]
+    assert "Groups of pods start together by Dovetail's planner" in " ".join(replay_of(file).notes)
 
 
 def test_of_a_gang_as_many_must_start_together_as_it_says(tmp_path):
     assert tasks(recording(tmp_path, [node("n0")], *gang(least=1)), "tetris") == [(10.0, 0), (11.0, 0), (20.0, 0)]
+
+
+def one_by_one(*seconds):
+    """Return two pods of a group, bound at 10 and 15 s of the recording, which live for so long."""
+    group = {"job": "g", "group": "team/g", "least": 2}
+    pods = [pod(name, seconds=lived, **group) for name, lived in zip("bc", seconds, strict=True)]
+    return [pods[0], msgspec.structs.replace(pods[1], bound=115.0, ended=115.0 + seconds[1])]
+
+
+def test_a_recorded_group_did_not_work_before_all_of_it_was_there(tmp_path):
+    # Bound at 10 and 15 s, ended at 27 and 25: from 15 s on, when both were there, their work took 12 and 10 s.
+    file = recording(tmp_path, [node("n0")], *one_by_one(17.0, 10.0))
+    assert [stage.durations.tolist() for job in replay_of(file).workload.jobs for stage in job.stages] == [[12.0, 10.0]]
+    assert replayed(file, "recorded") == [27.0, 25.0]
+
+
+def test_a_group_of_which_a_pod_ended_before_the_last_was_there_need_not_start_together(tmp_path):
+    # The first ended at 14 s, the second was bound at 15: nobody waited for anybody.
+    file = recording(tmp_path, [node("n0")], *one_by_one(4.0, 10.0))
+    assert [stage.gang for job in replay_of(file).workload.jobs for stage in job.stages] == [False]
+    assert replayed(file, "recorded") == [14.0, 25.0]
+    assert "2 pods belong to groups of several stages, of which one ended" in " ".join(replay_of(file).notes)
 
 
 def test_who_ran_where_it_may_not_go_keeps_its_node(tmp_path):
