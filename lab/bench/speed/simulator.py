@@ -36,11 +36,11 @@ _PLACEMENTS_NEEDED, _PLACEMENTS_AIM = 10_000, 50_000
 
 _STEPS = {
     ("board.py", "__init__"): "set up: what is free, whose turn, inputs",
-    ("board.py", "fits"): "which classes fit on which nodes",
+    ("room.py", "fits"): "which classes fit on which nodes",
     ("board.py", "_look"): "a closer look at one node",
     ("board.py", "_pick"): "scores there",
     ("board.py", "_place"): "taking one: sources and shares",
-    ("visit.py", "follow"): "who still fits there",
+    ("candidates.py", "follow"): "who still fits there",
 }
 """What the planner's functions do, by file and name; their times include what they call."""
 
