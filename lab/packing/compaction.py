@@ -159,7 +159,7 @@ class _Search:
         self._problem, self._rule, self._order, self._pending = problem, policy.rule, order, pending
         self._machines, self._seed = machines, seed
         self.bound = fewest_machines(problem, machines, pending)
-        self._on_prefix = self._all_prefixes() if policy.rule == FIRST_FIT else None
+        self._on_prefix = self._all_prefixes() if policy.rule == FIRST_FIT and _is_local(problem) else None
         self._known: dict[int, int] = {}
 
     def _all_prefixes(self) -> Counts:
@@ -220,6 +220,11 @@ class _Search:
 
 _FAR = 4
 """Where so many times as many tasks are pending as may be, the rest of them is not counted."""
+
+
+def _is_local(problem: Problem) -> bool:
+    """Say whether what is on one machine never decides what another may take."""
+    return problem.relations is None or problem.relations.local
 
 
 def _ninety(counts: Counts) -> int:

@@ -1,8 +1,12 @@
 """First fit: a task goes to the first machine that has room."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
+from lab.packing.evenly import Key
+from lab.packing.keeping import Allowance
 from lab.packing.model import Problem
 from lab.packing.room import Group, Room
 
@@ -17,7 +21,9 @@ class FirstRoom(Room):
         super().__init__(problem, machines)
         self._most = _highest(self._free)
 
-    def choose(self, task_class: int, wanted: int, group: Group) -> tuple[Rows, Counts]:
+    def choose(
+        self, task_class: int, wanted: int, group: Group, allowance: Allowance | None = None
+    ) -> tuple[Rows, Counts]:
         """Return machines [K] and how many tasks of the class each gets [K]; looks at twice as many each turn."""
         demand = self._classes.demand[task_class]
         asked = np.flatnonzero(demand > 0)
@@ -25,8 +31,8 @@ class FirstRoom(Room):
         rows, counts, have, begin, size = [], [], 0, 0, 1 + wanted // _BLOCK
         while have < wanted and begin < len(blocks):
             there = (blocks[begin : begin + size, np.newaxis] * _BLOCK + np.arange(_BLOCK)).ravel()
-            there = self._allowed(task_class, there[there < len(self.allocated)])
-            times = self._times(task_class, there, wanted, group)
+            there = self._allowed(task_class, there[there < len(self.allocated)], allowance)
+            times = self._times(task_class, there, wanted, group, allowance)
             rows.append(there)
             counts.append(times)
             have, begin, size = have + int(times.sum()), begin + size, 2 * size
@@ -34,6 +40,14 @@ class FirstRoom(Room):
             return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
         times = np.concatenate(counts)
         return np.concatenate(rows), np.clip(wanted - (np.cumsum(times) - times), 0, times)
+
+    def places(
+        self, task_class: int, wanted: int, group: Group, allowance: Allowance | None
+    ) -> tuple[Rows, Sequence[Key]]:
+        """Return the machine of each place [P] in the order in which they would be taken, with their turns."""
+        rows, taken = self.choose(task_class, wanted, group, allowance)
+        machine = np.repeat(rows, taken)
+        return machine, [(float(row), 0.0) for row in machine.tolist()]
 
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""

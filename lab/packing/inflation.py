@@ -52,6 +52,7 @@ def horizontal(problem: Problem, factor: float, rows: Rows) -> Problem:
         group=np.concatenate((classes.group, apart)),
         at_most=np.concatenate((classes.at_most, classes.at_most[rows])),
         job=(*classes.job, *(f"{classes.job[row]} (clone)" for row in rows.tolist())),
+        ties=(*classes.ties, *(replace(classes.ties[row], copy=1) for row in rows.tolist())),
     )
     return replace(problem, classes=more)
 

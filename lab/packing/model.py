@@ -6,28 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.eligibility import ANYWHERE, Constraints
+from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import Layout, layout_of
 from extender.cluster.model import Node
-from extender.cluster.resources import Amounts
+from lab.packing.relations import Relations, Ties, relate
+from lab.packing.task import Task
 
 NO_GROUP = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One task of the workload. `node` is where it runs, if anywhere.
-
-    Of the tasks of one `group` at most `at_most` may be on one machine; "": any number.
-    """
-
-    demand: Amounts
-    arrived: float = 0.0
-    job: str = ""
-    constraints: Constraints = ANYWHERE
-    node: str | None = None
-    group: str = ""
-    at_most: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +21,7 @@ class Classes:
 
     `demand` [C, R], `count` [C] tasks each, `job` [C]. `mask` [C] is the row of `masks` [K, M] that says which machines
     may take the class. `group` [C] is the group whose tasks may be `at_most` [C] on one machine, -1 for none.
+    `ties` [C] are what it has to do with other classes.
     """
 
     demand: Floats
@@ -45,11 +31,25 @@ class Classes:
     group: Rows
     at_most: Counts
     job: tuple[str, ...]
+    ties: tuple[Ties, ...]
 
     @property
     def tasks(self) -> int:
         """How many tasks all classes have."""
         return int(self.count.sum())
+
+    def of(self, rows: Rows) -> "Classes":
+        """Return these classes alone."""
+        return replace(
+            self,
+            demand=self.demand[rows],
+            count=self.count[rows],
+            mask=self.mask[rows],
+            group=self.group[rows],
+            at_most=self.at_most[rows],
+            job=tuple(self.job[row] for row in rows.tolist()),
+            ties=tuple(self.ties[row] for row in rows.tolist()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Problem:
     `capacity` [M, R] is what machines offer to the workload: without what leaves with them (DaemonSet pods); infinite
     where not limited. `packed` [M, R] is the same, infinite also in dimensions that do not say how well a task suits.
     `allocated` [M, R] is what the workload's tasks take where they are now, 0 where nobody knows. Machines of one
-    `kind` [M] offer the same and may take the same classes.
+    `kind` [M] offer the same and may take the same classes. Without `relations` no class has to do with another.
     """
 
     layout: Layout
@@ -68,6 +68,7 @@ class Problem:
     allocated: Floats
     classes: Classes
     kind: Rows
+    relations: Relations | None = None
 
     @property
     def machines(self) -> int:
@@ -88,11 +89,12 @@ class Problem:
             allocated=tiled(self.allocated),
             kind=np.tile(self.kind, times),
             classes=replace(self.classes, masks=masks),
+            relations=None if self.relations is None else self.relations.grown(times),
         )
 
 
-def problem_of(nodes: Sequence[Node], tasks: Sequence[Task], leaving: Sequence[tuple[str, Amounts]] = ()) -> Problem:
-    """Return machines and classes; `leaving` are the nodes and demands of what leaves with a node.
+def problem_of(nodes: Sequence[Node], tasks: Sequence[Task], leaving: Sequence[Task] = ()) -> Problem:
+    """Return machines and classes; `leaving` is what leaves with its node, and is there from the beginning.
 
     Tasks of one job with one demand and the same constraints are a class. A class arrives with its first task.
     """
@@ -100,51 +102,57 @@ def problem_of(nodes: Sequence[Node], tasks: Sequence[Task], leaving: Sequence[t
     known = {node.name: node for node in nodes}
     machines = [known[name] for name in layout.names]
     capacity = layout.capacity.copy()
-    for name, demand in leaving:
-        capacity[layout.rows[name]] -= layout.vector(demand)
+    for task in leaving:
+        if task.node is not None:
+            capacity[layout.rows[task.node]] -= layout.vector(task.demand)
     capacity = np.maximum(capacity, 0.0)
     allocated = np.zeros_like(capacity)
     for task in tasks:
         if task.node is not None and task.node in layout.rows:
             allocated[layout.rows[task.node]] += layout.vector(task.demand)
     packed = np.where(np.isfinite(layout.packed), capacity, np.inf)
-    classes = _classes(layout, machines, tasks)
-    return Problem(layout, capacity, packed, allocated, classes, _kinds(capacity, packed, classes.masks))
+    allows = Allowing(machines)
+    relations, ties = relate(tasks, leaving, machines, allows)
+    classes = _classes(layout, allows, tasks, ties)
+    more = np.empty((len(machines), 0)) if relations is None else relations.told_apart_by()
+    kind = _kinds(np.concatenate((capacity, packed, more), axis=1), classes.masks)
+    return Problem(layout, capacity, packed, allocated, classes, kind, relations)
 
 
-def _kinds(capacity: Floats, packed: Floats, masks: Mask) -> Rows:
+def _kinds(offers: Floats, masks: Mask) -> Rows:
     """Return the kind of each machine [M]."""
     kinds: dict[bytes, int] = {}
-    both = np.concatenate((capacity, packed), axis=1)
     return np.array(
         [
-            kinds.setdefault(offers.tobytes() + takes.tobytes(), len(kinds))
-            for offers, takes in zip(both, masks.T, strict=True)
+            kinds.setdefault(offered.tobytes() + takes.tobytes(), len(kinds))
+            for offered, takes in zip(offers, masks.T, strict=True)
         ],
         dtype=np.intp,
     )
 
 
-def _classes(layout: Layout, machines: Sequence[Node], tasks: Sequence[Task]) -> Classes:
+def _classes(layout: Layout, allows: "Allowing", tasks: Sequence[Task], ties: Sequence[Ties]) -> Classes:
     counts: dict[tuple[object, ...], int] = {}
-    first: dict[tuple[object, ...], Task] = {}
-    for task in sorted(tasks, key=lambda task: task.arrived):
-        key = (task.job, tuple(sorted(task.demand.items())), task.constraints, task.group, task.at_most)
+    first: dict[tuple[object, ...], int] = {}
+    for row in sorted(range(len(tasks)), key=lambda row: tasks[row].arrived):
+        task = tasks[row]
+        key = (task.job, tuple(sorted(task.demand.items())), task.constraints, task.group, task.at_most, ties[row])
         counts[key] = counts.get(key, 0) + 1
-        first.setdefault(key, task)
-    found = list(first.values())
+        first.setdefault(key, row)
+    rows = list(first.values())
+    found = [tasks[row] for row in rows]
     groups = {name: row for row, name in enumerate(dict.fromkeys(task.group for task in found if task.group))}
     constraints = {which: row for row, which in enumerate(dict.fromkeys(task.constraints for task in found))}
-    allows = Allowing(machines)
     masks = np.array([allows(which) for which in constraints], dtype=np.bool_)
     return Classes(
         demand=np.array([layout.vector(task.demand) for task in found]).reshape(len(found), len(layout.axis)),
         count=np.array(list(counts.values()), dtype=np.int64),
         mask=np.array([constraints[task.constraints] for task in found], dtype=np.intp),
-        masks=masks.reshape(len(constraints), len(machines)),
+        masks=masks.reshape(len(constraints), allows.machines),
         group=np.array([groups.get(task.group, NO_GROUP) for task in found], dtype=np.intp),
         at_most=np.array([task.at_most for task in found], dtype=np.int64),
         job=tuple(task.job for task in found),
+        ties=tuple(ties[row] for row in rows),
     )
 
 
@@ -154,6 +162,11 @@ class Allowing:
     def __init__(self, machines: Sequence[Node]) -> None:
         self._machines = machines
         self._alike: dict[tuple[frozenset[str], bool], tuple[Rows, Rows]] = {}
+
+    @property
+    def machines(self) -> int:
+        """How many machines it is about."""
+        return len(self._machines)
 
     def __call__(self, constraints: Constraints) -> Mask:
         """Return on which machines a task with these may run [M]."""

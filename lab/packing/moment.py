@@ -10,7 +10,8 @@ from extender.cluster.recording.lines import Checkpoint, NodeLine, PodLine
 from extender.cluster.resources import CPU, MEMORY
 from extender.errors import TraceError
 from lab.packing.draining import Resident
-from lab.packing.model import Problem, Task, problem_of
+from lab.packing.model import Problem, problem_of
+from lab.packing.task import Task
 
 _LEAVE = ("DaemonSet", "Node")
 """Pods of these owners leave with their node: those of DaemonSets, and static ones."""
@@ -56,11 +57,9 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
         if not left_out.unless(_pod_mistake(pod, every)):
             continue
         if pod.owner_kind in _LEAVE:
-            leaving += [(str(pod.node), pod.demand)] if pod.node in names else []
+            leaving += [_task(pod, pod.node)] if pod.node in names else []
         else:
-            tasks.append(
-                Task(pod.demand, pod.created, f"{pod.namespace}/{pod.job}", pod.constraints, _known(pod.node, names))
-            )
+            tasks.append(_task(pod, pod.node if pod.node in names else None))
             residents += [_resident(pod, pod.node)] if pod.node in names else []
     if not tasks:
         raise TraceError("; ".join([f"{source}: no pod that can be packed", *left_out.words(), *more]))
@@ -80,8 +79,8 @@ def _resident(pod: PodLine, node: str) -> Resident:
     return Resident(name, node, pod.demand, pod.constraints, bool(pod.owner), pod.unwritten)
 
 
-def _known(node: str | None, names: set[str]) -> str | None:
-    return node if node in names else None
+def _task(pod: PodLine, node: str | None) -> Task:
+    return Task(pod.demand, pod.created, f"{pod.namespace}/{pod.job}", pod.constraints, node)
 
 
 def _node(line: NodeLine) -> Node:

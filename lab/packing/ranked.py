@@ -8,6 +8,7 @@ Empty machines of one kind have one rank. So it is computed once for the kind, a
 ranked one by one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from extender.arrays import Counts, Floats, Mask, Rows, fits
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import offered
+from lab.packing.evenly import Key
+from lab.packing.keeping import Allowance
 from lab.packing.model import NO_GROUP, Problem
 from lab.packing.room import Group, Room
 from lab.packing.rules import Sought, held, rank_of, sought_of
@@ -44,10 +47,19 @@ class _Turns:
 
     def taken(self, wanted: int) -> tuple[Counts, Turn]:
         """Return how many places are taken of each machine [K], and the turn of the last."""
-        order = np.lexsort((self.number, self.luck[self.machine], -self.lowest))[:wanted]
+        order = self._order(wanted)
         taken = np.bincount(self.machine[order], minlength=len(self.times)).astype(np.int64)
         last = order[-1]
         return taken, (-self.lowest[last], self.luck[self.machine[last]]) if len(order) == wanted else _NEVER
+
+    def ordered(self, wanted: int) -> tuple[Rows, list[Turn]]:
+        """Return the machines of the first places in the order in which they are taken, and their turns."""
+        order = self._order(wanted)
+        machine = self.machine[order]
+        return machine, list(zip((-self.lowest[order]).tolist(), self.luck[machine].tolist(), strict=True))
+
+    def _order(self, wanted: int) -> Rows:
+        return np.asarray(np.lexsort((self.number, self.luck[self.machine], -self.lowest))[:wanted])
 
     def ends(self, more: Mask) -> Turn:
         """Return the first turn that a place behind these could have on machines that have `more` [K]."""
@@ -80,13 +92,32 @@ class RankedRoom(Room):
         self._first, self._kind, self._left = first.astype(np.intp), kind.astype(np.intp), count
         self._as_new, self._holds = self._held.at(self._first), np.zeros(len(machines), dtype=np.bool_)
 
-    def choose(self, task_class: int, wanted: int, group: Group) -> tuple[Rows, Counts]:
+    def choose(
+        self, task_class: int, wanted: int, group: Group, allowance: Allowance | None = None
+    ) -> tuple[Rows, Counts]:
         """Return machines [K] and how many tasks of the class each gets [K]."""
+        rows, taken, _ = self._chosen(task_class, wanted, group, allowance)
+        return rows, taken
+
+    def places(
+        self, task_class: int, wanted: int, group: Group, allowance: Allowance | None
+    ) -> tuple[Rows, Sequence[Key]]:
+        """Return the machine of each place [P] in the order in which they would be taken, with their turns."""
+        rows, _, turns = self._chosen(task_class, wanted, group, allowance)
+        if turns is None:
+            return rows, []
+        machine, keys = turns.ordered(wanted)
+        return rows[machine], keys
+
+    def _chosen(
+        self, task_class: int, wanted: int, group: Group, allowance: Allowance | None
+    ) -> tuple[Rows, Counts, "_Turns | None"]:
+        """Return machines [K], how many tasks each gets [K], and the turns of places; None where there is none."""
         # 1. Only the `wanted` best machines can get any: each has room for one at least. The best come first.
-        rows, first, luck = self._best(task_class, wanted, group)
+        rows, first, luck = self._best(task_class, wanted, group, allowance)
         if not len(rows):
-            return rows, np.empty(0, dtype=np.int64)
-        times = self._times(task_class, rows, wanted, group)
+            return rows, np.empty(0, dtype=np.int64), None
+        times = self._times(task_class, rows, wanted, group, allowance)
         # 2. What the first of them take by their first places, until no other place could come before the last one.
         demand = self._classes.demand[task_class][self._columns]
         count = min(2 * self._count, len(rows))
@@ -102,7 +133,7 @@ class RankedRoom(Room):
             depth, count = depth if deep else 4 * depth, count if wide else 4 * count
         # 3. The next class begins with about twice as many.
         self._count = 1 + int((taken > 0).sum())
-        return rows[:count], taken
+        return rows[:count], taken, turns
 
     def _turns(self, demand: Floats, rows: Rows, times: Counts, luck: Rows) -> "_Turns":
         """Return the first places on these machines, so many on each [K]."""
@@ -122,12 +153,14 @@ class RankedRoom(Room):
         self._left -= np.bincount(self._kind[new], minlength=len(self._left))
         self._holds[new] = True
 
-    def _best(self, task_class: int, wanted: int, group: Group) -> tuple[Rows, Floats, Rows]:
+    def _best(
+        self, task_class: int, wanted: int, group: Group, allowance: Allowance | None
+    ) -> tuple[Rows, Floats, Rows]:
         """Return the `wanted` best machines with room, the best first, their ranks, and the luck that orders equals."""
         demand = self._classes.demand[task_class][self._columns]
         # 1. The ranks of machines that hold something, and of kinds of empty ones.
-        rows = np.flatnonzero(self._with_room(task_class, group))
-        kinds = self._kinds_with_room(task_class)
+        rows = np.flatnonzero(self._with_room(task_class, group, allowance))
+        kinds = self._kinds_with_room(task_class, allowance)
         of_rows = self._ranks(demand, rows)
         of_kinds = self._rank(demand, self._as_new.at(kinds))
         # 2. The rank of the last of the best.
@@ -146,13 +179,21 @@ class RankedRoom(Room):
         of_new[kinds] = of_kinds
         equal = np.sort(np.concatenate((rows[of_rows == last], self._of_kinds(kinds[of_kinds == last]))))
         missing = wanted - int((of_rows > last).sum()) - len(new)
+        lucky = None if allowance is None else allowance.luck
         if missing < len(equal):
-            equal = equal[:missing] if self._draw is None else self._draw.choice(equal, missing, replace=False)
+            if lucky is not None:
+                equal = equal[np.argsort(lucky[equal])[:missing]]
+            else:
+                equal = equal[:missing] if self._draw is None else self._draw.choice(equal, missing, replace=False)
         ranks = np.concatenate((of_rows[of_rows > last], of_new[self._kind[new]], np.full(len(equal), last)))
         rows = np.concatenate((rows[of_rows > last], new, equal))
-        luck = rows if self._draw is None else self._draw.permutation(len(rows))
+        luck = lucky[rows] if lucky is not None else self._luck(rows)
         order = np.lexsort((luck, -ranks))
         return rows[order], ranks[order], luck[order]
+
+    def _luck(self, rows: Rows) -> Rows:
+        """Return what orders equal machines [K]."""
+        return rows if self._draw is None else self._draw.permutation(len(rows))
 
     def _of_kinds(self, kinds: Rows) -> Rows:
         """Return the empty machines of these kinds."""
@@ -162,7 +203,7 @@ class RankedRoom(Room):
         chosen[kinds] = True
         return np.asarray(np.flatnonzero(chosen[self._kind] & ~self._holds))
 
-    def _with_room(self, task_class: int, group: Group) -> Mask:
+    def _with_room(self, task_class: int, group: Group, allowance: Allowance | None) -> Mask:
         """Return which machines hold something and have room for one task more [M']."""
         demand, mask = self._classes.demand[task_class], self._classes.mask[task_class]
         room = self._holds.copy()
@@ -173,13 +214,21 @@ class RankedRoom(Room):
         used = self._in_group.get(group) if group.row != NO_GROUP else None
         if used is not None:
             room &= used < self._classes.at_most[task_class]
+        if allowance is not None:
+            room &= allowance.allowed & (allowance.most > 0)
         return room
 
-    def _kinds_with_room(self, task_class: int) -> Rows:
-        """Return the kinds of empty machines that have room for a task."""
+    def _kinds_with_room(self, task_class: int, allowance: Allowance | None) -> Rows:
+        """Return the kinds of empty machines that have room for a task.
+
+        Others are where there are tasks, so all empty ones of a kind are allowed, or none.
+        """
         kinds = np.flatnonzero(self._left > 0)
         first = self._first[kinds]
         room = fits(self._capacity[first], self._classes.demand[task_class])
+        if allowance is not None:
+            empty = allowance.allowed & (allowance.most > 0) & ~self._holds
+            room &= np.bincount(self._kind[empty], minlength=len(self._left))[kinds] > 0
         return np.asarray(kinds[room & self._masks[self._classes.mask[task_class], first]])
 
     def _ranks(self, demand: Floats, rows: Rows) -> Floats:

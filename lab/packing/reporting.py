@@ -150,17 +150,7 @@ def _without_misfits(problem: Problem) -> tuple[Problem, dict[str, int]]:
     misfits: dict[str, int] = {}
     for row in np.flatnonzero(~fits).tolist():
         misfits[classes.job[row]] = misfits.get(classes.job[row], 0) + int(classes.count[row])
-    kept = np.flatnonzero(fits)
-    some = replace(
-        classes,
-        demand=classes.demand[kept],
-        count=classes.count[kept],
-        mask=classes.mask[kept],
-        group=classes.group[kept],
-        at_most=classes.at_most[kept],
-        job=tuple(classes.job[row] for row in kept.tolist()),
-    )
-    return replace(problem, classes=some), misfits
+    return replace(problem, classes=classes.of(np.flatnonzero(fits))), misfits
 
 
 def _fits_somewhere(problem: Problem, row: int) -> bool:

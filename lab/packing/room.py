@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from extender.arrays import Counts, Mask, Rows
+from lab.packing.keeping import Allowance
 from lab.packing.model import NO_GROUP, Problem
 
 
@@ -27,6 +28,11 @@ class Room:
         self.allocated = np.zeros_like(self._capacity)
         self._in_group: dict[Group, Counts] = {}
 
+    def able(self, task_class: int, group: Group) -> Mask:
+        """Return which machines have room for a task [M'], whatever it has to do with others."""
+        times = self._times(task_class, np.arange(len(self.allocated)), 1, group, None)
+        return np.asarray(self._masks[self._classes.mask[task_class]] & (times > 0))
+
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""
         self.allocated[rows] += taken[:, np.newaxis] * self._classes.demand[task_class]
@@ -34,13 +40,15 @@ class Room:
         if group.row != NO_GROUP:
             self._in_group.setdefault(group, np.zeros(len(self.allocated), dtype=np.int64))[rows] += taken
 
-    def _allowed(self, task_class: int, rows: Rows) -> Rows:
-        """Return those of the machines that may take the class."""
+    def _allowed(self, task_class: int, rows: Rows, allowance: Allowance | None) -> Rows:
+        """Return those of the machines that may take the class in this allowance."""
         mask = self._classes.mask[task_class]
+        if allowance is not None:
+            rows = rows[allowance.allowed[rows]]
         return rows[self._masks[mask, rows]] if self._bound[mask] else rows
 
-    def _times(self, task_class: int, rows: Rows, wanted: int, group: Group) -> Counts:
-        """Return for how many tasks each machine has room [K], at most as many as are wanted."""
+    def _times(self, task_class: int, rows: Rows, wanted: int, group: Group, allowance: Allowance | None) -> Counts:
+        """Return how many tasks each machine can take with this allowance [K], at most as many as are wanted."""
         demand = self._classes.demand[task_class]
         times = np.full(len(rows), float(wanted))
         for column in np.flatnonzero(demand > 0).tolist():
@@ -50,4 +58,6 @@ class Room:
             used = self._in_group.get(group)
             held = used[rows] if used is not None else 0
             counts = np.minimum(counts, np.maximum(self._classes.at_most[task_class] - held, 0))
+        if allowance is not None:
+            counts = np.minimum(counts, allowance.most[rows])
         return np.asarray(counts)

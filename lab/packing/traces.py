@@ -10,8 +10,9 @@ from extender.cluster.eligibility import ANYWHERE, Constraints, Requirement
 from extender.cluster.model import Node
 from extender.cluster.resources import CPU, MEMORY, Amounts
 from extender.errors import TraceError
-from lab.packing.model import Task, problem_of
+from lab.packing.model import problem_of
 from lab.packing.moment import Moment
+from lab.packing.task import Task
 from lab.sim.workloads.columns import number, read, text, whole
 
 GPU = "alibabacloud.com/gpu-milli"

@@ -14,9 +14,10 @@ from extender.cluster.resources import CPU, MEMORY, PODS
 from lab.packing.compaction import TAU, Compaction, Policy, Terms, compact
 from lab.packing.holes import fill, unit_of_median
 from lab.packing.inflation import most
-from lab.packing.model import Problem, Task, problem_of
+from lab.packing.model import Problem, problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
+from lab.packing.task import Task
 from lab.report.rows import Report, Row
 from lab.sim.parallel import usable_cores
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Node
-from lab.packing.model import Task, problem_of
+from lab.packing.model import problem_of
+from lab.packing.task import Task
 
 GIB = 2.0**30
 GPU = "a.b/gpu"

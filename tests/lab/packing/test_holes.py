@@ -52,5 +52,5 @@ def test_what_strands_is_what_there_is_no_unit_of():
 
 
 def test_what_leaves_with_a_machine_is_no_part_of_what_it_offers():
-    problem = problem_of([node("a")], [task(1500, 4, node="a")], [("a", {"cpu": 1000.0})])
+    problem = problem_of([node("a")], [task(1500, 4, node="a")], [task(1000, 0, node="a")])
     np.testing.assert_allclose(utilisation(problem, problem.allocated), [0.5, 0.5])
