@@ -64,7 +64,14 @@ class Board:
         self.left = waiting.count.tolist()
         self.alive = waiting.count > 0
         # 2. Who reads where, and who waits for a start near its input; None where nobody chooses.
-        self.sources = Sources(classes, waiting.inputs, waiting.count, self.free, headroom=policy.headroom)
+        self.sources = Sources(
+            classes,
+            waiting.inputs,
+            waiting.count,
+            self.free,
+            headroom=policy.headroom,
+            excess=policy.source_excess,
+        )
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
             self.locality = Locality(policy, waiting, classes, carried, now=now, local=self.sources.local)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, needs_fit
-from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.planner.locality.sources import Sources
 from extender.planner.prepared import Prepared
 
@@ -23,12 +23,15 @@ class Room:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
         free, sources, classes = self._free.take(nodes, axis=1), self._sources, self._classes
         # 1. Where they may go and their demand fits: `arrays.fits`, one resource after the other as both are large.
+        #    Who sends by itself leaves its part of the link to the shuffles that wait.
+        if sources.keeping:
+            free[NETWORK_OUT_INDEX] -= sources.kept[1, nodes]
         demand = classes.demand_needs.take(rows, axis=1)[:, :, np.newaxis]
         fits = self.allowed(rows, nodes)
         for resource in classes.asked:
             fits &= free[resource] >= demand[resource]
         # 2. Reading there: a task's block is there, and the disk can serve it besides the shuffles that wait.
-        disk = free[DISK_READ_INDEX] - sources.kept[nodes] if sources.keeping else free[DISK_READ_INDEX]
+        disk = free[DISK_READ_INDEX] - sources.kept[0, nodes] if sources.keeping else free[DISK_READ_INDEX]
         near = fits & (disk >= classes.here_needs[:, DISK_READ_INDEX][rows, np.newaxis])
         # 3. Reading from elsewhere: its sources can serve it, and its own link can take it.
         far = np.zeros_like(near)
@@ -57,14 +60,15 @@ class Room:
         return np.asarray(has_room.nonzero()[0])
 
     def limit(self, node: int) -> Floats:
-        """Return what a task may take of the node [R]: what is free, but for the disk read kept for shuffles.
+        """Return what a task may take of the node [R]: what is free, but for what is kept for shuffles.
 
-        To be read at once: it may be what is free itself.
+        That is of disk read and network out. To be read at once: it may be what is free itself.
         """
         limit = self._free[:, node]
         if self._sources.keeping:
             limit = limit.copy()
-            limit[DISK_READ_INDEX] -= self._sources.kept[node]
+            limit[DISK_READ_INDEX] -= self._sources.kept[0, node]
+            limit[NETWORK_OUT_INDEX] -= self._sources.kept[1, node]
         return limit
 
     def reads_there(self, task_class: int, node: int) -> bool:

@@ -85,7 +85,8 @@ def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
     if classes.own[row]:
         far[:] = False
     else:
-        empty = Sources(classes, waiting.inputs, waiting.count, classes.capacity.copy(), headroom=0.0)
+        free = classes.capacity.copy()
+        empty = Sources(classes, waiting.inputs, waiting.count, free, headroom=0.0, excess=0.0)
         far &= empty.able(np.array([row]), np.arange(len(far)))[0]
     able = near | far
     if waiting.barred is not None:

@@ -10,20 +10,23 @@ from extender.cluster.waiting import Blocks, Inputs
 from extender.planner.prepared import Prepared
 
 _ANY_NUMBER = 2**40
+_SERVING = [DISK_READ_INDEX, NETWORK_OUT_INDEX]
 
 
 class Sources:
     """The inputs of classes [C] against what disks and links have `free` [R, N], which it takes from.
 
     `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
-    that reads where it runs, none of a shuffle. `kept` [N] bytes per second of each disk (read) and link (out) are for
-    shuffles that wait: at most `headroom` of it. `dead` are classes found to have no source with room. While not
+    that reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
+    for shuffles that wait: at most `headroom` of it. A shuffle may start while no link that it reads from has more than
+    the part `excess` promised beyond what it has: it takes little of each of many, and the fullest one would hold up
+    all others. `dead` are classes found to have no source with room. While not
     `keeping`, nobody minds what is kept, and a shuffle reads from its sources however full they are: it reads from many
     at once, so that one of them is always full on a busy cluster, and no room can be reserved for it on all.
     """
 
     def __init__(
-        self, classes: Prepared, inputs: Sequence[Inputs], left: Counts, free: Floats, *, headroom: float
+        self, classes: Prepared, inputs: Sequence[Inputs], left: Counts, free: Floats, *, headroom: float, excess: float
     ) -> None:
         """Take how many of each class's tasks are `left` [C]."""
         self._classes, self._inputs, self._free = classes, inputs, free
@@ -32,6 +35,8 @@ class Sources:
             self.local[row] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
         self.dead: set[int] = set()
         self._headroom = headroom
+        rates = classes.capacity[_SERVING]
+        self._beyond = np.array([[0.0], [excess]]) * np.where(np.isfinite(rates), rates, 0.0)
         self.keep_for(left)
         self.keeping = True
         self._waits: dict[int, Mask] = {}
@@ -39,21 +44,20 @@ class Sources:
     def keep_for(self, left: Counts) -> None:
         """Keep the headroom for the shuffles among what is `left` [C]."""
         classes = self._classes
-        self._kept = np.zeros((2, self._free.shape[1]))
+        self.kept = np.zeros((2, self._free.shape[1]))
         if len(classes.rates):
-            rates = classes.capacity[[DISK_READ_INDEX, NETWORK_OUT_INDEX]]
+            rates = classes.capacity[_SERVING]
             wanted = left[classes.spread] @ classes.rates
-            self._kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
-        self.kept = self._kept[0]
+            self.kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is taken from now on, but for what is `free`."""
         rows = self._classes.block_rows
-        local, kept, dead = self.local[rows], self._kept.copy(), self.dead.copy()
+        local, kept, dead = self.local[rows], self.kept.copy(), self.dead.copy()
         waits = {row: tasks.copy() for row, tasks in self._waits.items()}
 
         def undo() -> None:
-            self.local[rows], self._kept[:], self.dead = local, kept, dead.copy()
+            self.local[rows], self.kept[:], self.dead = local, kept, dead.copy()
             self._waits = {row: tasks.copy() for row, tasks in waits.items()}
 
         return undo
@@ -67,7 +71,7 @@ class Sources:
 
         Never below 0: who reads at no rate that is known can always read.
         """
-        free, kept = self._free, self._kept
+        free, kept = self._free, self.kept
         if not self.keeping:
             return np.asarray(np.maximum(np.minimum(free[DISK_READ_INDEX], free[NETWORK_OUT_INDEX]), 0.0))
         lent = np.minimum(free[DISK_READ_INDEX] - kept[0], free[NETWORK_OUT_INDEX] - kept[1])
@@ -110,8 +114,7 @@ class Sources:
 
     def _serving(self) -> Floats:
         """Return what disks (read) and links (out) have for shuffles [2, N]."""
-        serving = [DISK_READ_INDEX, NETWORK_OUT_INDEX]
-        return np.asarray((self._free if self.keeping else self._classes.capacity)[serving])
+        return np.asarray(self._free[_SERVING] + self._beyond if self.keeping else self._classes.capacity[_SERVING])
 
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
@@ -178,6 +181,6 @@ class Sources:
         self._free[NETWORK_OUT_INDEX] -= rates
         self._free[NETWORK_OUT_INDEX, node] += here
         received[node] -= elsewhere
-        self._kept -= rates
-        np.maximum(self._kept, 0.0, out=self._kept)
+        self.kept -= rates
+        np.maximum(self.kept, 0.0, out=self.kept)
         return True
