@@ -68,3 +68,8 @@ class Peers(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 ALONE = Peers()
+
+
+def looked_at(peers: Peers) -> set[str]:
+    """Return the labels of pods that the terms look at."""
+    return {one.key for term in peers.terms for one in term.selector or ()}

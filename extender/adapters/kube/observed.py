@@ -1,13 +1,14 @@
-"""Pods as a recording reads them: what the service reads, when each was bound and ended, and what else binds it."""
+"""Pods as a recording reads them: what the service reads, when each was bound and ended, and what it asks of others."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 
 from extender.adapters.kube.decoding import PodReader, epoch
-from extender.adapters.kube.objects import Affinity, ContainerPort, SpreadConstraint, VolumeSource
+from extender.adapters.kube.peers import PeersMeta, PeersSpec, peers_of, unwritten_of
 from extender.adapters.kube.watching import Resource, pods
-from extender.cluster.recording.lines import HOST_PORTS, POD_AFFINITY, SPREADING, VOLUMES
+from extender.cluster.peers import ALONE, Peers
 from extender.cluster.recording.observed import Moments, PodObserved, PodsObserved
 
 
@@ -34,42 +35,51 @@ class _Status(msgspec.Struct, rename="camel"):
     container_statuses: list[_Container] | None = None
 
 
-class _Ports(msgspec.Struct):
-    ports: list[ContainerPort] | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    affinity: Affinity | None = None
-    containers: list[_Ports] | None = None
-    topology_spread_constraints: list[SpreadConstraint] | None = None
-    volumes: list[VolumeSource] | None = None
-
-
 class _Observed(msgspec.Struct):
     """A pod, of which only that is read which the service does not need."""
 
-    spec: _Spec | None = None
+    metadata: PeersMeta = msgspec.field(default_factory=PeersMeta)
+    spec: PeersSpec = msgspec.field(default_factory=PeersSpec)
     status: _Status | None = None
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+_MOST_KEPT = 10_000
+
+
+class _Kept:
+    """Labels and peers that many pods have alike, each held once; the oldest are forgotten where there are too many."""
+
+    def __init__(self) -> None:
+        self._labels: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        self._peers: dict[Peers, Peers] = {ALONE: ALONE}
+
+    def labels(self, labels: Mapping[str, str] | None) -> Mapping[str, str]:
+        return _once(self._labels, tuple(sorted((labels or {}).items())), labels or {})
+
+    def peers(self, peers: Peers) -> Peers:
+        return _once(self._peers, peers, peers)
 
 
 def observed_pods() -> Resource:
     """Return how pods are read with their moments."""
-    read, times = PodReader().read, msgspec.json.Decoder(_Observed).decode
+    read, more, kept = PodReader().read, msgspec.json.Decoder(_Observed).decode, _Kept()
 
     def listed(raws: Iterable[msgspec.Raw]) -> PodsObserved:
-        both = [(read(raw), _moments(times(raw))) for raw in raws]
+        both = [(read(raw), _moments(more(raw), kept)) for raw in raws]
         return PodsObserved([pod for pod, _ in both], [moments for _, moments in both])
 
     return Resource(
         name="pods",
         path=pods().path,
         listed=listed,
-        seen=lambda raw: PodObserved(read(raw), _moments(times(raw))),
+        seen=lambda raw: PodObserved(read(raw), _moments(more(raw), kept)),
         gone=pods().gone,
     )
 
 
-def _moments(pod: _Observed) -> Moments:
+def _moments(pod: _Observed, kept: _Kept) -> Moments:
     status = pod.status or _Status()
     bound = (one for one in status.conditions or () if (one.type, one.status) == ("PodScheduled", "True"))
     ends = (
@@ -80,20 +90,13 @@ def _moments(pod: _Observed) -> Moments:
     return Moments(
         bound=next((epoch(one.last_transition_time) for one in bound), None),
         ended=max((end for end in ends if end is not None), default=None),
-        unwritten=_unwritten(pod.spec or _Spec()),
+        unwritten=unwritten_of(pod.spec),
+        labels=kept.labels(pod.metadata.labels),
+        peers=kept.peers(peers_of(pod.metadata, pod.spec)),
     )
 
 
-def _unwritten(spec: _Spec) -> tuple[str, ...]:
-    """Return which hard constraints a pod has besides those that a recording holds."""
-    affinity = spec.affinity or Affinity()
-    towards_and_away = (affinity.pod_affinity, affinity.pod_anti_affinity)
-    ports = (port for container in spec.containers or () for port in container.ports or ())
-    spreads = spec.topology_spread_constraints or ()
-    there = (
-        (HOST_PORTS, any(port.host_port for port in ports)),
-        (POD_AFFINITY, any(one is not None and one.required for one in towards_and_away)),
-        (SPREADING, any(one.when_unsatisfiable == "DoNotSchedule" for one in spreads)),
-        (VOLUMES, any(one.persistent_volume_claim or one.ephemeral for one in spec.volumes or ())),
-    )
-    return tuple(name for name, is_there in there if is_there)
+def _once(kept: dict[_Key, _Value], key: _Key, value: _Value) -> _Value:
+    if key not in kept and len(kept) >= _MOST_KEPT:
+        del kept[next(iter(kept))]
+    return kept.setdefault(key, value)

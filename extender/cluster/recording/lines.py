@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
+from extender.cluster.peers import ALONE, Peers
 from extender.cluster.pods.preference import Inputs
 from extender.errors import TraceError
 
@@ -16,8 +17,14 @@ Outcome = Literal["", "succeeded", "failed", "deleted", "unseen"]
 """How a pod ended; "" while it lives. `unseen`: it went while nothing was seen, so nobody knows when."""
 
 
-HOST_PORTS, POD_AFFINITY, SPREADING, VOLUMES = "host-ports", "pod-affinity", "topology-spread", "volumes"
+HOST_PORTS, POD_AFFINITY, SPREADING = "host-ports", "pod-affinity", "topology-spread"
+"""What was not in a recording before `peers` was."""
+
+NAMESPACE_SELECTORS, VOLUMES = "namespace-selectors", "volumes"
 """What may decide where a pod goes, and is not in a recording."""
+
+PREFERRED, SPREAD_ANYWAY = "preferred-affinity", "schedule-anyway"
+"""What kube-scheduler would rather have, and is not in a recording either."""
 
 
 class Begin(msgspec.Struct, frozen=True, tag_field="kind", tag="begin"):
@@ -72,7 +79,8 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
 
     `job` and `stage` are those that Dovetail plans by; `group` must start together, `least` of it. `owner` is the name
     of its controller. `declared` are the seconds that it says it runs. `ended` is None for one that lives, or that went
-    unseen, which was `between` two times. `unwritten` are those of its hard constraints that are not in the file.
+    unseen, which was `between` two times. `peers` is what it asks of other pods; of `labels` there are those that some
+    pod's selector looks at. `unwritten` are those of its constraints and preferences that are not in the file.
     """
 
     uid: str
@@ -103,6 +111,8 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
     may_run: str | None = None
     gated: bool = False
     unwritten: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+    peers: Peers = ALONE
 
 
 class Checkpoint(msgspec.Struct, frozen=True, tag_field="kind", tag="checkpoint"):

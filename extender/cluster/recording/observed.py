@@ -1,21 +1,25 @@
 """Events of pods with what a recording needs that the service does not."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from extender.cluster.events import PodSeen, PodsListed
+from extender.cluster.peers import ALONE, Peers
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
     """When a pod was bound, and when its last container ended, in whole seconds as Kubernetes writes them; or None.
 
-    `unwritten` are those of its constraints that a recording does not hold, by name.
+    `unwritten` are those of its constraints and preferences that a recording does not hold, by name. `peers` is what it
+    asks of other pods, which know it by its `labels`.
     """
 
     bound: float | None = None
     ended: float | None = None
     unwritten: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    peers: Peers = ALONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from hashlib import blake2b
 import msgspec
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Terms, Toleration
+from extender.cluster.model import EVERY_NAMESPACE
+from extender.cluster.peers import Peers, PodTerm
 from extender.cluster.recording.lines import Checkpoint, Line, NodeGoneLine, NodeLine, PodLine
 
 _BYTES = 8
@@ -55,6 +57,8 @@ class Pseudonyms:
             node=None if pod.node is None else self._name(pod.node),
             constraints=self._constraints(pod.constraints),
             inputs=tuple((self._name(node), amount) for node, amount in pod.inputs),
+            labels=self._labels(pod.labels),
+            peers=self._peers(pod.peers),
         )
 
     def _node(self, node: NodeLine) -> NodeLine:
@@ -77,6 +81,19 @@ class Pseudonyms:
             tolerations=tuple(map(self._toleration, constraints.tolerations)),
             volumes=tuple(map(self._terms, constraints.volumes)),
         )
+
+    def _peers(self, peers: Peers) -> Peers:
+        return Peers(
+            away=tuple(map(self._pod_term, peers.away)),
+            near=tuple(map(self._pod_term, peers.near)),
+            spread=tuple(msgspec.structs.replace(one, term=self._pod_term(one.term)) for one in peers.spread),
+            ports=tuple(msgspec.structs.replace(one, address=self._name(one.address)) for one in peers.ports),
+        )
+
+    def _pod_term(self, term: PodTerm) -> PodTerm:
+        names = tuple(name if name == EVERY_NAMESPACE else self._name(name) for name in term.namespaces)
+        selector = None if term.selector is None else tuple(map(self._requirement, term.selector))
+        return PodTerm(self._key_of(term.key), names, selector)
 
     def _terms(self, terms: Terms) -> Terms:
         return tuple(tuple(map(self._requirement, term)) for term in terms)

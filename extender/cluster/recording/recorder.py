@@ -2,6 +2,9 @@
 
 Events may come twice, late, or in another order: a pod's resource version tells. A list that comes after another says
 that something was missed: then a gap is written, and what is not in the list has gone unseen.
+
+Of a pod's labels those are written that a selector looks at of any pod seen so far. That is enough: who lives at the
+same time as another has been seen when the other ends.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +13,7 @@ import msgspec
 
 from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone
 from extender.cluster.model import Node, Pod
+from extender.cluster.peers import ALONE, looked_at
 from extender.cluster.recording.lines import (
     Checkpoint,
     Gap,
@@ -44,6 +48,9 @@ class Recorder:
         self._nodes: dict[str, NodeLine] = {node.name: node for node in past.nodes}
         self._live: dict[str, PodLine] = {pod.uid: pod for pod in past.pods}
         self._ended: set[str] = set(past.recent)
+        self._looked_at: set[str] = set()
+        for pod in past.pods:
+            self._looked_at |= looked_at(pod.peers)
         self._begun = begun
         self._newest = 0
         self._heard: dict[Resource, float] = {} if past.until is None else {"nodes": past.until, "pods": past.until}
@@ -92,7 +99,7 @@ class Recorder:
     def checkpoint(self, at: float) -> Line:
         """Return all nodes and pods as they are, sorted by name and by UID."""
         nodes = [self._nodes[name] for name in sorted(self._nodes)]
-        pods = [self._live[uid] for uid in sorted(self._live)]
+        pods = [self._written(self._live[uid]) for uid in sorted(self._live)]
         return self._names(Checkpoint(at, nodes, pods))
 
     # Nodes
@@ -148,6 +155,8 @@ class Recorder:
 
     def _take(self, pod: Pod, moments: Moments, at: float, seen: float | None) -> Iterator[Line]:
         self._live[pod.uid] = line = _line(pod, moments, at, seen, self._live.get(pod.uid))
+        if line.peers is not ALONE:
+            self._looked_at |= looked_at(line.peers)
         if pod.finished:
             self._ended.add(pod.uid)
             ended = _within(moments.ended, at, seen)
@@ -158,7 +167,15 @@ class Recorder:
     ) -> Iterator[Line]:
         line = self._live.pop(uid, None)
         if line is not None:
-            yield self._names(msgspec.structs.replace(line, outcome=outcome, ended=ended, between=between))
+            ended_line = msgspec.structs.replace(line, outcome=outcome, ended=ended, between=between)
+            yield self._names(self._written(ended_line))
+
+    def _written(self, line: PodLine) -> PodLine:
+        """Return the line with only those of its labels that anybody looks at."""
+        if self._looked_at.issuperset(line.labels):
+            return line
+        labels = {key: value for key, value in line.labels.items() if key in self._looked_at}
+        return msgspec.structs.replace(line, labels=labels)
 
     def _gap(self, of: Resource, at: float) -> Iterator[Line]:
         """Yield the gap before a list, if something was heard before it."""
@@ -202,6 +219,8 @@ def _line(pod: Pod, moments: Moments, at: float, seen: float | None, known: PodL
         may_run=pod.choice,
         gated=bool(pod.gates),
         unwritten=moments.unwritten,
+        labels=moments.labels,
+        peers=moments.peers,
     )
 
 

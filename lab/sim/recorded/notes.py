@@ -1,15 +1,28 @@
 """What a reader should know of what is not replayed, or not as it was."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from extender.arrays import Mask
-from extender.cluster.recording.lines import HOST_PORTS, POD_AFFINITY, SPREADING, VOLUMES, PodLine
+from extender.cluster.peers import ALONE
+from extender.cluster.recording.lines import (
+    HOST_PORTS,
+    NAMESPACE_SELECTORS,
+    POD_AFFINITY,
+    PREFERRED,
+    SPREAD_ANYWAY,
+    SPREADING,
+    VOLUMES,
+    PodLine,
+)
 
 _WORDS = {
     HOST_PORTS: "host ports",
     POD_AFFINITY: "required affinity to other pods, or away from them",
     SPREADING: "topology spread constraints",
+    NAMESPACE_SELECTORS: "affinity to pods of namespaces that are selected by labels",
+    PREFERRED: "preferred affinity, or anti-affinity",
+    SPREAD_ANYWAY: "topology spread constraints that need not be met",
     VOLUMES: "volumes by claims",
 }
 
@@ -26,7 +39,7 @@ def notes_of(
     apart = sum(bool(pod.group) for pod in pods) - int(together.sum())
     priorities = len({pod.priority for pod in pods}) - 1
     idle = sum(pod.opportunistic for pod in pods)
-    unwritten = Counter(name for pod in pods for name in pod.unwritten)
+    unmet = Counter(name for pod in pods for name in {*pod.unwritten, *_of_peers(pod)})
     said = [
         *others,
         *(
@@ -35,7 +48,7 @@ def notes_of(
         ),
         *(
             (count, f"{count} pods have {_WORDS.get(name, name)}: not counted.")
-            for name, count in sorted(unwritten.items())
+            for name, count in sorted(unmet.items())
         ),
         (stay, f"{stay} pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."),
         (
@@ -52,3 +65,12 @@ def notes_of(
         (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),
     ]
     return [text for count, text in said if count]
+
+
+def _of_peers(pod: PodLine) -> Iterator[str]:
+    """Yield what the pod asks of others: a recording holds that, and no simulation has it."""
+    peers = pod.peers
+    if peers == ALONE:
+        return
+    asked = ((POD_AFFINITY, peers.away or peers.near), (SPREADING, peers.spread), (HOST_PORTS, peers.ports))
+    yield from (name for name, there in asked if there)

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Toleration
+from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, decoded, encoded
 from extender.cluster.recording.pseudonyms import Pseudonyms
 from lab.sim import runs
@@ -193,6 +194,16 @@ def test_constraints_that_the_recording_does_not_hold_are_said_with_their_count(
     notes = replay_of(recording(tmp_path, [node("n0")], *pods)).notes
     assert "2 pods have host ports: not counted." in notes
     assert "1 pods have volumes by claims: not counted." in notes
+
+
+def test_what_pods_ask_of_other_pods_is_in_the_recording_and_said_not_to_be_simulated(tmp_path):
+    near = PodTerm("zone", ("team",), ())
+    asking = [Peers(away=(near,), ports=(HostPort(80),)), Peers(near=(near,)), Peers(spread=(Spread(near),))]
+    pods = [pod(name, peers=peers) for name, peers in zip("abc", asking, strict=True)]
+    notes = replay_of(recording(tmp_path, [node("n0")], *pods, pod("d", unwritten=("pod-affinity",)))).notes
+    assert "3 pods have required affinity to other pods, or away from them: not counted." in notes
+    assert "1 pods have topology spread constraints: not counted." in notes
+    assert "1 pods have host ports: not counted." in notes
 
 
 def test_an_anonymous_recording_binds_pods_as_the_one_with_names_does(tmp_path):

@@ -1,4 +1,4 @@
-"""A recording reads when a pod was bound, when its last container ended, and which constraints it does not hold."""
+"""A recording reads when a pod was bound, when its last container ended, and what it asks of other pods."""
 
 import json
 
@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from extender.adapters.kube.observed import observed_pods
+from extender.cluster.eligibility import Requirement
+from extender.cluster.peers import ALONE, HostPort, Peers, PodTerm, Spread
 from extender.cluster.recording.observed import Moments
 
 
@@ -50,18 +52,89 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 @pytest.mark.parametrize(
     ("spec", "unwritten"),
     [
-        ({"containers": [{}, {"ports": [{"containerPort": 80}, {"hostPort": 8080}]}]}, ("host-ports",)),
-        ({"containers": [{"ports": [{"containerPort": 80}]}, {"ports": None}]}, ()),
-        ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, ("pod-affinity",)),
-        ({"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}}, ("pod-affinity",)),
-        ({"affinity": {"podAffinity": {PREFERRED: [{}]}, "nodeAffinity": {}}}, ()),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, ("topology-spread",)),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, ()),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {}}]}}}, ()),
+        ({"affinity": {"podAffinity": {REQUIRED: [{"namespaceSelector": {}}]}}}, ()),
+        (
+            {"affinity": {"podAffinity": {REQUIRED: [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}}},
+            ("namespace-selectors",),
+        ),
+        ({"affinity": {"podAffinity": {PREFERRED: [{}]}, "nodeAffinity": {}}}, ("preferred-affinity",)),
+        ({"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1}]}}}, ("preferred-affinity",)),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, ()),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, ("schedule-anyway",)),
         ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, ("volumes",)),
         ({"volumes": [{"name": "v", "ephemeral": {}}]}, ("volumes",)),
         ({"volumes": [{"name": "v", "emptyDir": {}}]}, ()),
     ],
 )
-def test_hard_constraints_that_a_recording_does_not_hold_are_named(spec, unwritten):
-    assert observed_pods().seen(with_spec(**spec)).moments == Moments(unwritten=unwritten)
-    assert observed_pods().listed(iter([with_spec(**spec)])).moments == [Moments(unwritten=unwritten)]
+def test_constraints_and_preferences_that_a_recording_does_not_hold_are_named(spec, unwritten):
+    assert observed_pods().seen(with_spec(**spec)).moments.unwritten == unwritten
+    assert observed_pods().listed(iter([with_spec(**spec)])).moments[0].unwritten == unwritten
+
+
+def peers_of(spec, labels=None):
+    meta = {"name": "p", "uid": "u", "namespace": "shop", "labels": labels}
+    raw = msgspec.Raw(json.dumps({"metadata": meta, "spec": spec}).encode())
+    return observed_pods().seen(raw).moments.peers
+
+
+WEB = {"matchLabels": {"app": "web"}}
+IS_WEB = (Requirement("app", "In", ("web",)),)
+
+
+@pytest.mark.parametrize(
+    ("term", "read"),
+    [
+        ({"topologyKey": "zone", "labelSelector": WEB}, PodTerm("zone", ("shop",), IS_WEB)),
+        ({"topologyKey": "zone", "labelSelector": {}}, PodTerm("zone", ("shop",), ())),
+        ({"topologyKey": "zone"}, PodTerm("zone", ("shop",), None)),
+        ({"topologyKey": "zone", "labelSelector": WEB, "namespaces": ["b", "a"]}, PodTerm("zone", ("a", "b"), IS_WEB)),
+        (
+            {"topologyKey": "zone", "labelSelector": WEB, "namespaces": ["b"], "namespaceSelector": {}},
+            PodTerm("zone", ("*",), IS_WEB),
+        ),
+        (
+            {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}},
+            PodTerm("zone", ("shop",), (Requirement("app", "Exists"),)),
+        ),
+    ],
+)
+def test_required_terms_about_pods_are_read_with_their_namespaces_and_selectors(term, read):
+    assert peers_of({"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}) == Peers(away=(read,))
+    assert peers_of({"affinity": {"podAffinity": {REQUIRED: [term]}}}) == Peers(near=(read,))
+    assert peers_of({"affinity": {"podAffinity": {PREFERRED: [{"podAffinityTerm": term}]}}}) == ALONE
+
+
+def test_a_spread_is_read_with_its_policies_and_the_pods_own_values_of_match_label_keys():
+    hard = {
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "maxSkew": 2,
+        "minDomains": 3,
+        "labelSelector": WEB,
+        "matchLabelKeys": ["pod-template-hash", "not-there"],
+        "nodeAffinityPolicy": "Ignore",
+        "nodeTaintsPolicy": "Honor",
+    }
+    soft = {**hard, "whenUnsatisfiable": "ScheduleAnyway"}
+    selector = (*IS_WEB, Requirement("pod-template-hash", "In", ("x1",)))
+    read = Spread(PodTerm("zone", ("shop",), selector), 2, 3, by_affinity=False, by_taints=True)
+    found = peers_of({"topologySpreadConstraints": [soft, hard]}, {"pod-template-hash": "x1"})
+    assert found == Peers(spread=(read,))
+
+
+def test_ports_of_the_node_are_those_of_containers_and_sidecars():
+    ports = [{"containerPort": 80}, {"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}]
+    again = [{"hostPort": 80, "hostIP": "0.0.0.0"}, {"hostPort": 80}]
+    sidecar, first = {"ports": [{"hostPort": 81}], "restartPolicy": "Always"}, {"ports": [{"hostPort": 82}]}
+    found = peers_of({"containers": [{"ports": ports}, {"ports": again}], "initContainers": [first, sidecar]})
+    assert found.ports == (HostPort(53, "UDP", "10.0.0.1"), HostPort(80), HostPort(81))
+
+
+def test_what_pods_have_alike_is_held_once():
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": WEB}]}}}
+    raw = msgspec.Raw(json.dumps({"metadata": {"labels": {"app": "web"}}, "spec": spec}).encode())
+    one, other = observed_pods().listed(iter([raw, raw])).moments
+    assert one.peers is other.peers
+    assert one.labels is other.labels
+    assert one.labels == {"app": "web"}

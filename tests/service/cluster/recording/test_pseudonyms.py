@@ -1,6 +1,9 @@
 """No name that a user chose is in an anonymous recording, and what was one name still is one."""
 
+from msgspec.structs import replace
+
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Toleration
+from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
 from extender.cluster.recording.lines import Checkpoint, NodeGoneLine, NodeLine, PodLine, Quiet, encoded
 from extender.cluster.recording.pseudonyms import Pseudonyms
 
@@ -29,6 +32,17 @@ POD = PodLine(
         (Toleration("secret-taint", "Equal", "secret-value", "NoSchedule"),),
     ),
     inputs=(("secret-node", 3.0),),
+    labels={"secret-label": "secret-value", "app.kubernetes.io/name": "secret-app"},
+    peers=Peers(
+        away=(
+            PodTerm(
+                "kubernetes.io/hostname", ("secret-space",), (Requirement("secret-label", "In", ("secret-value",)),)
+            ),
+        ),
+        near=(PodTerm("secret-rack", ("*",), (Requirement("app.kubernetes.io/name", "NotIn", ("secret-app",)),)),),
+        spread=(Spread(PodTerm("secret-rack", ("secret-space",), ()), most=2),),
+        ports=(HostPort(80), HostPort(81, "UDP", "secret-address")),
+    ),
 )
 
 
@@ -50,6 +64,18 @@ def test_a_pod_may_go_where_it_might_go_under_its_own_name():
         for there, pod in ((node, POD), (anonymous(node), anonymous(POD))):
             allowed = pod.constraints.allow(there.name, there.labels, there.taints, unschedulable=False)
             assert allowed is may
+
+
+def test_a_pod_that_others_select_is_selected_under_its_pseudonyms_and_no_other_is():
+    anonymous = Pseudonyms(b"k" * 32)
+    other = replace(POD, labels={"secret-label": "another"})
+    for pod, selected in ((POD, (True, False, True)), (other, (False, True, True))):
+        hidden, peers = anonymous(pod), anonymous(POD).peers
+        assert tuple(term.selects(pod.namespace, pod.labels) for term in POD.peers.terms) == selected
+        assert tuple(term.selects(hidden.namespace, hidden.labels) for term in peers.terms) == selected
+    assert anonymous(POD).peers.away[0].key == "kubernetes.io/hostname"
+    assert anonymous(POD).peers.spread[0].most == 2
+    assert anonymous(POD).peers.ports[0] == HostPort(80)
 
 
 def test_another_key_gives_other_pseudonyms():

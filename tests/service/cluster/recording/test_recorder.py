@@ -4,8 +4,10 @@ import tracemalloc
 
 import pytest
 
+from extender.cluster.eligibility import Requirement
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone
 from extender.cluster.model import Node, Pod
+from extender.cluster.peers import Peers, PodTerm
 from extender.cluster.recording.lines import Gap, NodeGoneLine, NodeLine, PodLine, decoded, encoded
 from extender.cluster.recording.observed import Moments, PodObserved, PodsObserved
 from extender.cluster.recording.past import Past
@@ -156,3 +158,41 @@ def test_constraints_that_the_file_does_not_hold_are_named_in_a_pods_line():
     assert decoded(encoded(line), "here") == line
     assert decoded(encoded(line).replace(b',"unwritten":["host-ports"]', b""), "an older file").unwritten == ()
     assert Pseudonyms(b"k" * 16)(line).unwritten == ("host-ports",)
+
+
+def about(app, key="app"):
+    """Return what keeps a pod away from those of an app."""
+    return Peers(away=(PodTerm("zone", ("team",), (Requirement(key, "In", (app,)),)),))
+
+
+def test_of_labels_only_those_are_written_that_a_selector_of_any_pod_so_far_looks_at():
+    labels = {"app": "web", "pod-name": "web-0"}
+    recorder, _ = begun(pod("a"))
+    for _ in recorder.take(seen("a", version=1, moments=Moments(labels=labels)), 100.0):
+        raise AssertionError
+    assert recorder.checkpoint(101.0).pods[0].labels == {}
+    assert [*recorder.take(seen("b", version=2, moments=Moments(peers=about("web"))), 102.0)] == []
+    a, b = recorder.checkpoint(103.0).pods
+    assert (a.labels, a.peers, b.peers) == ({"app": "web"}, Peers(), about("web"))
+    assert len([*recorder.take(PodGone("b"), 104.0)]) == 1
+    (line,) = recorder.take(PodGone("a"), 105.0)
+    assert line.labels == {"app": "web"}  # b was there at its time
+    assert decoded(encoded(line), "here") == line
+
+
+def test_a_recording_that_goes_on_knows_the_selectors_of_the_pods_that_it_had():
+    before, _ = begun()
+    for _ in before.take(seen("b", moments=Moments(peers=about("web"))), 100.0):
+        raise AssertionError
+    past = Past(110.0, (), tuple(before.checkpoint(110.0).pods))
+    recorder = Recorder(120.0, past)
+    (line,) = recorder.take(seen("c", version=9, finished=True, moments=Moments(labels={"app": "x", "n": "1"})), 121.0)
+    assert line.labels == {"app": "x"}
+
+
+def test_a_pods_line_of_an_older_file_asks_nothing_of_others():
+    recorder, _ = begun()
+    (line,) = recorder.take(seen(finished=True), 140.0)
+    assert b"peers" not in encoded(line)
+    assert b"labels" not in encoded(line)
+    assert (decoded(encoded(line), "here").peers, decoded(encoded(line), "here").labels) == (Peers(), {})
