@@ -8,6 +8,8 @@ import numpy as np
 
 from extender.arrays import Counts, Mask, Rows
 
+_NO_LIMIT = np.iinfo(np.int64).max
+
 Key = tuple[float, float]
 """When a place is taken, the lowest first."""
 
@@ -25,6 +27,12 @@ class Cap:
     present: Mask
     most: int
     even: bool = True
+
+    @property
+    def has_room(self) -> Mask:
+        """Which domains have room for a task now [D]."""
+        least = int(self.held[self.present].min(initial=_NO_LIMIT)) if self.even and self.present.any() else 0
+        return np.asarray(self.held - least < self.most)
 
     def bounds(self, wanted: int) -> Counts:
         """Return how many tasks each domain could get of so many [D], at most."""

@@ -30,6 +30,15 @@ class Allowance:
     caps: tuple[Cap, ...] = ()
     luck: Rows | None = None
 
+    @property
+    def for_one(self) -> Mask:
+        """Where one task may go [M']."""
+        there = self.allowed & (self.most > 0)
+        for cap in self.caps:
+            bounded = cap.domain >= 0
+            there[bounded] &= cap.has_room[cap.domain[bounded]]
+        return there
+
 
 class Keeping:
     """The tasks on machines [M'] of a problem, in this order; at first those that leave with them."""

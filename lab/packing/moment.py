@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cluster.model import Node
-from extender.cluster.recording.lines import Checkpoint, NodeLine, PodLine
+from extender.cluster.recording.lines import (
+    HOST_PORTS,
+    NAMESPACE_SELECTORS,
+    POD_AFFINITY,
+    PREFERRED,
+    SPREAD_ANYWAY,
+    SPREADING,
+    VOLUMES,
+    Checkpoint,
+    NodeLine,
+    PodLine,
+)
 from extender.cluster.resources import CPU, MEMORY
 from extender.errors import TraceError
 from lab.packing.draining import Resident
@@ -16,21 +27,26 @@ from lab.packing.task import Task
 _LEAVE = ("DaemonSet", "Node")
 """Pods of these owners leave with their node: those of DaemonSets, and static ones."""
 
-NOT_IN_A_RECORDING = (
-    "pod (anti-)affinity and topology spread",
-    "host ports",
-    "volumes: the nodes that they are tied to",
-    "limits on one group's pods per node",
-    "parts of a device: a node's devices count as one amount",
-)
+NEVER_MODELLED = ("parts of a device: a node's devices count as one amount",)
+
+_UNWRITTEN = {
+    HOST_PORTS: "host ports",
+    NAMESPACE_SELECTORS: "affinity to pods of namespaces selected by labels",
+    POD_AFFINITY: "required affinity to pods, or away from them",
+    PREFERRED: "preferred affinity",
+    SPREAD_ANYWAY: "topology spread that need not be met (ScheduleAnyway)",
+    SPREADING: "topology spread",
+    VOLUMES: "volumes by claims: the nodes that they are tied to",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A cluster at one moment. `left_out` and `not_modelled` are for people; `placed`: whether tasks have nodes.
 
-    `machines` [M] are the nodes and `residents` the pods on them, for who asks which can be drained; `guards` are
-    the PodDisruptionBudgets that allow no eviction now, by the names of their pods.
+    `machines` [M] are the nodes, `residents` the pods on them and `staying` those that leave with their node, for who
+    asks which can be drained; `guards` are the PodDisruptionBudgets that allow no eviction now, by the names of their
+    pods.
     """
 
     source: str
@@ -40,6 +56,7 @@ class Moment:
     placed: bool = True
     machines: Sequence[Node] = ()
     residents: Sequence[Resident] = ()
+    staying: Sequence[Task] = ()
     guards: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,19 +85,36 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
         source,
         problem,
         [*left_out.words(), *more],
-        NOT_IN_A_RECORDING,
+        [*_not_modelled(checkpoint.pods), *NEVER_MODELLED],
         machines=sorted(nodes, key=lambda node: problem.layout.rows[node.name]),
         residents=residents,
+        staying=leaving,
     )
+
+
+def _not_modelled(pods: Sequence[PodLine]) -> list[str]:
+    """Return what the recording does not hold of its pods, each with how many have it."""
+    counts = Counter(name for pod in pods for name in pod.unwritten)
+    return [f"{_UNWRITTEN.get(name, name)} ({count} pods)" for name, count in sorted(counts.items())]
 
 
 def _resident(pod: PodLine, node: str) -> Resident:
     name = f"{pod.namespace}/{pod.name}"
-    return Resident(name, node, pod.demand, pod.constraints, bool(pod.owner), pod.unwritten)
+    hard = tuple(what for what in pod.unwritten if what not in (PREFERRED, SPREAD_ANYWAY))
+    return Resident(name, _task(pod, node), bool(pod.owner), hard)
 
 
 def _task(pod: PodLine, node: str | None) -> Task:
-    return Task(pod.demand, pod.created, f"{pod.namespace}/{pod.job}", pod.constraints, node)
+    return Task(
+        pod.demand,
+        pod.created,
+        f"{pod.namespace}/{pod.job}",
+        pod.constraints,
+        node,
+        namespace=pod.namespace,
+        labels=tuple(sorted(pod.labels.items())),
+        peers=pod.peers,
+    )
 
 
 def _node(line: NodeLine) -> Node:

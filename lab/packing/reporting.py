@@ -132,11 +132,15 @@ def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda
         misfits=misfits,
         picky={"large": int(classes.count[large].sum()), "few_machines": int(classes.count[few].sum())},
         now=_filled(moment.problem, moment.problem.allocated, unit) if moment.placed else None,
-        drain=drainable(moment.problem, moment.machines, moment.residents, moment.guards) if moment.machines else None,
+        drain=_drained(moment) if moment.machines else None,
         policies=[_under(problem, policy, asked, unit, ~(large | few), advance) for policy in asked.policies],
         left_out=list(moment.left_out),
         not_modelled=list(moment.not_modelled),
     )
+
+
+def _drained(moment: Moment) -> Drained:
+    return drainable(moment.problem, moment.machines, moment.residents, moment.guards, moment.staying)
 
 
 def steps(asked: Asked) -> int:

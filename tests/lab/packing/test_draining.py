@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.cluster.eligibility import Constraints, Taint
+from extender.cluster.eligibility import Constraints, Requirement, Taint
+from extender.cluster.peers import Peers, PodTerm, Spread
 from extender.cluster.recording.lines import Checkpoint, NodeLine, PodLine
 from lab.packing.budgets import _Expression, _Selector, written
 from lab.packing.draining import BARE, GUARDED, NO_ROOM, UNKNOWN, Obstacle, drainable
@@ -23,7 +24,7 @@ def pod_line(name, node, cpu=1000.0, owner="web", owner_kind="ReplicaSet", **oth
 
 def drained(nodes, pods, guards=None):
     moment = moment_of(Checkpoint(1.0, nodes, pods), "here")
-    return drainable(moment.problem, moment.machines, moment.residents, guards or {})
+    return drainable(moment.problem, moment.machines, moment.residents, guards or {}, moment.staying)
 
 
 def test_a_node_can_be_drained_whose_pods_find_room_on_the_others():
@@ -57,7 +58,7 @@ def test_what_keeps_pods_from_other_nodes_counts():
     ("pod", "obstacle"),
     [
         ({"owner": ""}, Obstacle(BARE, 1, "n0: shop/a")),
-        ({"unwritten": ("volumes",)}, Obstacle(UNKNOWN, 1, "n0: shop/a: volumes")),
+        ({"unwritten": ("preferred-affinity", "volumes")}, Obstacle(UNKNOWN, 1, "n0: shop/a: volumes")),
     ],
 )
 def test_who_cannot_be_moved_or_of_whom_that_is_not_known_is_an_obstacle(pod, obstacle):
@@ -74,6 +75,38 @@ def test_each_node_is_looked_at_as_if_it_alone_were_drained():
     # Each of two has room for the other's pods: either may go, not both.
     found = drained([node_line("n0"), node_line("n1")], [pod_line("a", "n0"), pod_line("b", "n1")])
     assert found.nodes == ["n0", "n1"]
+
+
+WEB = (Requirement("app", "In", ("web",)),)
+
+
+def zoned(name, zone):
+    return node_line(name, labels={"kubernetes.io/hostname": name, "zone": zone})
+
+
+def web(name, node, owner_kind="ReplicaSet", **peers):
+    return pod_line(name, node, labels={"app": "web"}, owner_kind=owner_kind, peers=Peers(**peers))
+
+
+def test_pods_that_keep_apart_need_a_node_without_the_others():
+    apart = {"away": (PodTerm("kubernetes.io/hostname", ("shop",), WEB),)}
+    nodes = [zoned("n0", "a"), zoned("n1", "a")]
+    pods = [web("a", "n0", **apart), web("b", "n1", **apart)]
+    assert drained(nodes, pods).obstacles == [Obstacle(NO_ROOM, 2, "n0: shop/a")]
+    free = drained([*nodes, zoned("n2", "a")], pods)
+    assert (free.nodes, free.idle) == (["n0", "n1", "n2"], 1)
+    held = drained([*nodes, zoned("n2", "a")], [*pods, web("d", "n2", **apart, owner_kind="DaemonSet")])
+    assert held.nodes == ["n2"]  # who stays on it keeps the others away
+
+
+def test_pods_that_are_spread_go_where_no_zone_gets_more_than_it_may():
+    # One in each zone: the pod of zone b could go to zone a, where two would be, and none in b.
+    even = {"spread": (Spread(PodTerm("zone", ("shop",), WEB)),)}
+    nodes = [zoned("n0", "a"), zoned("n1", "a"), zoned("n2", "b")]
+    pods = [web("a", "n0", **even), web("b", "n2", **even)]
+    found = drained(nodes, pods)
+    assert (found.nodes, found.obstacles) == (["n0", "n1"], [Obstacle(NO_ROOM, 1, "n2: shop/b")])
+    assert drained([*nodes, zoned("n3", "b")], pods).nodes == ["n0", "n1", "n2", "n3"]
 
 
 def test_a_selector_is_written_as_the_api_server_takes_it():

@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from extender.cluster.eligibility import Constraints, Taint
+from extender.cluster.eligibility import Constraints, Requirement, Taint
+from extender.cluster.peers import HostPort, Peers, PodTerm
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, encoded
 from extender.errors import TraceError
 from lab.packing.checkpoints import read_recording
-from lab.packing.moment import moment_of
+from lab.packing.moment import NEVER_MODELLED, moment_of
+from lab.packing.placing import pack
 
 GIB = 2.0**30
 
@@ -47,6 +49,45 @@ def test_selectors_taints_and_cordons_count():
     classes = moment(nodes, [pod_line("a", cpu=1.0), pod_line("b", cpu=2.0, constraints=to_ssd)]).problem.classes
     masks = classes.masks[classes.mask]
     assert masks.tolist() == [[True, False, False, True], [True, False, False, False]]
+
+
+IS_WEB = (Requirement("app", "In", ("web",)),)
+
+
+def packed_on(found, machines):
+    """Return how many tasks find no place on the first so many machines."""
+    problem = found.problem
+    order = np.arange(len(problem.classes.count))
+    return pack(problem, np.arange(machines), order, "first-fit").pending
+
+
+def test_pods_that_keep_apart_are_packed_one_on_a_node():
+    nodes = [node_line(name, labels={"kubernetes.io/hostname": name}) for name in ("n0", "n1", "n2")]
+    apart = Peers(away=(PodTerm("kubernetes.io/hostname", ("shop",), IS_WEB),))
+    web = [pod_line(name, cpu=100.0, labels={"app": "web"}, peers=apart) for name in "abc"]
+    found = moment(nodes, web)
+    assert [packed_on(found, machines) for machines in (1, 2, 3)] == [2, 1, 0]
+    other = moment(nodes, [pod_line(name, cpu=100.0, labels={"app": "db"}, peers=apart) for name in "abc"])
+    assert packed_on(other, 1) == 0  # nobody is a match
+
+
+def test_ports_and_labels_of_pods_that_leave_with_their_node_keep_others_away():
+    nodes = [node_line(name, labels={"kubernetes.io/hostname": name}) for name in ("n0", "n1")]
+    port = Peers(ports=(HostPort(80),))
+    agent = pod_line("d", "n0", owner_kind="DaemonSet", labels={"app": "web"}, peers=port)
+    apart = Peers(away=(PodTerm("kubernetes.io/hostname", ("*",), IS_WEB),))
+    for peers in (port, apart):
+        found = moment(nodes, [agent, pod_line("a", peers=peers)])
+        assert [packed_on(found, machines) for machines in (1, 2)] == [1, 0]
+
+
+def test_what_is_not_modelled_is_named_with_how_many_pods_have_it():
+    pods = [pod_line("a", unwritten=("volumes", "schedule-anyway")), pod_line("b", unwritten=("volumes",))]
+    assert moment([node_line("n0")], pods).not_modelled == [
+        "topology spread that need not be met (ScheduleAnyway) (1 pods)",
+        "volumes by claims: the nodes that they are tied to (2 pods)",
+        *NEVER_MODELLED,
+    ]
 
 
 @pytest.mark.parametrize(

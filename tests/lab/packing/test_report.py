@@ -43,7 +43,7 @@ def test_the_report_says_how_many_nodes_would_do_and_how_much_more_would_fit(rec
     assert "dovetail needs as many nodes as stock: 5." in result.stdout
     assert "Left out: 1 tasks that fit on no node, however empty: shop/huge (1)." in result.stdout
     assert "Left out: 1 pods on nodes that the checkpoint does not have, the first: shop/lost on n99." in result.stdout
-    assert "Not modelled: pod (anti-)affinity and topology spread; " in result.stdout
+    assert "Not modelled: parts of a device: a node's devices count as one amount." in result.stdout
 
 
 def test_the_report_as_json_has_the_same_figures(recording):
