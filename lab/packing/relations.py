@@ -4,6 +4,7 @@ Every constraint between tasks is put in the same terms. A *matcher* is a set of
 or that take a port of a node. A *key* says which machines are one domain: those of one zone, say, or each by itself.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -139,6 +140,7 @@ class _Relating:
     def __init__(self, machines: Sequence[Node], allowing: Callable[[Constraints], Mask]) -> None:
         self._machines, self._allowing = machines, allowing
         self._selected: dict[_Selected, int] = {}
+        self._likely: dict[tuple[str, str] | None, list[tuple[_Selected, int]]] = {}
         self._taken: dict[_Taken, int] = {}
         self._keys: dict[str, int] = {}
         self._domains: list[Rows] = []
@@ -200,7 +202,10 @@ class _Relating:
 
     def _matcher(self, terms: Sequence[PodTerm]) -> int:
         selected = tuple((term.namespaces, term.selector) for term in terms)
-        return self._selected.setdefault(selected, len(self._selected) + len(self._taken))
+        if selected not in self._selected:
+            self._selected[selected] = len(self._selected) + len(self._taken)
+            self._likely.setdefault(_label_of(selected), []).append((selected, self._selected[selected]))
+        return self._selected[selected]
 
     def _taker(self, taken: _Taken) -> int:
         return self._taken.setdefault(taken, len(self._selected) + len(self._taken))
@@ -209,10 +214,13 @@ class _Relating:
         known = self._matches.get((namespace, labels))
         if known is None:
             said = dict(labels)
+            likely = (self._likely.get(label, ()) for label in (None, *labels))
             known = tuple(
-                matcher
-                for selected, matcher in self._selected.items()
-                if all(PodTerm("", names, selector).selects(namespace, said) for names, selector in selected)
+                sorted(
+                    matcher
+                    for selected, matcher in itertools.chain.from_iterable(likely)
+                    if all(PodTerm("", names, selector).selects(namespace, said) for names, selector in selected)
+                )
             )
             self._matches[namespace, labels] = known
         return known
@@ -255,6 +263,12 @@ class _Relating:
             self._masks.append(eligible)
         key = self._key(spread.term.key)
         return Even(self._matcher((spread.term,)), key, spread.most, spread.domains, row)
+
+
+def _label_of(selected: _Selected) -> tuple[str, str] | None:
+    """Return a label that all who are selected have; None where there is none such."""
+    needed = (one for _, selector in selected for one in selector or ())
+    return next(((one.key, one.values[0]) for one in needed if one.operator == "In" and len(one.values) == 1), None)
 
 
 def _address(port: HostPort) -> str:

@@ -1,7 +1,7 @@
 """What a packing report says, as data: the same for people (`words`) and for machines (--json)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import msgspec
@@ -13,6 +13,7 @@ from lab.packing.compaction import Compaction, Policy, Terms, compact
 from lab.packing.draining import Drained, drainable
 from lab.packing.holes import fill, stranded, unit_of_median, unit_of_nodes, unit_of_tasks, utilisation
 from lab.packing.inflation import WAYS, by_chance, most, picky
+from lab.packing.misfits import without_misfits
 from lab.packing.model import Problem
 from lab.packing.moment import Moment
 from lab.packing.orders import order_of
@@ -116,7 +117,7 @@ class Asked:
 def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda: None) -> Report:
     """Measure the cluster; calls `advance` for each trial of compaction, and for each factor found."""
     # 1. Tasks that fit on no machine, however empty, are left out: no number of machines would do.
-    problem, misfits = _without_misfits(moment.problem)
+    problem, misfits = without_misfits(moment.problem)
     classes = problem.classes
     # 2. What is so now, and under each policy.
     unit = UNITS[asked.unit_of](problem, asked.unit)
@@ -146,22 +147,6 @@ def _drained(moment: Moment) -> Drained:
 def steps(asked: Asked) -> int:
     """Return how often `report_of` calls `advance`."""
     return len(asked.policies) * (asked.terms.trials + 2 * len(WAYS) + asked.chances)
-
-
-def _without_misfits(problem: Problem) -> tuple[Problem, dict[str, int]]:
-    classes = problem.classes
-    fits = np.array([_fits_somewhere(problem, row) for row in range(len(classes.count))], dtype=np.bool_)
-    misfits: dict[str, int] = {}
-    for row in np.flatnonzero(~fits).tolist():
-        misfits[classes.job[row]] = misfits.get(classes.job[row], 0) + int(classes.count[row])
-    return replace(problem, classes=classes.of(np.flatnonzero(fits))), misfits
-
-
-def _fits_somewhere(problem: Problem, row: int) -> bool:
-    demand = problem.classes.demand[row]
-    asked = np.flatnonzero(demand)
-    machines = problem.capacity[problem.classes.masks[problem.classes.mask[row]]]
-    return bool((machines[:, asked] >= demand[asked]).all(axis=1).any())
 
 
 def _under(
