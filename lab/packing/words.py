@@ -103,8 +103,8 @@ def _notes(report: Report) -> Iterator[str]:
         large, few = report.picky["large"], report.picky["few_machines"]
         yield f"Picky: {large} tasks want more than 60 % of the median node; {few} may go to fewer than 60 % of all."
     if report.misfits:
-        count = sum(report.misfits.values())
-        yield f"Left out: {count} tasks that fit on no node, however empty: {_some(_counted(report.misfits))}."
+        count, jobs = sum(report.misfits.values()), _some(_counted(report.misfits))
+        yield f"Left out: {count} tasks that fit on no node, however empty, or are too many to keep apart: {jobs}."
     for what in report.left_out:
         yield f"Left out: {what}."
     yield f"Not modelled: {'; '.join(report.not_modelled)}."

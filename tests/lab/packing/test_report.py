@@ -41,7 +41,7 @@ def test_the_report_says_how_many_nodes_would_do_and_how_much_more_would_fit(rec
     assert "No placement needs fewer than 5 on the same draws." in result.stdout
     assert "More tasks: the workload can grow to 2.00 times itself (CPU 100 %, memory 50 %)." in result.stdout
     assert "dovetail needs as many nodes as stock: 5." in result.stdout
-    assert "Left out: 1 tasks that fit on no node, however empty: shop/huge (1)." in result.stdout
+    assert "however empty, or are too many to keep apart: shop/huge (1)." in result.stdout
     assert "Left out: 1 pods on nodes that the checkpoint does not have, the first: shop/lost on n99." in result.stdout
     assert "Not modelled: parts of a device: a node's devices count as one amount." in result.stdout
 
