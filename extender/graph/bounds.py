@@ -12,8 +12,8 @@ import numpy as np
 
 from extender.arrays import Floats, Rows
 from extender.graph.dag import Dag, Edge, Machines
+from extender.graph.windows import Windows
 
-_MOST_THRESHOLDS = 256
 _OfStage = Callable[[int], float]
 _Arrival = tuple[bool, float, float]
 """Whether a path came by a barrier, its length, and its length if one stage on it was counted whole."""
@@ -25,7 +25,8 @@ class Bounds:
 
     `cp_len`: the longest path of tasks. `t_work`: all work, as if the machines were one. `mod_cp`: of the longest path
     one stage counts whole. `new_lb`: the sum over the parts between cuts, the paper's best. `tightest` is ours: stages
-    count whole as tasks fit on machines, and what lies between a head and a tail must run there.
+    count whole as tasks fit on machines, and what lies between a head and a tail must run there (`windows`).
+    `behind` [S]: how long it takes at least from when any task of a stage begins until all have ended.
     """
 
     cp_len: float
@@ -33,6 +34,7 @@ class Bounds:
     mod_cp: float
     new_lb: float
     tightest: float
+    behind: Floats
 
 
 def bounds_of(dag: Dag, machines: Machines) -> Bounds:
@@ -44,19 +46,24 @@ def bounds_of(dag: Dag, machines: Machines) -> Bounds:
     parts = dag.parts()
     for number, rows in enumerate(parts):
         part_of[rows] = number
-    new_lb = tightest = 0.0
+    windows, new_lb, tightest = Windows(dag, machines, measures.packed), 0.0, 0.0
+    behind = dag.shortest.copy()
     for number, rows in enumerate(parts):
         part = _Part(measures, rows, part_of, number)
         known = max(part.cp_len(), part.t_work(), part.longest_path(measures.pooled), part.of_groups(measures.pooled))
         new_lb += known
-        packed = max(part.longest_path(measures.packed), part.of_groups(measures.packed), part.between_head_and_tail())
-        tightest += max(known, packed)
+        packed = max(part.longest_path(measures.packed), part.of_groups(measures.packed))
+        between, tail = windows.bound(rows)
+        tightest += max(known, packed, between)
+        behind[rows] += tail - tightest
+    behind += tightest
     return Bounds(
         cp_len=everything.cp_len(),
         t_work=everything.t_work(),
         mod_cp=everything.one_whole_stage(),
         new_lb=new_lb,
         tightest=tightest,
+        behind=behind,
     )
 
 
@@ -75,7 +82,6 @@ class Measures:
         at_once = [machines.at_once(demand) for demand in dag.demand]
         waves = [_waves(stage.seconds, slots) for stage, slots in zip(dag.stages, at_once, strict=True)]
         self.packed = np.maximum(self.pooled, waves)
-        self.head, self.tail = np.zeros(len(dag)), np.zeros(len(dag))
 
 
 class _Part:
@@ -150,34 +156,6 @@ class _Part:
             best = max(best, *_left(before[row], shortest(row), whole(row), barrier=True, counts=barriers)[1:])
         return best
 
-    def between_head_and_tail(self) -> float:
-        """Return the most that follows from heads and tails: what begins at h or later, with q behind, runs between."""
-        measures, dag, rows = self._measures, self._dag, self._rows.tolist()
-        head, tail, packed = measures.head, measures.tail, measures.packed
-        for row in rows:
-            for edge in self._inside(dag.parents[row]):
-                least = dag.shortest.item(edge.row) if edge.one_to_one else packed.item(edge.row)
-                head[row] = max(head.item(row), head.item(edge.row) + least)
-        for row in reversed(rows):
-            for edge in self._inside(dag.children[row]):
-                least = dag.shortest.item(edge.row) if edge.one_to_one else packed.item(edge.row)
-                tail[row] = max(tail.item(row), least + tail.item(edge.row))
-        heads, tails, work = head[self._rows], tail[self._rows], measures.work[self._rows]
-        alone = float((heads + packed[self._rows] + tails).max())
-        if len(rows) == 1:
-            return alone
-        # How much work has a head and a tail of at least each pair of thresholds: sums from the far corner.
-        heads_tried, tails_tried = _thresholds(heads), _thresholds(tails)
-        at = (
-            np.searchsorted(heads_tried, heads, side="right") - 1,
-            np.searchsorted(tails_tried, tails, side="right") - 1,
-        )
-        sums = np.zeros((len(heads_tried), len(tails_tried), work.shape[1]))
-        np.add.at(sums, at, work)
-        between = sums[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1].max(axis=2, initial=0.0)
-        bounds = np.where(between > 0, heads_tried[:, np.newaxis] + between + tails_tried, 0.0)
-        return max(alone, float(bounds.max()))
-
 
 def _waves(seconds: Floats, at_once: int) -> float:
     """Return how long tasks [T] take at least if so many run at a time."""
@@ -208,11 +186,3 @@ def _best_of(arrivals: list[_Arrival]) -> list[_Arrival]:
         if those:
             best.append((barrier, max(arrival[1] for arrival in those), max(arrival[2] for arrival in those)))
     return best
-
-
-def _thresholds(values: Floats) -> Floats:
-    """Return the distinct values, ascending; of very many some, and always the least."""
-    distinct = np.unique(values)
-    if len(distinct) > _MOST_THRESHOLDS:
-        distinct = distinct[np.linspace(0, len(distinct) - 1, _MOST_THRESHOLDS).astype(np.intp)]
-    return distinct

@@ -9,21 +9,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, Rows
 from extender.graph import orders
 from extender.graph.bounds import Bounds, bounds_of
 from extender.graph.dag import Dag, Edge, Machines, Parent, Stage
-from extender.graph.placement import most_compact
-from extender.graph.replay import Ranks, Replay, Replayed
-from extender.graph.subsets import candidates
+from extender.graph.moves import Moves
+from extender.graph.placement import Placement, most_compact
+from extender.graph.replay import Ranks, Replay, Replayed, say_nothing
+from extender.graph.subsets import candidates, divide
 
 PAPER, BACKWARDS, MOVED = "troublesome first", "backwards", "moved"
-_MEETS = 1 + 1e-6
+_MEETS, _ROUNDING = 1 + 1e-6, 1e-9
 _FAR = 1.02
 """A run of Tetris that takes so many times the best so far is given up: on large DAGs it takes seconds."""
-EFFORT = 30_000
-"""Some three seconds."""
+EFFORT = 10_000
+"""A second or two."""
 _PLAIN_STAGES = 2
+_SHORT_SECONDS = 1.0
+"""A job that the longest path serves in so little time is over before a better order is found."""
+_PAPER_PART = 0.25
+"""Of the effort, at most, for the paper's construction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def build(
     """
     search = _Search(dag, machines, np.random.default_rng(seed), effort, ended)
     search.portfolio()
-    search.move()
+    search.improve()
     return search.outcome()
 
 
@@ -72,11 +77,15 @@ class _Search:
         self._dag, self._machines, self._random, self._ended = dag, machines, random, ended
         self._effort = effort
         self._bounds = bounds_of(dag, machines)
+        self._replay = Replay(dag, machines, self._bounds.behind)
+        self._mirrored = Replay(_mirrored(dag), machines)
         self._spans: dict[str, float] = {}
         self._trouble = np.zeros(len(dag), dtype=bool)
         self._ranks: Ranks = []
         self._begins: Sequence[Floats] = []
         self._span, self._won = np.inf, ""
+        self._ordered: tuple[Ranks, Replayed] = [], Replayed(np.inf, (), 0)
+        self._from = ""
 
     def outcome(self) -> Order:
         """Return the best so far."""
@@ -86,6 +95,8 @@ class _Search:
         """Try the simple orders, then the paper's construction."""
         dag, machines = self._dag, self._machines
         self._try(orders.LONGEST_PATH, orders.longest_path(dag))
+        if self._span <= _SHORT_SECONDS:
+            self._effort = 0
         drawn = orders.at_random(dag, self._random)
         for name, make in (
             (orders.BREADTH_FIRST, lambda: orders.breadth_first(dag)),
@@ -101,25 +112,59 @@ class _Search:
                 return
             self._try(name, make())
 
-    def move(self) -> None:
-        """Move a stage, or a part of its tasks, before or behind others, and keep what is no worse."""
-        ranks = _settled(self._begins if self._won == orders.TETRIS else self._ranks)
-        while not self._over() and len(self._dag) >= _PLAIN_STAGES:
-            moved = self._moved(ranks)
-            before = self._span
-            result = self._replayed(moved, most=before * _MEETS)
-            if result.span <= before:
+    def improve(self) -> None:
+        """Move stages, or parts of their tasks, and keep what is no worse; what is better is run back and forth.
+
+        Where Tetris' own run is the best, the search goes on from the best order: from a run without one it cannot.
+        """
+        if self._over() or len(self._dag) < _PLAIN_STAGES:
+            return
+        ranks, run = self._there_and_back(*self._ordered)
+        moves = Moves(self._dag, self._random, run.begins)
+        while not self._over():
+            moved = moves.of(ranks)
+            result = self._replayed(moved, most=run.span * _MEETS)
+            if result.span > run.span:
+                continue
+            if result.span < run.span * (1 - _ROUNDING):
+                ranks, run = self._there_and_back(moved, result)
+                moves = Moves(self._dag, self._random, run.begins)
+            else:
                 ranks = moved
-                if result.span < before * (1 - 1e-9):
-                    self._keep(f"{self._won.removesuffix(', ' + MOVED)}, {MOVED}", moved, result.span, result.begins)
+
+    def _there_and_back(self, ranks: Ranks, run: Replayed) -> tuple[Ranks, Replayed]:
+        """Run an order backwards in time, its last tasks first, and that again forwards, while it helps.
+
+        Tasks that lie loose in the one run are pushed together by the other (justification; Valls et al. 2005). Return
+        the order in whole numbers, and its run.
+        """
+        self._note(MOVED, ranks, run)
+        while not self._over():
+            back = self._mirrored.run(self._reversed(run.begins), most=run.span * _FAR)
+            self._effort -= back.effort
+            if back.span == np.inf:
+                break
+            again = self._reversed(back.begins)
+            result = self._replayed(again, most=run.span)
+            if result.span >= run.span * (1 - _ROUNDING):
+                break
+            ranks, run = again, result
+            self._note(MOVED, ranks, run)
+        return _settled(ranks), run
+
+    def _reversed(self, begins: Sequence[Floats]) -> Ranks:
+        """Return the order in which the tasks end, the last first."""
+        return [-(those + stage.seconds) for those, stage in zip(begins, self._dag.stages, strict=True)]
 
     def _over(self) -> bool:
         return self._span <= self._bounds.tightest * _MEETS or self._effort <= 0 or self._ended()
 
     def _replayed(self, ranks: Ranks | None, most: float = np.inf) -> Replayed:
-        run = Replay(self._dag, self._machines, ranks)
-        result = run.run(most)
-        self._effort -= run.effort
+        if ranks is None or say_nothing(ranks):
+            result = self._replay.by_alignment(most)
+        else:
+            result = self._replay.run(ranks, most)
+        self._effort -= result.effort
         return result
 
     def _try(self, name: str, ranks: Ranks | None) -> None:
@@ -127,23 +172,16 @@ class _Search:
             return
         result = self._replayed(ranks)
         self._spans[name] = min(result.span, self._spans.get(name, np.inf))
-        if result.span < self._span:
-            self._keep(name, ranks, result.span, result.begins)
+        if result.span < self._ordered[1].span:
+            self._ordered, self._from = (ranks, result), name
+        self._note(name, ranks, result)
 
-    def _keep(self, name: str, ranks: Ranks, span: float, begins: Sequence[Floats]) -> None:
-        self._spans[name] = self._span = span
-        self._won, self._ranks, self._begins = name, ranks, begins
-
-    def _moved(self, ranks: Ranks) -> Ranks:
-        """Return other ranks: one stage, or the last part of its tasks, goes where another is."""
-        stage, other = self._random.choice(len(ranks), 2, replace=False).tolist()
-        place = float(self._random.choice(ranks[other]))
-        shifted = ranks[stage].copy()
-        tasks = np.ones(len(shifted), dtype=bool)
-        if len(shifted) > 1 and self._random.random() < 0.5:
-            tasks = np.argsort(np.argsort(shifted)) >= self._random.integers(1, len(shifted))
-        shifted[tasks] += place - float(shifted[tasks].min()) + self._random.choice((-0.5, 0.5))
-        return [shifted if row == stage else those for row, those in enumerate(ranks)]
+    def _note(self, name: str, ranks: Ranks, run: Replayed) -> None:
+        """Keep what is better than the best so far."""
+        if run.span < self._span:
+            name = f"{self._from}, {MOVED}" if name == MOVED else name
+            self._spans[name] = self._span = run.span
+            self._won, self._ranks, self._begins = name, ranks, run.begins
 
     def _by_alignment(self) -> Ranks | None:
         """Keep Tetris' own run if it is the best so far; return the order of its starts, None where it is far worse.
@@ -154,39 +192,51 @@ class _Search:
         if run.span == np.inf:
             return None
         if run.span < self._span:
-            self._keep(orders.TETRIS, [np.zeros(len(begins)) for begins in run.begins], run.span, run.begins)
+            self._note(orders.TETRIS, [np.zeros(len(begins)) for begins in run.begins], run)
         return run.begins
 
     def _backwards(self) -> Ranks:
         """Return the order of a run in which time goes backwards, the longest path first."""
-        mirrored = _mirrored(self._dag)
-        run = Replay(mirrored, self._machines, orders.longest_work(mirrored, self._machines))
-        begins = run.run().begins
+        run = self._mirrored.run(orders.longest_work(self._mirrored.dag, self._machines))
         self._effort -= run.effort
-        ends = [begin + stage.seconds for begin, stage in zip(begins, mirrored.stages, strict=True)]
-        return [-end for end in ends]
+        return self._reversed(run.begins)
 
     def _by_trouble(self) -> Ranks | None:
         """Return the order by the most compact placement of each part (Graphene, figure 12)."""
         dag, offset = self._dag, 0.0
         begins: list[Floats] = [np.zeros(count) for count in dag.count.tolist()]
-        for rows in dag.parts():
-            placed = None
-            for subsets in candidates(dag, self._machines, rows):
-                placement = most_compact(dag, self._machines, subsets)
-                self._effort -= placement.effort
-                if placed is None or placement.span < placed[0].span:
-                    placed = placement, subsets.trouble
-                if self._effort <= 0 or self._ended():
-                    break
+        parts, least = dag.parts(), self._effort - int(self._effort * _PAPER_PART)
+        for number, rows in enumerate(parts):
+            least_here = self._effort - (self._effort - least) // (len(parts) - number)
+            placed, trouble = self._part_by_trouble(rows, least_here)
             if placed is None:
                 return None
-            placement, trouble = placed
-            self._trouble |= trouble & (len(rows) > _PLAIN_STAGES)
-            for row, those in placement.begins.items():
-                begins[row] = those - placement.first + offset
-            offset += placement.span
+            self._trouble |= trouble
+            for row, those in placed.begins.items():
+                begins[row] = those - placed.first + offset
+            offset += placed.span
         return begins
+
+    def _part_by_trouble(self, rows: Rows, least: int) -> tuple[Placement | None, Mask]:
+        """Return the most compact placement of a part, and its troublesome stages; stop when so little effort is left.
+
+        A plain part, of a stage or two, is placed with nothing before others.
+        """
+        dag, machines = self._dag, self._machines
+        nothing = np.zeros(len(dag), dtype=bool)
+        placed, trouble = None, nothing
+        divisions = candidates(dag, machines, rows) if len(rows) > _PLAIN_STAGES else iter(())
+        for subsets in divisions:
+            placement = most_compact(dag, machines, subsets, placed.span if placed else np.inf)
+            self._effort -= 1 + placement.effort
+            if placed is None or (placement.span < placed.span and len(placement.begins) == len(rows)):
+                placed, trouble = placement, subsets.trouble
+            if self._effort <= least or self._ended():
+                break
+        if placed is None and not self._ended():
+            placed = most_compact(dag, machines, divide(dag, rows, nothing))
+            self._effort -= 1 + placed.effort
+        return placed, trouble
 
 
 def _settled(ranks: Ranks) -> Ranks:

@@ -119,17 +119,23 @@ class Placement:
         return np.where(releases == -FAR, end, releases), True
 
 
-def most_compact(dag: Dag, machines: Machines, subsets: Subsets) -> Placement:
-    """Return the most compact placement with the troublesome stages first, over all orders without a dead end (4.3)."""
+def most_compact(dag: Dag, machines: Machines, subsets: Subsets, most: float = np.inf) -> Placement:
+    """Return the most compact placement with the troublesome stages first, over all orders without a dead end (4.3).
+
+    Where the troublesome stages alone reach over `most` seconds, that placement, which lacks the others, is returned.
+    """
     trouble = Placement.empty(dag, machines).either(subsets.trouble)
+    if trouble.span >= most:
+        return trouble
     parents, children, siblings = subsets.parents, subsets.children, subsets.siblings
+    placements = [
+        trouble.forwards(children).backwards(siblings).backwards(parents),
+        trouble.backwards(parents).forwards(siblings).forwards(children),
+    ]
     after_siblings = trouble.either(siblings)
-    return min(
-        (
+    if after_siblings.span < most:
+        placements += [
             after_siblings.backwards(parents).forwards(children),
             after_siblings.forwards(children).backwards(parents),
-            trouble.forwards(children).backwards(siblings).backwards(parents),
-            trouble.backwards(parents).forwards(siblings).forwards(children),
-        ),
-        key=lambda placement: placement.span,
-    )
+        ]
+    return min(placements, key=lambda placement: placement.span)

@@ -1,232 +1,305 @@
-"""What becomes of a DAG if its tasks start in a given order, whenever there is room: no machine idles on purpose."""
+"""What becomes of a DAG if its tasks start in a given order, whenever there is room: no machine idles on purpose.
+
+A search replays thousands of orders, and at one moment few machines get room: so it is lists, not arrays.
+"""
 
 import heapq
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Floats
 from extender.graph.dag import Dag, Machines
 
 Ranks = Sequence[Floats]
 """For each stage a rank of each of its tasks [T]: of those that could start the smallest starts first.
 
-Where all are equal the tasks are taken by their alignment with what is free.
+Where all are equal the tasks are taken by their alignment with what is free (Tetris, 3.2).
 """
-
 _ROUNDING = 1e-9
+_LOOKS_PER_EFFORT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """When the last task ended, and when each began: for each stage [T]."""
+    """When the last task ended, and when each began: for each stage [T]; and what it cost, in units of effort.
+
+    A run that was given up has a span of infinity, and no beginnings.
+    """
 
     span: float
     begins: Sequence[Floats]
+    effort: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Line:
-    """The tasks of a stage that could start: their `ranks`, ascending, and which they are, [W] both."""
+    """The tasks of a stage that could start, from place `at` on: by `ranks`, or all of one rank."""
 
-    ranks: Floats
-    tasks: np.ndarray
+    rank: float
+    ranks: list[float] | None
+    tasks: list[int]
+    at: int = 0
+
+    def count(self, rank: float) -> int:
+        """Return how many of them come no later than this rank, at least one."""
+        if self.ranks is None:
+            return len(self.tasks) - self.at
+        return max(bisect_right(self.ranks, rank, self.at) - self.at, 1)
+
+    def take(self, count: int) -> list[int]:
+        """Take the first, and return them."""
+        begin, self.at = self.at, self.at + count
+        if self.ranks is not None and self.at < len(self.tasks):
+            self.rank = self.ranks[self.at]
+        return self.tasks[begin : self.at]
 
 
 class Replay:
-    """One run. Tasks of a stage that start together on machines are one event when they take equally long."""
+    """Replays of one DAG on one share of machines."""
 
-    def __init__(self, dag: Dag, machines: Machines, ranks: Ranks | None) -> None:
-        """Take ranks; None, or all equal: the task starts next that is best aligned with what is free (Tetris, 3.2)."""
-        self._dag, self._ranks = dag, None if ranks is None or _say_nothing(ranks) else ranks
-        # What is free [M, R], and a little more: sums of what is taken and given back are not exact.
-        self._room = np.tile(machines.capacity + _ROUNDING * machines.capacity, (machines.count, 1))
-        self._scale = np.where(machines.capacity > 0, 1 / np.where(machines.capacity > 0, machines.capacity, 1.0), 0.0)
-        self._demanded = [np.flatnonzero(row > 0) for row in dag.demand]
-        self._amounts = [row[columns] for row, columns in zip(dag.demand, self._demanded, strict=True)]
-        self._missing = [sum(not edge.one_to_one for edge in edges) for edges in dag.parents]
-        self._missing_each: list[Counts | None] = []
-        for row, edges in enumerate(dag.parents):
-            ones = sum(edge.one_to_one for edge in edges)
-            self._missing_each.append(np.full(dag.count[row], ones) if ones else None)
-        self._left = dag.count.copy()
+    def __init__(self, dag: Dag, machines: Machines, behind: Floats | None = None) -> None:
+        """Take how long it takes at least from the start of any task of each stage to the end of all [S], if known."""
+        self.dag, self.machines = dag, machines
+        self.behind: list[float] = dag.shortest.tolist() if behind is None else behind.tolist()
+        self.needs = [
+            [(column, amount) for column, amount in enumerate(row) if amount > 0] for row in dag.demand.tolist()
+        ]
+        alike = (dag.longest == dag.shortest).tolist()
+        self.lasts = [length if same else None for length, same in zip(dag.longest.tolist(), alike, strict=True)]
+        self.missing = [sum(not edge.one_to_one for edge in edges) for edges in dag.parents]
+        self.ones = [sum(edge.one_to_one for edge in edges) for edges in dag.parents]
+        self._lines: list[tuple[Floats, _Line] | None] = [None] * len(dag)
+
+    def run(self, ranks: Ranks, most: float = np.inf) -> Replayed:
+        """Return what becomes of the DAG by these ranks; a run that must end later than `most` is given up."""
+        return _Run(self, ranks, [self._line(row, those) for row, those in enumerate(ranks)], most).through()
+
+    def by_alignment(self, most: float = np.inf) -> Replayed:
+        """Return what becomes of the DAG if the task starts next that is best aligned with what is free."""
+        return _Aligned(self, most).through()
+
+    def _line(self, row: int, ranks: Floats) -> _Line:
+        """Return all tasks of the stage in their order; what is known of the same array is used again."""
+        known = self._lines[row]
+        if known is None or known[0] is not ranks:
+            first = float(ranks[0])
+            if (ranks == first).all():
+                line = _Line(first, None, list(range(len(ranks))))
+            else:
+                order = np.argsort(ranks, kind="stable")
+                by_rank = ranks[order].tolist()
+                line = _Line(by_rank[0], by_rank, order.tolist())
+            known = self._lines[row] = ranks, line
+        return known[1]
+
+
+class _Run:
+    """One run. Tasks of a stage that start together are one event when they take equally long."""
+
+    def __init__(self, replay: Replay, ranks: Ranks, lines: list[_Line], most: float) -> None:
+        self._replay, self._ranks, self._lines, self._most = replay, ranks, lines, most
+        dag, machines = replay.dag, replay.machines
+        # What is free, and a little more: sums of what is taken and given back are not exact.
+        full = (machines.capacity * (1 + _ROUNDING)).tolist()
+        self._room = [full.copy() for _ in range(machines.count)]
+        self._missing = replay.missing.copy()
+        self._each = [
+            [ones] * count if ones else None for ones, count in zip(replay.ones, dag.count.tolist(), strict=True)
+        ]
+        self._left: list[int] = dag.count.tolist()
         self._waiting: dict[int, _Line] = {}
         # Since tasks were started last, when nothing that waited fitted: which machines got room, and who came to wait.
-        self._freed = np.zeros(machines.count, dtype=np.bool_)
+        self._freed: set[int] = set()
         self._opened: set[int] = set()
-        self._ends: list[tuple[float, int, int, Counts, np.ndarray]] = []
-        self._sequence = 0
-        self._next = np.zeros(len(dag))
-        self._begins = [np.zeros(count) for count in dag.count]
+        self._ends: list[tuple[float, int, int, list[tuple[int, int]], list[int]]] = []
+        self._launches: list[tuple[int, list[int], float]] = []
+        self._looks = self._sequence = 0
 
-    @property
-    def effort(self) -> int:
-        """What the run cost: how many times tasks were started together, more on many machines."""
-        return 1 + self._sequence * (20 + len(self._room)) // 40
+    def through(self) -> Replayed:
+        """Run to the end, or until it must end too late."""
+        for row, missing in enumerate(self._missing):
+            if not missing:
+                self._open_all(row)
+        now, ends = 0.0, self._ends
+        while self._start(now) and now <= self._most:
+            if not ends:
+                return Replayed(now, self._begins(), self._effort())
+            now = ends[0][0]
+            together = now + _ROUNDING * max(now, 1.0)
+            while ends and ends[0][0] <= together:
+                self._end(*heapq.heappop(ends)[2:])
+        return Replayed(np.inf, (), self._effort())
 
-    def run(self, most: float = np.inf) -> Replayed:
-        """Run to the end; once that would come later than `most`, stop with a span of infinity."""
-        for row in range(len(self._dag)):
-            if not self._missing[row]:
-                self._open(row, np.arange(self._dag.count[row]), all_of_it=self._missing_each[row] is None)
-        now = 0.0
-        while True:
-            self._start(now)
-            if not self._ends:
-                return Replayed(now, self._begins)
-            now = self._ends[0][0]
-            if now > most:
-                return Replayed(np.inf, self._begins)
-            while self._ends and self._ends[0][0] <= now + _ROUNDING * max(now, 1.0):
-                self._end(heapq.heappop(self._ends))
+    def _effort(self) -> int:
+        return 2 + (self._looks + self._sequence + 10 * len(self._left)) // _LOOKS_PER_EFFORT
 
-    def _open(self, row: int, tasks: np.ndarray, *, all_of_it: bool) -> None:
-        """Let tasks wait for room; unless it is all of the stage, only those whose own parents have ended."""
-        each = self._missing_each[row]
-        if not all_of_it and each is not None:
-            tasks = tasks[each[tasks] == 0]
-        if not len(tasks):
-            return
-        if (line := self._waiting.get(row)) is not None:
-            tasks = np.sort(np.concatenate((line.tasks, tasks)))
-        else:
+    def _begins(self) -> list[Floats]:
+        begins = [np.zeros(count) for count in self._replay.dag.count]
+        for row, tasks, now in self._launches:
+            begins[row][tasks] = now
+        return begins
+
+    def _open_all(self, row: int) -> None:
+        """Let all tasks of a stage wait for room for whose one parents nobody waits."""
+        each, line = self._each[row], self._lines[row]
+        if each is None:
+            self._waiting[row] = _Line(line.rank, line.ranks, line.tasks)
             self._opened.add(row)
-        ranks = np.zeros(len(tasks)) if self._ranks is None else self._ranks[row][tasks]
-        by_rank = np.argsort(ranks, kind="stable")
-        self._waiting[row] = _Line(ranks[by_rank], tasks[by_rank])
-        self._next[row] = ranks[by_rank[0]]
+        else:
+            self._open(row, [task for task, missing in enumerate(each) if not missing])
 
-    def _start(self, now: float) -> None:
-        if self._ranks is None:
-            self._start_by_alignment(now)
+    def _open(self, row: int, tasks: list[int]) -> None:
+        """Let some tasks of a stage wait for room."""
+        if not tasks:
             return
-        rows = self._that_may_start()
-        ranks = self._next[rows]
-        while len(rows):
-            best = int(ranks.argmin())
-            row = rows.item(best)
-            if np.isinf(ranks.item(best)):
-                return
-            ranks[best] = np.inf
-            count = max(int(np.searchsorted(self._waiting[row].ranks, ranks.min(), side="right")), 1)
-            each = self._fitting(row, count)
-            placed = int(each.sum())
+        line = self._waiting.get(row)
+        if line is None:
+            self._opened.add(row)
+        else:
+            tasks = line.tasks[line.at :] + tasks
+        tasks.sort()
+        everything = self._lines[row]
+        if everything.ranks is None:
+            self._waiting[row] = _Line(everything.rank, None, tasks)
+            return
+        by_rank = sorted(zip(self._ranks[row][tasks].tolist(), tasks, strict=True))
+        self._waiting[row] = _Line(by_rank[0][0], [rank for rank, _ in by_rank], [task for _, task in by_rank])
+
+    def _start(self, now: float) -> bool:
+        """Start what fits, in the order of the ranks; return whether the end can still be in time."""
+        waiting, behind, latest = self._waiting, self._replay.behind, self._most - now
+        if not self._freed and not self._opened:
+            return True
+        freed, everywhere = sorted(self._freed), range(len(self._room))
+        queue = [(line.rank, row) for row, line in waiting.items()]
+        heapq.heapify(queue)
+        while queue:
+            _, row = heapq.heappop(queue)
+            line = waiting[row]
+            if behind[row] > latest:
+                return False
+            count = line.count(queue[0][0] if queue else np.inf)
+            placed, left = self._place(row, count, everywhere if row in self._opened else freed)
             if placed:
-                self._launch(row, each, placed, now)
-            if placed == count and row in self._waiting:  # else no more of it fits: room only shrinks here
-                ranks[best] = self._next[row]
-
-    def _that_may_start(self) -> Rows:
-        """Return the stages of which a task fits: of those that waited before, on machines that got room since."""
-        rows = np.array(list(self._waiting), dtype=np.intp)
-        opened = np.array([row in self._opened for row in rows.tolist()], dtype=np.bool_)
-        fit = opened.copy()
-        fit[opened] = self._fit(rows[opened], self._room)
-        fit[~opened] = self._fit(rows[~opened], self._room[self._freed])
+                self._launch(row, placed, line.take(count - left), now)
+            if line.at == len(line.tasks):
+                del waiting[row]
+            elif not left:  # else no more of it fits: room only shrinks here
+                heapq.heappush(queue, (line.rank, row))
+        self._freed.clear()
         self._opened.clear()
-        self._freed[:] = False
-        return rows[fit]
+        return True
 
-    def _fit(self, rows: Rows, room: Floats) -> Mask:
-        """Return of which of these stages [W] a task fits on some machine with this room [M, R]."""
-        if not len(rows):
-            return np.empty(0, dtype=np.bool_)
-        demand = self._dag.demand[rows]
-        room = room[(room >= demand.min(axis=0)).all(axis=1)]
-        fit = np.asarray((room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2))
-        return np.asarray(fit.any(axis=1))
+    def _place(self, row: int, count: int, machines: Iterable[int]) -> tuple[list[tuple[int, int]], int]:
+        """Take room for so many tasks, the first machines before others; return how many where, and how many not."""
+        needs, room, placed = self._replay.needs[row], self._room, []
+        for machine in machines:
+            free, times = room[machine], count
+            self._looks += 1
+            for column, amount in needs:
+                if free[column] < amount * times:
+                    times = int(free[column] / amount + _ROUNDING)
+                    if not times:
+                        break
+            if times:
+                for column, amount in needs:
+                    free[column] -= amount * times
+                placed.append((machine, times))
+                count -= times
+                if not count:
+                    break
+        return placed, count
 
-    def _fitting(self, row: int, most: int) -> Counts:
-        """Return how many tasks of the stage each machine takes [M], so many at most."""
-        columns, amounts = self._demanded[row], self._amounts[row]
-        if not len(columns):
-            each = np.zeros(len(self._room), dtype=np.int64)
-            each[0] = most
-            return each
-        times = (self._room[:, columns] / amounts).min(axis=1)
-        each = np.minimum(times + _ROUNDING, most).astype(np.int64)
-        before = np.cumsum(each) - each
-        return np.asarray(np.maximum(np.minimum(most - before, each), 0))
-
-    def _start_by_alignment(self, now: float) -> None:
-        """Start the task that is best aligned with what is free of a machine, until nothing fits."""
-        rows = list(self._waiting)
-        machines = np.arange(len(self._room)) if self._opened else np.flatnonzero(self._freed)
-        self._opened.clear()
-        self._freed[:] = False
-        if not rows or not len(machines):
+    def _launch(self, row: int, placed: list[tuple[int, int]], tasks: list[int], now: float) -> None:
+        self._launches.append((row, tasks, now))
+        lasts = self._replay.lasts[row]
+        if lasts is not None:
+            self._sequence += 1
+            heapq.heappush(self._ends, (now + lasts, self._sequence, row, placed, tasks))
             return
-        demand = self._dag.demand[rows]
-        scores = self._aligned(demand, self._room[machines])
-        while True:
-            best = int(scores.argmax())
-            if scores.flat[best] == -np.inf:
-                return
-            stage, column = divmod(best, len(machines))
-            machine = machines.item(column)
-            each = np.zeros(len(self._room), dtype=np.int64)
-            each[machine] = 1
-            self._launch(rows[stage], each, 1, now)
-            scores[:, column] = self._aligned(demand, self._room[machine : machine + 1])[:, 0]
-            if rows[stage] not in self._waiting:
-                scores[stage] = -np.inf
-                demand[stage] = np.inf
+        seconds = self._replay.dag.stages[row].seconds
+        machines = [machine for machine, times in placed for _ in range(times)]
+        for machine, task in zip(machines, tasks, strict=True):
+            self._sequence += 1
+            heapq.heappush(self._ends, (now + float(seconds[task]), self._sequence, row, [(machine, 1)], [task]))
 
-    def _aligned(self, demand: Floats, room: Floats) -> Floats:
-        """Return the alignment of each demand [W, R] with the room of each machine [M, R], -inf where none [W, M]."""
+    def _end(self, row: int, placed: list[tuple[int, int]], tasks: list[int]) -> None:
+        """Give room back, and let children wait whose last parent this was."""
+        needs, room = self._replay.needs[row], self._room
+        for machine, times in placed:
+            free = room[machine]
+            for column, amount in needs:
+                free[column] += amount * times
+            self._freed.add(machine)
+        self._looks += len(placed)
+        self._left[row] -= len(tasks)
+        for edge in self._replay.dag.children[row]:
+            each = self._each[edge.row]
+            if edge.one_to_one and each is not None:
+                for task in tasks:
+                    each[task] -= 1
+                if not self._missing[edge.row]:
+                    self._open(edge.row, [task for task in tasks if not each[task]])
+            elif not edge.one_to_one and not self._left[row]:
+                self._missing[edge.row] -= 1
+                if not self._missing[edge.row]:
+                    self._open_all(edge.row)
+
+
+class _Aligned(_Run):
+    """A run by no order: the task starts next that is best aligned with what is free of a machine (Tetris, 3.2)."""
+
+    def __init__(self, replay: Replay, most: float) -> None:
+        super().__init__(
+            replay, [], [_Line(0.0, None, list(range(count))) for count in replay.dag.count.tolist()], most
+        )
+        capacity = replay.machines.capacity
+        self._scale = np.where(capacity > 0, 1 / np.where(capacity > 0, capacity, 1.0), 0.0)
+
+    def _start(self, now: float) -> bool:
+        rows = list(self._waiting)
+        machines = list(range(len(self._room))) if self._opened else sorted(self._freed)
+        self._freed.clear()
+        self._opened.clear()
+        if not rows or not machines:
+            return True
+        demand = self._replay.dag.demand[rows]
+        scores = self._aligned(demand, machines)
+        while scores.flat[best := int(scores.argmax())] > -np.inf:
+            place, column = divmod(best, len(machines))
+            row, machine = rows[place], machines[column]
+            line = self._waiting[row]
+            if self._replay.behind[row] > self._most - now:
+                return False
+            placed, _ = self._place(row, 1, (machine,))
+            self._launch(row, placed, line.take(1), now)
+            scores[:, column] = self._aligned(demand, (machine,))[:, 0]
+            if line.at == len(line.tasks):
+                del self._waiting[row]
+                scores[place] = -np.inf
+                demand[place] = np.inf
+        return True
+
+    def _aligned(self, demand: Floats, machines: Sequence[int]) -> Floats:
+        """Return how each demand [W, R] is aligned with what each machine has free, -inf where it does not fit [W, M]."""
+        self._looks += _LOOKS_PER_EFFORT // 10
+        room = np.array([self._room[machine] for machine in machines])
         fit = (room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2)
         amounts = np.where(np.isfinite(demand), demand, 0.0) * self._scale
         return np.where(fit, amounts @ (room * self._scale).T, -np.inf)
 
-    def _launch(self, row: int, each: Counts, placed: int, now: float) -> None:
-        line = self._waiting[row]
-        tasks = line.tasks[:placed]
-        if placed == len(line.tasks):
-            del self._waiting[row]
-        else:
-            self._waiting[row] = _Line(line.ranks[placed:], line.tasks[placed:])
-            self._next[row] = line.ranks[placed]
-        self._room -= each[:, np.newaxis] * self._dag.demand[row]
-        self._begins[row][tasks] = now
-        seconds = self._dag.stages[row].seconds[tasks]
-        if placed == 1 or (seconds == seconds[0]).all():
-            self._push(now + seconds.item(0), row, each, tasks)
-            return
-        machine_of = np.repeat(np.arange(len(each)), each)
-        for task, machine, lasts in zip(tasks.tolist(), machine_of.tolist(), seconds.tolist(), strict=True):
-            alone = np.zeros(len(each), dtype=np.int64)
-            alone[machine] = 1
-            self._push(now + lasts, row, alone, np.array([task]))
-
-    def _push(self, at: float, row: int, each: Counts, tasks: np.ndarray) -> None:
-        self._sequence += 1
-        heapq.heappush(self._ends, (at, self._sequence, row, each, tasks))
-
-    def _end(self, event: tuple[float, int, int, Counts, np.ndarray]) -> None:
-        """Give room back, and let children wait whose last parent this was."""
-        _, _, row, each, tasks = event
-        self._room += each[:, np.newaxis] * self._dag.demand[row]
-        self._freed |= each > 0
-        self._left[row] -= len(tasks)
-        for edge in self._dag.children[row]:
-            missing_each = self._missing_each[edge.row]
-            if edge.one_to_one and missing_each is not None:
-                missing_each[tasks] -= 1
-                if not self._missing[edge.row]:
-                    self._open(edge.row, tasks, all_of_it=False)
-            elif not edge.one_to_one and not self._left[row]:
-                self._missing[edge.row] -= 1
-                if not self._missing[edge.row]:
-                    everything = np.arange(self._dag.count[edge.row])
-                    self._open(edge.row, everything, all_of_it=missing_each is None)
-
-
-def _say_nothing(ranks: Ranks) -> bool:
-    first = ranks[0].item(0)
-    return all(bool((those == first).all()) for those in ranks)
-
 
 def replay(dag: Dag, machines: Machines, ranks: Ranks | None) -> Replayed:
-    """Return what becomes of the DAG by these ranks; without ranks, by alignment."""
-    return Replay(dag, machines, ranks).run()
+    """Return what becomes of the DAG by these ranks; without, or where all are equal, by alignment."""
+    if ranks is None or say_nothing(ranks):
+        return Replay(dag, machines).by_alignment()
+    return Replay(dag, machines).run(ranks)
+
+
+def say_nothing(ranks: Ranks) -> bool:
+    """Return whether all ranks are equal."""
+    first = ranks[0].item(0)
+    return all(bool((those == first).all()) for those in ranks)

@@ -9,7 +9,8 @@ from extender.arrays import Floats, Mask, Rows
 from extender.graph.bounds import Measures
 from extender.graph.dag import Dag, Edge, Machines
 
-_MOST_VALUES = 6
+_MOST_TROUBLE = 0.75
+"""Of the tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +27,22 @@ def candidates(dag: Dag, machines: Machines, rows: Rows) -> Iterator[Subsets]:
     """Yield the divisions of these stages by each pair of thresholds that makes a difference, each set once.
 
     A stage is troublesome if it is long against the longest (LongScore), or its work is little against the time that it
-    takes alone (FragScore). The scores are the stage's: its tasks go together.
+    takes alone (FragScore). The scores are the stage's: its tasks go together. Each score that there is serves as a
+    threshold, those that lie evenly first, so that whoever stops early has seen some of each kind. A set with nearly
+    all tasks is left out: around it nothing could be placed with care.
     """
-    seen = set[bytes]()
+    seen_chosen, seen = set[bytes](), set[bytes]()
     inside = np.zeros(len(dag), dtype=bool)
     inside[rows] = True
+    most = _MOST_TROUBLE * dag.count[rows].sum()
     long_score, frag_score = scores(dag, machines, rows)
-    for long in [*_values(long_score[rows])[::-1], np.inf]:
-        for frag in [-np.inf, *_values(frag_score[rows])]:
-            chosen = inside & ((long_score >= long) | (frag_score <= frag))
-            if not chosen.any():
-                continue
-            trouble = _closure(dag, rows, chosen)
-            key = np.packbits(trouble).tobytes()
-            if key not in seen:
-                seen.add(key)
-                yield divide(dag, rows, trouble)
+    for long, frag in _pairs([np.inf, *_distinct(long_score[rows])[::-1]], [-np.inf, *_distinct(frag_score[rows])]):
+        chosen = inside & ((long_score >= long) | (frag_score <= frag))
+        if not chosen.any() or _known(chosen, seen_chosen):
+            continue
+        trouble = closure(dag, rows, chosen)
+        if not _known(trouble, seen) and dag.count[trouble].sum() <= most:
+            yield divide(dag, rows, trouble)
 
 
 def divide(dag: Dag, rows: Rows, trouble: Mask) -> Subsets:
@@ -71,14 +72,39 @@ def reached(rows: Rows, edges: Sequence[Sequence[Edge]], begins: Mask) -> Mask:
     return found
 
 
-def _closure(dag: Dag, rows: Rows, chosen: Mask) -> Mask:
+def closure(dag: Dag, rows: Rows, chosen: Mask) -> Mask:
     """Return the chosen and all that lies on a path between two of them."""
     return np.asarray(reached(rows, dag.parents, chosen) & reached(rows[::-1], dag.children, chosen))
 
 
-def _values(scores: Floats, most: int = _MOST_VALUES) -> list[float]:
-    """Return the distinct scores, ascending; of many, some that lie evenly."""
-    distinct = np.unique(np.round(scores, 9))
-    if len(distinct) > most:
-        distinct = distinct[np.linspace(0, len(distinct) - 1, most).astype(np.intp)]
-    return [float(value) for value in distinct]
+def _known(stages: Mask, seen: set[bytes]) -> bool:
+    """Return whether the set was seen before, and remember it."""
+    key = np.packbits(stages).tobytes()
+    if key in seen:
+        return True
+    seen.add(key)
+    return False
+
+
+def _distinct(scores: Floats) -> list[float]:
+    """Return the distinct scores, ascending."""
+    return [float(value) for value in np.unique(np.round(scores, 9))]
+
+
+def _pairs(longs: Sequence[float], frags: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Yield all pairs: both ends of each list first, then what halves them, and so on."""
+    done = 0
+    for step in _halvings(max(len(longs), len(frags))):
+        for first in range(0, len(longs), step):
+            for second in range(0, len(frags), step):
+                if not done or first % done or second % done:
+                    yield longs[first], frags[second]
+        done = step
+
+
+def _halvings(size: int) -> Iterator[int]:
+    """Yield powers of two from above a third of the size down to 1."""
+    step = 1 << max(size.bit_length() - 2, 0)
+    while step:
+        yield step
+        step >>= 1

@@ -5,7 +5,7 @@ import numpy as np
 from extender.errors import GraphError
 from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.orders import BREADTH_FIRST, breadth_first, longest_path
-from extender.graph.replay import Replay
+from extender.graph.replay import replay
 from tests.fuzz.broken import require
 
 _RESOURCES = 3
@@ -21,17 +21,16 @@ def dags(random, size):
     require(order.span * _ROUNDING >= order.bounds.tightest, "an order is faster than a bound", told)
     bounds = order.bounds
     require(bounds.new_lb * _ROUNDING >= max(bounds.cp_len, bounds.t_work), "NewLB is below a simpler bound", told)
-    run = Replay(dag, machines, order.ranks)
-    begins = run.run().begins
+    begins = replay(dag, machines, order.ranks).begins
     for row, stage in enumerate(dag.stages):
         for edge in dag.parents[row]:
             ends = begins[edge.row] + dag.stages[edge.row].seconds
             require((begins[row] * _ROUNDING >= (ends if edge.one_to_one else ends.max())).all(), "a parent runs", told)
         require(len(order.ranks[row]) == len(stage.seconds), "a task has no rank", told)
-    longest = Replay(dag, machines, longest_path(dag)).run().span
+    longest = replay(dag, machines, longest_path(dag)).span
     require(order.span <= longest * _ROUNDING, "an order is worse than the longest path", told)
     if BREADTH_FIRST in order.spans:
-        first = Replay(dag, machines, breadth_first(dag)).run().span
+        first = replay(dag, machines, breadth_first(dag)).span
         require(order.span <= first * _ROUNDING, "an order is worse than breadth-first", told)
 
 

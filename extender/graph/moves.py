@@ -1,0 +1,66 @@
+"""Small changes of an order, some of them where it hurts: at the stages that decide when the last task ends."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from extender.arrays import Floats
+from extender.graph.dag import Dag
+from extender.graph.replay import Ranks
+
+_CRITICAL = 0.5
+_ROUNDING = 1e-6
+
+
+class Moves:
+    """Changes of the order of a run in which the tasks began then."""
+
+    def __init__(self, dag: Dag, random: np.random.Generator, begins: Sequence[Floats]) -> None:
+        """Take when each task began: for each stage [T]."""
+        self._random = random
+        self._first = np.array([those.min() for those in begins])
+        self._critical = critical(dag, begins)
+
+    def of(self, ranks: Ranks) -> Ranks:
+        """Return other ranks: one stage, or the last part of its tasks, goes where another is.
+
+        Half of the time that is a stage that decides when all ends, and it goes before one that begins earlier.
+        """
+        random = self._random
+        stage, other = random.choice(len(ranks), 2, replace=False).tolist()
+        early = False
+        if random.random() < _CRITICAL:
+            stage = int(random.choice(self._critical))
+            earlier = np.flatnonzero(self._first <= self._first[stage])
+            if len(earlier) > 1:
+                other, early = int(random.choice(earlier[earlier != stage])), True
+            elif other == stage:
+                other = (stage + 1) % len(ranks)
+        place = float(random.choice(ranks[other]))
+        shifted = ranks[stage].copy()
+        tasks = np.ones(len(shifted), dtype=bool)
+        if len(shifted) > 1 and random.random() < 0.5:
+            tasks = np.argsort(np.argsort(shifted)) >= random.integers(1, len(shifted))
+        beside = -0.5 if early else random.choice((-0.5, 0.5))
+        shifted[tasks] += place - float(shifted[tasks].min()) + beside
+        return [shifted if row == stage else those for row, those in enumerate(ranks)]
+
+
+def critical(dag: Dag, begins: Sequence[Floats]) -> list[int]:
+    """Return the stages along which the run goes back from its end: each began when the next before it ended."""
+    ends = [those + stage.seconds for those, stage in zip(begins, dag.stages, strict=True)]
+    row = int(np.argmax([those.max() for those in ends]))
+    moment = float(begins[row][ends[row].argmax()])
+    chain = [row]
+    while moment > 0:
+        parents = [edge.row for edge in dag.parents[row]]
+        row = next((one for one in [*parents, *range(len(dag))] if _ended(ends[one], moment)), -1)
+        if row < 0:
+            break
+        chain.append(row)
+        moment = float(begins[row][np.abs(ends[row] - moment) <= _ROUNDING * max(moment, 1.0)].min())
+    return sorted(set(chain))
+
+
+def _ended(ends: Floats, moment: float) -> bool:
+    return bool((np.abs(ends - moment) <= _ROUNDING * max(moment, 1.0)).any())
