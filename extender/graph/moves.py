@@ -9,6 +9,7 @@ from extender.graph.dag import Dag
 from extender.graph.replay import Ranks
 
 _CRITICAL = 0.5
+_MIXED = 0.3
 _ROUNDING = 1e-6
 
 
@@ -36,6 +37,8 @@ class Moves:
                 other, early = int(random.choice(earlier[earlier != stage])), True
             elif other == stage:
                 other = (stage + 1) % len(ranks)
+        if random.random() < _MIXED:
+            return self._mixed(ranks, stage, other)
         place = float(random.choice(ranks[other]))
         shifted = ranks[stage].copy()
         tasks = np.ones(len(shifted), dtype=bool)
@@ -44,6 +47,16 @@ class Moves:
         beside = -0.5 if early else random.choice((-0.5, 0.5))
         shifted[tasks] += place - float(shifted[tasks].min()) + beside
         return [shifted if row == stage else those for row, those in enumerate(ranks)]
+
+    def _mixed(self, ranks: Ranks, stage: int, other: int) -> Ranks:
+        """Return ranks in which the tasks of two stages alternate, over all that both take up."""
+        both = np.concatenate((ranks[stage], ranks[other]))
+        first, last = float(both.min()), float(both.max())
+        mixed = list(ranks)
+        for row in (stage, other):
+            places = np.argsort(np.argsort(ranks[row], kind="stable"), kind="stable")
+            mixed[row] = first + (last - first) * (places + 0.5) / len(places)
+        return mixed
 
 
 def critical(dag: Dag, begins: Sequence[Floats]) -> list[int]:

@@ -10,6 +10,7 @@ from extender.graph.dag import Dag, Machines
 from extender.graph.replay import Ranks
 
 BREADTH_FIRST, LONGEST_PATH, LONGEST_WORK, RANDOM = "breadth-first", "longest path", "longest work", "random"
+SHRINKING_WORK = "shrinking work"
 STRIP_PART, COFFMAN_GRAHAM, TETRIS = "StripPart", "Coffman-Graham", "Tetris"
 BASELINES = (LONGEST_PATH, BREADTH_FIRST, RANDOM, TETRIS, STRIP_PART, COFFMAN_GRAHAM)
 
@@ -43,6 +44,19 @@ def longest_path(dag: Dag) -> Ranks:
 def longest_work(dag: Dag, machines: Machines) -> Ranks:
     """Return the order by the longest path where each stage counts with all its work on these machines."""
     return _by_stage(dag, -path_to_end(dag, Measures(dag, machines).packed))
+
+
+def shrinking_work(dag: Dag, machines: Machines) -> Ranks:
+    """Return the order by the same path from each task on: what is left of its stage counts with what is behind.
+
+    So stages that go beside each other are mixed, and machines get tasks of each.
+    """
+    packed = Measures(dag, machines).packed
+    paths = path_to_end(dag, packed)
+    return [
+        -path + whole * np.arange(count) / count
+        for path, whole, count in zip(paths.tolist(), packed.tolist(), dag.count.tolist(), strict=True)
+    ]
 
 
 def strip_part(dag: Dag) -> Ranks:

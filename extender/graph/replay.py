@@ -284,7 +284,7 @@ class _Aligned(_Run):
         return True
 
     def _aligned(self, demand: Floats, machines: Sequence[int]) -> Floats:
-        """Return how each demand [W, R] is aligned with what each machine has free, -inf where it does not fit [W, M]."""
+        """Return how each demand [W, R] is aligned with the room of each machine [W, M], -inf where it does not fit."""
         self._looks += _LOOKS_PER_EFFORT // 10
         room = np.array([self._room[machine] for machine in machines])
         fit = (room[np.newaxis] >= demand[:, np.newaxis]).all(axis=2)

@@ -35,7 +35,7 @@ def candidates(dag: Dag, machines: Machines, rows: Rows) -> Iterator[Subsets]:
     inside = np.zeros(len(dag), dtype=bool)
     inside[rows] = True
     most = _MOST_TROUBLE * dag.count[rows].sum()
-    long_score, frag_score = scores(dag, machines, rows)
+    long_score, frag_score = (score.round(9) for score in scores(dag, machines, rows))
     for long, frag in _pairs([np.inf, *_distinct(long_score[rows])[::-1]], [-np.inf, *_distinct(frag_score[rows])]):
         chosen = inside & ((long_score >= long) | (frag_score <= frag))
         if not chosen.any() or _known(chosen, seen_chosen):
@@ -88,7 +88,7 @@ def _known(stages: Mask, seen: set[bytes]) -> bool:
 
 def _distinct(scores: Floats) -> list[float]:
     """Return the distinct scores, ascending."""
-    return [float(value) for value in np.unique(np.round(scores, 9))]
+    return [float(value) for value in np.unique(scores)]
 
 
 def _pairs(longs: Sequence[float], frags: Sequence[float]) -> Iterator[tuple[float, float]]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from extender.graph.building import EFFORT
 from lab.experiments import running
 from lab.experiments.graphene import many, single, sweeps, tpch
 from lab.experiments.graphene.many import JobsRun, Many, ManyRun
@@ -22,19 +21,20 @@ Outcome = Measured | JobsRun | JobTimes
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large everything is: seeds, DAGs for each and their effort, jobs on one cluster, sequences of queries."""
+    """How large everything is: seeds, DAGs for each and their effort, jobs on one cluster, sequences of queries.
+
+    An effort of None is the usual one of each DAG.
+    """
 
     about: str
     seeds: int
     dags: int
-    effort: int
+    effort: int | None
     jobs: int
     sequences: int
 
 
-FULL = Scale(
-    "A hundred DAGs for each seed, and forty on one cluster; five sequences of queries.", 5, 100, EFFORT, 40, 5
-)
+FULL = Scale("A hundred DAGs for each seed, and forty on one cluster; five sequences of queries.", 5, 100, None, 40, 5)
 QUICK = Scale("A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000, 2, 1)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from extender.arrays import Floats
 from extender.graph import build
 from extender.graph import orders as simple
-from extender.graph.building import EFFORT
 from extender.graph.replay import replay
+from lab.experiments.graphene import overbooking
 from lab.experiments.graphene.family import draw, share
+from lab.experiments.graphene.overbooking import span
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.sim.parallel import Tell
@@ -19,6 +20,7 @@ from lab.sim.parallel import Tell
 LOADS = (0.5, 1.0, 2.0)
 """All work, in lengths of the longest path; most is to be gained at 1."""
 _PERCENTILES = (50, 75, 90)
+_QUARTERS = (25, 50, 75, 90)
 _PAPER_BOUND = (1.04, 1.13, 1.25)
 _PAPER_VS_BFS = {50: 25.0, 75: 57.0}
 _STATISTICS = (("depth, median", "5"), ("depth above 10, %", "25"), ("trees, %", "40"), ("four parts or more, %", "24"))
@@ -31,7 +33,7 @@ class SingleRun:
     seed: int
     load: float
     dags: int
-    effort: int = EFFORT
+    effort: int | None = None
 
     @property
     def name(self) -> str:
@@ -41,13 +43,15 @@ class SingleRun:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A DAG each [D]: the spans of the order found, of simple ones by name, and of the bounds; seconds to build.
+    """A DAG each [D]: the spans of the order found, of others by name, and of the bounds; seconds to build.
 
+    `overbooked`: the spans of orders that take more of a machine than it has.
     `drawn` [D, 6]: depth, whether it is a tree, parts, stages, tasks, machines.
     """
 
     ours: Floats
     spans: Mapping[str, Floats]
+    overbooked: Mapping[str, Floats]
     tightest: Floats
     new_lb: Floats
     seconds: Floats
@@ -57,7 +61,7 @@ class Measured:
 def perform(run: SingleRun, tell: Tell) -> Measured:
     """Build the orders of all its DAGs."""
     random = np.random.default_rng(run.seed)
-    rows, spans, drawn = [], list[dict[str, float]](), []
+    rows, spans, overbooked, drawn = [], list[dict[str, float]](), list[dict[str, float]](), []
     for number in range(run.dags):
         one = draw(random)
         machines = share(one.dag, run.load)
@@ -66,13 +70,19 @@ def perform(run: SingleRun, tell: Tell) -> Measured:
         seconds = time.perf_counter() - begin
         others = {name: simple.baseline(name, one.dag, np.random.default_rng(run.seed)) for name in simple.BASELINES}
         spans.append({name: replay(one.dag, machines, ranks).span for name, ranks in others.items()})
+        overbooked.append({name: span(one.dag, machines, rule) for name, rule in overbooking.RULES.items()})
         rows.append((order.span, order.bounds.tightest, order.bounds.new_lb, seconds))
         tasks = int(one.dag.count.sum())
         drawn.append((one.depth, one.tree, one.parts, len(one.dag), tasks, machines.count))
         tell(number + 1, run.dags)
     ours, tightest, new_lb, seconds_of = np.array(rows).T
-    by_name = {name: np.array([each[name] for each in spans]) for name in spans[0]}
-    return Measured(ours, by_name, tightest, new_lb, seconds_of, np.array(drawn, dtype=float))
+    return Measured(
+        ours, _by_name(spans), _by_name(overbooked), tightest, new_lb, seconds_of, np.array(drawn, dtype=float)
+    )
+
+
+def _by_name(spans: Sequence[Mapping[str, float]]) -> dict[str, Floats]:
+    return {name: np.array([each[name] for each in spans]) for name in spans[0]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class Single:
 
     dags: int
     seeds: Sequence[int]
-    effort: int
+    effort: int | None
     name: str = "single"
 
     def runs(self) -> list[SingleRun]:
@@ -101,7 +111,7 @@ class Single:
                 f"{self.seeds[0]} to {self.seeds[-1]}. Breadth-first and the others are replayed in the same way."
             ),
             figures=_figures(main),
-            listings=[_by_load(self.runs(), outcomes), _by_order(main), _family(main)],
+            listings=[_by_load(self.runs(), outcomes), _by_order(main), _gains(main), _family(main)],
             notes=["Load: all work in lengths of the longest path. The bound is the tightest of ours."],
         )
 
@@ -187,6 +197,17 @@ def _by_order(main: Sequence[Measured]) -> Listing:
     lines.append(("ours", *(f"{np.percentile(ours, at):.3f}" for at in _PERCENTILES)))
     lines.append(("the paper's bound", *(f"{np.percentile(paper, 100 - at):.3f}" for at in _PERCENTILES)))
     return Listing(("times the bound, load 1", "p50", "p75", "p90"), lines)
+
+
+def _gains(main: Sequence[Measured]) -> Listing:
+    """Return the form of the paper's table 7."""
+    ours = np.concatenate([_gain(measured, measured.ours) for measured in main])
+    lines = [("ours", *(f"{np.percentile(ours, at):.1f}" for at in _QUARTERS))]
+    for name in [*main[0].spans, *main[0].overbooked]:
+        spans = [{**measured.spans, **measured.overbooked}[name] for measured in main]
+        gain = np.concatenate([_gain(measured, those) for measured, those in zip(main, spans, strict=True)])
+        lines.append((name, *(f"{np.percentile(gain, at):.1f}" for at in _QUARTERS)))
+    return Listing(("less than breadth-first, load 1, %", *(f"p{at}" for at in _QUARTERS)), lines)
 
 
 def _family(main: Sequence[Measured]) -> Listing:

@@ -19,10 +19,8 @@ _TRACES = Path("../shared/traces")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
 @click.option(
     "--effort",
-    default=30_000,
-    show_default=True,
     type=click.IntRange(1),
-    help="How long to search: some 10,000 a second.",
+    help="How long to search: some 10,000 a second.  [default: 3,000 and 3 a task, 20,000 at most]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with a rank for each task.")
 @click.option("--report", type=ReportFile(), help="Also write a page with time charts: one HTML file.")
@@ -38,7 +36,7 @@ def graph(
     machines: str | None,
     share: int | None,
     seed: int,
-    effort: int,
+    effort: int | None,
     as_json: bool,
     report: Path | None,
     traces: Path | None,

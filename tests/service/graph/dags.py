@@ -55,6 +55,58 @@ def like_figure_9(pairs):
     return Dag(stages)
 
 
+def figure_10(resources, short=0.001):
+    """Return long tasks that all fit together, each behind a wide, short one; whoever packs runs one after the other.
+
+    The picture is not in the text. The text says: all long tasks can run together; one that is runnable is aligned
+    better than any wide one; some wide parent of each cannot run beside a long one that was taken earlier; a packer
+    takes 2d - 2 times as long. Assumed: two long tasks for each resource but the last, half of it each, and an even
+    part of the last; the wide ones in a chain, each a little more than half of what the long one before it takes.
+    """
+    longs = 2 * resources - 2
+    stages = []
+    for number in range(longs):
+        wide, long = np.zeros(resources), np.zeros(resources)
+        wide[max(number - 1, 0) // 2] = 0.5 + 0.1 / longs
+        long[number // 2], long[-1] = 0.5, 1 / longs
+        stages.append(stage(f"wide-{number}", 1, short, wide, *([f"wide-{number - 1}"] if number else [])))
+        stages.append(stage(f"long-{number}", 1, 1, long, f"wide-{number}"))
+    return Dag(stages)
+
+
+def like_figure_3():
+    """Return two jobs like that of figure 2 as one DAG.
+
+    The picture shows who runs when; the text gives the order that both jobs have, and that the best takes 2 T in all.
+    """
+    one = like_figure_2()
+    return Dag(
+        [
+            Stage(
+                f"{job}-{each.name}",
+                each.seconds,
+                each.demand,
+                tuple(Parent(f"{job}-{parent.name}") for parent in each.parents),
+            )
+            for job in ("a", "b")
+            for each in one.stages
+        ]
+    )
+
+
+def four_subsets():
+    """Return a DAG in which each subset of section 4 is there: for T = {b} P is a, C is d, S is c and e."""
+    return Dag(
+        [
+            stage("a", 1, 1, [0.5]),
+            stage("b", 1, 9, [0.5], "a"),
+            stage("c", 1, 2, [0.5], "a"),
+            stage("d", 1, 3, [0.5], "b", "c"),
+            stage("e", 1, 4, [0.5]),
+        ]
+    )
+
+
 def figure_18():
     return Dag(
         [

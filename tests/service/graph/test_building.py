@@ -5,10 +5,20 @@ import pytest
 from hypothesis import given, settings
 
 from extender.graph import Dag, Machines, build
-from extender.graph.building import PAPER
-from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, strip_part
+from extender.graph.building import PAPER, usual_effort
+from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, shrinking_work, strip_part
 from extender.graph.replay import replay
-from tests.service.graph.dags import drawn, figure_8, figure_18, like_figure_2, like_figure_9, one_machine, stage
+from tests.service.graph.dags import (
+    drawn,
+    figure_8,
+    figure_10,
+    figure_18,
+    like_figure_2,
+    like_figure_3,
+    like_figure_9,
+    one_machine,
+    stage,
+)
 
 
 def test_figure_18_takes_24():
@@ -37,6 +47,51 @@ def test_who_goes_by_the_critical_path_alone_takes_n_times_as_long():
     order = build(dag, machines)
     assert order.span < 1.02
     assert order.spans[PAPER] < 1.02
+
+
+def test_who_packs_what_can_start_takes_2d_minus_2_times_as_long():
+    # Figure 10, with d = 4: a packer takes each of 6 long tasks alone; the best runs them all together.
+    dag, machines = figure_10(4), one_machine(4)
+    assert replay(dag, machines, None).span == pytest.approx(6, abs=0.01)
+    order = build(dag, machines)
+    assert order.span == pytest.approx(1, abs=0.01)
+
+
+def test_two_jobs_in_the_order_of_one_take_twice_as_long_as_one():
+    # Figure 3: t1, t3, t4, then t0, t2 and t5, which fill the machine for T; so two jobs take 2 T and a little.
+    one, both, machines = like_figure_2(), like_figure_3(), one_machine(2)
+    ranks = build(one, machines).ranks
+    order = [one.stages[row].name for row in np.argsort([those[0] for those in ranks], kind="stable")]
+    assert max(order.index(name) for name in ("t1", "t3", "t4")) < min(order.index(name) for name in ("t0", "t2", "t5"))
+    assert replay(both, machines, [*ranks, *ranks]).span == pytest.approx(2, abs=0.11)
+    assert build(both, machines).span == pytest.approx(2, abs=0.11)
+    assert replay(both, machines, breadth_first(both)).span > 2.9
+    assert replay(both, machines, None).span > 2.9
+
+
+def test_a_job_that_takes_a_second_goes_by_the_longest_path():
+    # Two tasks of 0.4 s that cannot run together: 0.8 s, and nobody looks for more.
+    dag = Dag([stage("a", 1, 0.4, [0.6]), stage("b", 1, 0.4, [0.7])])
+    assert list(build(dag, one_machine()).spans) == ["longest path"]
+
+
+def test_a_plain_dag_has_no_troublesome_stages():
+    # A chain is cut at each stage; of two stages side by side neither goes before the other.
+    chain = Dag([stage("a", 3, 1, [0.6]), stage("b", 3, 2, [0.6], "a")])
+    pair = Dag([stage("a", 3, 1, [0.6]), stage("b", 3, 2, [0.6])])
+    for dag in (chain, pair):
+        assert not build(dag, one_machine(), effort=50).trouble.any()
+
+
+def test_the_usual_effort_grows_with_the_tasks_up_to_some():
+    assert usual_effort(Dag([stage("a", 1_000, 1, [0.1])])) == 6_000
+    assert usual_effort(Dag([stage("a", 100_000, 1, [0.1])])) == 20_000
+
+
+def test_shrinking_work_counts_what_is_left_of_a_stage():
+    # a takes 4 s alone and b 2 s behind it: a's tasks have 6, 5, 4 and 3 s before them, b's 2 and 1.
+    dag = Dag([stage("a", 4, 1, [1]), stage("b", 2, 1, [1], "a")])
+    assert [(-ranks).tolist() for ranks in shrinking_work(dag, one_machine())] == [[6, 5, 4, 3], [2, 1]]
 
 
 def test_strip_part_goes_by_levels_and_has_the_longest_of_a_level_first():

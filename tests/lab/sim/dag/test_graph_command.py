@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from extender.cli import cli
 from extender.errors import DovetailError
-from extender.graph.building import EFFORT
 
 TRACES = Path(__file__).parents[5] / "shared" / "traces"
 MAP = {"name": "map", "tasks": 4, "seconds": 2, "demand": {"cpu": 1}}
@@ -72,10 +71,6 @@ def test_a_cycle_is_named_with_its_line(graph):
     stages = [{**MAP, "parents": ["long"]}, {**LONG, "parents": ["map"]}]
     with pytest.raises(DovetailError, match=r"workload\.jsonl, line 1"):
         graph(jobs=({"job": "etl", "stages": stages},))
-
-
-def test_the_usual_effort_is_that_of_the_function():
-    assert next(option.default for option in cli.get_command(None, "graph").params if option.name == "effort") == EFFORT
 
 
 def test_a_query_is_not_there_where_the_traces_are_not(tmp_path):
