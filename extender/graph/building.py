@@ -234,7 +234,7 @@ class _Search:
         placed, trouble = None, nothing
         divisions = candidates(dag, machines, rows) if len(rows) > _PLAIN_STAGES else iter(())
         for subsets in divisions:
-            placement = most_compact(dag, machines, subsets, placed.span if placed else np.inf)
+            placement = most_compact(dag, machines, subsets, placed.span if placed else np.inf, self._ended)
             self._effort -= 1 + placement.effort
             if placed is None or (placement.span < placed.span and len(placement.begins) == len(rows)):
                 placed, trouble = placement, subsets.trouble

@@ -119,23 +119,35 @@ class Placement:
         return np.where(releases == -FAR, end, releases), True
 
 
-def most_compact(dag: Dag, machines: Machines, subsets: Subsets, most: float = np.inf) -> Placement:
+def most_compact(
+    dag: Dag,
+    machines: Machines,
+    subsets: Subsets,
+    most: float = np.inf,
+    ended: Callable[[], bool] = lambda: False,
+) -> Placement:
     """Return the most compact placement with the troublesome stages first, over all orders without a dead end (4.3).
 
-    Where the troublesome stages alone reach over `most` seconds, that placement, which lacks the others, is returned.
+    Where the troublesome stages alone reach over `most` seconds, that placement is returned, which lacks the others. It
+    stops with what there is once it has `ended`.
     """
-    trouble = Placement.empty(dag, machines).either(subsets.trouble)
+    best = trouble = Placement.empty(dag, machines).either(subsets.trouble)
     if trouble.span >= most:
         return trouble
+    for placement in _in_all_orders(trouble, subsets, most):
+        if best is trouble or placement.span < best.span:
+            best = placement
+        if ended():
+            break
+    return best
+
+
+def _in_all_orders(trouble: Placement, subsets: Subsets, most: float) -> Iterator[Placement]:
+    """Yield the placements; those that begin with the siblings only where that keeps below `most` seconds."""
     parents, children, siblings = subsets.parents, subsets.children, subsets.siblings
-    placements = [
-        trouble.forwards(children).backwards(siblings).backwards(parents),
-        trouble.backwards(parents).forwards(siblings).forwards(children),
-    ]
+    yield trouble.forwards(children).backwards(siblings).backwards(parents)
+    yield trouble.backwards(parents).forwards(siblings).forwards(children)
     after_siblings = trouble.either(siblings)
     if after_siblings.span < most:
-        placements += [
-            after_siblings.backwards(parents).forwards(children),
-            after_siblings.forwards(children).backwards(parents),
-        ]
-    return min(placements, key=lambda placement: placement.span)
+        yield after_siblings.backwards(parents).forwards(children)
+        yield after_siblings.forwards(children).backwards(parents)

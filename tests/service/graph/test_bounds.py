@@ -40,6 +40,40 @@ def test_work_between_a_head_and_a_tail_counts():
     assert bounds_of(Dag(stages), one_machine()).tightest == pytest.approx(20)
 
 
+def test_tasks_of_more_than_half_of_a_machine_share_none():
+    # 3 of 0.6 and 3 of 0.51 on two machines, each 4 s: one at a time on each, so 3 waves; all work is 6.7 s.
+    dag = Dag([stage("a", 3, 4, [0.6]), stage("b", 3, 4, [0.51])])
+    bounds = bounds_of(dag, Machines(2, np.ones(1)))
+    assert bounds.t_work == pytest.approx(6.66)
+    assert bounds.tightest == pytest.approx(12, rel=1e-4)
+
+
+def test_what_does_not_fit_beside_each_other_needs_a_second_wave():
+    # On two machines of 4 slots run 8 tasks of a at a time; a ninth task, of b, waits 10 s for one of them.
+    dag = Dag([stage("a", 8, 10, [0.25]), stage("b", 1, 12, [0.25])])
+    bounds = bounds_of(dag, Machines(2, np.ones(1)))
+    assert bounds.t_work == pytest.approx(11.5)
+    assert bounds.tightest == pytest.approx(20, rel=1e-4)
+
+
+def test_before_a_join_all_must_have_run():
+    # x and y take 8 s one after the other, then `join` 1 s; `beside` is alone on its path with 5 s.
+    dag = Dag([stage("x", 1, 4, [0.6]), stage("y", 1, 4, [0.6]), stage("join", 1, 1, [0.1], "x", "y")])
+    bounds = bounds_of(dag, one_machine())
+    assert bounds.cp_len == 5
+    assert bounds.tightest == pytest.approx(9, rel=1e-4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn(most_stages=8, most_tasks=5))
+def test_no_task_ends_all_sooner_than_is_known_of_its_stage(scene):
+    dag, machines = scene
+    behind = bounds_of(dag, machines).behind
+    run = replay(dag, machines, [np.full(count, float(row)) for row, count in enumerate(dag.count.tolist())])
+    for row, begins in enumerate(run.begins):
+        assert (begins + behind[row] <= run.span * (1 + 1e-6)).all()
+
+
 @settings(max_examples=100, deadline=None)
 @given(drawn(most_stages=4, most_tasks=2))
 def test_no_bound_exceeds_the_best_of_all_orders(scene):

@@ -160,6 +160,20 @@ def test_it_stops_when_it_is_told_and_still_has_an_order():
     assert order.span == replay(dag, machines, longest_path(dag)).span
 
 
+def test_with_more_time_an_order_is_no_worse_and_it_stops_soon():
+    dag, machines = like_figure_9(6), one_machine()
+    before = np.inf
+    for allowed in (0, 3, 10, 40):
+        asked = []
+        order = build(
+            dag, machines, ended=lambda asked=asked, allowed=allowed: len(asked) >= allowed or asked.append(1)
+        )
+        assert len(asked) <= allowed
+        assert order.span <= before
+        assert replay(dag, machines, order.ranks).span == pytest.approx(order.span)
+        before = order.span
+
+
 def test_many_machines_share_a_stage():
     dag = Dag([stage("a", 100, 2, [0.5]), stage("b", 10, 1, [1], "a")])
     assert build(dag, Machines(10, np.ones(1))).span == pytest.approx(11)
