@@ -89,17 +89,17 @@ class Dag:
     @cached_property
     def longest(self) -> Floats:
         """The seconds of each stage's longest task [S]."""
-        return np.array([stage.seconds.max() for stage in self.stages])
+        return np.array([stage.seconds.max() for stage in self.stages], dtype=float)
 
     @cached_property
     def shortest(self) -> Floats:
         """The seconds of each stage's shortest task [S]."""
-        return np.array([stage.seconds.min() for stage in self.stages])
+        return np.array([stage.seconds.min() for stage in self.stages], dtype=float)
 
     @cached_property
     def total(self) -> Floats:
         """The seconds of all tasks of each stage together [S]."""
-        return np.array([stage.seconds.sum() for stage in self.stages])
+        return np.array([stage.seconds.sum() for stage in self.stages], dtype=float)
 
     def check_fit(self, machines: Machines) -> None:
         """Raise GraphError where a task is larger than a machine."""

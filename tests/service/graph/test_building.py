@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from extender.graph import Dag, Machines, build
+from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.building import PAPER, usual_effort
 from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, shrinking_work, strip_part
 from extender.graph.replay import replay
@@ -73,6 +73,19 @@ def test_a_job_that_takes_a_second_goes_by_the_longest_path():
     # Two tasks of 0.4 s that cannot run together: 0.8 s, and nobody looks for more.
     dag = Dag([stage("a", 1, 0.4, [0.6]), stage("b", 1, 0.4, [0.7])])
     assert list(build(dag, one_machine()).spans) == ["longest path"]
+
+
+def test_a_job_whose_tasks_all_run_at_once_goes_by_the_longest_path():
+    # Four tasks of a tenth at most beside each other: no order is better, so none is looked for.
+    dag = Dag([stage("a", 2, 9, [0.1]), stage("b", 1, 4, [0.1]), stage("c", 1, 3, [0.1], "a", "b")])
+    order = build(dag, one_machine())
+    assert list(order.spans) == ["longest path"]
+    assert order.span == order.bounds.tightest == 12
+
+
+def test_seconds_may_be_whole_numbers():
+    dag = Dag([Stage("a", np.array([1, 2]), np.array([1])), Stage("b", np.array([3]), np.array([1]), (Parent("a"),))])
+    assert build(dag, one_machine()).span == 6
 
 
 def test_a_plain_dag_has_no_troublesome_stages():
