@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
 from extender.graph.dag import Dag, Machines
 
 Ranks = Sequence[Floats]
@@ -20,6 +20,8 @@ Where all are equal the tasks are taken by their alignment with what is free (Te
 """
 _ROUNDING = 1e-9
 _LOOKS_PER_EFFORT = 100
+_MANY = 20
+"""So many stages that wait are looked at together, by arrays, for what can fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Replay:
         self.needs = [
             [(column, amount) for column, amount in enumerate(row) if amount > 0] for row in dag.demand.tolist()
         ]
+        self.least = dag.demand * (1 - 10 * _ROUNDING)  # what is smaller than this does not hold a task
         alike = (dag.longest == dag.shortest).tolist()
         self.lasts = [length if same else None for length, same in zip(dag.longest.tolist(), alike, strict=True)]
         self.missing = [sum(not edge.one_to_one for edge in edges) for edges in dag.parents]
@@ -174,7 +177,9 @@ class _Run:
         if not self._freed and not self._opened:
             return True
         freed, everywhere = sorted(self._freed), range(len(self._room))
-        queue = [(line.rank, row) for row, line in waiting.items()]
+        if len(waiting) > _MANY and any(behind[row] > latest for row in waiting):
+            return False
+        queue = [(waiting[row].rank, row) for row in self._candidates(freed)]
         heapq.heapify(queue)
         while queue:
             _, row = heapq.heappop(queue)
@@ -192,6 +197,17 @@ class _Run:
         self._freed.clear()
         self._opened.clear()
         return True
+
+    def _candidates(self, freed: list[int]) -> Iterable[int]:
+        """Return the stages that wait, of many without those of which certainly no task fits."""
+        waiting = self._waiting
+        if len(waiting) <= _MANY or not freed:
+            return waiting
+        rows = list(waiting)
+        room = np.array([self._room[machine] for machine in freed])
+        self._looks += 10 + len(rows) * len(freed) // 20
+        fit: Mask = np.any(np.all(self._replay.least[rows][:, np.newaxis] <= room, axis=2), axis=1)
+        return {row for row, fits in zip(rows, fit.tolist(), strict=True) if fits} | self._opened
 
     def _place(self, row: int, count: int, machines: Iterable[int]) -> tuple[list[tuple[int, int]], int]:
         """Take room for so many tasks, the first machines before others; return how many where, and how many not."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.building import PAPER, usual_effort
 from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, shrinking_work, strip_part
-from extender.graph.replay import replay
+from extender.graph.replay import Replay, replay
 from tests.service.graph.dags import (
     drawn,
     figure_8,
@@ -157,6 +157,20 @@ def test_a_replay_takes_no_more_than_there_is(scene):
             for row, (those, seconds) in enumerate(zip(begins, lasts, strict=True))
         )
         assert (running <= machines.count * machines.capacity + 1e-6).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawn(most_stages=8, most_tasks=5))
+def test_many_stages_that_wait_are_started_as_few_are(scene):
+    dag, machines = scene
+    one_by_one = Replay(dag, machines).run(longest_path(dag))
+    late = one_by_one.span * 0.9
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("extender.graph.replay._MANY", 0)
+        together = Replay(dag, machines).run(longest_path(dag))
+        given_up = Replay(dag, machines).run(longest_path(dag), most=late)
+    assert [begins.tolist() for begins in together.begins] == [begins.tolist() for begins in one_by_one.begins]
+    assert given_up.span == np.inf
 
 
 def test_a_stage_that_goes_on_one_by_one_need_not_wait_for_all():
