@@ -21,7 +21,7 @@ from extender.explain.pod_in_plan import Case, case_of
 from extender.explain.position import Position, position_of
 from extender.explain.running_as import REGULAR, regular_requests, running_as
 from extender.explain.wait_reasons import Reason
-from extender.planner import Policy, Rating, WaitLeft, alignments, owed_to_jobs, ratings
+from extender.planner import Policy, Rating, WaitLeft, alignments, dag_rank, owed_to_jobs, ratings
 from extender.verdict import Placement, Ranker
 
 HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
@@ -85,7 +85,8 @@ class Explanation:
     what its event says where it was evicted because others use what it ran on. `stays` is what its event says where it
     could not be made opportunistic while it is held, or regular while it runs. `refusal` is what kube-scheduler said of
     it last, which it has refused for `refused_seconds`. `new_pods` says whether such pods are held now (`order: auto`),
-    `no_idle` why a pod that may run on idle resources finds none.
+    `no_idle` why a pod that may run on idle resources finds none. `rank` is where the next task of its class stands in
+    the order of its job's DAG (1: first of all), None without such an order.
     """
 
     pod: str
@@ -121,6 +122,7 @@ class Explanation:
     stays: str = ""
     new_pods: str = ""
     no_idle: str = ""
+    rank: float | None = None
 
 
 def state_of(pod: Pod, backlog: Backlog) -> str:
@@ -235,6 +237,7 @@ def explain(
         job=job_name(pod) if state != OTHERS else "",
         work=float(waiting.jobs.work[job_row]) if job_row is not None else None,
         owed=owed,
+        rank=dag_rank(policy, waiting, case.row) if case.row >= 0 and state in WAITING else None,
         reason=order.why.get(pod.uid) if state in WAITING else None,
         position=position_of(case, policy) if state in WAITING else None,
         node=node,

@@ -18,7 +18,7 @@ from extender.planner.plan import (
     WaitReason,
 )
 from extender.planner.planning import Planner, plan_once
-from extender.planner.ratings import alignments, owed_to_jobs, ratings
+from extender.planner.ratings import alignments, dag_rank, owed_to_jobs, ratings
 from extender.planner.terms import SCORE_TERMS, ScoreTerm, Terms
 from extender.planner.tuning import Policy
 
@@ -40,6 +40,7 @@ __all__ = [
     "WaitLeft",
     "WaitReason",
     "alignments",
+    "dag_rank",
     "farthest",
     "owed_to_jobs",
     "pass_over",

@@ -38,6 +38,12 @@ class DagProgress:
         """Whether any job has an order that counts."""
         return len(self._classes) > 0
 
+    def rank(self, task_class: int) -> float | None:
+        """Return the priority of the next task of a class in its DAG's order; None without an order that counts."""
+        if not self._classes or not 0 <= self._next[task_class] < self._end[task_class]:
+            return None
+        return self._priority.item(self._next[task_class])
+
     def start(self, task_class: int) -> None:
         """Count the next task of a class as started: the rank of the class moves, and perhaps its job's first."""
         if self._classes and self._next[task_class] >= 0:

@@ -6,6 +6,7 @@ from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
+from extender.planner.dag_progress import DagProgress
 from extender.planner.plan import Carried, Rating
 from extender.planner.prepared import prepared
 from extender.planner.tuning import Policy
@@ -25,6 +26,11 @@ def ratings(policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carri
 def owed_to_jobs(policy: Policy, snapshot: Snapshot, waiting: Waiting, carried: Carried) -> Floats:
     """Return how far each job is below its fair share, as a part of it [J]: 1 has nothing, below 0 more than it."""
     return Board(policy, snapshot, waiting, carried, prepared(waiting, snapshot.layout)).fairness.owed
+
+
+def dag_rank(policy: Policy, waiting: Waiting, task_class: int) -> float | None:
+    """Return where a class's next task stands in its DAG's order, 1 for the DAG's first; None without one."""
+    return DagProgress(waiting, rank=policy.rank).rank(task_class)
 
 
 def alignments(policy: Policy, snapshot: Snapshot, demand: Floats, free: Floats) -> Floats:

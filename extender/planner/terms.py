@@ -33,7 +33,8 @@ class Terms(NamedTuple):
     `work` is the job's remaining work. `owed` is how far the job was below its fair share (1: it had nothing).
     `barrier`: it was one of the last tasks of its stage. `starved`: its class had waited past its due time. `level` is
     how far from its input it starts: 0 on a node that has it, or where it is all the same; `passed_over` for how many
-    seconds its job had been passed over for that.
+    seconds its job had been passed over for that. `rank` is where the task stands in the order of its job's DAG: 1 for
+    the first of the DAG, towards 0 for the last; None where its job has no order that counts.
     """
 
     score: float = 0.0
@@ -47,6 +48,7 @@ class Terms(NamedTuple):
     level: int = 0
     passed_over: float = 0.0
     order: float = 1.0
+    rank: float | None = None
 
     @property
     def by_name(self) -> Mapping[str, float]:
@@ -54,7 +56,9 @@ class Terms(NamedTuple):
         return dict(zip((term.name for term in SCORE_TERMS), self.score_terms, strict=False))
 
 
-TermsRecord = tuple[float, float, float, tuple[Floats, ...], int, float, float, bool, bool, int, float, float]
+TermsRecord = tuple[
+    float, float, float, tuple[Floats, ...], int, float, float, bool, bool, int, float, float, float | None
+]
 """What `Terms` are made of, in the order of their fields; the score terms of all candidates, and which it was."""
 
 
@@ -78,11 +82,10 @@ class TermsLog(Sequence[Terms]):
         """Return the terms of one start, or of some."""
         if isinstance(place, slice):
             return TermsLog(self._records[place])
-        score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over, order = (
-            self._records[place]
-        )
+        record = self._records[place]
+        score, alignment, remote, points, picked = record[:5]
         score_terms = tuple([term.item(picked) for term in points])
-        return Terms(score, alignment, remote, score_terms, work, owed, barrier, starved, level, passed_over, order)
+        return Terms(score, alignment, remote, score_terms, *record[5:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +183,8 @@ class Scores:
             points, picked = compared.score_terms, compared.picked
         work, barrier = self._work[task_class], self._last[task_class]
         owed, starved = fairness.owed_to(task_class), fairness.is_due(task_class)
-        order = self.progress.factor.item(task_class)
-        return score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over, order
+        order, rank = self.progress.factor.item(task_class), self.progress.rank(task_class)
+        return score, alignment, remote, points, picked, work, owed, barrier, starved, level, passed_over, order, rank
 
     def _aligned(self, candidates: NodeCandidates) -> Floats:
         free = self._free[:, candidates.node]

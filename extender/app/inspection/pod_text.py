@@ -74,6 +74,7 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
         ("New pods", pod.new_pods),
         ("Queue", _queue(pod)),
         ("Job", _job(pod)),
+        ("Rank", _rank(pod)),
         ("Priority", str(pod.priority)),
         ("Demand", in_words(pod.demand)),
         ("Broken", pod.problem or ""),
@@ -156,6 +157,10 @@ def _job(pod: Explanation) -> str:
         return f"{pod.job}: {seconds(pod.work)} of the whole cluster left"
     side = f"{percent(abs(pod.owed))} {'below' if pod.owed > 0 else 'above'}" if abs(pod.owed) >= 0.0005 else "at"
     return f"{pod.job}: {seconds(pod.work)} of the whole cluster left, {side} its fair share"
+
+
+def _rank(pod: Explanation) -> str:
+    return "" if pod.rank is None else f"{pod.rank:.3f} in the order of its job's DAG (1: the first task)"
 
 
 def _room(nodes: Sequence[NodeTerms]) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from extender.cluster.waiting import TaskOrder
 from extender.errors import SettingsError
-from extender.planner import Carried, Policy, ratings
+from extender.planner import Carried, Policy, dag_rank, ratings
 from extender.planner.dag_progress import DagProgress
 from tests.service.planner.scenes import cluster, once, pairs, scenes, tasks
 
@@ -37,7 +37,7 @@ def test_jobs_without_a_dag_and_plans_at_rank_0_are_as_without_any_order(scene):
     for plan in (nobody, at_rank_0):
         assert pairs(plan) == pairs(plain)
         assert list(plan.terms) == list(plain.terms)
-    assert {terms.order for terms in plain.terms} <= {1.0}
+    assert {(terms.order, terms.rank) for terms in plain.terms} <= {(1.0, None)}
 
 
 def test_the_rank_of_a_class_moves_as_its_tasks_are_taken():
@@ -48,7 +48,8 @@ def test_the_rank_of_a_class_moves_as_its_tasks_are_taken():
     assert [row for row, _ in pairs(once(snapshot, waiting))] == [1, 1, 0, 0]
     plan = once(snapshot, ordered(waiting, (1.0, 0.5), (0.7, 0.7)))
     assert [row for row, _ in pairs(plan)] == [0, 1, 1, 0]
-    # Each time the job's first waiting task goes.
+    # Each time the job's first waiting task goes; the terms have the ranks as they were then.
+    assert [terms.rank for terms in plan.terms] == [1.0, 0.7, 0.7, 0.5]
     assert [terms.order for terms in plan.terms] == [1.0] * 4
 
 
@@ -61,6 +62,8 @@ def test_a_task_that_packs_much_better_passes_the_order_and_its_terms_say_so():
     assert plan.terms[0].alignment == pytest.approx(0.3)
     (rating,) = ratings(Policy(), cluster((8,)), waiting, Carried(), 1)
     assert (rating.order, rating.alignment) == pytest.approx((0.6, 0.3))
+    assert dag_rank(Policy(), waiting, 1) == 0.6
+    assert dag_rank(Policy(rank=0.0), waiting, 1) is None
 
 
 def test_jobs_do_not_pass_each_other_by_where_they_are_in_their_orders():
@@ -78,7 +81,9 @@ def test_what_was_counted_can_be_taken_back():
     progress.start(0)
     assert progress.factor.tolist() == pytest.approx([0.6, 1.0, 1.0])
     progress.start(2)
+    assert [progress.rank(row) for row in range(3)] == [0.2, 0.6, None]
     undo()
+    assert [progress.rank(row) for row in range(3)] == [1.0, 0.6, None]
     assert progress.factor.tolist() == before
     progress.start(0)
     assert progress.factor.tolist() == pytest.approx([0.6, 1.0, 1.0])

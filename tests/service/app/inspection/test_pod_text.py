@@ -69,6 +69,12 @@ def test_of_a_job_that_wants_no_more_than_it_has_only_its_work_is_told():
     assert "Job           d/j: 2 s of the whole cluster left" in pod_text(pod).splitlines()
 
 
+def test_the_rank_of_a_pod_is_told_where_its_job_has_an_order():
+    pod = Explanation("d/a", "held", 3.0, {}, 0, "s", rank=0.625)
+    assert "Rank          0.625 in the order of its job's DAG (1: the first task)" in pod_text(pod).splitlines()
+    assert "Rank" not in pod_text(dataclasses.replace(pod, rank=None))
+
+
 @pytest.mark.parametrize(("state", "label"), [("held", "Stays regular"), ("bound", "Not promoted ")])
 def test_a_pod_says_why_it_stays_as_it_is(state, label):
     pod = Explanation("default/a", state, 60.0, {}, 0, "dovetail", node="n1", stays="the quota is used up")
