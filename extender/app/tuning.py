@@ -14,6 +14,7 @@ def policy_of(settings: Settings) -> Policy:
         srtf=policy.srtf,
         rank=policy.rank,
         sharing=policy.sharing,
+        kappa=policy.kappa,
         fairness=policy.fairness,
         barrier=policy.barrier,
         starved_after=policy.starved_after_seconds,

@@ -52,8 +52,7 @@ def _plan_if_empty(order: PlannedOrder, policy: Policy) -> Plan:
     layout = order.snapshot.layout
     nothing = np.zeros(layout.capacity.shape)
     empty = replace(order.snapshot, allocated=nothing, in_flight=nothing, nominations=_no_nominations(len(layout.axis)))
-    carried = Carried(deficits=order.carried.deficits)
-    return plan_once(policy, empty, order.plan_input.waiting, order.now, carried)
+    return plan_once(policy, empty, order.plan_input.waiting, order.now, Carried())
 
 
 def _no_nominations(dimensions: int) -> Nominations:

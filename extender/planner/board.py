@@ -26,7 +26,7 @@ from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
 from extender.planner.room import Room, within, within_disk
 from extender.planner.terms import Scores
-from extender.planner.tuning import DEFICIT, Policy
+from extender.planner.tuning import Policy
 from extender.policy.locality import remote_factor
 
 _NOBODY = (-1, -np.inf)
@@ -78,8 +78,6 @@ class Board:
         self.room = Room(classes, self.sources, self.free, waiting.barred)
         # 3. Whose turn it is, and what everybody scores.
         self.fairness = Fairness(policy, waiting, classes.total, classes.whole)
-        if policy.sharing == DEFICIT:
-            self.fairness.carry(np.array([carried.deficits.get(name, 0.0) for name in waiting.jobs.names]))
         self.scores = Scores(policy, waiting, classes, self.free)
         # 4. What belongs to one matching.
         self.spared = np.zeros(len(self.left), dtype=np.bool_)

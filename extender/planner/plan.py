@@ -101,12 +101,11 @@ class Carried:
 
     By class name: when classes are `due`, what is `reserved` for them (for a gang by the name of its first class), what
     their queues are `owed` since they save for them (parts of the cluster times seconds), and which reservations have
-    `lapsed`. `by_due` are the queues whose last start was of a class that was due. Deficits by job name, waits for
-    locality by `Waiting.waits_as`; `planned_at` is when all that was.
+    `lapsed`. `by_due` are the queues whose last start was of a class that was due. Waits for locality are by
+    `Waiting.waits_as`; `planned_at` is when all that was.
     """
 
     reserved: Mapping[str, Reservation] = field(default_factory=dict)
-    deficits: Mapping[str, float] = field(default_factory=dict)
     locality: Mapping[str, LocalityWait] = field(default_factory=dict)
     planned_at: float = 0.0
     due: Mapping[str, DueTime] = field(default_factory=dict)

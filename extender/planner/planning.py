@@ -16,7 +16,7 @@ from extender.planner.locality.locality_waits import waits_without
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
 from extender.planner.reasons import held
-from extender.planner.tuning import DEFICIT, Policy
+from extender.planner.tuning import Policy
 
 
 class Planner:
@@ -96,7 +96,6 @@ def _plan(
         # 6. Reserve room for queues below their part of which nothing fits yet.
         reservations.reserve_for_queues(level)
     # 7. Say what the next plan goes on with, and when it should be made at the latest.
-    deficits = dict(zip(jobs.names, board.fairness.deficit.tolist(), strict=True))
     if board.locality is not None:
         waits, again_at = board.locality.outcome(now, np.array(board.left) > 0)
     else:
@@ -108,7 +107,6 @@ def _plan(
         held=held(board, gangs, reservations.reserved) if explain else {},
         carried=replace(
             reservations.outcome(now),
-            deficits=deficits if policy.sharing == DEFICIT else {},
             locality=waits,
             due=times.promised,
             by_due=frozenset(by_due),

@@ -10,7 +10,7 @@ from extender.policy.alignment import TASK_RULES
 
 MACHINE, PAIR = "machine", "pair"
 MATCHINGS = MappingProxyType({MACHINE: matching.machine_at_a_time, PAIR: matching.best_pair})
-DRF, SLOTS, DEFICIT = "drf", "slots", "deficit"
+DRF, SLOTS = "drf", "slots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Policy:
     `matching`: `machine` (fill one at a time) or `pair` (the best of all). `rule`: of alignment.TASK_RULES.
     `srtf` m: how much remaining work counts against alignment (eps = m x mean alignment / mean work), 0 not at all;
     `rank`: how much the order of a job's DAG counts (policy.dag_order), in [0, 1]; 0 not at all.
-    `packing` False: nothing but remaining work counts. `sharing`: `drf`, `slots` (by memory) or `deficit`, which serves
-    the group that is owed most once that is `kappa` of the cluster; `fairness` f in [0, 1) is for the other two.
-    `queue_kappa`: a queue may have a start while it is at most this part of the cluster ahead of the one that has least
-    by its weight; 0: only that one.
+    `packing` False: nothing but remaining work counts. `sharing` is the unit in which turns are counted: `drf` (the
+    dominant share) or `slots` (memory). `kappa`: a job may have a start while it is at most this part of the cluster
+    ahead of the one of its queue that has least by its weight; 0: only that one, 1: all may. `fairness` f in [0, 1)
+    leaves out that part of the jobs that have most. `queue_kappa` is kappa between queues.
     `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
     own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
     `source_excess`: a shuffle may start while the links that it reads from are promised at most this part beyond what
@@ -48,7 +48,7 @@ class Policy:
     packing: bool = True
     sharing: str = DRF
     fairness: float = 0.25
-    kappa: float = 0.1
+    kappa: float = 1.0
     queue_kappa: float = 0.0
     barrier: float = 0.9
     headroom: float = 0.1
@@ -65,7 +65,7 @@ class Policy:
         for name, accepted in (
             ("matching", MATCHINGS),
             ("rule", TASK_RULES),
-            ("sharing", (DRF, SLOTS, DEFICIT)),
+            ("sharing", (DRF, SLOTS)),
         ):
             if getattr(self, name) not in accepted:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: {', '.join(accepted)}")
@@ -87,7 +87,9 @@ class Policy:
             raise SettingsError(f"long_task: {self.long_task!r}; accepted: seconds above 0, infinite for none")
         if not self.tail > 0:
             raise SettingsError(f"tail: {self.tail!r}; accepted: above 0, infinite for none")
-        if not (self.srtf >= 0 and self.kappa > 0 and 0 < self.reservable <= 1):
-            raise SettingsError("srtf: 0 or more; kappa: above 0; reservable: above 0, at most 1")
-        if not (0 <= self.barrier <= 1 and 0 <= self.rank <= 1):
-            raise SettingsError(f"barrier: {self.barrier!r}, rank: {self.rank!r}; accepted: each 0 to 1")
+        if not (self.srtf >= 0 and 0 < self.reservable <= 1):
+            raise SettingsError("srtf: 0 or more; reservable: above 0, at most 1")
+        if not (0 <= self.barrier <= 1 and 0 <= self.rank <= 1 and 0 <= self.kappa <= 1):
+            raise SettingsError(
+                f"barrier: {self.barrier!r}, rank: {self.rank!r}, kappa: {self.kappa!r}; accepted: each 0 to 1"
+            )

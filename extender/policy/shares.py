@@ -1,4 +1,4 @@
-"""Whose turn it is: shares, fair shares, the fairness knob, and deficits.
+"""Whose turn it is: shares, fair shares, and the fairness knob.
 
 Groups are the jobs [J] of weighted queues [Q]: a queue's fair share is divided among its jobs that want something.
 Queues may have minimum shares, and parents: `parent` [Q] is the row of each one's, -1 for none; those of one parent are
@@ -149,33 +149,6 @@ def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> tuple[Mask,
     waiting.partition(len(waiting) - take)
     least = float(waiting[len(waiting) - take])
     return np.asarray(active & (owed >= least)), least
-
-
-def serve(deficit: Floats, fair: Floats, group: int, amount: float) -> Floats:
-    """Return the deficits [J] after `group` got `amount` of the cluster (Graphene, 5.1).
-
-    It loses amount x (1 - its fair share); every other group gains amount x its own. With the amount being the task's
-    dominant share of the cluster this follows DRF; with a constant, slots.
-    """
-    after: Floats = deficit + amount * fair
-    after[group] -= amount
-    return after
-
-
-def most_owed(deficit: Floats, active: Mask, *, kappa: float) -> Mask:
-    """Return the groups to choose among [J] (Graphene, 5.1).
-
-    That with the highest deficit alone (the first of equals) once it is `kappa` of the cluster or more, else all
-    active.
-    """
-    if not active.any():
-        return active
-    highest = int(np.where(active, deficit, -np.inf).argmax())
-    if deficit[highest] < kappa:
-        return active
-    only = np.zeros(len(active), dtype=np.bool_)
-    only[highest] = True
-    return only
 
 
 def _depths(parent: Rows) -> Rows:

@@ -1,4 +1,4 @@
-"""Whose turn it is between queues: the order in which freed room is offered.
+"""Whose turn it is, between queues and between the jobs of one: the order in which freed room is offered.
 
 Groups [G] are queues and those above them; `parent` [G] is the row of each one's, -1 for none. Shares are parts of the
 cluster (dominant shares, DRF). A minimum is a part of the whole cluster, a weight counts among siblings.
@@ -44,14 +44,21 @@ def first_of_siblings(
     `keys` [G] of its siblings that have somebody in the pool. `paths` are the groups of each queue [Q], the highest
     first.
     """
-    first = pool.copy()
+    first = pool
     for path in paths:
         group = path[queue]
-        family = parent[group] + 1
-        least = np.full(len(parent) + 1, np.inf)
-        np.minimum.at(least, family[first], keys[group[first]])
-        first &= loose[group] <= least[family]
+        first = near_the_least(keys[group], loose[group], parent[group] + 1, first)
     return first
+
+
+def near_the_least(keys: Floats, loose: Floats, family: Rows, pool: Mask) -> Mask:
+    """Return those of the `pool` [k] whose loosened key [k] is at most the least of the keys [k] in their `family` [k].
+
+    Only the keys of the pool count. A family is any number from 0.
+    """
+    least = np.full(family.max(initial=-1) + 1, np.inf)
+    np.minimum.at(least, family[pool], keys[pool])
+    return np.asarray(pool & (loose <= least[family]))
 
 
 def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:

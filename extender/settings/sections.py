@@ -85,7 +85,8 @@ class PolicySettings(_Section, frozen=True):
     rule: Literal["dot", "cosine", "l2-norm-diff", "l2-norm-ratio", "ffd-prod", "ffd-sum"] = "dot"
     srtf: Annotated[float, msgspec.Meta(ge=0, le=1_000)] = 1.0
     rank: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
-    sharing: Literal["drf", "slots", "deficit"] = "drf"
+    sharing: Literal["drf", "slots"] = "drf"
+    kappa: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
     fairness: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.25
     barrier: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.9
     starved_after_seconds: _Seconds = 120.0

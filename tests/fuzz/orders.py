@@ -106,7 +106,8 @@ def units(random, size):
 def _policy(random):
     return Policy(
         matching=random.choice(("machine", "machine", "pair")),
-        sharing=random.choice(("drf", "drf", "slots", "deficit")),
+        sharing=random.choice(("drf", "drf", "slots")),
+        kappa=random.choice((1.0, 1.0, 0.0, 0.1)),
         fairness=random.choice((0.25, 0.25, 0.0, 0.9)),
     )
 

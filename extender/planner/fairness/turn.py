@@ -1,8 +1,9 @@
 """Whose turn it is while a plan is made: the queue, inside it who has waited too long, then the jobs owed most.
 
-Docs: docs/concepts/turns.md. Between queues it is `queue_order`; inside a queue, the fairness knob of Tetris
-(3.4) leaves the choice to the score among the jobs that are furthest below their share. A class past its due time
-(`due_times`) goes before them, in every second start of its queue.
+Docs: docs/concepts/turns.md. Between queues it is `queue_order`. Inside a queue a job may go while it is at most kappa
+of the cluster ahead of the one that has least (Graphene, 5.1), and the fairness knob of Tetris (3.4) leaves the choice
+to the score among the jobs that are furthest below their share. A class past its due time (`due_times`) goes before
+them, in every second start of its queue.
 """
 
 from collections.abc import Callable
@@ -14,8 +15,9 @@ from extender.cluster.resources import MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import NodeCandidates
 from extender.planner.fairness.queue_order import QueueOrder
-from extender.planner.tuning import DEFICIT, SLOTS, Policy
+from extender.planner.tuning import SLOTS, Policy
 from extender.policy import shares
+from extender.policy.turn import loosened, near_the_least
 
 
 class Fairness:
@@ -46,7 +48,6 @@ class Fairness:
         self.queues = QueueOrder(jobs, of_jobs, of_classes, kappa=policy.queue_kappa)
         self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
         self.owed = shares.owed(shares.dominant(self._used), self._fair)
-        self.deficit = np.zeros(len(jobs.names))
         self.due: Floats = np.full(len(job), np.inf)
         self.by_due: Mask = np.zeros(queues, dtype=np.bool_)
         self._some_due = False
@@ -60,11 +61,6 @@ class Fairness:
         """Whether more than one queue has or wants something."""
         return self.queues.several
 
-    def carry(self, deficit: Floats) -> None:
-        """Go on with the deficits [J] of the last plan."""
-        self.deficit = deficit
-        self._settle_all()
-
     def set_due(self, due: Floats, by_due: Mask) -> None:
         """Say since when classes are due [C], and which queues served such a class last [Q]."""
         self.due, self.by_due = due, by_due
@@ -77,12 +73,12 @@ class Fairness:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is counted from now on."""
-        used, wanting, owed, deficit = self._used.copy(), self._wanting.copy(), self.owed.copy(), self.deficit.copy()
+        used, wanting, owed = self._used.copy(), self._wanting.copy(), self.owed.copy()
         due, by_due = self.due.copy(), self.by_due.copy()
         undo_queues = self.queues.checkpoint()
 
         def undo() -> None:
-            self._used[:], self._wanting, self.owed[:], self.deficit = used, wanting.copy(), owed, deficit.copy()
+            self._used[:], self._wanting, self.owed[:] = used, wanting.copy(), owed
             self.set_due(due.copy(), by_due.copy())
             undo_queues()
             self._settle_all()
@@ -109,7 +105,9 @@ class Fairness:
             earliest = due.min(initial=np.inf)
             if earliest < np.inf:
                 return np.asarray(due == earliest)
-        # 3. Else the jobs that the fairness knob lets go first; all jobs where none of these has a candidate.
+        # 3. Else the jobs that are not too far ahead of others that have a candidate.
+        group = self._near_the_least(rows, group)
+        # 4. Of these the jobs that the fairness knob lets go first; all where none of those has a candidate.
         if candidates.in_line_at != self.changes:
             candidates.in_line, candidates.in_line_at = self.in_line[rows], self.changes
         turn = group & candidates.in_line
@@ -120,6 +118,7 @@ class Fairness:
 
         The group is of one queue, or of queues whose turn it is alike.
         """
+        group = self._near_the_least(rows, group)
         wanting = np.zeros(len(self._wanting), dtype=np.bool_)
         wanting[self._job[rows[group]]] = True
         turn, _ = self._choose(slice(None), wanting & (self._wanting > 0))
@@ -127,7 +126,7 @@ class Fairness:
 
     def count(self, task_class: int) -> None:
         """Count a task as given to its job and its queue."""
-        job, policy = self._job_of[task_class], self._policy
+        job = self._job_of[task_class]
         queue, takes = self._queue_of[job], self.takes[task_class]
         self._wanting[job] -= 1
         used = self._used[job]
@@ -139,11 +138,17 @@ class Fairness:
         if self._some_due:
             self.by_due[queue] = self.due[task_class] < np.inf
             self.due[task_class] = np.inf
-        if policy.sharing == DEFICIT:
-            self.deficit = shares.serve(self.deficit, self._fair, job, shares.dominant_of_one(takes))
-            self._settle_all()
-        elif owed < self._least[queue] or self._wanting[job] <= 0:
+        if owed < self._least[queue] or self._wanting[job] <= 0:
             self._settle(queue)
+
+    def _near_the_least(self, rows: Rows, group: Mask) -> Mask:
+        """Return those of the `group` [k] whose jobs are at most kappa ahead of another's that is in it, by weight."""
+        if self._policy.kappa >= 1.0:
+            return group
+        job = self._job[rows]
+        has_of_fair = 1.0 - self.owed[job]
+        loose = loosened(has_of_fair, self._fair[job], kappa=self._policy.kappa)
+        return near_the_least(has_of_fair, loose, self.queue[rows], group)
 
     def _settle_all(self) -> None:
         for queue in range(len(self._least)) if self.several else (0,):
@@ -166,8 +171,6 @@ class Fairness:
 
     def _choose(self, jobs: Rows | slice, wanting: Mask) -> tuple[Mask, float]:
         """Return which of these jobs [k] may be served of those that are `wanting` [k], and what the last is owed."""
-        if self._policy.sharing == DEFICIT:
-            return shares.most_owed(self.deficit[jobs], wanting, kappa=self._policy.kappa), -np.inf
         if self._policy.fairness > 0:
             return shares.first_in_line(self.owed[jobs], wanting, fairness=self._policy.fairness)
         return wanting, -np.inf

@@ -225,10 +225,15 @@ def _sharing(setup: Setup, seeds: Sequence[int]) -> Sweep:
         name="sharing",
         title="Whose turn it is",
         about=_where(setup, seeds),
-        variants=[Variant(rule, _with(sharing=rule), setup) for rule in ("drf", "slots", "deficit")],
+        variants=[
+            *(Variant(unit, _with(sharing=unit), setup) for unit in ("drf", "slots")),
+            *(Variant(f"kappa {kappa:g}", _with(kappa=kappa, fairness=0.0), setup) for kappa in (0.05, 0.1, 0.2)),
+        ],
         seeds=seeds,
         baselines=_SUITE_BASELINES,
-        notes=("drf and slots with the fairness knob (Tetris, 3.4); deficit: Graphene's counters (its 5.1).",),
+        notes=(
+            "drf and slots with the fairness knob (Tetris, 3.4); kappa: without it, by Graphene's counters (its 5.1).",
+        ),
     )
 
 

@@ -73,7 +73,7 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
         ),
         "tetris-machine": PolicyChoice("the planner filling one machine after the other", tetris(matching="machine")),
         "tetris-deficit": PolicyChoice(
-            "the planner with Graphene's deficit counters for fairness", tetris(sharing="deficit")
+            "the planner with Graphene's counters for fairness: kappa 0.1, no knob", tetris(kappa=0.1, fairness=0.0)
         ),
         "tetris-slots": PolicyChoice("the planner with shares by memory slots", tetris(sharing="slots")),
         GRAPHENE: PolicyChoice(

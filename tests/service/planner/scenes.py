@@ -111,7 +111,8 @@ def scenes(draw):
     policy = Policy(
         matching=draw(st.sampled_from(["machine", "pair"])),
         rule=draw(st.sampled_from(["dot", "cosine", "l2-norm-diff", "ffd-prod"])),
-        sharing=draw(st.sampled_from(["drf", "slots", "deficit"])),
+        sharing=draw(st.sampled_from(["drf", "slots"])),
+        kappa=draw(st.sampled_from([1.0, 1.0, 0.0, 0.1])),
         fairness=draw(st.sampled_from([0.0, 0.25, 0.9])),
         starved_after=draw(st.sampled_from([0.0, 600.0])),
     )
@@ -165,6 +166,6 @@ def filled(board, waiting):
         *(np.array(column) for column in (taken.task_class, taken.node, taken.task, taken.source)),
         *(np.array(column) for column in zip(*((it.score, it.owed, it.starved) for it in terms), strict=True)),
         *(np.array(amounts) for amounts in (board.free, board.left, board.reserved, sources.local, sources.kept)),
-        *(np.array(share) for share in (fairness.owed, fairness.deficit, fairness.in_line, fairness.due)),
+        *(np.array(share) for share in (fairness.owed, fairness.in_line, fairness.due)),
         np.array(sorted(sources.dead)),
     ]

@@ -79,14 +79,6 @@ def test_near_one_the_fairness_knob_serves_the_job_furthest_below_its_share():
     assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.0, srtf=0)))[0] == (0, 0)
 
 
-def test_deficits_are_carried_and_the_group_owed_most_is_served():
-    # Job 0's tasks align better. Each takes .4 of the cluster: job 1 is owed .5 * .4 = .2 after the first.
-    waiting = tasks((0, 9, (4,)), (1, 9, (3,)))
-    planner = Planner(Policy(sharing="deficit", kappa=0.15, srtf=0))
-    assert pairs(planner.plan(cluster((10,)), waiting, 0.0)) == [(0, 0), (1, 0), (1, 0)]
-    assert planner.carried.deficits["job0"] == pytest.approx(-0.2 + 0.15 + 0.15)
-
-
 def test_a_block_is_read_where_it_is_if_there_is_room_and_the_placement_names_its_task():
     blocks = Blocks(np.array([[1], [0]]), np.ones(2, bool), 2)
     snapshot = cluster((4, 4, 10, 10, 10, 10), (4, 4, 10, 10, 10, 10))

@@ -39,16 +39,3 @@ def test_only_active_jobs_are_in_line():
     owed = np.array([0.9, 0.1, 0.2, 0.3])
     active = np.array([False, True, True, True])
     assert shares.first_in_line(owed, active, fairness=0.5)[0].tolist() == [False, False, True, True]  # ceil(1.5) = 2
-
-
-def test_what_a_group_gets_it_owes_to_the_others_and_nothing_is_created():
-    fair = np.array([0.5, 0.25, 0.25])
-    after = shares.serve(np.zeros(3), fair, 0, 0.1)
-    assert_allclose(after, [-0.05, 0.025, 0.025])
-    assert_allclose(after.sum(), 0.0, atol=1e-12)
-
-
-def test_the_group_owed_most_is_served_alone_once_its_deficit_passes_kappa():
-    active = np.array([True, True, False])
-    assert shares.most_owed(np.array([0.02, 0.05, 0.9]), active, kappa=0.1).tolist() == [True, True, False]
-    assert shares.most_owed(np.array([0.02, 0.15, 0.9]), active, kappa=0.1).tolist() == [False, True, False]

@@ -52,6 +52,7 @@ policy:
   srtf: 1
   rank: 1
   sharing: drf
+  kappa: 1
   fairness: 0.25
   barrier: 0.9
   starvedAfterSeconds: 120
