@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
@@ -26,7 +26,8 @@ from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
 from extender.planner.room import Room, within, within_disk
 from extender.planner.terms import Scores
-from extender.planner.tuning import Policy
+from extender.planner.tuning import BUNDLE, Policy
+from extender.policy.bundling import CLASSES, bundle
 from extender.policy.locality import remote_factor
 
 _NOBODY = (-1, -np.inf)
@@ -83,6 +84,7 @@ class Board:
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
+        self._bundling = policy.matching == BUNDLE and self.locality is None
         self._links_demanded = NETWORK_OUT_INDEX in classes.asked
         no_rows = np.zeros(0, dtype=np.intp)
         self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
@@ -190,6 +192,8 @@ class Board:
         started = self._place(task_class, node, near=near, compared=True)
         if started:
             candidates.follow(self.room.limit(node))
+            if candidates.in_bundle > 0:
+                candidates.bundle[picked] -= 1
         no_block_left = near and not self.sources.local[task_class, node]
         if not started or not self.left[task_class] or no_block_left:
             candidates.leave_out()
@@ -233,16 +237,52 @@ class Board:
         candidates.picked = -1
         if not candidates.any:
             return -np.inf
-        scores, aligned = self.scores.of(candidates)
+        scores, aligned = candidates.scores, candidates.aligned
         if self.locality is None:
-            able = self.fairness.first(candidates, candidates.heads(candidates.fits)).nonzero()[0]
-            candidates.picked = int(able[scores[able].argmax()])
+            able = self.fairness.first(candidates, candidates.heads(candidates.fits))
+            going = self._of_bundle(candidates, able) if self._bundling and candidates.in_bundle else None
+            if going is None:
+                scores, aligned, going = *self.scores.of(candidates), able
+            places = going.nonzero()[0]
+            candidates.picked = int(places[scores[places].argmax()])
         else:
+            scores, aligned = self.scores.of(candidates)
             candidates.picked = self.locality.pick(candidates, scores, self.fairness)
         if candidates.picked < 0:
             return -np.inf
         candidates.score, candidates.alignment = scores.item(candidates.picked), aligned.item(candidates.picked)
         return candidates.score
+
+    def _of_bundle(self, candidates: NodeCandidates, able: Mask) -> Mask | None:
+        """Return who of the set chosen for the node is still to go, and `able` [k] to; None, and that is it, if nobody.
+
+        It is chosen when the node is looked at, among those that are able then. Others go one by one after it. What the
+        terms take off is counted from the class of which they take off most: else few tasks would be worth more than
+        many, only because each loses something.
+        """
+        if candidates.in_bundle < 0:
+            candidates.scores, candidates.aligned = self.scores.of(candidates)
+            candidates.bundle = np.zeros(len(candidates.rows), dtype=np.int64)
+            places = able.nonzero()[0]
+            places = places[np.argsort(-candidates.scores[places], kind="stable")[:CLASSES]]
+            if len(places) > 1:
+                taken_off = 0.0 if candidates.points is None else candidates.points[places].min()
+                candidates.bundle[places] = bundle(
+                    candidates.scores[places] - taken_off,
+                    candidates.needs[places],
+                    self.room.limit(candidates.node),
+                    self._most(candidates, places),
+                )
+        going = able & (candidates.bundle > 0)
+        candidates.in_bundle = int(np.count_nonzero(going))
+        return going if candidates.in_bundle else None
+
+    def _most(self, candidates: NodeCandidates, places: Rows) -> Counts:
+        """Return how many tasks of these candidates wait, of those that read there how many can [k]."""
+        rows = candidates.rows[places]
+        waiting = np.array([self.left[row] for row in rows.tolist()])
+        can_read = np.minimum(waiting, self.sources.local[rows, candidates.node])
+        return np.where(candidates.near[places], can_read, waiting)
 
     # Accounts
 

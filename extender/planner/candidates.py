@@ -82,14 +82,19 @@ class NodeCandidates:
     and `alignment`; `passed` [k] are those that are passed over for it.
     In FIFO queues `job` [k] says in which line a class stands, `behind` [k] how many jobs are before it. `in_line` [k]
     says whose jobs the fairness knob lets go first, as of `Fairness.changes` when that was `in_line_at`.
+    `bundle` [k] is how many of each are still to start of the set that was chosen for the node, by the `scores` [k] and
+    alignments (`aligned` [k]) of then; `in_bundle`: how many classes of it may go, 0 once it is over, -1 before.
     """
 
     __slots__ = (
+        "aligned",
         "alignment",
         "any",
         "behind",
+        "bundle",
         "factor",
         "fits",
+        "in_bundle",
         "in_line",
         "in_line_at",
         "job",
@@ -104,6 +109,7 @@ class NodeCandidates:
         "rows",
         "score",
         "score_terms",
+        "scores",
         "takes",
     )
 
@@ -118,6 +124,9 @@ class NodeCandidates:
         self.in_line = self.fits
         self.points: Floats | None = None
         self.score_terms: tuple[Floats, ...] = ()
+        self.bundle: Counts = rows
+        self.in_bundle = -1
+        self.scores = self.aligned = self.takes[:, 0]
         self.picked = self.in_line_at = -1
         self.score = self.alignment = 0.0
         self.job = rows

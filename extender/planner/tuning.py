@@ -8,8 +8,10 @@ from extender.errors import SettingsError
 from extender.policy import matching
 from extender.policy.alignment import TASK_RULES
 
-MACHINE, PAIR = "machine", "pair"
-MATCHINGS = MappingProxyType({MACHINE: matching.machine_at_a_time, PAIR: matching.best_pair})
+MACHINE, PAIR, BUNDLE = "machine", "pair", "bundle"
+MATCHINGS = MappingProxyType(
+    {MACHINE: matching.machine_at_a_time, PAIR: matching.best_pair, BUNDLE: matching.machine_at_a_time}
+)
 DRF, SLOTS = "drf", "slots"
 
 
@@ -17,7 +19,9 @@ DRF, SLOTS = "drf", "slots"
 class Policy:
     """The tuning of the planner; the papers' defaults (Tetris 3.2 to 3.5, Graphene 5.1) but for `matching`, measured.
 
-    `matching`: `machine` (fill one at a time) or `pair` (the best of all). `rule`: of alignment.TASK_RULES.
+    `matching`: `machine` (fill one at a time), `pair` (the best of all) or `bundle` (one machine at a time, first with
+    a set of tasks that is chosen as a whole: policy.bundling; where jobs wait for locality as `machine`).
+    `rule`: of alignment.TASK_RULES.
     `srtf` m: how much remaining work counts against alignment (eps = m x mean alignment / mean work), 0 not at all;
     `rank`: how much the order of a job's DAG counts (policy.dag_order), in [0, 1]; 0 not at all.
     `packing` False: nothing but remaining work counts. `sharing` is the unit in which turns are counted: `drf` (the

@@ -77,7 +77,7 @@ def until_all_have_run(random, size):
 def names(random, size):
     """What classes are called, and so which row is whose, changes nothing but ties."""
     snapshot, waiting = _scene(random, size, gangs=False, inputs=False, ties=False)
-    policy = Policy(matching=random.choice(("machine", "pair")))
+    policy = Policy(matching=random.choice(("machine", "pair", "bundle")))
     straight = plan_once(policy, snapshot, waiting, 100.0, Carried())
     order = random.sample(range(len(waiting.names)), len(waiting.names))
     columns = ("job", "count", "demand", "reading", "duration", "since", "finished", "barred", "priority")
@@ -105,7 +105,7 @@ def units(random, size):
 
 def _policy(random):
     return Policy(
-        matching=random.choice(("machine", "machine", "pair")),
+        matching=random.choice(("machine", "machine", "pair", "bundle")),
         sharing=random.choice(("drf", "drf", "slots")),
         kappa=random.choice((1.0, 1.0, 0.0, 0.1)),
         fairness=random.choice((0.25, 0.25, 0.0, 0.9)),

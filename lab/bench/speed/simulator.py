@@ -24,7 +24,7 @@ QUICK = Size(nodes=100, tasks=2_000, classes=20)
 SUITE = runs.Run("suite", "tetris:250", "tetris", seed=10)
 SMALL_SUITE = runs.Run("suite:jobs=4", "tetris:10", "tetris", seed=10)
 
-_MATCHINGS = ("machine", "pair")
+_MATCHINGS = ("machine", "pair", "bundle")
 _FULL_PARTS = (0.0, 0.5)
 PLANS = len(_MATCHINGS) * len(_FULL_PARTS)
 """How many plans are timed."""

@@ -240,9 +240,9 @@ def _sharing(setup: Setup, seeds: Sequence[int]) -> Sweep:
 def _matching(setup: Setup, seeds: Sequence[int]) -> Sweep:
     return Sweep(
         name="matching",
-        title="One machine after the other, or the best pair of all",
+        title="One machine after the other, the best pair of all, or sets of tasks",
         about=_where(setup, seeds),
-        variants=[Variant(order, _with(matching=order), setup) for order in ("machine", "pair")],
+        variants=[Variant(order, _with(matching=order), setup) for order in ("machine", "pair", "bundle")],
         seeds=seeds,
         baselines=_SUITE_BASELINES,
     )

@@ -71,6 +71,9 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
         "tetris-pair": PolicyChoice(
             "the planner taking the best task and machine of all each time", tetris(matching="pair")
         ),
+        "tetris-bundle": PolicyChoice(
+            "the planner choosing a set of tasks for one machine after the other", tetris(matching="bundle")
+        ),
         "tetris-machine": PolicyChoice("the planner filling one machine after the other", tetris(matching="machine")),
         "tetris-deficit": PolicyChoice(
             "the planner with Graphene's counters for fairness: kappa 0.1, no knob", tetris(kappa=0.1, fairness=0.0)

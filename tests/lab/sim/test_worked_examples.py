@@ -41,7 +41,7 @@ def job_times(outcome):
     return {job.name: job.seconds / T for job in outcome.jobs}
 
 
-@pytest.mark.parametrize("matching", ["machine", "pair"])
+@pytest.mark.parametrize("matching", ["machine", "pair", "bundle"])
 def test_figure_1_packing_ends_the_three_jobs_at_2t_3t_and_4t(matching):
     # All maps of one job fill 18 cores or 36 GB for one t; its 3 reduces then fill 3 Gbps beside the next job's maps.
     outcome = run(figure_1(), machines(1, 18, 36, 3), Planner(Policy(matching=matching)), seed=0, settings=EVENT_DRIVEN)

@@ -109,7 +109,7 @@ def scenes(draw):
             reading *= nodes
         classes.append((draw(st.integers(0, 2)), count, demand, reading, inputs, draw(st.sampled_from([0.0, 0.95]))))
     policy = Policy(
-        matching=draw(st.sampled_from(["machine", "pair"])),
+        matching=draw(st.sampled_from(["machine", "pair", "bundle"])),
         rule=draw(st.sampled_from(["dot", "cosine", "l2-norm-diff", "ffd-prod"])),
         sharing=draw(st.sampled_from(["drf", "slots"])),
         kappa=draw(st.sampled_from([1.0, 1.0, 0.0, 0.1])),

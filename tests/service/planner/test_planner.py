@@ -73,6 +73,15 @@ def test_a_planner_that_gets_the_same_arrays_again_plans_as_one_that_is_new():
     assert again.assignments.source.tolist() == once(fuller, fewer, now=1.0).assignments.source.tolist()
 
 
+def test_a_bundle_is_chosen_as_a_whole_and_says_what_each_scored_when_it_was():
+    # One node of 10: alignments 6/10 and 5/10 of it. One at a time, the task of 6 leaves 4 free; two of 5 fill it.
+    waiting = tasks((0, 9, (6,)), (0, 9, (5,)))
+    assert pairs(once(cluster((10,)), waiting)) == [(0, 0)]
+    plan = once(cluster((10,)), waiting, Policy(matching="bundle"))
+    assert pairs(plan) == [(1, 0), (1, 0)]
+    assert [terms.alignment for terms in plan.terms] == pytest.approx([0.5, 0.5])
+
+
 def test_near_one_the_fairness_knob_serves_the_job_furthest_below_its_share():
     waiting = tasks((0, 5, (4,)), (1, 5, (2,)), held=[[6, 0, 0, 0, 0, 0], [0] * 6])
     assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.99, srtf=0)))[0] == (1, 0)

@@ -16,7 +16,7 @@ def test_the_small_form_reports_both_rates():
         assert rows[name]["ours"] > 0
     assert {name for name in rows if name.startswith("plan.placements_per_s.")} == {
         f"plan.placements_per_s.{matching}.{full}"
-        for matching in ("machine", "pair")
+        for matching in ("machine", "pair", "bundle")
         for full in ("empty", "half-full")
     }
 

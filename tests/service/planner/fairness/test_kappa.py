@@ -114,7 +114,7 @@ sizes = st.sampled_from([1.0, 2.0, 3.0, 5.0])
     st.lists(st.tuples(st.integers(2, 12), st.integers(2, 12)), min_size=1, max_size=3),
     st.sampled_from([0.0, 0.1, 0.3]),
     st.sampled_from([0.0, 0.25]),
-    st.sampled_from(["machine", "pair"]),
+    st.sampled_from(["machine", "pair", "bundle"]),
     st.sampled_from([0, 0, 2, 4]),
 )
 def test_nobody_with_work_that_fits_is_more_than_kappa_and_a_task_behind_another_of_its_queue(
