@@ -79,9 +79,9 @@ class Measured:
 def measure(target: Target, size: Size, seeds: Sequence[int], traces: Path, parameters: Parameters) -> Measured:
     """Return the figures of the baselines with these parameters. Raises DovetailError."""
     outcomes = {name: [_run(name, size, seed, traces, parameters) for seed in seeds] for name in target.policies}
-    high = {name: np.mean([run.fullness.high for run in runs], axis=0) for name, runs in outcomes.items()}
+    fullness = {name: [run.fullness for run in runs] for name, runs in outcomes.items()}
     return Measured(
-        tuple(cell.ours(high[cell.policy]) for cell in target.cells),
+        tuple(cell.ours(fullness[cell.policy]) for cell in target.cells),
         tuple(float(np.mean([run.makespan for run in runs])) for runs in outcomes.values()),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extender.cluster.resources import DIMENSIONS
-from lab.experiments.fit.published import Cell
+from lab.experiments.fit.published import Cell, high_loads
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds
 from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
@@ -132,7 +132,7 @@ class PolicyComparison:
         misses = {}
         for cell in self.cells:
             runs = [results[self.setup.run(Contender(cell.policy), seed)] for seed in self.seeds]
-            misses[cell.name] = cell.ours(np.mean([run.fullness.high for run in runs], axis=0)) - cell.paper
+            misses[cell.name] = cell.ours([run.fullness for run in runs]) - cell.paper
         worst = max(misses, key=lambda name: abs(misses[name]))
         note = f"the largest miss of a cell of the paper's table: {worst}, by {misses[worst]:+.2f}"
         return [Figure(f"{self.name}.fit", Seeds((abs(misses[worst]),)), None, note, "p")]
@@ -175,9 +175,10 @@ class PolicyComparison:
 
     def _tightness(self, results: Results) -> Listing:
         """Return the probability that a machine's load is above 75, 90, 95 and 100 % (Tetris, tables 3 and 6)."""
+        reading = self.cells[0].reading if self.cells else "high"
         lines = []
         for contender in self.contenders:
-            high = np.mean([results[self.setup.run(contender, seed)].fullness.high for seed in self.seeds], axis=0)
+            high = high_loads([results[self.setup.run(contender, seed)].fullness for seed in self.seeds], reading)
             lines.append(
                 (contender.policy, *(" ".join(f"{part:.2f}" for part in high[:, at]) for at in range(len(DIMENSIONS))))
             )

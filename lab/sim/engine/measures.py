@@ -1,7 +1,8 @@
 """What is measured while a run goes on: the load of machines, waste, the shares of queues and jobs.
 
 Symbols: P points in time, N machines, R dimensions, C classes, J jobs, Q queues. A load is demand over capacity. Demand
-is what running tasks would use at their peaks, for the terms that they have not done yet, so a load can be above 1.
+is what running tasks would use at their peaks, for the terms that they have not done yet, so a load can be above 1. The
+promised load counts all terms of a task until it ends, as a scheduler does that knows peaks only.
 """
 
 import math
@@ -119,7 +120,8 @@ class Fullness:
 
     `high` [4, R]: the part of the time in which a machine's load is above each of HIGH_LOADS.
     `over_allocated` [R]: the part in which it is above 1. `excess` [R]: by how much it is above 1 then (0.5: one and a
-    half times the capacity). `fragmentation` and `stranded`: the means of Waste.
+    half times the capacity). `fragmentation` and `stranded`: the means of Waste. `promised` [4, R]: as `high`, of the
+    promised load.
     """
 
     high: Floats
@@ -127,6 +129,7 @@ class Fullness:
     excess: Floats
     fragmentation: float
     stranded: float
+    promised: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class _Point:
     allocated: Floats
     demanded: Floats
     high: Floats
+    promised: Floats
     excess: Floats
     queues: Floats
     job_row: Rows
@@ -213,7 +217,8 @@ class SeriesRecorder:
         chosen = [point for point, is_inside in zip(self._points, inside.tolist(), strict=True) if is_inside]
         width = len(self._total)
         if not chosen:
-            return Fullness(np.zeros((len(HIGH_LOADS), width)), np.zeros(width), np.zeros(width), 0.0, 0.0)
+            none = np.zeros((len(HIGH_LOADS), width))
+            return Fullness(none, np.zeros(width), np.zeros(width), 0.0, 0.0, none)
         high = np.mean([point.high for point in chosen], axis=0)
         over, excess = high[-1], np.mean([point.excess for point in chosen], axis=0)
         wastes = [self._points[index].waste for index in range(0, len(at), _WASTE_EVERY) if inside[index]]
@@ -223,6 +228,7 @@ class SeriesRecorder:
             excess=np.divide(excess, over, out=np.zeros(width), where=over > 0),
             fragmentation=_mean([waste.fragmentation for waste in wastes]),
             stranded=_mean([waste.stranded for waste in wastes]),
+            promised=np.mean([point.promised for point in chosen], axis=0),
         )
 
     def unfairness(self) -> Floats:
@@ -265,13 +271,18 @@ class SeriesRecorder:
             used=self._part(moment.used()),
             allocated=self._part(self._ones @ moment.allocated),
             demanded=self._part(self._ones @ demand),
-            high=self._ones @ (demand > self._levels).astype(np.float64) / len(demand),
+            high=self._above(demand),
+            promised=self._above(moment.allocated),
             excess=self._ones @ (np.maximum(demand - self.capacity, 0.0) * self._per_capacity) / len(demand),
             queues=dominant_shares(queue_allocated, self._total),
             job_row=active,
             job_share=dominant_shares(job_allocated, self._total),
             waste=self._waste(moment) if with_waste else Waste(),
         )
+
+    def _above(self, amounts: Floats) -> Floats:
+        """Return the part of the machines on which amounts [N, R] are above each level [4, R]."""
+        return np.asarray(self._ones @ (amounts > self._levels).astype(np.float64) / len(amounts))
 
     def _part(self, amounts: Floats) -> Floats:
         """Return amounts [R] as parts of the cluster; 0 of what it has none of."""

@@ -154,9 +154,14 @@ def _by_dimension(values: Floats, axis: Sequence[str]) -> dict[str, Any]:
     return dict(zip(axis, values.tolist(), strict=True))
 
 
+def _by_level(high: Floats, axis: Sequence[str]) -> Mapping[str, Any]:
+    return {f"{level:g}": _by_dimension(row, axis) for level, row in zip(HIGH_LOADS, high, strict=True)}
+
+
 def _fullness(fullness: Fullness, axis: Sequence[str]) -> Mapping[str, Any]:
     return {
-        "high": {f"{level:g}": _by_dimension(row, axis) for level, row in zip(HIGH_LOADS, fullness.high, strict=True)},
+        "high": _by_level(fullness.high, axis),
+        "promised": _by_level(fullness.promised, axis),
         "over_allocated": _by_dimension(fullness.over_allocated, axis),
         "excess": _by_dimension(fullness.excess, axis),
         "fragmentation": fullness.fragmentation,

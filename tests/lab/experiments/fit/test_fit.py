@@ -10,7 +10,7 @@ from lab.experiments.fit import frozen
 from lab.experiments.fit.published import CAPACITY, DRF, FAIR, TABLE_3, TABLE_6
 from lab.experiments.fit.search import search
 from lab.experiments.fit.targets import SUITE, TARGETS, Measured, Size, measure, with_factors
-from lab.sim.engine.measures import HIGH_LOADS
+from lab.sim.engine.measures import HIGH_LOADS, Fullness
 from lab.sim.workloads.parameters import Parameters
 
 BOTH = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
@@ -64,9 +64,22 @@ def test_all_cells_of_both_tables_count():
 
 
 def test_a_cell_is_that_of_its_load_and_of_the_way_that_is_used_more():
-    high = np.arange(24, dtype=float).reshape(len(HIGH_LOADS), 6) / 100
-    disk = next(cell for cell in TABLE_6 if cell.resource == "disk" and cell.load == 0.9)
-    assert disk.ours(high) == 0.09  # row 1: disk-read .08, disk-write .09
+    assert _disk(TABLE_6).ours([_run(0.0)]) == 0.09  # row 1: disk-read .08, disk-write .09
+    assert _disk(TABLE_6).ours([_run(0.0), _run(0.1)]) == pytest.approx(0.14)  # the mean of .09 and .19
+
+
+def test_table_6_is_about_estimates_and_table_3_about_what_tasks_still_need():
+    assert _disk(TABLE_6).ours([_run(0.0)]) == pytest.approx(0.09)
+    assert _disk(TABLE_3).ours([_run(0.0)]) == pytest.approx(0.5 + 0.08)
+
+
+def _disk(cells):
+    return next(cell for cell in cells if cell.resource.startswith("disk") and cell.load == 0.9)
+
+
+def _run(more):
+    promised = np.arange(24, dtype=float).reshape(len(HIGH_LOADS), 6) / 100 + more
+    return Fullness(promised + 0.5, np.zeros(6), np.zeros(6), 0.0, 0.0, promised)
 
 
 def test_a_measurement_is_the_mean_over_seeds_of_runs_of_the_baselines():

@@ -104,6 +104,15 @@ def test_the_time_that_machines_are_highly_loaded():
     assert fullness.high[:, 1:].sum() == 0
 
 
+def test_what_is_promised_counts_until_a_task_ends_also_what_it_is_done_with():
+    look = recorder()
+    # the tasks are promised 80 and 120; the second does not compute any more
+    look.between(0.0, 1.0, State(demand=np.array([row(80), row(0)]), allocated=np.array([row(80), row(120)])))
+    fullness = look.fullness(0.0, 0.0)
+    assert fullness.high[:, 0].tolist() == [1 / 2, 0, 0, 0]
+    assert fullness.promised[:, 0].tolist() == [1.0, 1 / 2, 1 / 2, 1 / 2]
+
+
 def test_shares_of_queues_and_jobs_are_dominant_shares():
     look = recorder()
     look.between(0.0, 1.0, State(job_allocated=np.array([row(50, 20), row(10, 40)])))
