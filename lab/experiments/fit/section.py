@@ -13,7 +13,8 @@ def section(target: Target, seeds: Sequence[int], first: Trial, best: Trial) -> 
     return Section(
         title=f"The fit of {target.group}",
         about=(
-            f"{target.size.workload} on {target.size.machines}, seeds {seeds[0]} to {seeds[-1]}; baselines only: "
+            f"{target.size.workload} on {target.size.machines}, {target.size.part:g} of the tasks of each job, "
+            f"seeds {seeds[0]} to {seeds[-1]}; baselines only: "
             f"{', '.join(target.policies)}. The best was trial {best.number}."
         ),
         figures=[Figure(f"{target.group}.fit", Seeds((best.measured.fit(target),)), None, "largest miss", "p")],

@@ -32,10 +32,14 @@ class Knob:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the runs of a fit are."""
+    """How large the runs of a fit are.
+
+    Each job of the suite has `part` of its tasks: as many jobs as in full then meet on that part of the machines.
+    """
 
     workload: str
     machines: str
+    part: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,19 @@ class Measured:
 
 def measure(target: Target, size: Size, seeds: Sequence[int], traces: Path, parameters: Parameters) -> Measured:
     """Return the figures of the baselines with these parameters. Raises DovetailError."""
+    parameters = _with_part(parameters, size.part)
     outcomes = {name: [_run(name, size, seed, traces, parameters) for seed in seeds] for name in target.policies}
     fullness = {name: [run.fullness for run in runs] for name, runs in outcomes.items()}
     return Measured(
         tuple(cell.ours(fullness[cell.policy]) for cell in target.cells),
         tuple(float(np.mean([run.makespan for run in runs])) for runs in outcomes.values()),
     )
+
+
+def _with_part(parameters: Parameters, part: float) -> Parameters:
+    suite = parameters.suite
+    large, medium, small = ((least * part, most * part) for least, most in (suite.large, suite.medium, suite.small))
+    return replace(parameters, suite=replace(suite, large=large, medium=medium, small=small))
 
 
 def with_factors(target: Target, factors: Factors) -> Parameters:
@@ -117,13 +128,15 @@ SUITE = Target(
     group="suite",
     start=Parameters(
         suite=Suite(
-            memory_used=(0.45, 0.85),
-            low_cpu=(650, 1000),
-            high_cpu=(1000, 2100),
-            low_cpu_io=(140 * MB, 270 * MB),
-            high_cpu_io=(20 * MB, 40 * MB),
-            split=(11e9, 15e9),
+            memory_used=(0.5, 0.8),
+            low_cpu=(470, 510),
+            high_cpu=(850, 1000),
+            cpu_of_large=1.9,
+            low_cpu_io=(95 * MB, 190 * MB),
+            high_cpu_io=(15 * MB, 30 * MB),
+            split=(9e9, 12e9),
             disk=1600 * MB,
+            network=1000 * MB,
         )
     ),
     knobs=[
@@ -137,7 +150,7 @@ SUITE = Target(
     ],
     cells=TABLE_6,
     policies=(CAPACITY, DRF),
-    size=Size("suite:jobs=55", "tetris:125"),
+    size=Size("suite", "tetris:31", part=1 / 8),
     seconds=SUITE_SECONDS,
 )
 FACEBOOK = Target(

@@ -4,8 +4,9 @@ The job with the lowest dominant share by its weight goes next; with more than o
 lowest share. A task goes where both its CPU and its memory fit. Disk and network are ignored.
 
 `Drf` gives a task its exact request, so nothing is wasted. `YarnDrf` is what the paper compares with, the DRF "that is
-available with YARN" (5.1): YARN rounds a request up to whole virtual cores and to a multiple of its smallest container
-(DominantResourceCalculator.normalize; yarn.scheduler.minimum-allocation-mb and -vcores).
+available with YARN" (5.1), in its Fair Scheduler: that rounds a request up to whole virtual cores and whole steps of 1
+GB (yarn.scheduler.increment-allocation-vcores and -mb, by default 1 and 1,024; "Hadoop: Fair Scheduler", properties
+that can be placed in yarn-site.xml).
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.schedulers.baselines import Accounts, drawing, offer
-from lab.sim.schedulers.slots import SLOT_BYTES, in_pieces
+from lab.sim.schedulers.slots import in_pieces
 
 COLUMNS = [CPU_INDEX, MEMORY_INDEX]
 VCORE_MILLIS = 1000.0
+STEP_BYTES = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,13 @@ class Drf:
 
 @dataclass(frozen=True, slots=True)
 class YarnDrf:
-    """Dominant resource fairness in whole virtual cores and whole multiples of the smallest container.
+    """Dominant resource fairness in whole virtual cores and whole steps of `container_bytes`, which is also the least.
 
-    `seed` for the order in which machines report. A container has `container_bytes` at least: one setting of the
-    cluster, so the same as for the Capacity Scheduler.
+    `seed` for the order in which machines report.
     """
 
     seed: int = 0
-    container_bytes: float = SLOT_BYTES
+    container_bytes: float = STEP_BYTES
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""

@@ -90,7 +90,7 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
             "YARN's Capacity Scheduler: 2 GB containers by memory, jobs as they arrived", CapacityScheduler
         ),
         "drf": PolicyChoice("dominant resource fairness on CPU and memory, exact requests", Drf),
-        "drf-yarn": PolicyChoice("the same as in YARN: whole virtual cores, containers of 2 GB", YarnDrf),
+        "drf-yarn": PolicyChoice("the same as in YARN: whole virtual cores, containers in steps of 1 GB", YarnDrf),
         "first-fit": PolicyChoice(
             "each task as it arrives to the first machine with CPU and memory for it", lambda _: FirstFit()
         ),

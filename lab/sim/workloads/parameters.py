@@ -69,6 +69,14 @@ class Suite:
             1000,
         ),
     ] = (1000, 2100)
+    cpu_of_large: Annotated[
+        float,
+        About(
+            "CPU of a task in a container of 8 GB, for 1 in one of 2 GB; table 2: cores and memory of tasks go "
+            "together, by .33 and .41; 1 would be drawn apart",
+            "times",
+        ),
+    ] = 1.0
     low_cpu_io: Annotated[
         Range,
         About(
@@ -115,6 +123,7 @@ class Suite:
             MB,
         ),
     ] = 1600 * MB
+    network: Annotated[float, About("10 Gbps (5.1)", "MB/s", None, None, MB)] = 1250 * MB
 
 
 @dataclass(frozen=True, slots=True)

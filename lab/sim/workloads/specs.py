@@ -109,7 +109,7 @@ class _Profile:
 def _profiles(chosen: Parameters) -> dict[str, _Profile]:
     alibaba = chosen.alibaba
     return {
-        "tetris": _Profile(250, 32, 96 * GIB, chosen.suite.disk, 1250 * MB),
+        "tetris": _Profile(250, 32, 96 * GIB, chosen.suite.disk, chosen.suite.network),
         "facebook": _Profile(100, 12, 32 * GIB, 4 * 50 * MB, 125 * MB),
         "alibaba2017": _Profile(50, 64, alibaba.memory_2017, alibaba.disk, alibaba.network),
         "alibaba2018": _Profile(10, 96, alibaba.memory_2018, alibaba.disk, alibaba.network),

@@ -122,11 +122,12 @@ def _stage(rng: np.random.Generator, chosen: SuiteParameters, plan: _StageWork) 
 
 def _shape(rng: np.random.Generator, chosen: SuiteParameters, ratio: float) -> TaskShape:
     """Draw the stage's classes, and its amounts in them. `*_io` is reading and writing together."""
-    memory = HIGH_MEMORY if rng.random() < 0.5 else LOW_MEMORY
+    is_large = rng.random() < 0.5
+    memory, factor = (HIGH_MEMORY, chosen.cpu_of_large) if is_large else (LOW_MEMORY, 1.0)
     cpu, io = (chosen.high_cpu, chosen.high_cpu_io) if rng.random() < 0.5 else (chosen.low_cpu, chosen.low_cpu_io)
     rate = uniform(rng, io)
     return TaskShape(
-        cpu=round(uniform(rng, cpu)),
+        cpu=round(uniform(rng, cpu) * factor),
         memory=round(memory * uniform(rng, chosen.memory_used)),
         reading=round(rate / (1 + ratio)),
         writing=round(rate * ratio / (1 + ratio)),

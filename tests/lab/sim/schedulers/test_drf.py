@@ -100,9 +100,9 @@ def test_no_machine_is_filled_with_one_job():
 # -- as in YARN
 
 
-@pytest.mark.parametrize(("cpu", "memory", "fit"), [(0.4, 2, 8), (1, 2, 8), (1.1, 2, 4), (2.9, 2, 2), (0.4, 2.1, 4)])
-def test_yarn_counts_whole_cores_and_whole_containers_of_2_gb(cpu, memory, fit):
-    # 8 cores and 16 GB: 8 of one core and 2 GB, 4 of two cores, 2 of three, 4 of two containers.
+@pytest.mark.parametrize(("cpu", "memory", "fit"), [(0.4, 2, 8), (1, 2, 8), (1.1, 2, 4), (2.9, 2, 2), (0.4, 2.1, 5)])
+def test_yarn_counts_whole_cores_and_memory_in_steps_of_1_gb(cpu, memory, fit):
+    # 8 cores and 16 GB: 8 of one core and 2 GB, 4 of two cores, 2 of three, 5 of 3 GB.
     waits = waiting(Class(20, row(cpu=cpu, memory=memory)))
     assert started(YarnDrf().plan(cluster(machine(8, 16)), waits, 0.0), 1) == [fit]
 

@@ -133,3 +133,26 @@ def test_a_whole_suite_takes_no_more_than_two_seconds_to_draw():
     began = time.perf_counter()
     assert suite(1).tasks > 90_000
     assert time.perf_counter() - began < 2
+
+
+def test_a_task_in_a_large_container_takes_so_many_times_the_cpu():
+    usual = Parameters()
+    one, two = (
+        suite(1, jobs=20, parameters=replace(usual, suite=replace(usual.suite, cpu_of_large=factor)))
+        for factor in (1, 2)
+    )
+    pairs = [
+        pair
+        for jobs in zip(one.jobs, two.jobs, strict=True)
+        for pair in zip(*(job.stages for job in jobs), strict=True)
+    ]
+    factors = {stage.demand[MEMORY] > 2 * GIB: set() for stage, _ in pairs}
+    for before, after in pairs:
+        factors[before.demand[MEMORY] > 2 * GIB].add(round(after.demand[CPU] / before.demand[CPU], 2))
+    assert factors == {True: {2.0}, False: {1.0}}
+
+
+def test_the_networks_of_the_suite_are_a_value_of_the_table():
+    usual = Parameters()
+    slower = replace(usual, suite=replace(usual.suite, network=1e9))
+    assert machines("tetris:2", slower).capacity[:, 4:].tolist() == [[1e9, 1e9]] * 2
