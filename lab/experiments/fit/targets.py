@@ -143,6 +143,7 @@ SUITE = Target(
         Knob("memory_used", 0.6, 0.9),
         Knob("low_cpu", 100, 1000),
         Knob("high_cpu", 700, 3500),
+        Knob("cpu_of_large", 1, 4),
         Knob("low_cpu_io", 20 * MB, 400 * MB),
         Knob("high_cpu_io", 2 * MB, 100 * MB),
         Knob("split", 1e9, 40e9),

@@ -37,7 +37,7 @@ WORKLOADS: Mapping[str, str] = {
 """The forms of a workload and what each is. A: paced (to the load; the default), trace (the trace's times), start."""
 
 MACHINES: Mapping[str, str] = {
-    "tetris[:N]": "250 (or N) of 32 cores, 96 GB, 8 disks, 10 Gbps (Tetris 5.1)",
+    "tetris[:N]": "250 (or N) of 32 cores, 96 GB, 8 disks, 10 Gbps less 1.25x over-subscription (Tetris 5.1)",
     "facebook[:N]": "100 (or N) of 12 cores, 32 GB, 4 disks at 50 MB/s, 1 Gbps (Tetris 5.3)",
     "alibaba2017[:N]": "50 (or N) of 64 cores",
     "alibaba2018[:N]": "10 (or N) of 96 cores",

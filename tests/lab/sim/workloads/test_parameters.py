@@ -26,7 +26,7 @@ def test_the_documentation_shows_the_table_as_it_is():
 
 def test_a_value_is_shown_in_the_unit_of_the_table():
     cells = {entry.name: entry.cells for entry in table()}
-    assert cells["suite.high_cpu"][1:3] == ("1 to 2.1 cores", "0.75 to 1.575; 1.25 to 2.625")
+    assert cells["suite.high_cpu"][1:3] == ("0.85 to 1 cores", "0.7 to 0.85; 1 to 1.3")
     assert cells["suite.disk"][1:3] == ("1,600 MB/s", "1,000; 2,000")
     assert cells["suite.jobs"][1:3] == ("110 jobs", "")
 

@@ -82,8 +82,8 @@ def test_a_trace_that_does_not_exist_is_named(traces):
 @pytest.mark.parametrize(
     ("spec", "count", "row"),
     [
-        ("tetris", 250, (32_000, 96 * GIB, 1.6e9, 1.6e9, 1.25e9, 1.25e9)),
-        ("tetris:40", 40, (32_000, 96 * GIB, 1.6e9, 1.6e9, 1.25e9, 1.25e9)),
+        ("tetris", 250, (32_000, 96 * GIB, 1.6e9, 1.6e9, 1e9, 1e9)),
+        ("tetris:40", 40, (32_000, 96 * GIB, 1.6e9, 1.6e9, 1e9, 1e9)),
         ("facebook", 100, (12_000, 32 * GIB, 200e6, 200e6, 125e6, 125e6)),
         ("alibaba2017:3", 3, (64_000, 256 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),
         ("alibaba2018", 10, (96_000, 512 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),

@@ -11,6 +11,7 @@ from lab.sim.workloads.workload import BLOCKS, SHUFFLE
 
 GIB = 2.0**30
 CPU, MEMORY, WRITE = 0, 1, 3
+VALUES = Parameters().suite
 RATIO = {kind.name: kind.ratio for kind in KINDS}
 
 
@@ -67,16 +68,23 @@ def test_reduces_read_what_the_maps_wrote_at_their_rate_for_their_duration(jobs)
 def test_a_map_reads_its_split_at_its_rate_for_its_duration(jobs):
     for job, _ in jobs:
         maps = job.stages[0]
-        assert 11e9 - 1000 <= maps.reading * maps.duration <= 15e9 + 1000
+        assert VALUES.split[0] - 1000 <= maps.reading * maps.duration <= VALUES.split[1] + 1000
         assert maps.durations.mean() == pytest.approx(maps.duration)
+
+
+def is_high_cpu(stage):
+    """Return whether a stage's CPU, as in a small container, lies nearer to what is high than to what is low."""
+    cpu = stage.demand[CPU] / (VALUES.cpu_of_large if stage.demand[MEMORY] > 2 * GIB else 1.0)
+    return cpu > (VALUES.low_cpu[1] + VALUES.high_cpu[0]) / 2
 
 
 def test_stages_are_of_high_or_low_memory_and_of_high_or_low_cpu_drawn_apart(jobs):
     stages = [stage for job, _ in jobs for stage in job.stages]
     high_memory = np.array([stage.demand[MEMORY] > 2 * GIB for stage in stages])
-    high_cpu = np.array([stage.demand[CPU] > 1000 for stage in stages])
+    high_cpu = np.array([is_high_cpu(stage) for stage in stages])
     for stage, memory in zip(stages, high_memory, strict=True):
-        assert 0.45 <= stage.demand[MEMORY] / ((8 if memory else 2) * GIB) <= 0.85
+        least, most = VALUES.memory_used
+        assert least <= stage.demand[MEMORY] / ((8 if memory else 2) * GIB) <= most
     # 220 stages: each class half of them, each pair of classes a quarter, give or take three standard deviations
     assert high_memory.mean() == pytest.approx(0.5, abs=0.1)
     assert high_cpu.mean() == pytest.approx(0.5, abs=0.1)
@@ -87,10 +95,8 @@ def test_high_cpu_goes_with_low_rates(jobs):
     for job, ratio in jobs:
         for stage in job.stages:
             rate = stage.reading * (1 + ratio)
-            if stage.demand[CPU] > 1000:
-                assert 20e6 - 5 <= rate <= 40e6 + 5
-            elif stage.demand[CPU] < 1000:  # 1000 is the most of the low and the least of the high
-                assert 140e6 - 5 <= rate <= 270e6 + 5
+            least, most = VALUES.high_cpu_io if is_high_cpu(stage) else VALUES.low_cpu_io
+            assert least - 5 <= rate <= most + 5
 
 
 def test_durations_vary_within_a_stage_as_much_as_the_table_says(jobs):
