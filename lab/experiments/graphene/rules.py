@@ -12,7 +12,7 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from extender.policy.remaining import remaining_work, work_per_task
 from lab.sim.dag.executors import MOVE_SECONDS, NOWHERE, Choice, Executors, Rule
-from lab.sim.dag.tpch import REST
+from lab.sim.workloads.waves import REST
 
 OURS = "dovetail"
 WORTH_MOVES = 15.0

@@ -11,7 +11,8 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.graph.orders import path_to_end
-from lab.sim.dag.tpch import FIRST, FRESH, REST, Arrival
+from lab.sim.dag.tpch import Arrival
+from lab.sim.workloads.waves import FIRST, FRESH, REST
 
 MOVE_SECONDS = 2.0
 """What an executor takes to come from one job to another, before its first task there."""

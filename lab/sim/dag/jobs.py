@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.errors import SpecError
 from extender.graph import Dag, Machines, Parent, Stage
 from lab.sim.workloads import workload as simulated
+from lab.sim.workloads.waves import seconds_alone
 from lab.sim.workloads.workload import SHUFFLE, Job
 
 
@@ -37,16 +39,23 @@ def dag_of(job: Job, machines: simulated.Machines, count: int | None) -> tuple[D
     for row, stage in enumerate(job.stages):
         demand[row, NETWORK_IN_INDEX if stage.source == SHUFFLE else DISK_READ_INDEX] += stage.reading
     columns = np.flatnonzero((demand > 0).any(axis=0) & np.isfinite(capacity))
+    share = count or len(machines.capacity)
     names = [machines.axis[column] for column in columns.tolist()]
     dag = Dag(
         [
             Stage(
                 stage.name,
-                np.asarray(stage.durations, dtype=float),
+                _seconds(stage, share),
                 demand[row, columns],
                 tuple(Parent(job.stages[parent].name, parent in stage.one_to_one) for parent in stage.parents),
             )
             for row, stage in enumerate(job.stages)
         ]
     )
-    return dag, Machines(count or len(machines.capacity), capacity[columns]), names
+    return dag, Machines(share, capacity[columns]), names
+
+
+def _seconds(stage: simulated.Stage, machines: int) -> Floats:
+    if stage.waves is not None:
+        return seconds_alone(stage.waves, stage.tasks, machines)
+    return np.asarray(stage.durations, dtype=float)

@@ -12,10 +12,9 @@ import numpy as np
 from extender.arrays import Floats
 from extender.errors import SpecError, TraceError
 from extender.graph import Dag, Machines, Parent, Stage
+from lab.sim.workloads.waves import FIRST, FRESH, REST, Curve, Waves, curve_of, seconds_alone
 
 FORM = "tpch:"
-FRESH, FIRST, REST = range(3)
-"""The waves: an executor's first task of a job, its first of a stage, and any other."""
 _FOLDER = Path("tpch_dags")
 _FILE, _SEQUENCES = _FOLDER / "tpch_dags.jsonl", _FOLDER / "sequences.csv"
 _WAVES = ("fresh_durations", "first_wave", "rest_wave")
@@ -42,11 +41,16 @@ class Query:
         """Return it on so many executors: the first tasks of a stage, one for each, take what first tasks take."""
         stages = []
         for row, tasks in enumerate(self.tasks):
-            seconds = np.full(tasks, self.seconds[row, REST, executors - 1])
-            seconds[: min(tasks, executors)] = self.seconds[row, FIRST, executors - 1]
+            seconds = seconds_alone(self.waves(row), tasks, executors)
             parents = tuple(Parent(f"stage-{parent}") for parent in self.parents[row])
             stages.append(Stage(f"stage-{row}", seconds, np.ones(1), parents))
         return Dag(stages)
+
+    def waves(self, row: int) -> Waves:
+        """Return what tasks of a stage take."""
+        counts = np.arange(1.0, self.seconds.shape[2] + 1)
+        fresh, first, rest = (Curve(counts, self.seconds[row, wave]) for wave in (FRESH, FIRST, REST))
+        return fresh, first, rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +130,14 @@ def _seconds(told: Mapping[str, Mapping[str, Sequence[float]]], executors: int) 
 
     Raises ValueError where no wave was seen.
     """
-    counts = np.arange(1, executors + 1)
+    counts = np.arange(1.0, executors + 1)
     seconds = np.empty((3, executors))
     for wave, instead in enumerate(_INSTEAD):
         seen = next((number for number in instead if told[_WAVES[number]]), None)
         if seen is None:
             raise ValueError(f"no seconds in {', '.join(_WAVES)}")
-        by_count = {int(count): float(mean) for count, (mean, _) in told[_WAVES[seen]].items()}
-        known = sorted(by_count)
-        seconds[wave] = np.interp(counts, known, [by_count[count] for count in known])
+        curve = curve_of({int(count): float(mean) for count, (mean, _) in told[_WAVES[seen]].items()})
+        seconds[wave] = curve.on(counts)
         if wave == FRESH != seen:
             seconds[wave] += _WARM_UP_SECONDS
     return np.maximum(seconds, _SHORTEST_SECONDS)

@@ -14,6 +14,7 @@ from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
 from lab.sim.dag.job_orders import JobOrders
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
+from lab.sim.engine.machine_waves import waves_on
 from lab.sim.engine.open_classes import OpenClasses, open_classes_of
 from lab.sim.engine.outputs import OutputCopies
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
@@ -46,6 +47,7 @@ class StageBacklog:
         self.table, self.orders = table, orders
         self.inputs = StageInputs(table, machines, random)
         self.outputs = OutputCopies(table, machines, random)
+        self._waves = waves_on(table, machines)
         self._nodes = len(machines.capacity)
         self._topology = None if machines.racks is None else machines.racks[np.newaxis, :]
         self._demand = np.ascontiguousarray(table.demand.T)
@@ -385,7 +387,7 @@ class StageBacklog:
             node_demand=node_demand,
             elsewhere=elsewhere,
             copies=self.outputs.of(stage, task, node),
-            seconds=table.durations[task],
+            seconds=table.durations[task] if self._waves is None else self._waves.seconds(stage, task, node),
             expected=table.expected[stage],
         )
 

@@ -8,7 +8,17 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Quantity = str | float
 """As in Kubernetes: 2, 0.5, "250m", "16Gi"."""
 
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+MOST_SECONDS = 1e9
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=MOST_SECONDS)]
+COUNT = r"[1-9][0-9]{0,5}"
+SecondsByCount = Annotated[
+    dict[
+        Annotated[str, msgspec.Meta(extra_json_schema={"pattern": f"^{COUNT}$"})],
+        Annotated[float, msgspec.Meta(extra_json_schema={"exclusiveMinimum": 0, "maximum": MOST_SECONDS})],
+    ],
+    msgspec.Meta(min_length=1),
+]
+"""Counts of machines and seconds; checked where jobs are made of lines, so that errors name the count."""
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -36,16 +46,30 @@ class InputLine(_Line):
     nodes: list[Annotated[list[Name], msgspec.Meta(min_length=1)]] = []
 
 
-class StageLine(_Line):
-    """Tasks of one shape. `seconds` is what each task takes at its peak demand: one number, or one for each task.
+class WavesLine(_Line):
+    """The mean seconds of a task by how many machines its job has, for each wave; lines go from count to count.
 
-    `expected` is what the scheduler believes (default: the mean of `seconds`). `parents` are stages of the job
-    that must have ended before. Of stages in `oneToOne` task n must have ended before its own task n.
+    `fresh`: a machine's first task of the job; `first`: its first of the stage; `rest`: any other. A machine is with
+    the job of the task that it started last. Without `first` those take what the `rest` take, without `fresh` those
+    take what first ones do.
+    """
+
+    rest: SecondsByCount
+    first: SecondsByCount | None = None
+    fresh: SecondsByCount | None = None
+
+
+class StageLine(_Line):
+    """Tasks of one shape. `seconds` is what each takes at its peak demand: one number, one for each task, or by wave.
+
+    `expected` is what the scheduler believes (default: the mean of `seconds`; by wave that is the mean if the job had
+    all machines). `parents` are stages of the job that must have ended before. Of stages in `oneToOne` task n must have
+    ended before its own task n.
     """
 
     name: Name
     demand: dict[Name, Quantity]
-    seconds: Seconds | list[Seconds]
+    seconds: Seconds | list[Seconds] | WavesLine
     tasks: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1
     expected: Seconds | None = None
     parents: list[Name] = []
@@ -81,6 +105,7 @@ class MachineLine(_Line):
     """A line of a machines file: machines of one shape. With `count` they are called name-0, name-1 and so on.
 
     `allocatable` is what each offers. A disk or network rate that is absent is not limited. `rack` is any name.
+    `moveSeconds` is what it takes to come from one job to another, before its first task there.
     """
 
     name: Name
@@ -89,6 +114,7 @@ class MachineLine(_Line):
     labels: dict[str, str] = {}
     taints: list[TaintLine] = []
     rack: Name | None = None
+    move_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
 FORMATS: dict[str, type[msgspec.Struct]] = {"workload": JobLine, "machines": MachineLine}

@@ -1,5 +1,6 @@
 """Makes a workload of a workload file."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from extender.cluster.resources import (
     NETWORK_OUT,
 )
 from extender.errors import TraceError
-from lab.sim.files.format import InputLine, JobLine, StageLine
+from lab.sim.files.format import COUNT, MOST_SECONDS, InputLine, JobLine, StageLine, WavesLine
 from lab.sim.files.lines import csv_jobs, json_lines
 from lab.sim.files.machines import amounts
 from lab.sim.files.wfformat import wfformat_job
+from lab.sim.workloads.waves import Curve, Waves, curve_of, least_seconds, seconds_alone
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 MOST_TASKS = 10_000_000
@@ -95,12 +97,12 @@ class _Maker:
         constraints = _constraints(stage)
         constraints = self._same.setdefault(constraints, constraints)
         self._check_fits(where, field, demand, reading, source, constraints)
-        durations = _durations(where, field, stage)
+        durations, expected, waves = self._seconds(where, field, stage)
         return Stage(
             name=stage.name,
             demand=demand,
             reading=reading,
-            duration=float(durations.mean()) if stage.expected is None else stage.expected,
+            duration=expected if stage.expected is None else stage.expected,
             durations=durations,
             parents=tuple(sorted({places[parent] for parent in (*stage.parents, *stage.one_to_one)})),
             one_to_one=tuple(sorted({places[parent] for parent in stage.one_to_one})),
@@ -109,7 +111,17 @@ class _Maker:
             constraints=constraints,
             priority=line.priority,
             gang=line.gang,
+            waves=waves,
         )
+
+    def _seconds(self, where: str, field: str, stage: StageLine) -> tuple[Floats, float, Waves | None]:
+        """Return what each task takes (at least, where that goes by waves), the mean, and the waves."""
+        if isinstance(stage.seconds, WavesLine):
+            waves, machines = _waves(where, f"{field}.seconds", stage.seconds), len(self._machines.capacity)
+            durations = np.full(stage.tasks, least_seconds(waves, machines))
+            return durations, float(seconds_alone(waves, stage.tasks, machines).mean()), waves
+        durations = _durations(where, field, stage.seconds, stage.tasks)
+        return durations, float(durations.mean()), None
 
     def _demand(self, where: str, field: str, stage: StageLine) -> Floats:
         row = np.zeros(len(self._columns))
@@ -188,15 +200,33 @@ def _constraints(stage: StageLine) -> Constraints:
     )
 
 
-def _durations(where: str, field: str, stage: StageLine) -> Floats:
-    if not isinstance(stage.seconds, list):
-        return np.full(stage.tasks, stage.seconds)
-    if len(stage.seconds) != stage.tasks:
-        count = len(stage.seconds)
+def _waves(where: str, field: str, line: WavesLine) -> Waves:
+    rest = _curve(where, f"{field}.rest", line.rest)
+    first = rest if line.first is None else _curve(where, f"{field}.first", line.first)
+    fresh = first if line.fresh is None else _curve(where, f"{field}.fresh", line.fresh)
+    return fresh, first, rest
+
+
+def _curve(where: str, field: str, by_count: Mapping[str, float]) -> Curve:
+    for count, seconds in by_count.items():
+        if not re.fullmatch(COUNT, count):
+            raise TraceError(f"{where}, field {field}: {count!r}; accepted: counts of machines, 1 to 999999")
+        if not 0 < seconds <= MOST_SECONDS:
+            raise TraceError(
+                f"{where}, field {field}.{count}: {seconds:g}; accepted: seconds above 0, at most {MOST_SECONDS:g}"
+            )
+    return curve_of({int(count): seconds for count, seconds in by_count.items()})
+
+
+def _durations(where: str, field: str, seconds: float | list[float], tasks: int) -> Floats:
+    if not isinstance(seconds, list):
+        return np.full(tasks, seconds)
+    if len(seconds) != tasks:
+        count = len(seconds)
         raise TraceError(
-            f"{where}, field {field}.seconds: {count} numbers; accepted: one, or one for each of {stage.tasks} tasks"
+            f"{where}, field {field}.seconds: {count} numbers; accepted: one, or one for each of {tasks} tasks"
         )
-    return np.array(stage.seconds)
+    return np.array(seconds)
 
 
 def _parents_first(where: str, line: JobLine) -> list[int]:

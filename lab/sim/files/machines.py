@@ -31,6 +31,7 @@ def machines_of(path: Path) -> Machines:
     # 1. Each line is machines of one shape; no name stands twice.
     nodes: list[Node] = []
     racks: list[str | None] = []
+    moves: list[float] = []
     lines: dict[str, str] = {}
     for where, line in json_lines(path, MachineLine):
         allocatable = amounts(where, "allocatable", line.allocatable)
@@ -42,6 +43,7 @@ def machines_of(path: Path) -> Machines:
             lines[name] = where
             nodes.append(Node(name, allocatable, labels=line.labels, taints=taints))
             racks.append(line.rack)
+            moves.append(line.move_seconds)
         if len(nodes) > MOST_MACHINES:
             raise TraceError(f"{where}: over {MOST_MACHINES} machines; accepted: at most as many")
     if not nodes:
@@ -55,6 +57,7 @@ def machines_of(path: Path) -> Machines:
         racks=_rack_rows(racks),
         axis=axis,
         nodes=tuple(nodes),
+        move_seconds=np.array(moves) if any(moves) else None,
     )
 
 

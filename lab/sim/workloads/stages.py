@@ -22,6 +22,7 @@ from extender.cluster.resources import (
 from extender.control.queues.tree import QueueTree
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
+from lab.sim.workloads.waves import Waves
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Use, Workload
 
 SOURCES = (LOCAL, BLOCKS, SHUFFLE)
@@ -42,7 +43,8 @@ class StageTable:
     settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
     of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]: which machines a stage
     may go to at first (each None: there is no such thing). The output of stages that are `copied` [S] is written on
-    `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks its own wait.
+    `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks its own wait, `waves` what
+    the tasks of a stage take by wave (of such a stage `durations` are the least).
     """
 
     job_names: Sequence[str]
@@ -80,6 +82,7 @@ class StageTable:
     constraints: Sequence[Constraints] = ()
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
     one_to_one: Mapping[int, Rows] = field(default_factory=dict)
+    waves: Mapping[int, Waves] = field(default_factory=dict)
 
     @cached_property
     def seen(self) -> Floats:
@@ -214,6 +217,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
             for child, (row, _, stage) in enumerate(stages)
             if stage.one_to_one
         },
+        waves={row: stage.waves for row, (_, _, stage) in enumerate(stages) if stage.waves is not None},
     )
 
 

@@ -55,10 +55,13 @@ def heavy_tailed(workload: Workload, shape: float, seed: int) -> Workload:
 
     The numbers are Pareto distributed with this shape and a mean of 1: the least is 1 - 1 / shape, and the smaller the
     shape, the longer the few longest tasks. At a shape of 2 and below their variance is infinite. They are the same for
-    every policy. Raises DovetailError for a shape of 1 and below, where there is no mean.
+    every policy. Raises DovetailError for a shape of 1 and below, where there is no mean, and for
+    durations by wave.
     """
     if not 1 < shape < np.inf:
         raise DovetailError(f"tail: {shape:g}; accepted: a number above 1")
+    if any(stage.waves is not None for job in workload.jobs for stage in job.stages):
+        raise DovetailError(f"workload {workload.name}: its tasks take seconds by wave; accepted with them: no tail")
     random = np.random.default_rng((seed, _TAIL))
     jobs = [
         replace(

@@ -11,6 +11,7 @@ from extender.cluster.eligibility import ANYWHERE, Constraints
 from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX, NETWORK_IN_INDEX
 from extender.control.queues.tree import QueueTree
+from lab.sim.workloads.waves import Waves
 
 BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
 """Where a stage reads: one block per task, placed with copies on random machines; the machines that the parents' tasks
@@ -46,6 +47,8 @@ class Stage:
     `constraints` say which machines a task may go to, `priority` is that of its pods; tasks of a `gang` start together,
     at first at least so many as `least` says (0: all of them); started one by one, they hold room until as many are
     there, and then begin (engine/gangs.py).
+    `waves` say what tasks take by wave and by how many machines their job has (engine/machine_waves.py); `durations`
+    are then the least of it (None: tasks take their `durations`).
     """
 
     name: str
@@ -62,6 +65,7 @@ class Stage:
     gang: bool = False
     least: int = 0
     one_to_one: tuple[int, ...] = ()
+    waves: Waves | None = None
 
     @property
     def tasks(self) -> int:
@@ -121,6 +125,7 @@ class Machines:
     from blocks is local, a shuffle takes disk read, network out and network in of that one bin. `racks` [N] is the rack
     of each (None: not known). `nodes` [N] are those that have names, labels and taints (none: no machine has any).
     `changes`, by time, say how machines come, change and go; then `capacity` is the most that each ever offers.
+    `move_seconds` [N] is what each takes to come from one job to another, before its first task there (None: nothing).
     """
 
     name: str
@@ -131,6 +136,7 @@ class Machines:
     axis: tuple[str, ...] = DIMENSIONS
     nodes: tuple[Node, ...] = ()
     changes: tuple[NodeChange, ...] = ()
+    move_seconds: Floats | None = None
 
     @property
     def output_holders(self) -> Rows:

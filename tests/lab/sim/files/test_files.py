@@ -440,3 +440,91 @@ def test_in_a_fifo_queue_jobs_start_in_the_order_of_arrival(tmp_path, machines, 
     }
     second = "short" if first == "long" else "long"
     assert jobs["before"].started <= jobs[first].started < jobs[second].started
+
+
+# ---- seconds by wave, and moves between jobs ----
+
+EXECUTORS = {"name": "e", "count": 2, "allocatable": {"cpu": 1}, "moveSeconds": 2}
+WAVES = {"fresh": {"1": 5, "2": 7}, "first": {"1": 3, "2": 4}, "rest": {"1": 1, "2": 2}}
+
+
+@pytest.fixture
+def executors(tmp_path):
+    return written(tmp_path / "executors.jsonl", EXECUTORS)
+
+
+def one_of(name, **fields):
+    """Return a job of one stage whose tasks take a core each."""
+    return {"job": name, "stages": [STAGE | {"seconds": WAVES} | fields]}
+
+
+def test_waves_and_moves_count_as_tasks_start_one_after_the_other(tmp_path, executors):
+    # The first machine takes 2 s to come and 5 s fresh, alone; with the second they are two: 2 + 7 s. At 9, on two, the
+    # third task takes 2 s as one of the rest. At 12 the next stage begins: 4 s for each first task.
+    after = STAGE | {"name": "t", "tasks": 2, "seconds": WAVES, "parents": ["s"]}
+    one = {"job": "a", "stages": [STAGE | {"tasks": 3, "seconds": WAVES}, after]}
+    outcome = replay(tmp_path, executors, "first-fit", one)
+    assert outcome.tasks.started.tolist() == [0, 0, 9, 12, 12]  # steps are three seconds apart
+    assert outcome.tasks.ended.tolist() == [7, 9, 11, 16, 16]
+
+
+def test_the_mean_if_a_job_had_all_machines_is_expected_and_the_least_counts_in_bounds(tmp_path, executors):
+    path = written(tmp_path / "jobs.jsonl", one_of("a", tasks=4))
+    stage = workload_of(path, machines_of(executors)).jobs[0].stages[0]
+    assert stage.duration == (4 + 4 + 2 + 2) / 4
+    assert stage.durations.tolist() == [1, 1, 1, 1]
+
+
+def test_waves_that_are_not_told_take_what_the_next_ones_do(tmp_path, executors):
+    path = written(tmp_path / "jobs.jsonl", one_of("a", seconds={"rest": {"1": 1, "3": 5}}))
+    waves = workload_of(path, machines_of(executors)).jobs[0].stages[0].waves
+    assert [[float(curve.on(count)) for count in (1, 2, 3, 9)] for curve in waves] == [[1, 3, 5, 5]] * 3
+
+
+def test_a_machine_with_room_for_two_is_fresh_for_each_job_in_turn(tmp_path):
+    # a, b, a and b start on one machine: each finds the other's before it, so each costs a move and is fresh.
+    machine = written(tmp_path / "machines.jsonl", EXECUTORS | {"count": 1, "allocatable": {"cpu": 2, "memory": "4Gi"}})
+    outcome = replay(tmp_path, machine, "slot-fair", one_of("a", tasks=2), one_of("b", tasks=2))
+    assert (outcome.tasks.ended - outcome.tasks.started).tolist() == [7, 7, 7, 7]
+
+
+def test_moves_cost_tasks_of_plain_seconds_too_and_nothing_where_machines_are_one_bin(tmp_path, executors):
+    seconds = [replay(tmp_path, executors, policy, job()).makespan for policy in ("first-fit", "upper-bound")]
+    assert seconds == [12, 10]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ({"rest": {"0": 1}}, "stages[0].seconds.rest: '0'; accepted: counts of machines, 1 to 999999"),
+        ({"rest": {"1": 1}, "first": {"1.5": 1}}, "stages[0].seconds.first: '1.5'; accepted: counts of machines"),
+        ({"rest": {"1": 1}, "fresh": {"2": 0}}, "stages[0].seconds.fresh.2: 0; accepted: seconds above 0"),
+        ({"rest": {"1": 2e9}}, "stages[0].seconds.rest.1: 2e+09; accepted: seconds above 0, at most 1e+09"),
+        ({"rest": {}}, "stages[0].seconds.rest: Expected `object` of length >= 1"),
+        ({"first": {"1": 1}}, "stages[0].seconds: Object missing required field `rest`"),
+        (
+            {"rest": {"1": 1}, "last": {}},
+            "stages[0].seconds.last: there is no such field; accepted: rest, first, fresh",
+        ),
+    ],
+)
+def test_waves_that_are_not_accepted_are_named(tmp_path, executors, seconds, words):
+    path = written(tmp_path / "jobs.jsonl", one_of("a", seconds=seconds))
+    with pytest.raises(TraceError) as error:
+        workload_of(path, machines_of(executors))
+    assert f"jobs.jsonl, line 1, field {words}" in str(error.value) or f"jobs.jsonl, line 1: field {words}" in str(
+        error.value
+    )
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(one_of("a", seconds=seconds), schema("workload"))
+
+
+def test_a_move_takes_no_time_below_zero(tmp_path):
+    with pytest.raises(TraceError, match=r"line 1: field moveSeconds: Expected `float` >= 0"):
+        machines_of(written(tmp_path / "machines.jsonl", EXECUTORS | {"moveSeconds": -1}))
+
+
+def test_a_tail_is_refused_where_seconds_go_by_wave(tmp_path, executors):
+    path = written(tmp_path / "jobs.jsonl", one_of("a"))
+    with pytest.raises(DovetailError, match="its tasks take seconds by wave"):
+        perform(Run(str(path), str(executors), "tetris", 1, tail=1.5), lambda *_: None)
