@@ -91,6 +91,10 @@ class Executors:
         row = int(self.stage[executor])
         return row if row != NOWHERE and self.left[row] else NOWHERE
 
+    def first_stage(self, job: int) -> int:
+        """Return the row of its first stage."""
+        return self._stages_of[job].start
+
     def _next(self, rule: Rule, free: Sequence[int], *, stays: bool) -> Choice | None:
         if stays:
             for executor in free:
