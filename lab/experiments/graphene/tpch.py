@@ -7,11 +7,11 @@ from pathlib import Path
 from lab.experiments.graphene.rules import CONTENDERS, fluid_bound
 from lab.experiments.sections import Figure, Section
 from lab.experiments.seeds import Seeds
+from lab.sim.dag.executor_jobs import EXECUTORS
 from lab.sim.dag.executors import Executors
 from lab.sim.dag.tpch import sequence
 from lab.sim.parallel import Tell
 
-EXECUTORS = 10
 _KNOWN = {"fifo": 1489.0, "fair": 1148.0, "least_work": 566.0}
 """Mean job times measured elsewhere on the same sequences: what the model is held against."""
 _KNOWN_BOUND = 396.0

@@ -1,16 +1,19 @@
 """Queries of the trace `tpch_dags` as a workload of the simulator: a task takes a core, and seconds by wave."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.resources import CPU, DIMENSIONS, row_of
 from lab.sim.dag.executors import MOVE_SECONDS
-from lab.sim.dag.tpch import Arrival
+from lab.sim.dag.tpch import Arrival, sequence
 from lab.sim.workloads.waves import least_seconds, seconds_alone
 from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 
+EXECUTORS = 10
+"""On so many the sequences were made to be run; schedulers expect what tasks take there."""
 _CORE = np.array(row_of({CPU: 1000.0}, otherwise=0.0))
 
 
@@ -19,6 +22,11 @@ def executors(count: int) -> Machines:
     capacity: Floats = np.full((count, len(DIMENSIONS)), np.inf)
     capacity[:, DIMENSIONS.index(CPU)] = 1000.0
     return Machines(f"executors:{count}", capacity, move_seconds=np.full(count, MOVE_SECONDS))
+
+
+def sequence_of(name: str, number: int, traces: Path) -> Workload:
+    """Return one of the published sequences. Raises SpecError where it is missing, TraceError."""
+    return workload_of(name, sequence(traces, number, EXECUTORS), EXECUTORS)
 
 
 def workload_of(name: str, arrivals: Sequence[Arrival], count: int) -> Workload:

@@ -20,6 +20,7 @@ from extender.cluster.resources import (
     row_of,
 )
 from extender.errors import BadQuantity, SpecError
+from lab.sim.dag import executor_jobs
 from lab.sim.workloads.alibaba import JOBS_2017, JOBS_2018, alibaba2017, alibaba2018
 from lab.sim.workloads.arrivals import ARRIVALS
 from lab.sim.workloads.parameters import GIB, MB, Parameters
@@ -32,6 +33,7 @@ WORKLOADS: Mapping[str, str] = {
     "swim:TRACE[,jobs=N|all][,arrivals=A][,load=CORES]": "Facebook-like jobs: fb2009_0, fb2009_1 or fb2010_0",
     "alibaba2017[:jobs=N|all][,arrivals=A][,load=CORES]": "batch jobs of Alibaba 2017, independent stages",
     "alibaba2018[:jobs=N|all][,arrivals=A][,load=CORES]": "DAGs of Alibaba 2018",
+    "tpch:SEQUENCE": "TPC-H queries in a published sequence, 1 to 5, for machines executors[:N]",
     "recording:FILE": "what a cluster did, as `dovetail record` wrote it",
 }
 """The forms of a workload and what each is. A: paced (to the load; the default), trace (the trace's times), start."""
@@ -41,6 +43,7 @@ MACHINES: Mapping[str, str] = {
     "facebook[:N]": "100 (or N) of 12 cores, 32 GB, 4 disks at 50 MB/s, 1 Gbps (Tetris 5.3)",
     "alibaba2017[:N]": "50 (or N) of 64 cores",
     "alibaba2018[:N]": "10 (or N) of 96 cores",
+    "executors[:N]": "10 (or N) that run a task at a time and take 2 s to change jobs, for tpch:SEQUENCE",
     "NxCcMg,disk=RATE,net=RATE": "N of C cores and M GB; bytes per second each way, as in 8x32c96g,disk=800M,net=1250M",
     "recorded": "the nodes of the recording that is replayed, as they came, changed and went",
     "recorded-all": "the same nodes, each there all the time",
@@ -73,6 +76,8 @@ def workload(spec: str, seed: int, traces: Path, parameters: Parameters | None =
         return _replay(alibaba2017, traces / JOBS_2017, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
     if name == "alibaba2018":
         return _replay(alibaba2018, traces / JOBS_2018, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
+    if name == "tpch":
+        return executor_jobs.sequence_of(spec, _sequence(spec, rest), traces)
     raise SpecError(f"workload {spec!r}: {name!r} is unknown; accepted: {', '.join(WORKLOADS)}")
 
 
@@ -80,6 +85,8 @@ def machines(spec: str, parameters: Parameters | None = None) -> Machines:
     """Return the machines that a spec names. Raises SpecError, naming the wrong part and what is accepted."""
     profiles = _profiles(parameters or Parameters())
     name, colon, rest = spec.partition(":")
+    if name == "executors":
+        return executor_jobs.executors(_number_of(spec, rest) if colon else executor_jobs.EXECUTORS)
     if name in profiles:
         profile = profiles[name]
         return _equal(spec, _number_of(spec, rest) if colon else profile.machines, profile)
@@ -157,6 +164,13 @@ def _options(
         except ValueError as error:
             raise SpecError(f"{kind} {spec!r}: {name}={value}: {error}") from None
     return options
+
+
+def _sequence(spec: str, text: str) -> int:
+    try:
+        return _count(text)
+    except ValueError:
+        raise SpecError(f"workload {spec!r}: {text!r}; accepted: the number of a sequence, as in tpch:1") from None
 
 
 def _number_of(spec: str, text: str) -> int:

@@ -123,6 +123,7 @@ def test_the_forms_for_the_help_text_name_every_workload_and_profile():
         "swim",
         "alibaba2017",
         "alibaba2018",
+        "tpch",
         "recording",
     ]
     named = [form for form in MACHINES if form[0].islower()]
