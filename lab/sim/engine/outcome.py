@@ -35,8 +35,8 @@ class JobRun:
 class TaskRuns:
     """All tasks in the order of the workload [T]: their stage, counted through it, when they ran and where.
 
-    `seconds` is what each would take at its peaks. `source` is the node that it read from: its own node where it read
-    there alone, -1 where it read from many.
+    `seconds` is what each would take at its peaks, where that goes by waves at least. `source` is the node that it read
+    from: its own node where it read there alone, -1 where it read from many.
     """
 
     stage: Rows
