@@ -27,6 +27,7 @@ class RuleScheduler(Executors):
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what free executors do next."""
         # 1. What has ended and arrived since the last time.
+        self.now = now
         busy = snapshot.allocated.any(axis=1)
         for executor in np.flatnonzero(self._runs & ~busy).tolist():
             self._end(executor, now)

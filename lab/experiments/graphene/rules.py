@@ -19,6 +19,10 @@ WORTH_MOVES = 15.0
 """Ours moves an executor only to so many times the seconds of a move; settled on drawn sequences (see the results)."""
 
 
+WAIT_SECONDS = 1.0
+"""Ours lets an executor wait so long for its job's next stage to open; settled on the same sequences."""
+
+
 def fifo(run: Executors, free: Sequence[int]) -> Choice | None:
     """Serve the job that came first."""
     return _serve(run, free, np.arange(len(run.held), dtype=float))
@@ -42,19 +46,22 @@ def ours(run: Executors, free: Sequence[int]) -> Choice | None:
     """Serve the job with the least remaining work to which it is worth to move, after every task.
 
     A move is worth it if, beside every executor that runs tasks of the job, `WORTH_MOVES` times the seconds of a move
-    wait to be taken. An executor that is with the job comes without a move. Where nothing is worth it, executors wait.
+    wait to be taken. An executor that is with the job comes without a move. One that is with a job of less remaining
+    work, of which a stage opens within `WAIT_SECONDS`, waits for that. Where nothing is worth it, executors wait.
     """
     open_ = np.flatnonzero(run.open)
     remaining = _remaining(run)
     waiting = remaining_work(run.seconds[open_, REST, -1], run.left[open_], run.job[open_], len(run.held))
     jobs = np.unique(run.job[open_])
+    soon = run.opens_soon(WAIT_SECONDS)
     for job in jobs[np.argsort(remaining[jobs], kind="stable")].tolist():
         there = [executor for executor in free if run.at[executor] == job]
         if there:
             own = run.own_stage(there[0])
             return there[0], own if own != NOWHERE else _longest(run, _open_stages(run, job))
-        if waiting[job] >= WORTH_MOVES * MOVE_SECONDS * run.busy[job]:
-            return free[0], _longest(run, _open_stages(run, job))
+        movable = [e for e in free if run.at[e] not in soon or remaining[run.at[e]] > remaining[job]]
+        if movable and waiting[job] >= WORTH_MOVES * MOVE_SECONDS * run.busy[job]:
+            return movable[0], _longest(run, _open_stages(run, job))
     return None
 
 

@@ -34,7 +34,8 @@ class Executors:
     Fixed: `job` [S], `tasks` [S], `seconds` [S, 3, E], and `path` [S] from a stage to its job's end. As time goes by:
     `left` [S] tasks that have not begun, `unended` [S], `open` [S] stages with tasks to take; and by executor [E] `at`,
     the job that it is with, and `stage`, both NOWHERE at first. `held` and `busy` [J]: the executors that are with a
-    job, and that run its tasks. `moves`: how often one changed jobs.
+    job, and that run its tasks. `moves`: how often one changed jobs. `ends` [E]: when each executor's task ends,
+    infinite where it runs none; `now`: the time.
     """
 
     def __init__(self, arrivals: Sequence[Arrival], executors: int) -> None:
@@ -60,6 +61,7 @@ class Executors:
         self.at, self.stage = np.full(executors, NOWHERE), np.full(executors, NOWHERE)
         self.held, self.busy = np.zeros(len(queries), dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
         self.moves = 0
+        self.now, self.ends = 0.0, np.full(executors, np.inf)
         self._ended = np.full(len(queries), np.nan)
         self._events: list[tuple[float, int, int, int]] = []
 
@@ -71,7 +73,7 @@ class Executors:
         free = set(range(len(self.at)))
         begun = 0
         while self._events:
-            now = self._events[0][0]
+            self.now = now = self._events[0][0]
             while self._events and self._events[0][0] <= now + _ROUNDING:
                 _, is_end, _, number = heapq.heappop(self._events)
                 if is_end:
@@ -94,6 +96,16 @@ class Executors:
     def first_stage(self, job: int) -> int:
         """Return the row of its first stage."""
         return self._stages_of[job].start
+
+    def opens_soon(self, seconds: float) -> set[int]:
+        """Return the jobs of which a stage opens within so many seconds: the last tasks that it waits for run."""
+        jobs, runs = set(), np.isfinite(self.ends)
+        for row in np.unique(self.stage[runs]).tolist():
+            if not self.left[row] and any(self._missing[child] == 1 for child in self._children[row]):
+                last = self.ends[runs & (self.stage == row)].max()
+                if last <= self.now + seconds:
+                    jobs.add(int(self.job[row]))
+        return jobs
 
     def _next(self, rule: Rule, free: Sequence[int], *, stays: bool) -> Choice | None:
         if stays:
@@ -121,11 +133,14 @@ class Executors:
         self.busy[job] += 1
         self.left[row] -= 1
         self.open[row] = self.left[row] > 0
-        return moving + float(self.seconds[row, wave, self.held[job] - 1])
+        seconds = moving + float(self.seconds[row, wave, self.held[job] - 1])
+        self.ends[executor] = self.now + seconds
+        return seconds
 
     def _end(self, executor: int, now: float) -> None:
         row = int(self.stage[executor])
         job = int(self.job[row])
+        self.ends[executor] = np.inf
         self.busy[job] -= 1
         self.unended[row] -= 1
         self._job_unended[job] -= 1

@@ -59,6 +59,18 @@ def test_ours_moves_a_second_executor_only_where_enough_waits_for_it():
         assert times(ours, (query((tasks, [], 1, 1, 1)), 0.0), stays=False)[1] == moves
 
 
+def test_ours_waits_for_a_stage_that_opens_soon_and_not_for_a_later_one():
+    # Two executors come at 2 and run 40 s and a little more. Where that is 0.5 s, the first waits, and each runs a task
+    # of the last stage, 0.1 s. Where it is 3 s, the first goes to the query that waits, and the second runs both.
+    def seconds(more):
+        last = (2, [0, 1], 0.1, 0.1, 0.1)
+        short = query((1, [], 40, 40, 40), (1, [], 40 + more, 40 + more, 40 + more), last)
+        return times(ours, (short, 0.0), (query((100, [], 5, 5, 5)), 1.0), stays=False)[0][0]
+
+    assert seconds(0.5) == pytest.approx(2 + 40.5 + 0.1)
+    assert seconds(3.0) == pytest.approx(2 + 43 + 0.1 + 0.1)
+
+
 def test_no_rule_passes_the_fluid_bound():
     random = np.random.default_rng(3)
     arrivals = []
