@@ -8,7 +8,7 @@ from extender.graph import Dag, Machines
 from extender.graph.placement import Placement, most_compact
 from extender.graph.space import Space
 from extender.graph.subsets import candidates, divide
-from tests.service.graph.dags import drawn, like_figure_2, one_machine, stage
+from tests.service.graph.dags import drawn, four_subsets, like_figure_2, one_machine, stage
 
 
 def test_tasks_go_in_waves_over_all_machines_from_the_earliest_moment():
@@ -54,6 +54,39 @@ def test_whatever_is_troublesome_a_placement_is_possible(scene):
             assert np.flatnonzero(every.any(axis=0)).tolist() == sorted(rows.tolist())
             assert (every.sum(axis=0) <= 1).all()
             check(dag, machines, rows, most_compact(dag, machines, subsets))
+
+
+def test_exactly_the_orders_without_a_dead_end_are_tried(monkeypatch):
+    # Of section 4.3: ancestors always backwards, descendants always forwards, the rest by what stands already.
+    dag = four_subsets()
+    subsets = divide(dag, dag.rows, np.array([one.name == "b" for one in dag.stages]))
+    letters = {getattr(subsets, name).tobytes(): name[0] for name in ("trouble", "parents", "children", "siblings")}
+    whole = set()
+
+    def noted(way):
+        original = getattr(Placement, way)
+
+        def method(self, stages):
+            result = original(self, stages)
+            result.trail = [*getattr(self, "trail", []), letters[stages.tobytes()] + way[0]]
+            if len(result.trail) == 4:
+                whole.add(" ".join(result.trail))
+            return result
+
+        return method
+
+    for way in ("forwards", "backwards"):
+        monkeypatch.setattr(Placement, way, noted(way))
+    most_compact(dag, one_machine(), subsets)
+    first_way, sibling_way = next(iter(whole))[1], {trail[4] for trail in whole if trail[3] == "s"}
+    assert len(sibling_way) == 1, "the more compact of both ways"
+    way = sibling_way.pop()
+    assert whole == {
+        f"t{first_way} cf sb pb",
+        f"t{first_way} pb sf cf",
+        f"t{first_way} s{way} pb cf",
+        f"t{first_way} s{way} cf pb",
+    }
 
 
 def check(dag, machines, rows, placement):
