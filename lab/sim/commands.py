@@ -105,6 +105,12 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "kills.",
 )
 @click.option(
+    "--estimate",
+    is_flag=True,
+    help="Promise the next tasks of a stage what its finished ones were measured to use, in place of what it declares: "
+    "every policy goes by it.",
+)
+@click.option(
     "--tail",
     type=click.FloatRange(1, min_open=True),
     metavar="SHAPE",
@@ -143,6 +149,7 @@ def simulate(
     changes: tuple[str, ...],
     know: float,
     know_demands: float,
+    estimate: bool,
     tail: float | None,
     seed: int,
     heartbeat: float,
@@ -169,7 +176,7 @@ def simulate(
     replay = recording(workload)
     if replay and click.get_current_context().get_parameter_source("heartbeat") is ParameterSource.DEFAULT:
         heartbeat = 0.0  # what was recorded waited for no heartbeat
-    simulation = SimulationSettings(heartbeat, loss)
+    simulation = SimulationSettings(heartbeat, loss, estimate=estimate)
     runs = {}
     for name in _names(policies):
         for title, document in sweep.documents(settings_file, changes).items():

@@ -88,7 +88,7 @@ def perform(run: Run, tell: Tell) -> Outcome:
         machines,
         scheduler,
         seed=run.seed,
-        settings=run.settings,
+        settings=replace(run.settings, estimate=run.settings.estimate and run.policy != RECORDED),
         policy=run.title or run.policy,
         progress=tell,
         order=chosen.order if chosen else None,

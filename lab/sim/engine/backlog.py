@@ -20,6 +20,7 @@ from lab.sim.engine.outputs import OutputCopies
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
 from lab.sim.engine.task_edges import TaskEdges
+from lab.sim.engine.use.estimates import StageEstimates
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
@@ -33,7 +34,8 @@ class StageBacklog:
     `job_allocated` [J, R] is what the running tasks of each job were promised, on any machine, `job_given` [J, R] what
     its opportunistic ones need (None: there are none). `opened` [S] is when each stage began; `inputs` are where the
     tasks of open stages read, `outputs` where their output is copied to; `orders` knows the order of each job's
-    tasks (None: nobody does).
+    tasks (None: nobody does). With `estimates` the next tasks of a stage are promised what those that have ended were
+    measured to use (None: what they declare).
     """
 
     def __init__(
@@ -42,9 +44,10 @@ class StageBacklog:
         machines: Machines,
         random: np.random.Generator,
         orders: JobOrders | None = None,
+        estimates: StageEstimates | None = None,
     ) -> None:
         stages, jobs, tasks = len(table.tasks), len(table.job_names), len(table.durations)
-        self.table, self.orders = table, orders
+        self.table, self.orders, self._estimates = table, orders, estimates
         self.inputs = StageInputs(table, machines, random)
         self.outputs = OutputCopies(table, machines, random)
         self._waves = waves_on(table, machines)
@@ -56,6 +59,7 @@ class StageBacklog:
         self.job_allocated = np.zeros((jobs, table.demand.shape[1]))
         self.job_given: Floats | None = None
         self._active = np.zeros(jobs, dtype=np.bool_)
+        self._task_work, self._task_busy = table.work, table.busy
         self._work = remaining_work(table.work, table.tasks, table.job, jobs)
         self._path = np.zeros(jobs)
         self._stages_left = table.job_stages.copy()
@@ -137,7 +141,7 @@ class StageBacklog:
             self._active[job] = True
             jobs.append(job)
             stages = slice(*self._stage_range[job : job + 2])
-            self._busy += self.table.tasks[stages] @ self.table.busy[stages]
+            self._busy += self.table.tasks[stages] @ self._task_busy[stages]
             self._path[job] = self.table.path[stages].max()
             # 2. Its stages without parents begin.
             for stage in range(stages.start, stages.stop):
@@ -154,11 +158,13 @@ class StageBacklog:
         # 1. Their work is done, and their jobs hold less.
         table = self.table
         job = table.job[ends.stage]
-        np.subtract.at(self._work, job, table.work[ends.stage])
-        self._busy -= table.busy[ends.stage].sum(axis=0)
+        np.subtract.at(self._work, job, self._task_work[ends.stage])
+        self._busy -= self._task_busy[ends.stage].sum(axis=0)
         self._hold_less(job, ends.job_demand, ends.opportunistic)
         # 2. Stages of which every task has ended are over.
         np.add.at(self._ended, ends.stage, 1)
+        if self._estimates is not None:
+            self._estimate(self._estimates, self._estimates.end(ends))
         for stage, task in self._edges.end(ends.stage, ends.task):
             self._let(stage, [task], now)
         over = self._ended[ends.stage] == table.tasks[ends.stage]
@@ -272,7 +278,20 @@ class StageBacklog:
         if self._open is None:
             classes, jobs = np.flatnonzero(self._count), np.flatnonzero(self._active)
             self._open = open_classes_of(self.table, classes, jobs, self.inputs.by_stage)
+            if self._estimates is not None:
+                self._open = self._estimates.of_classes(self._open)
         return self._open
+
+    def _estimate(self, estimates: StageEstimates, stages: Rows) -> None:
+        """Go by the new estimates of these stages: what their next tasks are promised, and what work is left."""
+        if not len(stages):
+            return
+        left = self.table.tasks[stages] - self._ended[stages]
+        busy = estimates.busy.copy()
+        more = busy[stages] - self._task_busy[stages]
+        np.add.at(self._work, self.table.job[stages], more.sum(axis=1) * left)
+        self._busy += left @ more
+        self._task_busy, self._task_work, self._open = busy, busy.sum(axis=1), None
 
     def _begin(self, stage: int, now: float) -> None:
         """Open a stage: all its tasks wait from now on, but for those that wait for a task each."""
@@ -389,6 +408,7 @@ class StageBacklog:
             copies=self.outputs.of(stage, task, node),
             seconds=table.durations[task] if self._waves is None else self._waves.seconds(stage, task, node),
             expected=table.expected[stage],
+            promised=None if self._estimates is None else self._estimates.promised(stage, local),
         )
 
 

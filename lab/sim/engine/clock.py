@@ -60,7 +60,8 @@ class SimulationSettings:
     `sample_seconds` apart, and there are at most `points`. `sampling`: how the use of tasks is measured where it is not
     the promise (None: that of Sampling, where a stage says what it uses); without `io_first` disks and links serve
     regular and opportunistic tasks alike. `cpu_weight`: what an opportunistic task weighs beside a core that a regular
-    one was promised, where CPU is short; 0: regular ones get all.
+    one was promised, where CPU is short; 0: regular ones get all. With `estimate` tasks are promised what finished ones
+    of their stage have used (use/estimates.py).
     """
 
     heartbeat_seconds: float = 3.0
@@ -70,6 +71,7 @@ class SimulationSettings:
     sampling: Sampling | None = None
     io_first: bool = True
     cpu_weight: float = 0.0
+    estimate: bool = False
 
     def __post_init__(self) -> None:
         if not (self.heartbeat_seconds >= 0 and self.loss >= 0 and self.sample_seconds > 0 and self.points >= 2):
@@ -157,6 +159,7 @@ class _Simulation:
             io_first=settings.io_first,
             cpu_weight=settings.cpu_weight,
             order=order,
+            estimate=settings.estimate,
         )
         self._opportunism = opportunism
         self._scheduler = scheduler

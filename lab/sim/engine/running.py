@@ -58,7 +58,7 @@ class Starts:
     other nodes. `source` is the node that they read from: their own where they read there alone, N where they read from
     many. `rates_row` is the row of a shuffle in the rates, else -1. `copies` [K, A] are the machines that their output
     is copied to, N for none (outputs.py). `seconds` is their duration at their peaks, `expected` the duration that the
-    scheduler expects.
+    scheduler expects. `promised` is an estimate of both (None: they are promised what they declare).
     """
 
     stage: Rows
@@ -71,13 +71,23 @@ class Starts:
     copies: Rows
     seconds: Floats
     expected: Floats
+    promised: "Promised | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What tasks [A] are promised where that is an estimate: of their own node [R, A], and read from others [A]."""
+
+    demand: Floats
+    elsewhere: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Tasks that have ended [E], when exactly, and what their jobs were allocated for them on all nodes [R, E].
 
-    `opportunistic` [E] says which were (None: there are none).
+    `opportunistic` [E] says which were (None: there are none). `peak` [R, E] is what they were measured to use at their
+    peak (None: nobody measured).
     """
 
     stage: Rows
@@ -85,6 +95,7 @@ class Ends:
     at: Floats
     job_demand: Floats
     opportunistic: Mask | None = None
+    peak: Floats | None = None
 
 
 class RunningTasks:

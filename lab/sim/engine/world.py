@@ -25,6 +25,7 @@ from lab.sim.engine.journal import Journal
 from lab.sim.engine.measures import SeriesRecorder
 from lab.sim.engine.outcome import Outcome, Speed
 from lab.sim.engine.running import DONE_SECONDS, Ends, RunningTasks, Starts
+from lab.sim.engine.use.estimates import StageEstimates
 from lab.sim.engine.use.profiles import profiles_of
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.use.tasks import UsedTasks
@@ -47,8 +48,9 @@ class World:
 
     Blocks are placed by `seed`. `loss`: how much of what contention wastes counts (contention.efficiency). Points of
     time series are at least `sample_seconds` apart, and there are at most `points`. With `sampling`, or where a stage
-    says what it uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic. `order`
-    finds the order of each job's tasks when it arrives (None: no job has one).
+    says what it uses over time, use is not the promise: then there is `usage`, and tasks can be opportunistic. So it is
+    with `estimate`: the next tasks of a stage are promised what finished ones have used. `order` finds the order of
+    each job's tasks when it arrives (None: no job has one).
     """
 
     def __init__(
@@ -65,15 +67,17 @@ class World:
         io_first: bool = True,
         cpu_weight: float = 0.0,
         order: MakeRanks | None = None,
+        estimate: bool = False,
     ) -> None:
         self.table = table_of(workload, machines)
         self._most = np.array(machines.capacity, dtype=np.float64)
         capacity = self._most.copy()
         orders = None if order is None else JobOrders(self.table, capacity, order)
-        self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders)
+        estimates = StageEstimates(self.table, machines) if estimate else None
+        self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders, estimates)
         self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
         self.usage: UseRecorder | None = None
-        if sampling is not None or self.table.uses:
+        if sampling is not None or self.table.uses or estimate:
             self.tasks = used = UsedTasks(
                 capacity,
                 profiles_of(self.table),
@@ -81,6 +85,7 @@ class World:
                 copies=self.backlog.outputs.count,
                 io_first=io_first,
                 cpu_weight=cpu_weight,
+                measure=estimate,
             )
             self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))

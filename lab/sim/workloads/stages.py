@@ -96,7 +96,7 @@ class StageTable:
     @property
     def everywhere(self) -> Floats:
         """What a task takes of all machines together [S, R], if all that it reads is on its own."""
-        return _everywhere(self.demand, self.reading, self.copied * (self.output_copies - 1))
+        return everywhere(self.demand, self.reading, self.copied * (self.output_copies - 1))
 
     @cached_property
     def stage_of_task(self) -> Rows:
@@ -169,11 +169,11 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     )
     output_copies = _output_copies(workload, machines)
     if machines.aggregate:
-        demand = _everywhere(demand, np.zeros_like(reading), copied * (output_copies - 1))
+        demand = everywhere(demand, np.zeros_like(reading), copied * (output_copies - 1))
         copied = np.zeros_like(copied)
     expected = np.array([stage.duration for _, _, stage in stages])
     parents = [np.array(sorted(set(stage.parents)), dtype=np.intp) + first_stage[row] for row, _, stage in stages]
-    whole = _everywhere(demand, reading, copied * (output_copies - 1))
+    whole = everywhere(demand, reading, copied * (output_copies - 1))
     durations = [stage.durations for job in workload.jobs for stage in job.stages]
     return StageTable(
         job_names=[job.name for job in jobs],
@@ -235,7 +235,7 @@ def _copied(jobs: Sequence[Job], copies: int) -> Mask:
     return np.array(last, dtype=np.bool_) & (copies > 1)
 
 
-def _everywhere(demand: Floats, reading: Floats, elsewhere: Counts) -> Floats:
+def everywhere(demand: Floats, reading: Floats, elsewhere: Counts) -> Floats:
     """Return what tasks take of all machines [S, R]: besides `demand` they read, and write `elsewhere` [S] times more.
 
     Each copy takes network-out of one machine, network-in and disk-write of another.

@@ -25,7 +25,7 @@ from extender.cluster.resources import (
 from extender.cluster.waiting import Running
 from lab.sim.engine.contention import TERM_COLUMNS, TERMS, spread_part, term_rates
 from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
-from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
+from lab.sim.engine.running import DONE_SECONDS, Ends, Promised, Starts
 from lab.sim.engine.use.profiles import Profiles
 from lab.sim.engine.use.shares import kept_cpu, killed, parts
 
@@ -43,7 +43,9 @@ class Tasks:
     `began` is when, `held` who only keeps its memory until its gang begins, `opportunistic` what they are now; those
     that were so at the start go `first` where memory is short, as their rank with the kernel stays. `progress`, `rate`
     [3, P]; `ends` [3, P] is when each term is done at its rate. `want` [R, P] and `want_elsewhere` [P] are what they
-    would use now, `used` [R, P] what they have used so far (memory in byte-seconds).
+    would use now, `used` [R, P] what they have used so far (memory in byte-seconds). `promised` [R, P] and
+    `promised_elsewhere` [P] are what is allocated to them: `demand` and `elsewhere`, what they declare, or an estimate.
+    `peak` [R, P] is the most that each was seen to use of what it was not short of; disk-read is all that it reads.
     """
 
     stage: Rows
@@ -66,6 +68,9 @@ class Tasks:
     want: Floats
     want_elsewhere: Floats
     used: Floats
+    promised: Floats
+    promised_elsewhere: Floats
+    peak: Floats
 
     def of(self, chosen: Mask | Rows) -> "Tasks":
         """Return these of them."""
@@ -80,6 +85,7 @@ class Tasks:
 def _begun(starts: Starts, now: float, *, opportunistic: bool) -> Tasks:
     count = len(starts.stage)
     marks = np.full(count, opportunistic)
+    promised = starts.promised or Promised(starts.node_demand, starts.elsewhere)
     return Tasks(
         stage=starts.stage,
         task=starts.task,
@@ -101,6 +107,9 @@ def _begun(starts: Starts, now: float, *, opportunistic: bool) -> Tasks:
         want=np.zeros((_R, count)),
         want_elsewhere=np.zeros(count),
         used=np.zeros((_R, count)),
+        promised=promised.demand,
+        promised_elsewhere=promised.elsewhere,
+        peak=np.zeros((_R, count)),
     )
 
 
@@ -128,6 +137,7 @@ class UsedTasks:
 
     `allocated` [N, R] is what was promised to regular tasks, `demand` what all want of each machine now, `use_on` what
     they really use of it. `waits` [N] is for which part of the time regular tasks wait for CPU now: they get the rest.
+    With `measure` it is known of tasks that end what they used at their peak.
     """
 
     def __init__(
@@ -139,6 +149,7 @@ class UsedTasks:
         copies: int = 0,
         io_first: bool = True,
         cpu_weight: float = 0.0,
+        measure: bool = False,
     ) -> None:
         self.capacity = capacity
         self.allocated = np.zeros_like(capacity)
@@ -148,7 +159,7 @@ class UsedTasks:
         self.rates = np.zeros((0, len(capacity)))
         self.running = _begun(_nothing(copies), 0.0, opportunistic=False)
         self._profiles, self._loss, self._io_first = profiles, loss, io_first
-        self._cpu_weight = cpu_weight
+        self._cpu_weight, self._measure = cpu_weight, measure
         self._settled = 0.0
         self._next_at = np.inf
 
@@ -175,7 +186,7 @@ class UsedTasks:
     def for_reservations(self) -> Running:
         """Return where regular tasks run, when they are expected to end, and what they take."""
         regular = self.running.of(~self.running.opportunistic)
-        return Running(regular.node, regular.began + regular.expected, regular.demand.T, regular.expected)
+        return Running(regular.node, regular.began + regular.expected, regular.promised.T, regular.expected)
 
     def use(self) -> Floats:
         """Return what the tasks really use of the whole cluster [R]."""
@@ -187,7 +198,7 @@ class UsedTasks:
         new = _begun(starts, now, opportunistic=opportunistic)
         self.running = self.running.with_more(new)
         if not opportunistic:
-            self.allocated += self.on_nodes(new, new.demand, new.elsewhere)
+            self.allocated += self.on_nodes(new, new.promised, new.promised_elsewhere)
         return self.on_all_nodes(new)
 
     def hold(self, tasks: Rows) -> None:
@@ -207,7 +218,9 @@ class UsedTasks:
         if not over.any():
             return None
         tasks = self._without(over)
-        return Ends(tasks.stage, tasks.task, np.minimum(end[over], now), self.on_all_nodes(tasks), tasks.opportunistic)
+        held = self.on_all_nodes(tasks)
+        peak = tasks.peak if self._measure else None
+        return Ends(tasks.stage, tasks.task, np.minimum(end[over], now), held, tasks.opportunistic, peak)
 
     def take_away(self, places: Rows, now: float) -> Tasks:
         """End these running tasks before their time, and return them."""
@@ -220,7 +233,7 @@ class UsedTasks:
         """Make these running tasks regular, and return them."""
         self.running.opportunistic[places] = False
         promoted = self.running.of(places)
-        self.allocated += self.on_nodes(promoted, promoted.demand, promoted.elsewhere)
+        self.allocated += self.on_nodes(promoted, promoted.promised, promoted.promised_elsewhere)
         return promoted
 
     def over_memory(self) -> Rows:
@@ -230,7 +243,7 @@ class UsedTasks:
         victims = []
         for node in np.flatnonzero(over > 0).tolist():
             there = np.flatnonzero(tasks.node == node)
-            request = np.where(tasks.opportunistic[there], 0.0, tasks.demand[_MEMORY, there])
+            request = np.where(tasks.opportunistic[there], 0.0, tasks.promised[_MEMORY, there])
             victims.append(there[killed(float(over[node]), memory[there], request, tasks.first[there])])
         return np.concatenate(victims) if victims else _NO_ROWS
 
@@ -296,10 +309,10 @@ class UsedTasks:
 
     def on_all_nodes(self, tasks: Tasks) -> Floats:
         """Return what tasks were promised, or would be as regular ones, of all nodes together [R, P]."""
-        whole = tasks.demand.copy()
-        whole[_READ] += tasks.elsewhere
-        whole[_OUT] += tasks.elsewhere
-        add_on_all_nodes(whole, tasks.copies, len(self.capacity), tasks.demand[_WRITE])
+        whole = tasks.promised.copy()
+        whole[_READ] += tasks.promised_elsewhere
+        whole[_OUT] += tasks.promised_elsewhere
+        add_on_all_nodes(whole, tasks.copies, len(self.capacity), tasks.promised[_WRITE])
         return whole
 
     def _settle(self, now: float) -> None:
@@ -309,17 +322,31 @@ class UsedTasks:
         if seconds <= 0 or not self.count:
             return
         tasks = self.running
-        own, _ = self.now_used()
+        own, elsewhere = self.now_used()
         tasks.used[:] += own * seconds
+        if self._measure:
+            self._note_peaks(own, elsewhere)
         tasks.progress[:] += tasks.rate * seconds / tasks.seconds
         done = tasks.ends <= now + DONE_SECONDS
         tasks.progress[:] = np.where(done, 1.0, np.minimum(tasks.progress, 1.0))
+
+    def _note_peaks(self, own: Floats, elsewhere: Floats) -> None:
+        """Note what tasks use now, `own` [R, P] and `elsewhere` [P], where that is all they want: no machine is short.
+
+        What a task uses while it is slowed down says less than what it needs.
+        """
+        tasks = self.running
+        full = tasks.rate[_TERM] >= 1.0
+        full[_MEMORY] = True
+        seen = own.copy()
+        seen[_READ] += elsewhere
+        np.maximum(tasks.peak, seen, out=tasks.peak, where=full)
 
     def _without(self, chosen: Mask) -> Tasks:
         tasks = self.running.of(chosen)
         regular = tasks.of(~tasks.opportunistic)
         if len(regular.stage):
-            self.allocated -= self.on_nodes(regular, regular.demand, regular.elsewhere)
+            self.allocated -= self.on_nodes(regular, regular.promised, regular.promised_elsewhere)
         self.running = self.running.of(~chosen)
         return tasks
 
@@ -337,7 +364,7 @@ class UsedTasks:
     def _kept(self) -> Floats:
         """Return what opportunistic tasks get at least [N, R]: a regular one weighs its cores, those without work 0."""
         tasks = self.running
-        weight = np.where(tasks.opportunistic, self._cpu_weight, tasks.demand[CPU_INDEX] / _CORE)
+        weight = np.where(tasks.opportunistic, self._cpu_weight, tasks.promised[CPU_INDEX] / _CORE)
         return kept_cpu(
             tasks.node, np.where(tasks.want[CPU_INDEX] > 0, weight, 0.0), tasks.opportunistic, self.capacity
         )

@@ -1,5 +1,7 @@
 """What tasks declare is wrong by a factor; what they use, and how long they take, is as before."""
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -138,3 +140,19 @@ def test_the_command_says_how_many_were_killed(tmp_path):
     assert "killed by memory" in shown.output
     assert "killed by memory" not in CliRunner().invoke(simulate, options).output
     assert CliRunner().invoke(simulate, [*options, "--know-demands=0"]).exit_code == 2
+
+
+def test_the_command_estimates_what_is_declared_wrongly(tmp_path):
+    # Of 4 cores, 12 tasks that use one declare 1.96 each by seed 1: two at a time, six times 10 s. With estimates the
+    # last 8 start when four have ended, at 20 s, and go four at a time.
+    jobs, nodes = tmp_path / "jobs.csv", tmp_path / "machines.jsonl"
+    jobs.write_text("job,tasks,seconds,cpu,memory\na,12,10,1,1Gi\n")
+    nodes.write_text('{"name": "m", "allocatable": {"cpu": 4, "memory": "64Gi"}}\n')
+    options = [f"--workload={jobs}", f"--machines={nodes}", "--policy=tetris", "--processes=1", "--json"]
+    options += ["--know-demands=0.5", "--heartbeat=0", "--seed=1"]
+    assert [makespan(options), makespan([*options, "--estimate"])] == [60, 40]
+
+
+def makespan(options):
+    [only] = json.loads(CliRunner().invoke(simulate, options).stdout)["runs"]
+    return only["makespan"]
