@@ -107,8 +107,8 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
 @click.option(
     "--estimate",
     is_flag=True,
-    help="Promise the next tasks of a stage what its finished ones were measured to use, in place of what it declares: "
-    "every policy goes by it.",
+    help="Promise the next tasks of a stage what its finished ones were measured to use, in place of what it declares; "
+    "machines offer what running tasks do not use. Every policy goes by it.",
 )
 @click.option(
     "--tail",

@@ -61,7 +61,7 @@ class SimulationSettings:
     the promise (None: that of Sampling, where a stage says what it uses); without `io_first` disks and links serve
     regular and opportunistic tasks alike. `cpu_weight`: what an opportunistic task weighs beside a core that a regular
     one was promised, where CPU is short; 0: regular ones get all. With `estimate` tasks are promised what finished ones
-    of their stage have used (use/estimates.py).
+    of their stage have used (use/estimates.py), and machines offer what is not used (UsedTasks.counted).
     """
 
     heartbeat_seconds: float = 3.0
@@ -242,7 +242,7 @@ class _Simulation:
             version=self._plans,
             assumed=self.world.journal.tasks_started,
             layout=empty.layout,
-            allocated=read_only(self.world.allocated.copy()),
+            allocated=read_only(self.world.counted.copy()),
             in_flight=empty.in_flight,
             nominations=empty.nominations,
         )

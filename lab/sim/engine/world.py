@@ -73,6 +73,7 @@ class World:
         self._most = np.array(machines.capacity, dtype=np.float64)
         capacity = self._most.copy()
         orders = None if order is None else JobOrders(self.table, capacity, order)
+        self._estimate = estimate
         estimates = StageEstimates(self.table, machines) if estimate else None
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders, estimates)
         self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
@@ -124,6 +125,11 @@ class World:
     def allocated(self) -> Floats:
         """What tasks were promised of each machine [N, R]."""
         return self.tasks.allocated
+
+    @property
+    def counted(self) -> Floats:
+        """What counts as taken of each machine [N, R]: what was promised, or with estimates what a tracker reports."""
+        return self._used_tasks.counted() if self._estimate else self.tasks.allocated
 
     @property
     def job_allocated(self) -> Floats:
@@ -292,8 +298,11 @@ class World:
     def _check_held(self, starts: Starts) -> None:
         """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six.
 
-        A machine that has less than before may still have promised more, until tasks end there.
+        A machine that has less than before may still have promised more, until tasks end there. With estimates, promises
+        that are not used are made again: there, memory that is not there kills.
         """
+        if self._estimate:
+            return
         tasks = self.tasks
         over = tasks.allocated[:, self._held] > tasks.capacity[:, self._held]
         if over.any() and over[starts.node].any():

@@ -23,6 +23,7 @@ from extender.cluster.resources import (
     NETWORK_OUT_INDEX,
 )
 from extender.cluster.waiting import Running
+from extender.policy.estimates import ramp_up_allowance
 from lab.sim.engine.contention import TERM_COLUMNS, TERMS, spread_part, term_rates
 from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
 from lab.sim.engine.running import DONE_SECONDS, Ends, Promised, Starts
@@ -184,9 +185,20 @@ class UsedTasks:
         return self.running.stage[~self.running.opportunistic]
 
     def for_reservations(self) -> Running:
-        """Return where regular tasks run, when they are expected to end, and what they take."""
-        regular = self.running.of(~self.running.opportunistic)
-        return Running(regular.node, regular.began + regular.expected, regular.promised.T, regular.expected)
+        """Return where regular tasks run, when they are expected to end, and what they take; measured, what counts."""
+        chosen = ~self.running.opportunistic
+        regular = self.running.of(chosen)
+        demand = self._counted()[0][:, chosen] if self._measure else regular.promised
+        return Running(regular.node, regular.began + regular.expected, demand.T, regular.expected)
+
+    def counted(self) -> Floats:
+        """Return what a tracker counts of each node [N, R]: what is used, and what young tasks are still allowed.
+
+        It may be less than was promised, so over-estimates are given back (Tetris, 4.1), or more, so that tasks that
+        take more than they were promised are known (4.3); never less than is used. Of memory it counts the most that a
+        task has had: what it frees it may take again.
+        """
+        return self.on_nodes(self.running, *self._counted())
 
     def use(self) -> Floats:
         """Return what the tasks really use of the whole cluster [R]."""
@@ -329,6 +341,15 @@ class UsedTasks:
         tasks.progress[:] += tasks.rate * seconds / tasks.seconds
         done = tasks.ends <= now + DONE_SECONDS
         tasks.progress[:] = np.where(done, 1.0, np.minimum(tasks.progress, 1.0))
+
+    def _counted(self) -> tuple[Floats, Floats]:
+        """Return what each task counts of its own node [R, P], and of what it reads from others [P]."""
+        tasks = self.running
+        own, elsewhere = self.now_used()
+        own[_MEMORY] = np.maximum(own[_MEMORY], tasks.peak[_MEMORY])
+        age = self._settled - tasks.began
+        own += ramp_up_allowance(tasks.promised, own, age)
+        return own, elsewhere + ramp_up_allowance(tasks.promised_elsewhere, elsewhere, age)
 
     def _note_peaks(self, own: Floats, elsewhere: Floats) -> None:
         """Note what tasks use now, `own` [R, P] and `elsewhere` [P], where that is all they want: no machine is short.

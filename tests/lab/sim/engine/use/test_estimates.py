@@ -141,3 +141,14 @@ def test_with_estimates_no_machine_uses_more_than_it_has_where_too_much_is_decla
     )
     outcome = run(given, machines(3), policy("tetris", 1), seed=1, settings=ESTIMATING)
     np.testing.assert_allclose(outcome.tasks.ended - outcome.tasks.started, 10.0, rtol=1e-3)
+
+
+def test_room_that_running_tasks_do_not_use_is_given_back_after_thirty_seconds():
+    # Two are promised all four cores and use half of one each. One of three cores comes at 40 s: then three are idle.
+    long = replace(stage("l", cpu=2000.0, tasks=2, part=0.25), durations=np.full(2, 100.0))
+    jobs = [Job("a", 0.0, [long]), Job("b", 40.0, [stage(cpu=3000.0, tasks=1)])]
+    starts = [
+        run(Workload("w", jobs), machines(), policy("tetris", 1), seed=1, settings=settings).tasks.started.tolist()
+        for settings in (EVENTS, ESTIMATING)
+    ]
+    assert starts == [[0, 0, 100], [0, 0, 40]]

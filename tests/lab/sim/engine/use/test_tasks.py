@@ -3,6 +3,8 @@
 A machine has 1000 millicores, 64 bytes of memory, and 100 in each disk and network dimension. Tasks take 10 s.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -185,3 +187,58 @@ def test_who_wants_no_cpu_now_weighs_nothing():
     tasks.start(task(1, stage=1, cpu=500), 0.0, opportunistic=True)
     tasks.share(0.0)
     assert tasks.waits.tolist() == [0.0]
+
+
+def test_a_tracker_counts_what_is_used_and_what_a_young_task_is_still_allowed():
+    # Promised 1000 of the CPU, it uses 400, and is allowed (1000 - 400) x (1 - 6 / 30) more at 6 s.
+    tasks = machines(of=profiles(((1.0,), {CPU: [0.4], MEMORY: [0.5]})), measure=True)
+    tasks.start(task(cpu=1000, memory=10), 0.0)
+    tasks.share(0.0)
+    assert tasks.counted()[0, [CPU, MEMORY]].tolist() == [1000, 10]
+    tasks.end_due(6.0)
+    np.testing.assert_allclose(tasks.counted()[0, [CPU, MEMORY]], [400 + 480, 5 + 4])
+    np.testing.assert_allclose(tasks.for_reservations().demand[0, [CPU, MEMORY]], [880, 9])
+    assert tasks.allocated[0, CPU] == 1000
+
+
+def test_a_tracker_counts_who_uses_more_than_was_promised():
+    tasks = machines(of=profiles(((1.0,), {CPU: [1.5]})), measure=True)
+    tasks.start(task(cpu=400), 0.0)
+    tasks.share(0.0)
+    assert tasks.counted()[0, CPU] == 600
+
+
+def test_a_tracker_counts_the_most_memory_that_a_task_has_had():
+    # 40 s: 8 of memory for 20 s, then 2; of those, none is given back.
+    tasks = machines(of=profiles(((0.5, 1.0), {MEMORY: [0.8, 0.2]})), measure=True)
+    tasks.start(replace(task(cpu=100, memory=10), seconds=np.array([40.0])), 0.0)
+    tasks.share(0.0)
+    for now in (20.0, 35.0):
+        tasks.end_due(now)
+        tasks.share(now)
+    assert tasks.use_on[0, MEMORY] == 2
+    assert tasks.counted()[0, MEMORY] == 8
+
+
+def test_a_tracker_counts_at_the_source_what_is_read_from_there():
+    tasks = machines(2, of=profiles(((1.0,), {READ: [0.5], IN: [0.5]})), measure=True)
+    tasks.start(replace(task(reading=60, source=1), seconds=np.array([40.0])), 0.0)
+    tasks.share(0.0)
+    tasks.end_due(35.0)
+    np.testing.assert_allclose(tasks.counted()[:, [READ, IN, OUT]], [[0, 30, 0], [30, 0, 30]])
+
+
+def test_the_peak_of_a_task_is_what_it_used_while_it_was_short_of_nothing():
+    # Each wants 800 of 1000: together they get 500 each. The short one ends; the other uses 800 from then on.
+    tasks = machines(measure=True)
+    tasks.start(replace(task(0, cpu=800), seconds=np.array([0.5])), 0.0)
+    tasks.start(task(1, cpu=800), 0.0)
+    tasks.share(0.0)
+    peaks = {}
+    while tasks.count:
+        now = tasks.next_at
+        over = tasks.end_due(now)
+        if over is not None:
+            peaks |= dict(zip(over.task.tolist(), over.peak[[CPU, MEMORY]].T.tolist(), strict=True))
+        tasks.share(now)
+    assert peaks == {0: [0, 1], 1: [800, 1]}
