@@ -298,8 +298,8 @@ class World:
     def _check_held(self, starts: Starts) -> None:
         """Raise if more is promised than there is of what is never shared: memory, and what is beyond the six.
 
-        A machine that has less than before may still have promised more, until tasks end there. With estimates, promises
-        that are not used are made again: there, memory that is not there kills.
+        A machine that has less than before may still have promised more, until tasks end there. With estimates,
+        promises that are not used are made again: there, memory that is not there kills.
         """
         if self._estimate:
             return
