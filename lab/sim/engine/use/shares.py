@@ -42,12 +42,13 @@ def kept_cpu(node: Rows, weight: Floats, opportunistic: Mask, capacity: Floats) 
     return kept
 
 
-def killed(over: float, memory: Floats, request: Floats, first: Mask) -> Rows:
+def killed(over: float, memory: Floats, request: Floats, first: Mask, began: Floats) -> Rows:
     """Return whom the kernel kills of the tasks of a node [P] until memory is `over` by nothing, the first first.
 
-    Those that go `first` (of the lowest class), by what they use beyond their request.
+    Those that go `first` (of the lowest class), by what they use beyond their request. Of equals the one that `began`
+    last goes, of those that began together the last: so the others get on with their work.
     """
-    order = np.lexsort((request - memory, ~first))
+    order = np.lexsort((-np.arange(len(began)), -began, request - memory, ~first))
     freed = np.cumsum(memory[order])
     count = int(np.searchsorted(freed, over)) + 1
     return np.asarray(order[: min(count, len(order))])

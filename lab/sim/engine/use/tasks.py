@@ -196,7 +196,7 @@ class UsedTasks:
 
         It may be less than was promised, so over-estimates are given back (Tetris, 4.1), or more, so that tasks that
         take more than they were promised are known (4.3); never less than is used. Of memory it counts the most that a
-        task has had: what it frees it may take again.
+        task has had: what it frees it may take again. Who is held counts with all that was promised.
         """
         return self.on_nodes(self.running, *self._counted())
 
@@ -256,7 +256,8 @@ class UsedTasks:
         for node in np.flatnonzero(over > 0).tolist():
             there = np.flatnonzero(tasks.node == node)
             request = np.where(tasks.opportunistic[there], 0.0, tasks.promised[_MEMORY, there])
-            victims.append(there[killed(float(over[node]), memory[there], request, tasks.first[there])])
+            rank = tasks.first[there], tasks.began[there]
+            victims.append(there[killed(float(over[node]), memory[there], request, *rank)])
         return np.concatenate(victims) if victims else _NO_ROWS
 
     def share(self, now: float) -> None:
@@ -347,18 +348,18 @@ class UsedTasks:
         tasks = self.running
         own, elsewhere = self.now_used()
         own[_MEMORY] = np.maximum(own[_MEMORY], tasks.peak[_MEMORY])
-        age = self._settled - tasks.began
+        age = np.where(tasks.held, 0.0, self._settled - tasks.began)
         own += ramp_up_allowance(tasks.promised, own, age)
         return own, elsewhere + ramp_up_allowance(tasks.promised_elsewhere, elsewhere, age)
 
     def _note_peaks(self, own: Floats, elsewhere: Floats) -> None:
         """Note what tasks use now, `own` [R, P] and `elsewhere` [P], where that is all they want: no machine is short.
 
-        What a task uses while it is slowed down says less than what it needs.
+        What a task uses while it is slowed down says less than what it needs; one that is held shows nothing.
         """
         tasks = self.running
         full = tasks.rate[_TERM] >= 1.0
-        full[_MEMORY] = True
+        full[_MEMORY] = ~tasks.held
         seen = own.copy()
         seen[_READ] += elsewhere
         np.maximum(tasks.peak, seen, out=tasks.peak, where=full)

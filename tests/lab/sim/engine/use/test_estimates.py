@@ -121,6 +121,16 @@ def test_tasks_that_declare_too_little_memory_kill_no_more_once_three_have_ended
     assert outcomes[1].tasks.started.tolist() == [0.0] * 3 + [10.0] * 3 + [20.0] * 3 + [30.0] * 3
 
 
+@pytest.mark.parametrize("settings", [EVENTS, ESTIMATING])
+def test_equal_tasks_that_declare_too_little_memory_end_as_the_newest_are_killed(settings):
+    # 20 tasks declare 10 GB of 64 and use 20. Six start and the last three are killed, again and again, until the first
+    # three have ended: three at a time, 7 x 10 s. (Killing the oldest, none would ever end.)
+    given = workload(replace(stage(tasks=20, memory=10e9, cpu=100.0), use=Use(np.ones(1), np.full((1, 6), 2.0))))
+    outcome = run(given, machines(), policy("tetris", 1), seed=1, settings=settings)
+    assert outcome.opportunistic.killed_regular > 0
+    assert outcome.makespan == pytest.approx(70.0)
+
+
 @pytest.mark.parametrize("source", [LOCAL, BLOCKS, SHUFFLE])
 @pytest.mark.parametrize("name", ["tetris", "drf", "kube-default"])
 def test_where_tasks_use_what_they_declare_estimates_change_nothing(name, source):

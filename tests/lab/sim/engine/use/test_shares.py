@@ -43,14 +43,20 @@ def test_contention_wastes_by_all_that_is_wanted():
 def test_memory_kills_opportunistic_tasks_first_the_largest_of_them_first():
     memory, request = np.array([30.0, 10, 20]), np.array([8.0, 0, 0])
     first = np.array([False, True, True])
-    assert killed(5, memory, request, first).tolist() == [2]
-    assert killed(25, memory, request, first).tolist() == [2, 1]
-    assert killed(31, memory, request, first).tolist() == [2, 1, 0]
+    assert killed(5, memory, request, first, np.zeros(3)).tolist() == [2]
+    assert killed(25, memory, request, first, np.zeros(3)).tolist() == [2, 1]
+    assert killed(31, memory, request, first, np.zeros(3)).tolist() == [2, 1, 0]
 
 
 def test_of_regular_tasks_the_one_most_over_its_request_is_killed_first():
     # 30 of 28 requested is 2 over, 20 of 8 is 12 over.
-    assert killed(1, np.array([30.0, 20]), np.array([28.0, 8]), np.array([False, False])).tolist() == [1]
+    regular = np.array([False, False])
+    assert killed(1, np.array([30.0, 20]), np.array([28.0, 8]), regular, np.zeros(2)).tolist() == [1]
+
+
+def test_of_equals_the_newest_is_killed_first_and_of_those_that_began_together_the_last():
+    memory, request, regular = np.full(4, 20.0), np.full(4, 10.0), np.zeros(4, dtype=np.bool_)
+    assert killed(50, memory, request, regular, np.array([0.0, 7, 3, 7])).tolist() == [3, 1, 2]
 
 
 def test_what_is_kept_for_opportunistic_tasks_they_get_as_far_as_they_want_it():

@@ -242,3 +242,19 @@ def test_the_peak_of_a_task_is_what_it_used_while_it_was_short_of_nothing():
             peaks |= dict(zip(over.task.tolist(), over.peak[[CPU, MEMORY]].T.tolist(), strict=True))
         tasks.share(now)
     assert peaks == {0: [0, 1], 1: [800, 1]}
+
+
+def test_a_held_task_of_a_gang_shows_no_peak_and_a_tracker_counts_all_that_it_was_promised():
+    # It is held for 40 s, longer than any task is young, then works for 10 s with half of its promise.
+    tasks = machines(of=profiles(((1.0,), {CPU: [0.5], MEMORY: [0.5]})), measure=True)
+    tasks.start(task(cpu=1000, memory=10), 0.0)
+    tasks.hold(np.array([0]))
+    tasks.share(0.0)
+    tasks.end_due(40.0)
+    assert tasks.running.peak[:, 0].tolist() == [0] * 6
+    assert tasks.counted()[0, [CPU, MEMORY]].tolist() == [1000, 10]
+    tasks.begin(np.array([0]), 40.0)
+    tasks.share(40.0)
+    assert tasks.counted()[0, [CPU, MEMORY]].tolist() == [500, 5]
+    over = tasks.end_due(50.0)
+    assert over.peak[[CPU, MEMORY], 0].tolist() == [500, 5]
