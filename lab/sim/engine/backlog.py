@@ -290,7 +290,7 @@ class StageBacklog:
         busy = estimates.busy.copy()
         more = busy[stages] - self._task_busy[stages]
         np.add.at(self._work, self.table.job[stages], more.sum(axis=1) * left)
-        self._busy += left @ more
+        self._busy += (left * self._active[self.table.job[stages]]) @ more  # of jobs to come it counts when they do
         self._task_busy, self._task_work, self._open = busy, busy.sum(axis=1), None
 
     def _begin(self, stage: int, now: float) -> None:

@@ -83,6 +83,7 @@ class JobLine(_Line):
     """A line of a workload file: one job. `arrives` is in seconds since any moment.
 
     `priority` is the value of its PriorityClass. With `gang` the tasks of each stage start together or not at all.
+    `recurring` is the name of what runs again and again; this job is one run of it.
     """
 
     job: Name
@@ -91,6 +92,7 @@ class JobLine(_Line):
     queue: Name = "default"
     priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] = 0
     gang: bool = False
+    recurring: Name | None = None
 
 
 class TaintLine(_Line):

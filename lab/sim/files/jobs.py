@@ -81,6 +81,7 @@ class _Maker:
             arrives_at=line.arrives,
             stages=tuple(self._stage(where, line, number, places) for number in order),
             queue=line.queue,
+            recurring=line.recurring or "",
         )
 
     def _stage(self, where: str, line: JobLine, number: int, places: Mapping[str, int]) -> Stage:

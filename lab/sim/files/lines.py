@@ -19,7 +19,8 @@ Line = TypeVar("Line", bound=msgspec.Struct)
 
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
-_FLAT = ("job", "queue", "arrives", "priority", "tasks", "seconds", "expected")
+_OF_JOB = ("job", "queue", "arrives", "priority", "recurring")
+_FLAT = (*_OF_JOB, "tasks", "seconds", "expected")
 _NEEDED = ("job", "seconds")
 
 
@@ -42,8 +43,8 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
 def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
     """Yield where each line of a CSV file is, and its job of one stage.
 
-    The columns are job and seconds, and any of queue, arrives, priority, tasks and expected; every other column is what
-    a task demands of the resource of that name. Raises TraceError as `json_lines` does.
+    The columns are job and seconds, and any of queue, arrives, priority, recurring, tasks and expected; every other
+    column is what a task demands of the resource of that name. Raises TraceError as `json_lines` does.
     """
     rows = csv.reader((text.decode("utf-8") for _, text in _texts(path, whole=True)), strict=True)
     try:
@@ -88,7 +89,7 @@ def _flat_job(where: str, fields: dict[str, str]) -> JobLine:
     for name in ("seconds", "expected"):
         if name in stage:
             stage[name] = _number(where, name, stage[name])
-    job: dict[str, Any] = {name: given[name] for name in ("job", "queue", "arrives", "priority") if name in given}
+    job: dict[str, Any] = {name: given[name] for name in _OF_JOB if name in given}
     if "arrives" in job:
         job["arrives"] = _number(where, "arrives", job["arrives"])
     try:

@@ -44,7 +44,8 @@ class StageTable:
     of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]: which machines a stage
     may go to at first (each None: there is no such thing). The output of stages that are `copied` [S] is written on
     `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks its own wait, `waves` what
-    the tasks of a stage take by wave (of such a stage `durations` are the least).
+    the tasks of a stage take by wave (of such a stage `durations` are the least). `runs` has the stages of one
+    name in all runs of a recurring job, for each of them.
     """
 
     job_names: Sequence[str]
@@ -83,6 +84,7 @@ class StageTable:
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
     one_to_one: Mapping[int, Rows] = field(default_factory=dict)
     waves: Mapping[int, Waves] = field(default_factory=dict)
+    runs: Mapping[int, Rows] = field(default_factory=dict)
 
     @cached_property
     def seen(self) -> Floats:
@@ -218,7 +220,18 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
             if stage.one_to_one
         },
         waves={row: stage.waves for row, (_, _, stage) in enumerate(stages) if stage.waves is not None},
+        runs=_runs([(jobs[row].recurring, stage.name) for row, _, stage in stages]),
     )
+
+
+def _runs(names: Sequence[tuple[str, str]]) -> Mapping[int, Rows]:
+    """Return all stages of the same name, by stage; `names` [S] are of the recurring job ("": none) and the stage."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for stage, name in enumerate(names):
+        if name[0]:
+            alike.setdefault(name, []).append(stage)
+    shared = [np.array(some, dtype=np.intp) for some in alike.values() if len(some) > 1]
+    return {stage: some for some in shared for stage in some.tolist()}
 
 
 def _output_copies(workload: Workload, machines: Machines) -> int:

@@ -75,12 +75,16 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A DAG of stages; `parents` are indices into `stages`, parents before children."""
+    """A DAG of stages; `parents` are indices into `stages`, parents before children.
+
+    Jobs of one `recurring` name are runs of the same; stages of one name in them are alike ("": it runs once).
+    """
 
     name: str
     arrives_at: float
     stages: Sequence[Stage]
     queue: str = "default"
+    recurring: str = ""
 
 
 @dataclass(frozen=True, slots=True)

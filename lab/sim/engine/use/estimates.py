@@ -17,7 +17,7 @@ from extender.cluster.resources import (
 )
 from extender.cluster.waiting import Inputs, Spread
 from extender.errors import DovetailError
-from extender.policy.estimates import estimated_demand
+from extender.policy.estimates import LEAST_ENDED, estimated_demand
 from extender.policy.remaining import work_by_resource
 from lab.sim.engine.open_classes import OpenClasses
 from lab.sim.engine.running import Ends, Promised
@@ -47,6 +47,7 @@ class StageEstimates:
         self._earlier = np.full(self._declared.shape, np.nan)
         self._measured = np.zeros_like(self._declared)
         self._shown = np.zeros(self._declared.shape, dtype=np.int64)
+        self._left = table.tasks.copy()
         # Network follows from reading, but where a stage reads on its own machine.
         self._follows = np.zeros(self._declared.shape, dtype=np.bool_)
         self._follows[:, [_IN, _OUT]] = (table.source != _LOCAL)[:, np.newaxis]
@@ -57,7 +58,12 @@ class StageEstimates:
             return np.empty(0, dtype=np.intp)
         np.maximum.at(self._measured, ends.stage, ends.peak.T)
         np.add.at(self._shown, ends.stage, ends.peak.T > 0)
-        return self._estimate(np.unique(ends.stage))
+        np.subtract.at(self._left, ends.stage, 1)
+        stages = np.unique(ends.stage)
+        later = [
+            self._pass_on(stage) for stage in stages[self._left[stages] == 0].tolist() if stage in self._table.runs
+        ]
+        return self._estimate(np.unique(np.concatenate((stages, *later))))
 
     def promised(self, stage: Rows, local: Floats) -> Promised:
         """Return what starting tasks [A] are promised that declare to read `local` [A] of all on their own nodes."""
@@ -83,6 +89,17 @@ class StageEstimates:
         demand.setflags(write=False)
         reading.setflags(write=False)
         return replace(classes, demand=demand, reading=reading, inputs=inputs)
+
+    def _pass_on(self, stage: int) -> Rows:
+        """Let other runs of a recurring job go by what this stage, which is over, has shown; return their stages.
+
+        Of a stage of fewer tasks than LEAST_ENDED all have shown it.
+        """
+        runs = self._table.runs[stage]
+        later: Rows = runs[self._left[runs] > 0]
+        shown = self._shown[stage] >= min(LEAST_ENDED, self._table.tasks[stage])
+        self._earlier[later] = np.where(shown, self._measured[stage], self._earlier[later])
+        return later
 
     def _estimate(self, stages: Rows) -> Rows:
         """Estimate these stages anew; return those of which the estimate is another now."""

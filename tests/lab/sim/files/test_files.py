@@ -60,7 +60,12 @@ def replay(tmp_path, machines, policy, *jobs):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (job(speed=1), "field speed: there is no such field; accepted: job, stages, arrives, queue, priority, gang"),
+        (
+            job(speed=1),
+            "field speed: there is no such field; accepted: job, stages, arrives, queue, priority, gang, recurring",
+        ),
+        (job(recurring=""), "field recurring: Expected `str` of length >= 1"),
+        (job(recurring=7), "field recurring: Expected `str | null`, got `int`"),
         (stage(cpu=1), "field stages[0].cpu: there is no such field; accepted: name, demand, seconds"),
         (stage(input={"rate": 1, "of": 2}), "field stages[0].input.of: there is no such field; accepted: rate, from"),
         (stage(seconds=-1), "field stages[0].seconds"),
@@ -114,6 +119,15 @@ def test_a_name_that_stands_twice_is_refused_with_the_line_where_it_stood_first(
         workload_of(path, machines_of(machines))
     with pytest.raises(TraceError, match=r"line 2, field name: 'm-0' is the name of a machine of .*, line 1 already"):
         machines_of(written(tmp_path / "twice.jsonl", MACHINES, MACHINES))
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_what_a_job_is_a_run_of_is_read_and_most_run_once(tmp_path, machines, suffix):
+    path = tmp_path / f"jobs.{suffix}"
+    path.write_text("job,seconds,cpu,recurring\na,10,1,nightly\nb,10,1,\n")
+    if suffix == "jsonl":
+        written(path, job(recurring="nightly"), job() | {"job": "b"})
+    assert [one.recurring for one in workload_of(path, machines_of(machines)).jobs] == ["nightly", ""]
 
 
 @pytest.mark.parametrize(

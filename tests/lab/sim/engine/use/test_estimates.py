@@ -162,3 +162,68 @@ def test_room_that_running_tasks_do_not_use_is_given_back_after_thirty_seconds()
         for settings in (EVENTS, ESTIMATING)
     ]
     assert starts == [[0, 0, 100], [0, 0, 40]]
+
+
+def runs(*stages, recurring="nightly", count=3):
+    """So many runs of a recurring job, 30 s apart."""
+    return Workload("w", [Job(f"j{number}", 30.0 * number, stages, recurring=recurring) for number in range(count)])
+
+
+def estimates_of_runs(*stages):
+    return StageEstimates(table_of(runs(*stages), machines()), machines())
+
+
+def test_a_later_run_begins_with_what_the_one_before_ended_with_by_the_name_of_the_stage():
+    estimates = estimates_of_runs(stage("s", tasks=3), stage("t", tasks=3))
+    assert not len(estimates.end(ends([500.0, 2e8, 0, 0, 0, 0], tasks=2)))
+    # Rows 0, 2 and 4 are stage s of the three runs. When the first is over all know; the second does not change it.
+    assert estimates.end(ends([400.0, 3e8, 0, 0, 0, 0])).tolist() == [0, 2, 4]
+    assert estimates.demand[:, CPU].tolist() == [500, 1000] * 3
+    assert estimates.end(ends([600.0, 1e8, 0, 0, 0, 0], stage=2, tasks=3)).tolist() == [2, 4]
+    assert estimates.demand[:, CPU].tolist() == [500, 1000, 600, 1000, 600, 1000]
+    assert estimates.demand[:, MEMORY].tolist() == [3e8, 1e9, 1e8, 1e9, 1e8, 1e9]
+
+
+def test_a_run_passes_nothing_on_before_all_tasks_of_the_stage_have_ended():
+    estimates = estimates_of_runs(stage(tasks=8))
+    assert estimates.end(ends([500.0, 2e8, 0, 0, 0, 0], tasks=7)).tolist() == [0]
+    assert estimates.end(ends([500.0, 2e8, 0, 0, 0, 0])).tolist() == [1, 2]
+
+
+def test_a_stage_of_a_single_task_tells_later_runs_but_not_what_it_was_always_short_of():
+    estimates = estimates_of_runs(stage(tasks=1))
+    estimates.end(ends([0.0, 2e8, 0, 0, 0, 0]))
+    assert estimates.demand[1].tolist() == [1000, 2e8, 0, 0, 0, 0]
+    # The second run shows the CPU alone: what is known of memory stays.
+    estimates.end(ends([700.0, 0, 0, 0, 0, 0], stage=1))
+    assert estimates.demand[2].tolist() == [700, 2e8, 0, 0, 0, 0]
+
+
+def test_jobs_that_run_once_tell_each_other_nothing():
+    table = table_of(runs(stage(tasks=3), recurring=""), machines())
+    assert StageEstimates(table, machines()).end(ends([500.0, 2e8, 0, 0, 0, 0], tasks=3)).tolist() == [0]
+
+
+class Watching:
+    """A planner that writes down when it planned, the seconds of work left, and the work left of each job."""
+
+    def __init__(self):
+        self.seen = {}
+        self._planner = policy("tetris", 1)
+
+    def plan(self, snapshot, waiting, now):
+        self.seen.setdefault(now, (waiting.left_seconds, waiting.jobs.work.tolist()))
+        return self._planner.plan(snapshot, waiting, now)
+
+
+@pytest.mark.parametrize(
+    ("recurring", "at_30", "left"), [("", [30.0] * 4 + [40.0] * 4, 20.0), ("nightly", [30.0] * 8, 10.0)]
+)
+def test_a_later_run_starts_as_many_as_fit_by_what_the_first_used(recurring, at_30, left):
+    # 8 tasks declare a core of four and use half of one. The first run starts 4 at 0 s, and 4 at 10 s.
+    watching = Watching()
+    given = runs(stage(part=0.5, memory=0.0), recurring=recurring, count=2)
+    outcome = run(given, machines(), watching, seed=1, settings=ESTIMATING)
+    assert outcome.tasks.started.tolist() == [0.0] * 4 + [10.0] * 4 + at_30
+    # The work that comes at 30 s: 8 x 10 s x (1000 / 4000), or x (500 / 4000).
+    assert watching.seen[30.0] == (pytest.approx(left), pytest.approx([left]))
