@@ -90,6 +90,12 @@ class Board:
         self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
+        # 5. Shuffles that were refused in this matching: the one node where they may still find room at their sources,
+        #    else -1 [C]. That is as of so many starts.
+        self._refused_but_at: Rows = np.full(len(self.left), -1, dtype=np.intp)
+        self._refused: list[int] = []
+        self._refused_as_of = 0
+        self._remembers_refusals = policy.matching == "machine" and self.locality is None
 
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
@@ -133,7 +139,12 @@ class Board:
         # 2. One node after the other, as long as it has a candidate left.
         self._candidates = Candidates(rows, nodes, self._fits(rows, nodes))
         self._started_on.clear()
-        yield from self._candidates.in_order(self.room.free_parts(nodes))
+        self._refused.clear()
+        self._refused_but_at[:] = -1
+        # 3. Where all that fit are shuffles whose sources have no room, nobody would start.
+        for node in self._candidates.in_order(self.room.free_parts(nodes)):
+            if not (self._refused and self._all_refused(self._candidates.rows_at(node), node)):
+                yield node
 
     def _fits(self, rows: Rows, nodes: Rows) -> Fits:
         """Return what says where these classes fit, reading there or from elsewhere, by places in these nodes."""
@@ -163,6 +174,9 @@ class Board:
         candidates = self._latest
         if candidates is None or candidates.node != node:
             candidates = self._latest = self._look(node)
+        if self._refused and candidates.any and self._all_refused(candidates.rows[candidates.fits], node):
+            candidates.picked = -1
+            return _NOBODY
         score = self._pick(candidates)
         return (int(candidates.rows[candidates.picked]), score) if candidates.picked >= 0 else _NOBODY
 
@@ -335,6 +349,29 @@ class Board:
             self._out(task_class)
         elif compared:
             self._candidates.leave_out_on(node, task_class)
+            if self._remembers_refusals and self.classes.spread[task_class]:
+                self._note_refusal(task_class)
+
+    def _note_refusal(self, task_class: int) -> None:
+        """Remember a shuffle that one full link keeps from every node but one, for as long as this matching goes on."""
+        only_at = self.sources.only_at(np.array([task_class])).item()
+        if only_at >= 0 and self._refused_but_at[task_class] < 0:
+            self._refused.append(task_class)
+            self._refused_but_at[task_class] = only_at
+
+    def _all_refused(self, rows: Rows, node: int) -> bool:
+        """Whether all these classes are shuffles that would be refused on this node, one after the other, and stay in.
+
+        Within a matching room only shrinks: who was refused everywhere but on one node still is. So nothing would
+        start and nothing else change, unless by now nobody can serve one of them at all: that is found by trying.
+        """
+        if self._refused_as_of != len(self.taken):  # something has started: those that nobody can serve are tried again
+            self._refused_as_of = len(self.taken)
+            refused = np.array(self._refused)
+            self._refused_but_at[refused] = self.sources.only_at(refused)
+            self._refused = refused[self._refused_but_at[refused] >= 0].tolist()
+        only_at = self._refused_but_at[rows]
+        return not np.count_nonzero((only_at < 0) | (only_at == node))
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""

@@ -112,6 +112,17 @@ class Sources:
         disk, link = self._serving()
         return bool(np.count_nonzero(disk < needs) or np.count_nonzero(link < needs) > 1)
 
+    def only_at(self, rows: Rows) -> Rows:
+        """Return the one node where these shuffles could still run [k]: its link is the only one that is full for them.
+
+        -1 where no link is full, or where nobody can run anywhere: a disk is full, or more than one link.
+        """
+        needs = self._classes.rate_needs[np.take(self._classes.rates_row, rows)]
+        disk, link = self._serving()
+        blocked = link < needs
+        only = (blocked.sum(axis=1) == 1) & (disk >= needs).all(axis=1)
+        return np.where(only, blocked.argmax(axis=1), -1)
+
     def _serving(self) -> Floats:
         """Return what disks (read) and links (out) have for shuffles [2, N]."""
         return np.asarray(self._free[_SERVING] + self._beyond if self.keeping else self._classes.capacity[_SERVING])
