@@ -200,6 +200,10 @@ class Board:
         if candidates is None or picked < 0 or candidates.rows.item(picked) != task_class:
             self._latest = None  # nobody asked for the best on this node: what it scores is not known
             return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=True)
+        if self._refused and self._is_refused(task_class, node):
+            self._candidates.leave_out_on(node, task_class)
+            candidates.leave_out()
+            return False
         if self.locality is not None:
             self.locality.pass_over(candidates)
         near = bool(candidates.near.item(picked))
@@ -373,10 +377,17 @@ class Board:
 
     def _note_refusal(self, task_class: int) -> None:
         """Remember a shuffle that one full link keeps from every node but one, for as long as this matching goes on."""
+        if not self._refused:
+            self._refused_as_of = len(self.taken)
         only_at = self.sources.only_at(np.array([task_class])).item()
         if only_at >= 0 and self._refused_but_at[task_class] < 0:
             self._refused.append(task_class)
             self._refused_but_at[task_class] = only_at
+
+    def _is_refused(self, task_class: int, node: int) -> bool:
+        """Whether the class would be refused on this node, and stay in, as far as that is known by now."""
+        only_at = self._refused_but_at.item(task_class)
+        return only_at >= 0 and only_at != node and self._refused_as_of == len(self.taken)
 
     def _all_refused(self, rows: Rows, node: int) -> bool:
         """Whether all these classes are shuffles that would be refused on this node, one after the other, and stay in.
