@@ -174,7 +174,8 @@ class Board:
         candidates = self._latest
         if candidates is None or candidates.node != node:
             candidates = self._latest = self._look(node)
-        if self._refused and candidates.fitting and self._all_refused(candidates.rows[candidates.fits], node):
+        few = 0 < candidates.fitting <= len(self._refused)
+        if few and self._all_refused(candidates.rows[candidates.fits], node):
             candidates.picked = -1
             return _NOBODY
         score = self._pick(candidates)
@@ -385,9 +386,11 @@ class Board:
             self._refused_but_at[task_class] = only_at
 
     def _is_refused(self, task_class: int, node: int) -> bool:
-        """Whether the class would be refused on this node, and stay in, as far as that is known by now."""
-        only_at = self._refused_but_at.item(task_class)
-        return only_at >= 0 and only_at != node and self._refused_as_of == len(self.taken)
+        """Whether the class was refused before and would be on this node, and stay in."""
+        if self._refused_but_at.item(task_class) < 0:
+            return False
+        self._see_who_is_refused()
+        return self._refused_but_at.item(task_class) not in (-1, node)
 
     def _all_refused(self, rows: Rows, node: int) -> bool:
         """Whether all these classes are shuffles that would be refused on this node, one after the other, and stay in.
@@ -395,13 +398,19 @@ class Board:
         Within a matching room only shrinks: who was refused everywhere but on one node still is. So nothing would
         start and nothing else change, unless by now nobody can serve one of them at all: that is found by trying.
         """
-        if self._refused_as_of != len(self.taken):  # something has started: those that nobody can serve are tried again
+        if len(rows) > len(self._refused):
+            return False
+        self._see_who_is_refused()
+        only_at = self._refused_but_at.take(rows)
+        return not np.count_nonzero((only_at < 0) | (only_at == node))
+
+    def _see_who_is_refused(self) -> None:
+        """Once something has started, forget those that nobody can serve by now: they are tried again."""
+        if self._refused_as_of != len(self.taken):
             self._refused_as_of = len(self.taken)
             refused = np.array(self._refused)
             self._refused_but_at[refused] = self.sources.only_at(refused)
             self._refused = refused[self._refused_but_at[refused] >= 0].tolist()
-        only_at = self._refused_but_at[rows]
-        return not np.count_nonzero((only_at < 0) | (only_at == node))
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""
