@@ -24,6 +24,7 @@ from extender.planner.locality.nearness import level_between
 from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
+from extender.planner.refusals import Refusals
 from extender.planner.room import Room
 from extender.planner.terms import Scores
 from extender.planner.tuning import BUNDLE, Policy
@@ -90,11 +91,7 @@ class Board:
         self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
-        # 5. Shuffles that were refused in this matching: the one node where they may still find room at their sources,
-        #    else -1 [C]. That is as of so many starts.
-        self._refused_but_at: Rows = np.full(len(self.left), -1, dtype=np.intp)
-        self._refused: list[int] = []
-        self._refused_as_of = 0
+        self._refusals = Refusals(self.sources, self.taken, len(self.left))
         self._remembers_refusals = policy.matching == "machine" and self.locality is None
 
     def admit(self, classes: Mask) -> None:
@@ -139,11 +136,10 @@ class Board:
         # 2. One node after the other, as long as it has a candidate left.
         self._candidates = Candidates(rows, nodes, self._fits(rows, nodes))
         self._started_on.clear()
-        self._refused.clear()
-        self._refused_but_at[:] = -1
+        self._refusals.forget()
         # 3. Where all that fit are shuffles whose sources have no room, nobody would start.
         for node in self._candidates.in_order(self.room.free_parts(nodes)):
-            if not (self._refused and self._all_refused(self._candidates.rows_at(node), node)):
+            if not (self._refusals and self._refusals.has_all(self._candidates.rows_at(node), node)):
                 yield node
 
     def _fits(self, rows: Rows, nodes: Rows) -> Fits:
@@ -174,8 +170,8 @@ class Board:
         candidates = self._latest
         if candidates is None or candidates.node != node:
             candidates = self._latest = self._look(node)
-        few = 0 < candidates.fitting <= len(self._refused)
-        if few and self._all_refused(candidates.rows[candidates.fits], node):
+        few = 0 < candidates.fitting <= len(self._refusals)
+        if few and self._refusals.has_all(candidates.rows[candidates.fits], node):
             candidates.picked = -1
             return _NOBODY
         score = self._pick(candidates)
@@ -201,7 +197,7 @@ class Board:
         if candidates is None or picked < 0 or candidates.rows.item(picked) != task_class:
             self._latest = None  # nobody asked for the best on this node: what it scores is not known
             return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=True)
-        if self._refused and self._is_refused(task_class, node):
+        if self._refusals and self._refusals.has(task_class, node):
             self._candidates.leave_out_on(node, task_class)
             candidates.leave_out()
             return False
@@ -374,43 +370,7 @@ class Board:
         elif compared:
             self._candidates.leave_out_on(node, task_class)
             if self._remembers_refusals and self.classes.spread[task_class]:
-                self._note_refusal(task_class)
-
-    def _note_refusal(self, task_class: int) -> None:
-        """Remember a shuffle that one full link keeps from every node but one, for as long as this matching goes on."""
-        if not self._refused:
-            self._refused_as_of = len(self.taken)
-        only_at = self.sources.only_at(np.array([task_class])).item()
-        if only_at >= 0 and self._refused_but_at[task_class] < 0:
-            self._refused.append(task_class)
-            self._refused_but_at[task_class] = only_at
-
-    def _is_refused(self, task_class: int, node: int) -> bool:
-        """Whether the class was refused before and would be on this node, and stay in."""
-        if self._refused_but_at.item(task_class) < 0:
-            return False
-        self._see_who_is_refused()
-        return self._refused_but_at.item(task_class) not in (-1, node)
-
-    def _all_refused(self, rows: Rows, node: int) -> bool:
-        """Whether all these classes are shuffles that would be refused on this node, one after the other, and stay in.
-
-        Within a matching room only shrinks: who was refused everywhere but on one node still is. So nothing would
-        start and nothing else change, unless by now nobody can serve one of them at all: that is found by trying.
-        """
-        if len(rows) > len(self._refused):
-            return False
-        self._see_who_is_refused()
-        only_at = self._refused_but_at.take(rows)
-        return not np.count_nonzero((only_at < 0) | (only_at == node))
-
-    def _see_who_is_refused(self) -> None:
-        """Once something has started, forget those that nobody can serve by now: they are tried again."""
-        if self._refused_as_of != len(self.taken):
-            self._refused_as_of = len(self.taken)
-            refused = np.array(self._refused)
-            self._refused_but_at[refused] = self.sources.only_at(refused)
-            self._refused = refused[self._refused_but_at[refused] >= 0].tolist()
+                self._refusals.note(task_class)
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""
