@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Counts, Floats, Mask, Rows, needs_fit
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.resources import NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import Candidates, Fits, NodeCandidates
 from extender.planner.fairness.turn import Fairness
@@ -24,7 +24,8 @@ from extender.planner.locality.nearness import level_between
 from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
-from extender.planner.room import Room, within, within_disk
+from extender.planner.refusals import Refusals
+from extender.planner.room import Room
 from extender.planner.terms import Scores
 from extender.planner.tuning import BUNDLE, Policy
 from extender.policy.bundling import CLASSES, bundle
@@ -90,6 +91,8 @@ class Board:
         self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
+        self._refusals = Refusals(self.sources, self.taken, len(self.left))
+        self._remembers_refusals = policy.matching == "machine" and self.locality is None
 
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
@@ -133,7 +136,11 @@ class Board:
         # 2. One node after the other, as long as it has a candidate left.
         self._candidates = Candidates(rows, nodes, self._fits(rows, nodes))
         self._started_on.clear()
-        yield from self._candidates.in_order(self.room.free_parts(nodes))
+        self._refusals.forget()
+        # 3. Where all that fit are shuffles whose sources have no room, nobody would start.
+        for node in self._candidates.in_order(self.room.free_parts(nodes)):
+            if not (self._refusals and self._refusals.has_all(self._candidates.rows_at(node), node)):
+                yield node
 
     def _fits(self, rows: Rows, nodes: Rows) -> Fits:
         """Return what says where these classes fit, reading there or from elsewhere, by places in these nodes."""
@@ -163,6 +170,10 @@ class Board:
         candidates = self._latest
         if candidates is None or candidates.node != node:
             candidates = self._latest = self._look(node)
+        few = 0 < candidates.fitting <= len(self._refusals)
+        if few and self._refusals.has_all(candidates.rows[candidates.fits], node):
+            candidates.picked = -1
+            return _NOBODY
         score = self._pick(candidates)
         return (int(candidates.rows[candidates.picked]), score) if candidates.picked >= 0 else _NOBODY
 
@@ -183,12 +194,16 @@ class Board:
         """Start one task of the class on the node; False if its sources have no room for it after all."""
         candidates = self._latest
         picked = -1 if candidates is None or candidates.node != node else candidates.picked
-        if candidates is None or picked < 0 or candidates.rows[picked] != task_class:
+        if candidates is None or picked < 0 or candidates.rows.item(picked) != task_class:
             self._latest = None  # nobody asked for the best on this node: what it scores is not known
             return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=True)
+        if self._refusals and self._refusals.has(task_class, node):
+            self._candidates.leave_out_on(node, task_class)
+            candidates.leave_out()
+            return False
         if self.locality is not None:
             self.locality.pass_over(candidates)
-        near = bool(candidates.near[picked])
+        near = bool(candidates.near.item(picked))
         started = self._place(task_class, node, near=near, compared=True)
         if started:
             candidates.follow(self.room.limit(node))
@@ -208,22 +223,21 @@ class Board:
 
     def _look(self, node: int) -> NodeCandidates:
         """Return the candidates of the node as it is now."""
-        # 1. Of the classes that fitted when the matching began, those that still do. Where nothing started since,
-        #    others can only have taken of its disk (and link), or its last blocks.
-        classes, limit = self.classes, self.room.limit(node)
-        still_fits = within if node in self._started_on or self._links_demanded else within_disk
+        # 1. Of the classes that fitted when the matching began, those that still do, and what each takes of the node:
+        #    who reads there takes of its disk, the others of its link.
+        classes, local = self.classes, self.sources.local[:, node]
         rows, near, far = self._candidates.at(node)
-        near &= still_fits(classes.here_needs, rows, limit)
-        near &= self.sources.local[:, node][rows] > 0
-        factor = None
-        if np.count_nonzero(near) < len(rows):
-            fits = near | (far & still_fits(classes.away_needs, rows, limit))
+        needs = self._needs(rows, near)
+        fits = self._still_fit(needs, node)
+        if classes.block_rows:
+            fits &= (local.take(rows) > 0) >= near  # the last block that was there may be taken
+        if np.count_nonzero(fits) < len(rows):
+            near &= fits
+            fits = near | (far & self._still_fit(classes.away_needs.take(rows, axis=0), node))
             rows, near = rows[fits], near[fits]
-        # 2. What each takes of the node: who reads there takes of its disk, the others of its link.
-        needs = classes.here_needs.take(rows, axis=0)
-        if np.count_nonzero(near) < len(rows):
-            needs = np.where(near[:, np.newaxis], needs, classes.away_needs.take(rows, axis=0))
-            factor = self._factors.take(near)
+            needs = self._needs(rows, near)
+        # 2. Who reads from elsewhere is worth less.
+        factor = self._factors.take(near) if np.count_nonzero(near) < len(rows) else None
         candidates = NodeCandidates(node, rows, near, needs, classes.per_unit[:, node], factor)
         # 3. How far from their input they would start, and where they stand in line.
         if self.locality is not None and (remote := self.locality.look(candidates)).any():
@@ -232,13 +246,33 @@ class Board:
             candidates.line_up(self.waiting.job[rows], self.waiting.behind[rows])
         return candidates
 
+    def _needs(self, rows: Rows, near: Mask) -> Floats:
+        """Return what these classes need of a node [k, R]; `near` [k] says who reads there."""
+        classes, reading_there = self.classes, np.count_nonzero(near)
+        if reading_there == len(rows):
+            return classes.here_needs.take(rows, axis=0)
+        away = rows + len(self.left)
+        return classes.ways_needs.take(np.where(near, rows, away) if reading_there else away, axis=0)
+
+    def _still_fit(self, needs: Floats, node: int) -> Mask:
+        """Return which of the `needs` [k, R] the node still has room for, of those that it had when the matching began.
+
+        Where nothing started since, others can only have taken of its disk (and link).
+        """
+        if node in self._started_on or self._links_demanded:
+            return needs_fit(self.room.limit(node), needs)
+        return np.asarray(needs[:, DISK_READ_INDEX] <= self.room.disk_limit(node))
+
     def _pick(self, candidates: NodeCandidates) -> float:
         """Pick who goes next, the one with the highest score of those whose turn it is; return that score."""
         candidates.picked = -1
-        if not candidates.any:
+        if not candidates.fitting:
             return -np.inf
         scores, aligned = candidates.scores, candidates.aligned
-        if self.locality is None:
+        if self.locality is None and candidates.fitting == 1 and not self._bundling:
+            scores, aligned = self.scores.of(candidates)
+            candidates.picked = int(candidates.fits.argmax())  # whose turn it is does not matter
+        elif self.locality is None:
             able = self.fairness.first(candidates, candidates.heads(candidates.fits))
             going = self._of_bundle(candidates, able) if self._bundling and candidates.in_bundle else None
             if going is None:
@@ -335,6 +369,8 @@ class Board:
             self._out(task_class)
         elif compared:
             self._candidates.leave_out_on(node, task_class)
+            if self._remembers_refusals and self.classes.spread[task_class]:
+                self._refusals.note(task_class)
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""

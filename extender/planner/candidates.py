@@ -50,6 +50,11 @@ class Candidates:
         places: Rows = self._fits[column].nonzero()[0]
         return self._rows[places], self._near[column][places], self._far[column][places]
 
+    def rows_at(self, node: int) -> Rows:
+        """Return the classes that fit on a node."""
+        rows: Rows = self._rows[self._fits[self._column[node]]]
+        return rows
+
     def leave_out(self, task_class: int) -> None:
         """Leave a class out on all nodes."""
         mine = self._rows == task_class
@@ -75,6 +80,7 @@ class Candidates:
 class NodeCandidates:
     """The classes `rows` [k] that fitted on one `node` when it was looked at; `fits` [k] follows what starts there.
 
+    `fitting` is how many still fit.
     `near` [k] says who reads on the node itself. `needs` [k, R] is what a task takes of the node (`arrays.needs`),
     `takes` [k, R] the same as parts of its capacity. `factor` [k] is the remote penalty's, None where all read there.
     `points` [k] is what the score adds to the alignment and `score_terms` what that is made of, once they are known.
@@ -89,11 +95,11 @@ class NodeCandidates:
     __slots__ = (
         "aligned",
         "alignment",
-        "any",
         "behind",
         "bundle",
         "factor",
         "fits",
+        "fitting",
         "in_bundle",
         "in_line",
         "in_line_at",
@@ -119,7 +125,7 @@ class NodeCandidates:
         self.node, self.rows, self.near, self.needs, self.per_unit = node, rows, near, needs, per_unit
         self.takes = np.maximum(needs, 0.0) * per_unit
         self.fits: Mask = rows >= 0
-        self.any = len(rows) > 0
+        self.fitting = len(rows)
         self.factor = factor
         self.in_line = self.fits
         self.points: Floats | None = None
@@ -163,12 +169,12 @@ class NodeCandidates:
     def follow(self, limit: Floats) -> None:
         """Keep only those that still fit into `limit` [R]."""
         self.fits &= needs_fit(limit, self.needs)
-        self.any = bool(np.count_nonzero(self.fits))
+        self.fitting = int(np.count_nonzero(self.fits))
 
     def leave_out(self) -> None:
         """Leave out the class that was picked."""
         self.fits[self.picked] = False
-        self.any = bool(np.count_nonzero(self.fits))
+        self.fitting = int(np.count_nonzero(self.fits))
 
 
 def at_the_head(job: Rows, behind: Counts, able: Mask) -> Mask:

@@ -18,10 +18,10 @@ class Prepared:
     `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit, or where it says nothing of how well a pod
     suits a node (`Layout.packed`); `unlimited` says whether any has no limit.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
-    `*_needs` say the same with minus infinity for nothing, so that nothing always fits; `whole` [C, R] is what it
-    takes of the cluster. `total` [R] is all that nodes have, as shares are of it. `asked` are the resources that anyone
-    demands besides reading. `own` [C] read where they run, `blocks` [C] and `spread` [C] what they are named
-    for; a shuffle's rates [S, N] are at `rates_row` of its class.
+    `*_needs` say the same with minus infinity for nothing, so that nothing always fits, and `ways_needs` [2 C, R] both,
+    one after the other; `whole` [C, R] is what it takes of the cluster. `total` [R] is all that nodes have, as shares
+    are of it. `asked` are the resources that anyone demands besides reading. `own` [C] read where they run, `blocks`
+    [C] and `spread` [C] what they are named for; a shuffle's rates [S, N] are at `rates_row` of its class.
     """
 
     waiting: Waiting
@@ -35,6 +35,7 @@ class Prepared:
     away: Floats
     here_needs: Floats
     away_needs: Floats
+    ways_needs: Floats
     demand_needs: Floats
     asked: list[int]
     reading: list[float]
@@ -68,6 +69,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
     here[:, DISK_READ_INDEX] += reading
     away[:, NETWORK_IN_INDEX] += reading
     blocks = np.array([isinstance(inputs, Blocks) for inputs in waiting.inputs], dtype=np.bool_)
+    here_needs, away_needs = needs(here), needs(away)
     shuffles = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if isinstance(inputs, Spread)]
     spread = np.zeros(len(blocks), dtype=np.bool_)
     spread[[row for row, _ in shuffles]] = True
@@ -84,8 +86,9 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         whole=np.where(spread[:, np.newaxis], away, here),
         here=here,
         away=away,
-        here_needs=needs(here),
-        away_needs=needs(away),
+        here_needs=here_needs,
+        away_needs=away_needs,
+        ways_needs=np.concatenate((here_needs, away_needs)),
         demand_needs=np.ascontiguousarray(needs(demand).T),
         asked=np.flatnonzero((demand > 0).any(axis=0)).tolist(),
         reading=reading.tolist(),

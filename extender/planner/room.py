@@ -71,19 +71,14 @@ class Room:
             limit[NETWORK_OUT_INDEX] -= self._sources.kept[1, node]
         return limit
 
+    def disk_limit(self, node: int) -> float:
+        """Return what a task may take of the node's disk read, as `limit` says."""
+        free = self._free.item(DISK_READ_INDEX, node)
+        return free - self._sources.kept.item(0, node) if self._sources.keeping else free
+
     def reads_there(self, task_class: int, node: int) -> bool:
         """Whether a task of the class would read on the node that it runs on."""
         if self._classes.own[task_class]:
             return True
         has_block = bool(self._sources.local[task_class, node])
         return has_block and bool(needs_fit(self.limit(node), self._classes.here_needs[task_class]))
-
-
-def within(needs: Floats, rows: Rows, limit: Floats) -> Mask:
-    """Return which of these classes need no more of a node than the limit [R]; `needs` [C, R]."""
-    return needs_fit(limit, needs.take(rows, axis=0))
-
-
-def within_disk(needs: Floats, rows: Rows, limit: Floats) -> Mask:
-    """Return the same where only the disk read is in doubt."""
-    return np.asarray(needs[:, DISK_READ_INDEX][rows] <= limit.item(DISK_READ_INDEX))

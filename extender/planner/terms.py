@@ -121,9 +121,9 @@ def _remaining_work(scene: Scene, candidates: NodeCandidates, aligned: Floats) -
     Without packing it is minus the part of all remaining work: then nothing else counts.
     """
     policy, rows = scene.policy, candidates.rows
-    total = float(scene.work[rows].sum())
-    weight = policy.srtf * float(np.abs(aligned).sum()) if policy.packing else 1.0
-    return -(weight / total if total > 0 else 0.0) * scene.counted_work[rows]
+    total = float(np.add.reduce(scene.work.take(rows)))  # `sum` does the same by way of Python
+    weight = policy.srtf * float(np.add.reduce(np.abs(aligned))) if policy.packing else 1.0
+    return -(weight / total if total > 0 else 0.0) * scene.counted_work.take(rows)
 
 
 def _suited(scene: Scene, candidates: NodeCandidates, aligned: Floats) -> Floats:

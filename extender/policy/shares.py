@@ -72,6 +72,8 @@ def parts_as_wanted(weight: Floats, minimum: Floats, parent: Rows, wanted: Float
     less than there is. Minimums that siblings want and that together exceed their parent's part are scaled down to it.
     With no weight left, those without one divide the rest alike. Raises ValueError where parents go round in a circle.
     """
+    if not np.count_nonzero(parent >= 0):  # all are siblings
+        return _divided(weight, minimum, wanted, 1.0)
     wanted, depth = wanted.copy(), _depths(parent)
     for level in range(depth.max(initial=0), 0, -1):
         rows = (depth == level).nonzero()[0]

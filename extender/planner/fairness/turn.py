@@ -24,8 +24,8 @@ class Fairness:
     """The jobs [J] of classes [C] and their queues [Q].
 
     `in_line` [C] are the classes whose jobs the knob lets go first in their queue; `changes` counts how often that was
-    settled. `due` [C]: since when a class is due, infinite for those that are not (yet). `by_due` [Q]: the last start
-    of the queue was of a class that was due.
+    settled. `several`: whether more than one queue has or wants something. `due` [C]: since when a class is due,
+    infinite for those that are not (yet). `by_due` [Q]: the last start of the queue was of a class that was due.
     """
 
     def __init__(self, policy: Policy, waiting: Waiting, total: Floats, takes: Floats) -> None:
@@ -46,6 +46,7 @@ class Fairness:
         np.add.at(of_jobs, jobs.queue, self._used)
         np.add.at(of_classes, self.queue, self.takes * left[:, np.newaxis])
         self.queues = QueueOrder(jobs, of_jobs, of_classes, kappa=policy.queue_kappa)
+        self.several = self.queues.several
         self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
         self.owed = shares.owed(shares.dominant(self._used), self._fair)
         self.due: Floats = np.full(len(job), np.inf)
@@ -55,11 +56,6 @@ class Fairness:
         self._least = np.full(queues, -np.inf)
         self.changes = 0
         self._settle_all()
-
-    @property
-    def several(self) -> bool:
-        """Whether more than one queue has or wants something."""
-        return self.queues.several
 
     def set_due(self, due: Floats, by_due: Mask) -> None:
         """Say since when classes are due [C], and which queues served such a class last [Q]."""
@@ -106,7 +102,8 @@ class Fairness:
             if earliest < np.inf:
                 return np.asarray(due == earliest)
         # 3. Else the jobs that are not too far ahead of others that have a candidate.
-        group = self._near_the_least(rows, group)
+        if self._policy.kappa < 1.0:
+            group = self._near_the_least(rows, group)
         # 4. Of these the jobs that the fairness knob lets go first; all where none of those has a candidate.
         if candidates.in_line_at != self.changes:
             candidates.in_line, candidates.in_line_at = self.in_line[rows], self.changes

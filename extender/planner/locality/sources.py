@@ -36,7 +36,7 @@ class Sources:
         self.dead: set[int] = set()
         self._headroom = headroom
         rates = classes.capacity[_SERVING]
-        self._beyond = np.array([[0.0], [excess]]) * np.where(np.isfinite(rates), rates, 0.0)
+        self._beyond = excess * np.where(np.isfinite(rates[1]), rates[1], 0.0)
         self.keep_for(left)
         self.keeping = True
         self._waits: dict[int, Mask] = {}
@@ -112,9 +112,22 @@ class Sources:
         disk, link = self._serving()
         return bool(np.count_nonzero(disk < needs) or np.count_nonzero(link < needs) > 1)
 
-    def _serving(self) -> Floats:
-        """Return what disks (read) and links (out) have for shuffles [2, N]."""
-        return np.asarray(self._free[_SERVING] + self._beyond if self.keeping else self._classes.capacity[_SERVING])
+    def only_at(self, rows: Rows) -> Rows:
+        """Return the one node where these shuffles could still run [k]: its link is the only one that is full for them.
+
+        -1 where no link is full, or where nobody can run anywhere: a disk is full, or more than one link.
+        """
+        needs = self._classes.rate_needs[np.take(self._classes.rates_row, rows)]
+        disk, link = self._serving()
+        blocked = link < needs
+        only = (blocked.sum(axis=1) == 1) & (disk >= needs).all(axis=1)
+        return np.where(only, blocked.argmax(axis=1), -1)
+
+    def _serving(self) -> tuple[Floats, Floats]:
+        """Return what disks (read) and links (out) have for shuffles, [N] each; to be read at once."""
+        room = self._free if self.keeping else self._classes.capacity
+        disk, link = room[DISK_READ_INDEX], room[NETWORK_OUT_INDEX]
+        return disk, link + self._beyond if self.keeping else link
 
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
@@ -171,11 +184,10 @@ class Sources:
         rates, needs = classes.rates[row], classes.rate_needs[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
-        if disk[node] < here + classes.away[task_class, DISK_READ_INDEX] or received[node] < elsewhere:
+        if disk.item(node) < here + classes.away.item(task_class, DISK_READ_INDEX) or received.item(node) < elsewhere:
             return False
-        blocked = link < needs
-        blocked[node] = False
-        if np.count_nonzero(disk < needs) or np.count_nonzero(blocked):
+        blocked = np.count_nonzero(link < needs)
+        if blocked > int(link.item(node) < needs.item(node)) or np.count_nonzero(disk < needs):
             return False
         self._free[DISK_READ_INDEX] -= rates
         self._free[NETWORK_OUT_INDEX] -= rates

@@ -162,19 +162,20 @@ def term_rates(
     machines, and the rates of their sources. The rate of a term that a task lacks has no meaning.
     """
     rates = np.ones((len(TERMS), len(machine)))
-    scarce = np.asarray((part < 1.0).any(axis=0))
+    scarce = np.asarray((part < 1.0).any(axis=0)).tolist()
+    columns = part.T.copy()  # `take` from a row is several times as fast as looking up both indices
     if scarce[_CPU]:
-        rates[0] = part[machine, _CPU]
+        rates[0] = columns[_CPU].take(machine)
     if scarce[_WRITE]:
-        rates[1] = part[machine, _WRITE]
+        rates[1] = columns[_WRITE].take(machine)
     reading = rates[2]
     if scarce[_READ]:
-        reading[:] = part[source, _READ]
+        reading[:] = columns[_READ].take(source)
     if scarce[_IN]:
-        np.minimum(reading, part[machine, _IN], out=reading, where=demand[_IN] > 0)
+        np.minimum(reading, columns[_IN].take(machine), out=reading, where=demand[_IN] > 0)
     if scarce[_OUT]:
-        np.minimum(reading, part[source, _OUT], out=reading, where=source != machine)
-        np.minimum(reading, part[machine, _OUT], out=reading, where=demand[_OUT] > 0)
+        np.minimum(reading, columns[_OUT].take(source), out=reading, where=source != machine)
+        np.minimum(reading, columns[_OUT].take(machine), out=reading, where=demand[_OUT] > 0)
     if spread is not None:
         reading[spread[0]] = np.minimum(reading[spread[0]], spread[1])
     return rates

@@ -97,13 +97,16 @@ def add_on_all_nodes(whole: Floats, copies: Rows, nodes: int, written: Floats) -
 def copying_rate(part: Floats, node: Rows, copies: Rows) -> Floats:
     """Return how fast the copies go [A], 1 being the peak; `part` [N + 1, R] as in contention.term_rates."""
     rate = np.ones(len(node))
-    sender = node
-    for receiver in copies:
-        there = receiver < len(part) - 1
-        links = np.minimum(part[receiver, _WRITE], part[receiver, _IN])
-        np.minimum(rate, links, out=rate)
-        np.minimum(rate, part[sender, _OUT], out=rate, where=there)
+    tasks = np.flatnonzero((copies < len(part) - 1).any(axis=0))  # few have a copy: outputs that are final
+    if not len(tasks):
+        return rate
+    sender, slowest = node.take(tasks), np.ones(len(tasks))
+    receiving, sending = np.minimum(part[:, _WRITE], part[:, _IN]), part[:, _OUT].copy()
+    for receiver in copies.take(tasks, axis=1):
+        np.minimum(slowest, receiving.take(receiver), out=slowest)
+        np.minimum(slowest, sending.take(sender), out=slowest, where=receiver < len(part) - 1)
         sender = receiver
+    rate[tasks] = slowest
     return rate
 
 
