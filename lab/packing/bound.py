@@ -1,43 +1,91 @@
 """How many machines any placement needs at least: what no order and no rule can beat."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
-from lab.packing.model import Classes, Problem
-
-_SIZES = 16
-"""Of each dimension so many sizes of tasks are tried, spread evenly over the tasks."""
+from extender.arrays import Counts, Floats, Mask, Rows
+from lab.packing.devices import PARTS
+from lab.packing.measures import measures_of
+from lab.packing.misfits import apart
+from lab.packing.model import NO_GROUP, Classes, Problem
 
 
 def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
     """Return how many of these machines, in this order [M'], are needed where `pending` tasks may be left out.
 
-    One more than there are where all are too few. Two arguments, each for every set of machines that some classes are
-    bound to. Volume: what tasks demand in a dimension, without the `pending` largest, is at most what the machines that
-    may take them offer. Number: a machine takes at most floor(capacity / s) tasks that demand s or more of a dimension.
+    One more than there are where all are too few. Each argument gives tasks a weight, and says what weight a machine
+    takes at most (`measures`): what the first machines take must be what the tasks weigh without the `pending`
+    heaviest. It is made for all tasks, for those that may go to no machine but these, and for those that keep apart.
     """
-    classes = problem.classes
-    capacity = problem.capacity[machines]
+    classes, capacity = problem.classes, problem.capacity[machines]
     least = 1 if classes.tasks > pending else 0
-    for mask in range(len(classes.masks)):
-        rows = np.flatnonzero(classes.mask == mask)
-        if not classes.masks[mask].all():
-            there = np.where(classes.masks[mask, machines][:, np.newaxis], capacity, 0.0)
-            least = max(least, _fewest(classes, rows, there, pending))
-    return max(least, _fewest(classes, np.arange(len(classes.count)), capacity, pending))
+    for rows, may in _bound_together(problem, machines, pending):
+        least = max(least, _fewest(problem, rows, np.where(may[:, np.newaxis], capacity, 0.0), pending))
+    for slots, tasks in _keeping_apart(problem, machines):
+        if tasks > pending:
+            least = max(least, _reached(np.cumsum(slots), float(tasks - pending)))
+    return least
 
 
-def _fewest(classes: Classes, rows: Rows, capacity: Floats, pending: int) -> int:
+def _bound_together(problem: Problem, machines: Rows, pending: int) -> Iterator[tuple[Rows, Mask]]:
+    """Yield classes that may go to none but some machines [M'], and these; more than `pending` tasks each time."""
+    classes = problem.classes
+    yield np.arange(len(classes.count)), np.ones(len(machines), dtype=np.bool_)
+    within = _within(classes, problem.kind)
+    for mask in np.flatnonzero(~classes.masks.all(axis=1)).tolist():
+        rows = np.flatnonzero(within[classes.mask, mask])
+        if classes.count[rows].sum() > pending:
+            yield rows, classes.masks[mask, machines]
+
+
+def _within(classes: Classes, kind: Rows) -> Mask:
+    """Return which masks allow no machine that another does not allow either [K, K]."""
+    _, first = np.unique(kind, return_index=True)
+    of_kinds = classes.masks[:, first].astype(np.float32)
+    return np.asarray(of_kinds @ (1.0 - of_kinds).T == 0.0)
+
+
+def _keeping_apart(problem: Problem, machines: Rows) -> Iterator[tuple[Floats, int]]:
+    """Yield for tasks of which a machine or a domain takes few: how many each machine adds [M'], and how many tasks."""
+    classes, relations = problem.classes, problem.relations
+    for group in np.unique(classes.group[classes.group != NO_GROUP]).tolist():
+        rows = np.flatnonzero(classes.group == group)
+        most = float(classes.at_most[rows].max())
+        yield np.where(_may(classes, rows, machines), most, 0.0), int(classes.count[rows].sum())
+    if relations is None:
+        return
+    for (_, key), same in apart(problem).items():
+        copies = np.array([classes.ties[row].copy for row in same])
+        for copy in np.unique(copies).tolist():
+            rows = np.array(same)[copies == copy]
+            slots = _one_each(relations.domains[key, machines], _may(classes, rows, machines))
+            yield slots, int(classes.count[rows].sum())
+
+
+def _may(classes: Classes, rows: Rows, machines: Rows) -> Mask:
+    return np.asarray(classes.masks[np.unique(classes.mask[rows])][:, machines].any(axis=0))
+
+
+def _one_each(domain: Rows, may: Mask) -> Floats:
+    """Return how many tasks each machine adds [M'] where a domain takes one; any number where it has no domain."""
+    rows = np.flatnonzero(may)
+    slots = np.zeros(len(domain))
+    slots[rows[np.unique(domain[rows], return_index=True)[1]]] = 1.0
+    slots[may & (domain < 0)] = np.inf
+    return slots
+
+
+def _fewest(problem: Problem, rows: Rows, capacity: Floats, pending: int) -> int:
     """Return the fewest machines for these classes; `capacity` [M', R] is nothing where they may not go."""
-    least, count = 0, classes.count[rows]
-    for column in range(capacity.shape[1]):
-        demand, offers = classes.demand[rows, column], capacity[:, column]
-        if not demand.any() or np.isposinf(offers).any():
-            continue
-        least = max(least, _reached(np.cumsum(offers), _volume(demand, count, pending)))
-        for size in _sizes(demand, count):
-            slots = np.cumsum(np.floor(offers / size * (1 + 1e-12)))
-            least = max(least, _reached(slots, float(count[demand >= size].sum() - pending)))
+    least, count = 0, problem.classes.count[rows]
+    for column, name in enumerate(problem.layout.axis):
+        demand, offers = problem.classes.demand[rows, column], capacity[:, column]
+        if demand.any() and not np.isposinf(offers).any():
+            parts = PARTS.get(name)
+            for measure in measures_of(demand, count, offers, parts):
+                needed = _without(measure.weights(demand), count, pending)
+                least = max(least, _reached(np.cumsum(measure.most(offers)), needed))
     return least
 
 
@@ -46,17 +94,9 @@ def _reached(sums: Floats, needed: float) -> int:
     return int(np.searchsorted(sums, needed * (1 - 1e-9))) + 1 if needed > 0 else 0
 
 
-def _volume(demand: Floats, count: Counts, pending: int) -> float:
-    """Return what all tasks demand but the `pending` largest."""
-    order = np.argsort(-demand, kind="stable")
+def _without(weights: Floats, count: Counts, pending: int) -> float:
+    """Return what all tasks weigh but the `pending` heaviest."""
+    order = np.argsort(-weights, kind="stable")
     before = np.cumsum(count[order]) - count[order]
     kept = np.clip(count[order] - np.maximum(pending - before, 0), 0, None)
-    return float(demand[order] @ kept)
-
-
-def _sizes(demand: Floats, count: Counts) -> list[float]:
-    """Return sizes of tasks, at evenly spread places among all tasks by size."""
-    order = np.argsort(demand, kind="stable")
-    places = np.linspace(1, count.sum(), _SIZES)
-    found = demand[order][np.searchsorted(np.cumsum(count[order]), places)]
-    return [float(size) for size in np.unique(found) if size > 0]
+    return float(weights[order] @ kept)

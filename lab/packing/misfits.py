@@ -23,7 +23,7 @@ def without_misfits(problem: Problem) -> tuple[Problem, dict[str, int]]:
     count = np.where(fits.any(axis=1), classes.count, 0)
     # 2. Of tasks that keep apart, as many as there are domains; who arrives first stays.
     if relations is not None:
-        for (_, key), rows in _apart(problem).items():
+        for (_, key), rows in apart(problem).items():
             left = _domains(relations, key, np.asarray(fits[rows].any(axis=0)))
             for row in rows:
                 count[row] = min(count[row], left, _domains(relations, key, fits[row]))
@@ -48,7 +48,7 @@ def _fits(problem: Problem, row: int, keeping: Keeping | None, devices: Sequence
     return np.asarray(fits)
 
 
-def _apart(problem: Problem) -> Mapping[Term, Sequence[int]]:
+def apart(problem: Problem) -> Mapping[Term, Sequence[int]]:
     """Return, by what they keep away from, the classes that are matches themselves; in order of arrival."""
     apart: dict[Term, list[int]] = {}
     for row, ties in enumerate(problem.classes.ties):
