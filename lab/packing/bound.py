@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
+from lab.packing.caps import caps_of
 from lab.packing.devices import PARTS
 from lab.packing.measures import measures_of
-from lab.packing.misfits import apart
-from lab.packing.model import NO_GROUP, Classes, Problem
+from lab.packing.model import Classes, Problem
 
 
 def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
@@ -16,15 +16,15 @@ def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
 
     One more than there are where all are too few. Each argument gives tasks a weight, and says what weight a machine
     takes at most (`measures`): what the first machines take must be what the tasks weigh without the `pending`
-    heaviest. It is made for all tasks, for those that may go to no machine but these, and for those that keep apart.
+    heaviest. It is made for all tasks, and for those that may go to no machine but some. Of those that keep apart, or
+    spread, each machine or domain takes few (`caps`).
     """
     classes, capacity = problem.classes, problem.capacity[machines]
     least = 1 if classes.tasks > pending else 0
     for rows, may in _bound_together(problem, machines, pending):
         least = max(least, _fewest(problem, rows, np.where(may[:, np.newaxis], capacity, 0.0), pending))
-    for slots, tasks in _keeping_apart(problem, machines):
-        if tasks > pending:
-            least = max(least, _reached(np.cumsum(slots), float(tasks - pending)))
+    for sums, tasks in caps_of(problem, machines):
+        least = max(least, _reached(sums, float(tasks - pending)))
     return least
 
 
@@ -46,36 +46,6 @@ def _within(classes: Classes, kind: Rows) -> Mask:
     return np.asarray(of_kinds @ (1.0 - of_kinds).T == 0.0)
 
 
-def _keeping_apart(problem: Problem, machines: Rows) -> Iterator[tuple[Floats, int]]:
-    """Yield for tasks of which a machine or a domain takes few: how many each machine adds [M'], and how many tasks."""
-    classes, relations = problem.classes, problem.relations
-    for group in np.unique(classes.group[classes.group != NO_GROUP]).tolist():
-        rows = np.flatnonzero(classes.group == group)
-        most = float(classes.at_most[rows].max())
-        yield np.where(_may(classes, rows, machines), most, 0.0), int(classes.count[rows].sum())
-    if relations is None:
-        return
-    for (_, key), same in apart(problem).items():
-        copies = np.array([classes.ties[row].copy for row in same])
-        for copy in np.unique(copies).tolist():
-            rows = np.array(same)[copies == copy]
-            slots = _one_each(relations.domains[key, machines], _may(classes, rows, machines))
-            yield slots, int(classes.count[rows].sum())
-
-
-def _may(classes: Classes, rows: Rows, machines: Rows) -> Mask:
-    return np.asarray(classes.masks[np.unique(classes.mask[rows])][:, machines].any(axis=0))
-
-
-def _one_each(domain: Rows, may: Mask) -> Floats:
-    """Return how many tasks each machine adds [M'] where a domain takes one; any number where it has no domain."""
-    rows = np.flatnonzero(may)
-    slots = np.zeros(len(domain))
-    slots[rows[np.unique(domain[rows], return_index=True)[1]]] = 1.0
-    slots[may & (domain < 0)] = np.inf
-    return slots
-
-
 def _fewest(problem: Problem, rows: Rows, capacity: Floats, pending: int) -> int:
     """Return the fewest machines for these classes; `capacity` [M', R] is nothing where they may not go."""
     least, count = 0, problem.classes.count[rows]
@@ -90,8 +60,8 @@ def _fewest(problem: Problem, rows: Rows, capacity: Floats, pending: int) -> int
 
 
 def _reached(sums: Floats, needed: float) -> int:
-    """Return after how many machines the sum is what is needed; rounding never counts against them."""
-    return int(np.searchsorted(sums, needed * (1 - 1e-9))) + 1 if needed > 0 else 0
+    """Return after how many machines the sum is first what is needed; rounding never counts against them."""
+    return int(np.searchsorted(np.maximum.accumulate(sums), needed * (1 - 1e-9))) + 1 if needed > 0 else 0
 
 
 def _without(weights: Floats, count: Counts, pending: int) -> float:

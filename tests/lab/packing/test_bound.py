@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints, Requirement
-from extender.cluster.peers import HostPort, Peers
+from extender.cluster.peers import HostPort, Peers, Spread
 from lab.packing.bound import fewest_machines
 from lab.packing.measures import measures_of
 from lab.packing.model import problem_of
+from lab.packing.orders import order_of
+from lab.packing.placing import pack
+from lab.packing.rules import RULES
 from tests.lab.packing.small import everywhere, node, task
 from tests.lab.packing.test_devices import asking, shares_devices
 from tests.lab.packing.test_devices import machine as with_gpus
-from tests.lab.packing.test_keeping import ZONE, machine, of, pod
+from tests.lab.packing.test_keeping import ZONE, drawn, machine, of, pod
 
 
 def least(nodes, tasks, pending=0):
@@ -37,6 +40,18 @@ def test_tasks_that_keep_apart_by_zone_need_as_many_zones():
     nodes = [machine("n0", "a"), machine("n1", "a"), machine("n2", "b"), machine("n3", "c"), machine("n4", "")]
     tasks = [pod("web", Peers(away=(of("web", ZONE),)), cpu=10)]
     assert [least(nodes, tasks * count) for count in (1, 2, 3, 4, 9)] == [1, 3, 4, 5, 5]
+
+
+def test_of_tasks_that_spread_a_zone_takes_as_many_more_than_the_smallest_as_the_skew_lets():
+    # The machine of zone b has room for two tasks: one of zone a, with room for four, takes three at most.
+    sizes = [("b", 2000), ("a", 4000), ("a", 4000), ("c", 9000), ("c", 9000)]
+    nodes = [machine(f"n{row}", zone, cpu) for row, (zone, cpu) in enumerate(sizes)]
+    tasks = [pod("web", Peers(spread=(Spread(of("web", ZONE)),)))]
+    # On n0 alone 2; with n1 2 + 3, with n2 no more, with n3 three more, and with n4 again no more.
+    assert [least(nodes, tasks * count) for count in (2, 5, 6, 8, 9)] == [1, 2, 4, 4, 6]
+    # In fewer zones than three the least is 0, so each takes one.
+    three = [pod("web", Peers(spread=(Spread(of("web", ZONE), domains=3),)))]
+    assert [least(nodes, three * count) for count in (1, 2, 3)] == [1, 2, 4]
 
 
 def test_jobs_that_keep_apart_from_each_other_count_together():
@@ -74,6 +89,18 @@ def test_tasks_that_may_all_be_left_out_ask_for_no_machines_of_theirs():
     nodes = [node(f"n{row}", labels={"zone": "a" if row == 8 else "b"}) for row in range(9)]
     tasks = [task(4000, 0)] * 3 + [task(10, 0, constraints=Constraints(selector=(("zone", "a"),)))] * 2
     assert [least(nodes, tasks, pending) for pending in (1, 2)] == [9, 2]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(6))
+def test_no_rule_places_all_tasks_but_those_left_out_on_fewer_machines(rule, seed):
+    nodes, tasks = drawn(seed, machines=14, classes=9, most=8)
+    problem, pending = problem_of(nodes, tasks), seed % 3
+    rows = np.random.default_rng(seed).permutation(14)
+    fewest = fewest_machines(problem, rows, pending)
+    assert fewest > 1
+    for size in range(1, fewest):
+        assert pack(problem, rows[:size], order_of(problem, "arrival"), rule).pending > pending
 
 
 @pytest.mark.parametrize("parts", [None, 1000.0])
