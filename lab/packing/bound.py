@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from lab.packing.caps import caps_of
+from lab.packing.caps import Cap, caps_of
 from lab.packing.devices import PARTS
 from lab.packing.measures import measures_of
 from lab.packing.model import Classes, Problem
@@ -23,8 +23,8 @@ def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
     least = 1 if classes.tasks > pending else 0
     for rows, may in _bound_together(problem, machines, pending):
         least = max(least, _fewest(problem, rows, np.where(may[:, np.newaxis], capacity, 0.0), pending))
-    for sums, tasks in caps_of(problem, machines):
-        least = max(least, _reached(sums, float(tasks - pending)))
+    for cap, tasks in caps_of(problem):
+        least = max(least, _capped(cap, machines, tasks - pending, least))
     return least
 
 
@@ -57,6 +57,17 @@ def _fewest(problem: Problem, rows: Rows, capacity: Floats, pending: int) -> int
                 needed = _without(measure.weights(demand), count, pending)
                 least = max(least, _reached(np.cumsum(measure.most(offers)), needed))
     return least
+
+
+def _capped(cap: Cap, machines: Rows, needed: int, least: int) -> int:
+    """Return the fewest machines that take as many tasks as are needed; looks at few where `least` are enough."""
+    size = max(least, 1)
+    while needed > 0:
+        reached = _reached(cap(machines[:size]), float(needed))
+        if reached <= size or size >= len(machines):
+            return reached
+        size *= 2
+    return 0
 
 
 def _reached(sums: Floats, needed: float) -> int:

@@ -1,6 +1,7 @@
 """How many tasks machines take at most of those that keep apart, or spread evenly: for the bound on any placement."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,41 +16,46 @@ _DOMAINS = 64
 _EXACT = 1e-12
 
 
-def caps_of(problem: Problem, machines: Rows) -> Iterator[tuple[Floats, int]]:
-    """Yield how many of some tasks the first machines take at most [M'], and how many tasks these are."""
-    yield from _in_groups(problem.classes, machines)
-    if problem.relations is not None:
-        yield from _apart(problem, problem.relations, machines)
-        yield from _spread(problem, problem.relations, machines)
+Cap = Callable[[Rows], Floats]
+"""Gives for some machines [M'] how many tasks the first of them take at most, for each number of them [M']."""
 
 
-def _in_groups(classes: Classes, machines: Rows) -> Iterator[tuple[Floats, int]]:
+def caps_of(problem: Problem) -> Iterator[tuple[Cap, int]]:
+    """Yield how many of some tasks machines take at most, and how many tasks these are."""
+    classes = problem.classes
     for group in np.unique(classes.group[classes.group != NO_GROUP]).tolist():
         rows = np.flatnonzero(classes.group == group)
-        most = float(classes.at_most[rows].max())
-        yield np.cumsum(np.where(_may(classes, rows, machines), most, 0.0)), int(classes.count[rows].sum())
+        yield partial(_in_group, classes, rows), int(classes.count[rows].sum())
+    if problem.relations is not None:
+        yield from _apart(problem, problem.relations)
+        yield from _spread(problem, problem.relations)
 
 
-def _apart(problem: Problem, relations: Relations, machines: Rows) -> Iterator[tuple[Floats, int]]:
+def _in_group(classes: Classes, rows: Rows, machines: Rows) -> Floats:
+    most = float(classes.at_most[rows].max())
+    return np.cumsum(np.where(_may(classes, rows, machines), most, 0.0))
+
+
+def _apart(problem: Problem, relations: Relations) -> Iterator[tuple[Cap, int]]:
     """Yield tasks of which a domain takes one; a machine without a domain any number."""
     classes = problem.classes
     for (_, key), same in apart(problem).items():
         copies = np.array([classes.ties[row].copy for row in same])
         for copy in np.unique(copies).tolist():
             rows = np.array(same)[copies == copy]
-            slots = _one_each(relations.domains[key, machines], _may(classes, rows, machines))
-            yield np.cumsum(slots), int(classes.count[rows].sum())
+            yield partial(_one_each, classes, rows, relations.domains[key]), int(classes.count[rows].sum())
 
 
-def _one_each(domain: Rows, may: Mask) -> Floats:
-    rows = np.flatnonzero(may)
+def _one_each(classes: Classes, rows: Rows, domains: Rows, machines: Rows) -> Floats:
+    domain, may = domains[machines], _may(classes, rows, machines)
+    there = np.flatnonzero(may)
     slots = np.zeros(len(domain))
-    slots[rows[np.unique(domain[rows], return_index=True)[1]]] = 1.0
+    slots[there[np.unique(domain[there], return_index=True)[1]]] = 1.0
     slots[may & (domain < 0)] = np.inf
-    return slots
+    return np.cumsum(slots)
 
 
-def _spread(problem: Problem, relations: Relations, machines: Rows) -> Iterator[tuple[Floats, int]]:
+def _spread(problem: Problem, relations: Relations) -> Iterator[tuple[Cap, int]]:
     """Yield tasks of which a domain takes at most so many more than the one with the least has room for."""
     classes = problem.classes
     spread, matches = dict[tuple[Even, int], list[int]](), dict[tuple[int, int], list[int]]()
@@ -59,14 +65,15 @@ def _spread(problem: Problem, relations: Relations, machines: Rows) -> Iterator[
         for even in ties.spread:
             if even.matcher in ties.matched:
                 spread.setdefault((even, ties.copy), []).append(row)
+    few = [len(np.unique(domains)) <= _DOMAINS for domains in relations.domains]
     for (even, copy), rows in spread.items():
-        if len(np.unique(relations.domains[even.key, machines])) <= _DOMAINS:
-            sums = _shared(problem, relations, machines, even, (rows, matches[even.matcher, copy]))
-            yield sums, int(classes.count[rows].sum())
+        if few[even.key]:
+            both = rows, matches[even.matcher, copy]
+            yield partial(_shared, problem, relations, even, both), int(classes.count[rows].sum())
 
 
 def _shared(
-    problem: Problem, relations: Relations, machines: Rows, even: Even, classes: tuple[Sequence[int], Sequence[int]]
+    problem: Problem, relations: Relations, even: Even, classes: tuple[Sequence[int], Sequence[int]], machines: Rows
 ) -> Floats:
     """Return how many tasks the first machines take at most [M'] of classes that spread, beside all that match."""
     rows, matches = classes
