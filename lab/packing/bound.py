@@ -8,7 +8,7 @@ from extender.arrays import Counts, Floats, Mask, Rows
 from lab.packing.caps import Cap, caps_of
 from lab.packing.devices import PARTS
 from lab.packing.measures import measures_of
-from lab.packing.model import Classes, Problem
+from lab.packing.model import Problem
 
 
 def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
@@ -29,21 +29,13 @@ def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
 
 
 def _bound_together(problem: Problem, machines: Rows, pending: int) -> Iterator[tuple[Rows, Mask]]:
-    """Yield classes that may go to none but some machines [M'], and these; more than `pending` tasks each time."""
+    """Yield classes that are bound to the same machines [M'], and these; more than `pending` tasks each time."""
     classes = problem.classes
     yield np.arange(len(classes.count)), np.ones(len(machines), dtype=np.bool_)
-    within = _within(classes, problem.kind)
     for mask in np.flatnonzero(~classes.masks.all(axis=1)).tolist():
-        rows = np.flatnonzero(within[classes.mask, mask])
+        rows = np.flatnonzero(classes.mask == mask)
         if classes.count[rows].sum() > pending:
             yield rows, classes.masks[mask, machines]
-
-
-def _within(classes: Classes, kind: Rows) -> Mask:
-    """Return which masks allow no machine that another does not allow either [K, K]."""
-    _, first = np.unique(kind, return_index=True)
-    of_kinds = classes.masks[:, first].astype(np.float32)
-    return np.asarray(of_kinds @ (1.0 - of_kinds).T == 0.0)
 
 
 def _fewest(problem: Problem, rows: Rows, capacity: Floats, pending: int) -> int:

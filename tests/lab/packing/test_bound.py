@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from extender.cluster.eligibility import Constraints, Requirement
+from extender.cluster.eligibility import Constraints
 from extender.cluster.peers import HostPort, Peers, Spread
 from lab.packing.bound import fewest_machines
 from lab.packing.measures import measures_of
@@ -73,15 +73,6 @@ def test_beside_a_large_part_of_a_device_there_is_no_room_for_medium_ones():
 def test_a_part_larger_than_half_takes_a_device():
     # A machine of 3,000 has room for five parts of 600 in sum, but it has three devices.
     assert least([with_gpus(f"n{row}", 3000) for row in range(9)], [asking(600)] * 5 + [asking(1000)]) == 2
-
-
-def test_tasks_that_may_go_to_some_of_the_machines_that_others_may_go_to_count_with_these():
-    # Zones a b c a b c. Two tasks need a, two more a or b; each fills a machine: the fourth of zones a and b is n4.
-    nodes = [node(f"n{row}", labels={"zone": "abc"[row % 3]}) for row in range(9)]
-    only, either = (Constraints(terms=((Requirement("zone", "In", zones),),)) for zones in (("a",), ("a", "b")))
-    tasks = [task(4000, 0, constraints=only)] * 2 + [task(4000, 0, constraints=either)] * 2
-    assert least(nodes, tasks) == 5
-    assert least(nodes, tasks, pending=1) == 4
 
 
 def test_tasks_that_may_all_be_left_out_ask_for_no_machines_of_theirs():
