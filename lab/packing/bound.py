@@ -1,62 +1,75 @@
 """How many machines any placement needs at least: what no order and no rule can beat."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
-from lab.packing.model import Classes, Problem
-
-_SIZES = 16
-"""Of each dimension so many sizes of tasks are tried, spread evenly over the tasks."""
+from extender.arrays import Counts, Floats, Mask, Rows
+from lab.packing.caps import Cap, caps_of
+from lab.packing.devices import PARTS
+from lab.packing.measures import measures_of
+from lab.packing.model import Problem
 
 
 def fewest_machines(problem: Problem, machines: Rows, pending: int) -> int:
     """Return how many of these machines, in this order [M'], are needed where `pending` tasks may be left out.
 
-    One more than there are where all are too few. Two arguments, each for every set of machines that some classes are
-    bound to. Volume: what tasks demand in a dimension, without the `pending` largest, is at most what the machines that
-    may take them offer. Number: a machine takes at most floor(capacity / s) tasks that demand s or more of a dimension.
+    One more than there are where all are too few. Each argument gives tasks a weight, and says what weight a machine
+    takes at most (`measures`): what the first machines take must be what the tasks weigh without the `pending`
+    heaviest. It is made for all tasks, and for those that may go to no machine but some. Of those that keep apart, or
+    spread, each machine or domain takes few (`caps`).
     """
-    classes = problem.classes
-    capacity = problem.capacity[machines]
+    classes, capacity = problem.classes, problem.capacity[machines]
     least = 1 if classes.tasks > pending else 0
-    for mask in range(len(classes.masks)):
-        rows = np.flatnonzero(classes.mask == mask)
-        if not classes.masks[mask].all():
-            there = np.where(classes.masks[mask, machines][:, np.newaxis], capacity, 0.0)
-            least = max(least, _fewest(classes, rows, there, pending))
-    return max(least, _fewest(classes, np.arange(len(classes.count)), capacity, pending))
-
-
-def _fewest(classes: Classes, rows: Rows, capacity: Floats, pending: int) -> int:
-    """Return the fewest machines for these classes; `capacity` [M', R] is nothing where they may not go."""
-    least, count = 0, classes.count[rows]
-    for column in range(capacity.shape[1]):
-        demand, offers = classes.demand[rows, column], capacity[:, column]
-        if not demand.any() or np.isposinf(offers).any():
-            continue
-        least = max(least, _reached(np.cumsum(offers), _volume(demand, count, pending)))
-        for size in _sizes(demand, count):
-            slots = np.cumsum(np.floor(offers / size * (1 + 1e-12)))
-            least = max(least, _reached(slots, float(count[demand >= size].sum() - pending)))
+    for rows, may in _bound_together(problem, machines, pending):
+        least = max(least, _fewest(problem, rows, np.where(may[:, np.newaxis], capacity, 0.0), pending))
+    for cap, tasks in caps_of(problem):
+        least = max(least, _capped(cap, machines, tasks - pending, least))
     return least
 
 
+def _bound_together(problem: Problem, machines: Rows, pending: int) -> Iterator[tuple[Rows, Mask]]:
+    """Yield classes that are bound to the same machines [M'], and these; more than `pending` tasks each time."""
+    classes = problem.classes
+    yield np.arange(len(classes.count)), np.ones(len(machines), dtype=np.bool_)
+    for mask in np.flatnonzero(~classes.masks.all(axis=1)).tolist():
+        rows = np.flatnonzero(classes.mask == mask)
+        if classes.count[rows].sum() > pending:
+            yield rows, classes.masks[mask, machines]
+
+
+def _fewest(problem: Problem, rows: Rows, capacity: Floats, pending: int) -> int:
+    """Return the fewest machines for these classes; `capacity` [M', R] is nothing where they may not go."""
+    least, count = 0, problem.classes.count[rows]
+    for column, name in enumerate(problem.layout.axis):
+        demand, offers = problem.classes.demand[rows, column], capacity[:, column]
+        if demand.any() and not np.isposinf(offers).any():
+            parts = PARTS.get(name)
+            for measure in measures_of(demand, count, offers, parts):
+                needed = _without(measure.weights(demand), count, pending)
+                least = max(least, _reached(np.cumsum(measure.most(offers)), needed))
+    return least
+
+
+def _capped(cap: Cap, machines: Rows, needed: int, least: int) -> int:
+    """Return the fewest machines that take as many tasks as are needed; looks at few where `least` are enough."""
+    size = max(least, 1)
+    while needed > 0:
+        reached = _reached(cap(machines[:size]), float(needed))
+        if reached <= size or size >= len(machines):
+            return reached
+        size *= 2
+    return 0
+
+
 def _reached(sums: Floats, needed: float) -> int:
-    """Return after how many machines the sum is what is needed; rounding never counts against them."""
-    return int(np.searchsorted(sums, needed * (1 - 1e-9))) + 1 if needed > 0 else 0
+    """Return after how many machines the sum is first what is needed; rounding never counts against them."""
+    return int(np.searchsorted(np.maximum.accumulate(sums), needed * (1 - 1e-9))) + 1 if needed > 0 else 0
 
 
-def _volume(demand: Floats, count: Counts, pending: int) -> float:
-    """Return what all tasks demand but the `pending` largest."""
-    order = np.argsort(-demand, kind="stable")
+def _without(weights: Floats, count: Counts, pending: int) -> float:
+    """Return what all tasks weigh but the `pending` heaviest."""
+    order = np.argsort(-weights, kind="stable")
     before = np.cumsum(count[order]) - count[order]
     kept = np.clip(count[order] - np.maximum(pending - before, 0), 0, None)
-    return float(demand[order] @ kept)
-
-
-def _sizes(demand: Floats, count: Counts) -> list[float]:
-    """Return sizes of tasks, at evenly spread places among all tasks by size."""
-    order = np.argsort(demand, kind="stable")
-    places = np.linspace(1, count.sum(), _SIZES)
-    found = demand[order][np.searchsorted(np.cumsum(count[order]), places)]
-    return [float(size) for size in np.unique(found) if size > 0]
+    return float(weights[order] @ kept)

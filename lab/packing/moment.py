@@ -20,6 +20,7 @@ from extender.cluster.recording.lines import (
 )
 from extender.cluster.resources import CPU, MEMORY
 from extender.errors import TraceError
+from lab.packing.devices import PARTS
 from lab.packing.draining import Resident
 from lab.packing.model import Problem, problem_of
 from lab.packing.task import Task
@@ -27,7 +28,10 @@ from lab.packing.task import Task
 _LEAVE = ("DaemonSet", "Node")
 """Pods of these owners leave with their node: those of DaemonSets, and static ones."""
 
-NEVER_MODELLED = ("parts of a device: a node's devices count as one amount",)
+NEVER_MODELLED = (
+    "which devices a pod gets: an extended resource counts as whole devices, all alike; "
+    f"{' and '.join(PARTS)} as parts that fit on one device each",
+)
 
 _UNWRITTEN = {
     HOST_PORTS: "host ports",

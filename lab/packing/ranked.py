@@ -216,6 +216,8 @@ class RankedRoom(Room):
             room &= used < self._classes.at_most[task_class]
         if allowance is not None:
             room &= allowance.allowed & (allowance.most > 0)
+        for devices in self._single_devices:
+            room &= devices.fit(task_class)
         return room
 
     def _kinds_with_room(self, task_class: int, allowance: Allowance | None) -> Rows:
@@ -226,6 +228,8 @@ class RankedRoom(Room):
         kinds = np.flatnonzero(self._left > 0)
         first = self._first[kinds]
         room = fits(self._capacity[first], self._classes.demand[task_class])
+        for devices in self._single_devices:
+            room &= devices.fit_on_empty(task_class)[first]
         if allowance is not None:
             empty = allowance.allowed & (allowance.most > 0) & ~self._holds
             room &= np.bincount(self._kind[empty], minlength=len(self._left))[kinds] > 0

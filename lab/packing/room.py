@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from extender.arrays import Counts, Mask, Rows
+from lab.packing.devices import devices_of
 from lab.packing.keeping import Allowance
 from lab.packing.model import NO_GROUP, Problem
 
@@ -27,6 +28,7 @@ class Room:
         self._free = self._capacity.T.copy()  # [R, M']: a dimension is one piece of memory
         self.allocated = np.zeros_like(self._capacity)
         self._in_group: dict[Group, Counts] = {}
+        self._single_devices = devices_of(problem, machines)
 
     def able(self, task_class: int, group: Group) -> Mask:
         """Return which machines have room for a task [M'], whatever it has to do with others."""
@@ -39,6 +41,8 @@ class Room:
         self._free[:, rows] = (self._capacity[rows] - self.allocated[rows]).T
         if group.row != NO_GROUP:
             self._in_group.setdefault(group, np.zeros(len(self.allocated), dtype=np.int64))[rows] += taken
+        for devices in self._single_devices:
+            devices.take(rows, taken, task_class)
 
     def _allowed(self, task_class: int, rows: Rows, allowance: Allowance | None) -> Rows:
         """Return those of the machines that may take the class in this allowance."""
@@ -60,4 +64,6 @@ class Room:
             counts = np.minimum(counts, np.maximum(self._classes.at_most[task_class] - held, 0))
         if allowance is not None:
             counts = np.minimum(counts, allowance.most[rows])
+        for devices in self._single_devices:
+            counts = np.minimum(counts, devices.times(task_class, rows))
         return np.asarray(counts)

@@ -50,7 +50,7 @@ def read_openb(folder: Path, *, every: int = 1) -> Moment:
         Task(_amounts(cpu, memory, gpus * milli), created, name, _of_models(models))
         for name, cpu, memory, gpus, milli, models, created in read(folder / _OPENB_PODS, pod_columns)
     ][::every]
-    unmodelled = ("parts of a GPU: a node's GPUs count as one amount", "when pods came and went: all are there at once")
+    unmodelled = ("when pods came and went: all are there at once",)
     return Moment(str(folder), problem_of(nodes, tasks), (), unmodelled, placed=False)
 
 

@@ -9,6 +9,7 @@ from lab.packing.task import Task
 
 GIB = 2.0**30
 GPU = "a.b/gpu"
+PARTS_OF_GPU = "alibabacloud.com/gpu-milli"
 
 
 def node(name, cpu=4000, gib=8, gpus=0, **others):
