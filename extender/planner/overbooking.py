@@ -33,7 +33,7 @@ _DISKS = np.array([True, True, False, False])
 _ROUNDING = 1e-6
 _CAREFUL = 3.0
 """The benefit must be so many times the cost: who is slowed also keeps its room for longer, and the stages behind it
-wait. The paper says 1. Chosen on seeds 100 to 103 (docs/results/graphene.md)."""
+wait. The paper says 1. Chosen by seeds 100 to 103 (docs/results/graphene.md)."""
 
 
 def overbook(board: Board, level: Mask, now: float) -> None:
