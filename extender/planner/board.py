@@ -190,6 +190,15 @@ class Board:
         order = self.scores.progress.factor.item(task_class)
         return Rating(node, score, alignment, factor, alignment - score, order)
 
+    def picked(self, node: int) -> Floats:
+        """Return what a task of the class that `best` has just picked takes of the node [R]."""
+        candidates = self._latest or self._look(node)
+        return np.asarray(np.maximum(candidates.needs[candidates.picked], 0.0))
+
+    def refuse(self, node: int) -> None:
+        """Leave the class that `best` has just picked out on the node."""
+        (self._latest or self._look(node)).leave_out()
+
     def take(self, task_class: int, node: int) -> bool:
         """Start one task of the class on the node; False if its sources have no room for it after all."""
         candidates = self._latest

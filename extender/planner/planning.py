@@ -13,6 +13,7 @@ from extender.planner.fairness.reservations import Reservations
 from extender.planner.filling import match
 from extender.planner.gangs import Gangs, fill_by_gangs, start_due_gangs
 from extender.planner.locality.locality_waits import waits_without
+from extender.planner.overbooking import overbook
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
 from extender.planner.reasons import held
@@ -88,11 +89,12 @@ def _plan(
         # 4. Reserve room for who is due and fits nowhere, before others take it.
         board.admit(level)
         reservations.reserve_for_due(level)
-        # 5. Match the rest, node by node, until nothing fits.
+        # 5. Match the rest, node by node, until nothing fits; then, where that is on, beyond what there is.
         if len(gangs.rows(level)):
             fill_by_gangs(board, gangs, level, out)
         else:
             match(board, board)
+            overbook(board, level, now)
         # 6. Reserve room for queues below their part of which nothing fits yet.
         reservations.reserve_for_queues(level)
     # 7. Say what the next plan goes on with, and when it should be made at the latest.

@@ -9,10 +9,14 @@ from extender.planner.prepared import Prepared
 
 
 class Room:
-    """What is `free` [R, N], as it changes, against what classes [C] need; `barred` [C, N] is where they may not go."""
+    """What is `free` [R, N], as it changes, against what classes [C] need; `barred` [C, N] is where they may not go.
+
+    While something is `beyond` [R, N], so much more than there is may be taken of nodes (planner.overbooking).
+    """
 
     def __init__(self, classes: Prepared, sources: Sources, free: Floats, barred: Mask | None) -> None:
         self._classes, self._sources, self._free, self._barred = classes, sources, free, barred
+        self.beyond: Floats | None = None
 
     def free_parts(self, nodes: Rows) -> Floats:
         """Return how much these nodes have free, their resources added up as parts of their capacity."""
@@ -22,6 +26,8 @@ class Room:
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
         free, sources, classes = self._free.take(nodes, axis=1), self._sources, self._classes
+        if self.beyond is not None:
+            free += self.beyond[:, nodes]
         # 1. Where they may go and their demand fits: `arrays.fits`, one resource after the other as both are large.
         #    Who sends by itself leaves its part of the link to the shuffles that wait.
         if sources.keeping:
@@ -56,7 +62,8 @@ class Room:
         has_room = np.ones(self._free.shape[1], dtype=np.bool_)
         least = self._classes.demand_needs.take(rows, axis=1).min(axis=1).tolist()
         for resource in self._classes.asked:
-            has_room &= self._free[resource] >= least[resource]
+            free = self._free[resource] if self.beyond is None else self._free[resource] + self.beyond[resource]
+            has_room &= free >= least[resource]
         return np.asarray(has_room.nonzero()[0])
 
     def limit(self, node: int) -> Floats:
@@ -64,7 +71,7 @@ class Room:
 
         That is of disk read and network out. To be read at once: it may be what is free itself.
         """
-        limit = self._free[:, node]
+        limit = self._free[:, node] if self.beyond is None else self._free[:, node] + self.beyond[:, node]
         if self._sources.keeping:
             limit = limit.copy()
             limit[DISK_READ_INDEX] -= self._sources.kept[0, node]

@@ -32,6 +32,8 @@ class Policy:
     own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
     `source_excess`: a shuffle may start while the links that it reads from are promised at most this part beyond what
     they have: little over-allocation loses no goodput (Graphene, 5), and one full link of many does not hold up all.
+    `overbook`: the part beyond a node's disks and links that tasks may be promised there, where starting at once gains
+    more than it costs all others (planner.overbooking; Graphene, 5); 0: none.
     `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
     the cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the
     part `small` of all work; infinite prefers none.
@@ -57,6 +59,7 @@ class Policy:
     barrier: float = 0.9
     headroom: float = 0.1
     source_excess: float = 0.2
+    overbook: float = 0.0
     tail: float = 0.25
     small: float = 0.15
     locality_waits: tuple[float, ...] = ()
@@ -80,6 +83,7 @@ class Policy:
             ("remote_penalty", 1.0),
             ("headroom", 1.0),
             ("source_excess", 1.0),
+            ("overbook", 1.0),
         ):
             if not 0 <= getattr(self, name) < below:
                 raise SettingsError(f"{name}: {getattr(self, name)!r}; accepted: at least 0, below {below:g}")

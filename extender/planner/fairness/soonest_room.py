@@ -43,9 +43,9 @@ def _soonest_node(board: Board, row: int, now: float) -> tuple[list[tuple[int, i
     if running is None:  # nobody knows what runs: the first node that is large enough
         return ([(row, int(able.argmax()), 1)], now + _WITHOUT_ENDS_SECONDS) if able.any() else ([], np.inf)
     demand = np.where(near[:, np.newaxis], board.classes.here[row], board.classes.away[row])
-    free_at = np.where(able, _free_at(board.free.T, demand, running), np.inf)
-    node = int(free_at.argmin()) if len(free_at) else -1
-    return ([(row, node, 1)], float(free_at[node])) if node >= 0 and free_at[node] < np.inf else ([], np.inf)
+    ready = np.where(able, free_at(board.free.T, demand, running), np.inf)
+    node = int(ready.argmin()) if len(ready) else -1
+    return ([(row, node, 1)], float(ready[node])) if node >= 0 and ready[node] < np.inf else ([], np.inf)
 
 
 def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[tuple[int, int, int]], float]:
@@ -94,7 +94,7 @@ def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
     return near, able
 
 
-def _free_at(present: Floats, demand: Floats, running: Running) -> Floats:
+def free_at(present: Floats, demand: Floats, running: Running) -> Floats:
     """Return when each node [N] will have room for its `demand` [N, R] by the ends of what runs; infinite: never.
 
     `present` [N, R] is what it has free, which is not enough yet.
@@ -109,7 +109,7 @@ def _free_at(present: Floats, demand: Floats, running: Running) -> Floats:
     first = np.searchsorted(node, node, side="left")
     before = np.vstack((np.zeros(demand.shape[1]), freed))[first]
     enough = fits(present[node] + freed - before, demand[node])
-    free_at = np.full(len(present), np.inf)
+    ready = np.full(len(present), np.inf)
     then = np.flatnonzero(enough)
-    np.minimum.at(free_at, node[then], ends[then])
-    return free_at
+    np.minimum.at(ready, node[then], ends[then])
+    return ready

@@ -23,6 +23,7 @@ class Sources:
     all others. `dead` are classes found to have no source with room. While not
     `keeping`, nobody minds what is kept, and a shuffle reads from its sources however full they are: it reads from many
     at once, so that one of them is always full on a busy cluster, and no room can be reserved for it on all.
+    `received_beyond` [N]: by how much more than there is of it a reader's own link may be taken.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Sources:
         self._beyond = excess * np.where(np.isfinite(rates[1]), rates[1], 0.0)
         self.keep_for(left)
         self.keeping = True
+        self.received_beyond: Floats = np.zeros(free.shape[1])
         self._waits: dict[int, Mask] = {}
 
     def keep_for(self, left: Counts) -> None:
@@ -129,6 +131,10 @@ class Sources:
         disk, link = room[DISK_READ_INDEX], room[NETWORK_OUT_INDEX]
         return disk, link + self._beyond if self.keeping else link
 
+    def _received(self, node: int) -> float:
+        """Return how much more may be read over the link of a node."""
+        return self._free.item(NETWORK_IN_INDEX, node) + self.received_beyond.item(node)
+
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
 
@@ -165,7 +171,7 @@ class Sources:
                     room = among
                     break
             source = int(room.argmax())
-            if room[source] < rate or max(free[NETWORK_IN_INDEX, node], 0.0) < rate:
+            if room[source] < rate or max(self._received(node), 0.0) < rate:
                 return None
             free[DISK_READ_INDEX, source] -= rate
             free[NETWORK_OUT_INDEX, source] -= rate
@@ -180,11 +186,12 @@ class Sources:
     def _take_spread(self, task_class: int, node: int) -> bool:
         """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
         classes, row = self._classes, self._classes.rates_row[task_class]
-        (disk, link), received = self._serving(), self._free[NETWORK_IN_INDEX]
+        disk, link = self._serving()
         rates, needs = classes.rates[row], classes.rate_needs[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
-        if disk.item(node) < here + classes.away.item(task_class, DISK_READ_INDEX) or received.item(node) < elsewhere:
+        beside = here + classes.away.item(task_class, DISK_READ_INDEX)
+        if disk.item(node) < beside or self._received(node) < elsewhere:
             return False
         blocked = np.count_nonzero(link < needs)
         if blocked > int(link.item(node) < needs.item(node)) or np.count_nonzero(disk < needs):
@@ -192,7 +199,7 @@ class Sources:
         self._free[DISK_READ_INDEX] -= rates
         self._free[NETWORK_OUT_INDEX] -= rates
         self._free[NETWORK_OUT_INDEX, node] += here
-        received[node] -= elsewhere
+        self._free[NETWORK_IN_INDEX, node] -= elsewhere
         self.kept -= rates
         np.maximum(self.kept, 0.0, out=self.kept)
         return True

@@ -80,14 +80,16 @@ def perform(run: ManyRun, tell: Tell) -> JobsRun:
     return replayed(_workload(run), contender.make(run.seed), contender.order, run.seed, tell)
 
 
-def replayed(workload: Workload, scheduler: Scheduler, order: MakeRanks | None, seed: int, tell: Tell) -> JobsRun:
-    """Return what came of these jobs on the machines."""
+def replayed(
+    workload: Workload, scheduler: Scheduler, order: MakeRanks | None, seed: int, tell: Tell, *, loss: float = 0.0
+) -> JobsRun:
+    """Return what came of these jobs on the machines; `loss` is how much of what contention wastes counts."""
     outcome = clock.run(
         workload,
         machines(),
         scheduler,
         seed=seed,
-        settings=SimulationSettings(heartbeat_seconds=_HEARTBEAT, sample_seconds=_HEARTBEAT, points=100_000),
+        settings=SimulationSettings(heartbeat_seconds=_HEARTBEAT, loss=loss, sample_seconds=_HEARTBEAT, points=100_000),
         progress=tell,
         order=order,
     )

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import cast
 
 from lab.experiments import running
-from lab.experiments.graphene import many, single, sweeps, tpch
+from lab.experiments.graphene import contention, many, single, sweeps, tpch
+from lab.experiments.graphene.contention import Contention, ContentionRun
 from lab.experiments.graphene.many import JobsRun, Many, ManyRun
 from lab.experiments.graphene.single import Measured, Single, SingleRun
 from lab.experiments.graphene.sweeps import SweepRun, Sweeps
@@ -14,8 +15,8 @@ from lab.experiments.graphene.tpch import JobTimes, Tpch, TpchRun
 from lab.experiments.sections import Section, Skipped
 from lab.sim.parallel import Show, Tell
 
-Part = Single | Many | Sweeps | Tpch
-Run = SingleRun | ManyRun | SweepRun | TpchRun
+Part = Single | Many | Sweeps | Contention | Tpch
+Run = SingleRun | ManyRun | SweepRun | ContentionRun | TpchRun
 Outcome = Measured | JobsRun | JobTimes
 
 
@@ -44,6 +45,7 @@ def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
         Single(scale.dags, seeds, scale.effort),
         Many(scale.jobs, seeds),
         Sweeps(scale.jobs, seeds),
+        Contention(scale.jobs // 2, seeds),
         Tpch(scale.sequences, traces),
     ]
 
@@ -63,6 +65,8 @@ def _perform(run: Run, tell: Tell) -> Outcome:
         return many.perform(run, tell)
     if isinstance(run, SweepRun):
         return sweeps.perform(run, tell)
+    if isinstance(run, ContentionRun):
+        return contention.perform(run, tell)
     return single.perform(run, tell) if isinstance(run, SingleRun) else tpch.perform(run, tell)
 
 
@@ -71,6 +75,8 @@ def _section(part: Part, outcomes: Mapping[Run, Outcome]) -> Section:
         return part.make(cast("Mapping[SingleRun, Measured]", outcomes))
     if isinstance(part, Sweeps):
         return part.make(cast("Mapping[SweepRun, JobsRun]", outcomes))
+    if isinstance(part, Contention):
+        return part.make(cast("Mapping[ContentionRun, JobsRun]", outcomes))
     if isinstance(part, Many):
         return part.make(cast("Mapping[ManyRun, JobsRun]", outcomes))
     return part.make(cast("Mapping[TpchRun, JobTimes]", outcomes))

@@ -22,6 +22,7 @@ from extender.cluster.resources import (
     NETWORK_IN_INDEX,
     NETWORK_OUT_INDEX,
 )
+from extender.policy.degradation import goodput
 
 RATES: Mask = np.array([name in IO_DIMENSIONS for name in DIMENSIONS])
 RATES.setflags(write=False)
@@ -54,39 +55,12 @@ def wide(columns: NDArray[Number], width: int) -> NDArray[Number]:
     return np.pad(columns, more)
 
 
-SEEK_SECONDS = 0.0127
-"""What changing from one stream to another costs a disk of 7200 rpm: 8.5 ms to seek, half a turn of 8.3 ms to wait."""
-
-SLICE_SECONDS = 0.1
-"""How long Linux's CFQ serves one stream of a disk before the next (`slice_sync`, Documentation/block/cfq-iosched)."""
-
-LEAST_SLICE_SECONDS = 0.016
-"""The floor of that: with more than three streams CFQ of Linux 2.6.32, which Tetris's machines run (5.1), shortens the
-slices in proportion, down to twice `slice_idle` (C. Zoccolo, "cfq: adapt slice to number of processes doing I/O")."""
-
-LINK_KNEE = 1.2
-"""Up to this load of a link nothing is lost: Graphene (5) overbooks by 20 % and relies on it."""
-
-LINK_SLOPE, LINK_FLOOR = 0.5, 0.5
-"""Beyond it incast wastes goodput: up to 90 % where all senders are synchronised (Vasudevan et al., SIGCOMM 2009).
-Those of a shuffle are not. That a link keeps two thirds at a load of 2.2, and half at worst, is our choice."""
-
-
 def efficiency(load: Floats, loss: float = 1.0) -> Floats:
     """Return which part of a disk or network is left of what contention wastes [..., 6], at a `load` [..., 6].
 
-    A load is demand over capacity. `loss` is how much of it counts: 0 none, 1 what is published (Tetris, 2.1: incast,
-    seeks). CPU and memory waste nothing.
-
-    - A disk seeks between streams that share it. A stream meets others there the more often, the fuller the disk is:
-      at a load x there is a seek in every `SLICE_SECONDS` / x. So disks lose below a load of 1 too, whatever the
-      scheduler: 11 % at a load of 1. The floor is a seek in every `LEAST_SLICE_SECONDS`.
-    - A link wastes nothing up to its knee; from there the loss grows by its slope, down to its floor.
+    As in `degradation.goodput`; `loss` is how much of it counts. CPU and memory waste nothing.
     """
-    least_part = LEAST_SLICE_SECONDS / (LEAST_SLICE_SECONDS + SEEK_SECONDS)
-    disk = np.maximum(least_part, 1.0 / (1.0 + loss * SEEK_SECONDS / SLICE_SECONDS * load))
-    link = np.maximum(LINK_FLOOR, 1.0 / (1.0 + loss * LINK_SLOPE * np.maximum(load - LINK_KNEE, 0.0)))
-    return np.where(DISKS, disk, np.where(RATES, link, 1.0))
+    return goodput(load, disks=DISKS, links=RATES & ~DISKS, loss=loss)
 
 
 def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask = SHARED) -> Floats:

@@ -78,6 +78,10 @@ POLICIES: Mapping[str, PolicyChoice] = MappingProxyType(
         "tetris-deficit": PolicyChoice(
             "the planner with Graphene's counters for fairness: kappa 0.1, no knob", tetris(kappa=0.1, fairness=0.0)
         ),
+        "tetris-overbook": PolicyChoice(
+            "the planner that may promise a fifth more of disks and links than there is (Graphene, 5)",
+            tetris(overbook=0.2),
+        ),
         "tetris-slots": PolicyChoice("the planner with shares by memory slots", tetris(sharing="slots")),
         GRAPHENE: PolicyChoice(
             "the planner going by the order of each job's DAG, found when it arrives (Graphene)",
