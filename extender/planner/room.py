@@ -81,6 +81,8 @@ class Room:
     def disk_limit(self, node: int) -> float:
         """Return what a task may take of the node's disk read, as `limit` says."""
         free = self._free.item(DISK_READ_INDEX, node)
+        if self.beyond is not None:
+            free += self.beyond.item(DISK_READ_INDEX, node)
         return free - self._sources.kept.item(0, node) if self._sources.keeping else free
 
     def reads_there(self, task_class: int, node: int) -> bool:
