@@ -28,7 +28,7 @@ _MOST_KEPT = 64
 class UsualPods:
     """Who is usual, prepared for `stranded` by `usual_pods`.
 
-    `demand` [M, R'] is what a pod of each class asks for, of the `columns` [R'] that any asks for. Of each device [D]:
+    `demand` [R', M] is what a pod of each class asks for, of the `columns` [R'] that any asks for. Of each device [D]:
     its column, the `part` [D, M] of the pods that ask for it that a class is, the `unit` [D] that is one device, and
     the `beyond` [D, M] up to which a rest of a unit is of no use to a class: its demand, infinite from a unit on.
     """
@@ -49,7 +49,7 @@ def usual_pods(demand: Floats, count: Counts, devices: Rows) -> UsualPods:
     unit = np.array([unit_of(amounts, weights) for amounts, weights in zip(asked, askers, strict=True)])
     return UsualPods(
         columns=columns,
-        demand=np.ascontiguousarray(demand[:, columns]),
+        demand=np.ascontiguousarray(demand[:, columns].T),
         devices=devices,
         part=askers / np.maximum(askers.sum(axis=1, keepdims=True), 1),
         unit=unit,
@@ -80,9 +80,8 @@ def stranded(free: Floats, usual: UsualPods) -> Floats:
     lost = np.zeros(len(free))
     if not len(usual.devices) or not len(free):
         return lost
-    fits = np.ones((len(free), len(usual.demand)), dtype=np.bool_)
-    for place, column in enumerate(usual.columns.tolist()):
-        fits &= free[:, column, np.newaxis] >= usual.demand[:, place]
+    enough = free.T.take(usual.columns, axis=0)[:, :, np.newaxis] >= usual.demand[:, np.newaxis, :]
+    fits = np.logical_and.reduce(enough, axis=0)
     for device, column in enumerate(usual.devices.tolist()):
         unit, part = usual.unit.item(device), usual.part[device]
         there = np.maximum(free[:, column], 0.0)
@@ -128,7 +127,8 @@ def lost_more(demand: Floats, free: Floats, sought: Floats, usual: UsualPods) ->
     `free` [K, R] is what a node has, `sought` [K, D] how much its devices are sought.
     """
     devices = demand[usual.devices] / usual.unit
-    return np.asarray(stranded(free - demand, usual) - stranded(free, usual) + sought @ devices)
+    after, before = np.split(stranded(np.concatenate((free - demand, free)), usual), 2)
+    return np.asarray(after - before + sought @ devices)
 
 
 class StrandedMore:
@@ -143,7 +143,7 @@ class StrandedMore:
         nodes = len(sought)
         self.usual, self._sought = usual, sought
         self._lock = threading.Lock()
-        self._free: Floats = np.full((len(usual.columns), nodes), np.nan)
+        self._free: Floats | None = None
         self._changes: Counts = np.zeros(nodes, dtype=np.int64)
         self._kept: OrderedDict[bytes, tuple[Floats, Counts]] = OrderedDict()
 
@@ -152,16 +152,17 @@ class StrandedMore:
         there = slice(None) if rows is None else rows
         with self._lock:
             # 1. Take note of the nodes that have changed.
-            changed = np.zeros(len(free), dtype=np.bool_)
-            for place, column in enumerate(self.usual.columns.tolist()):
-                changed |= free[:, column] != self._free[place, there]
-            new, at = _found(changed, rows)
-            self._free[:, at] = free[new][:, self.usual.columns].T
+            if self._free is None:
+                self._free = np.full((len(self._changes), free.shape[1]), np.nan)
+            new = np.unique(np.flatnonzero(free != self._free[there]) // free.shape[1])
+            at = new if rows is None else rows[new]
+            self._free[at] = free[new]
             self._changes[at] += 1
             # 2. Work out what is not known of them, for a pod that asks for so much.
             more, known = self._of(demand[self.usual.columns].tobytes())
-            old, at = _found(known[there] != self._changes[there], rows)
+            old = np.flatnonzero(known[there] != self._changes[there])
             if len(old):
+                at = old if rows is None else rows[old]
                 more[at] = lost_more(demand, free[old], self._sought[at], self.usual)
                 known[at] = self._changes[at]
             return np.array(more[there])
@@ -174,9 +175,3 @@ class StrandedMore:
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
         return kept
-
-
-def _found(which: Mask, rows: Rows | None) -> tuple[Rows, Rows]:
-    """Return the places that are meant, among these rows of nodes, or all, and the nodes' own rows."""
-    places = np.flatnonzero(which)
-    return places, places if rows is None else rows[places]
