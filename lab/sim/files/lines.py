@@ -118,6 +118,8 @@ def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
     if unknown := _UNKNOWN.fullmatch(text):
         accepted = ", ".join(_fields_at(kind, field))
         return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
+    if not field and text.startswith("Expected"):  # the line itself is no object
+        return f"{text}; accepted: one JSON object on each line, with {', '.join(_fields_at(kind, field))}"
     return f"field {field}: {text}" if field else text
 
 

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from extender.planner import Policy
-from lab.experiments.graphene.jobs import drawn
+from lab.experiments.graphene.jobs import TEZ, drawn
 from lab.experiments.graphene.many import JobsRun
 from lab.experiments.graphene.sweeps import (
     ERRORS,
+    OF_LOAD,
     PENALTY,
+    QUEUE_KAPPA,
     VALUES,
     SweepRun,
     Sweeps,
@@ -40,8 +42,7 @@ def test_only_stages_without_parents_read_blocks():
 def test_defaults_are_among_the_values_and_each_is_compared_with_its_own():
     part = Sweeps(2, [10])
     outcomes = {
-        run: JobsRun(np.array([100.0, 100.0 + 10 * (run.what == ERRORS and run.value == 0.5)]), 200.0, (), 100.0)
-        for run in part.runs()
+        run: JobsRun(np.array([100.0, 100.0 + _later(run)]), 200.0, (0.8, 0.9, 0.95), 100.0) for run in part.runs()
     }
     section = part.make(outcomes)
     # 105 instead of 100 s in the mean.
@@ -50,6 +51,19 @@ def test_defaults_are_among_the_values_and_each_is_compared_with_its_own():
         ("5.0", "5.0", "0.0")
     ]
     assert Policy().remote_penalty in VALUES[PENALTY]
+    # Two queues: 120 instead of 100 s in the mean. At a load of 2 ours takes 100 s, Tez 125.
+    assert section.listings[1].lines[0] == ("0", "20.0", "20.0", "0.80", "0.90", "0.95")
+    assert section.listings[1].lines[1][1] == "0.0"
+    assert [line for line in section.listings[2].lines if line[0] == "2"] == [("2", "20.0", "20.0", "0.0", "0.0")]
+
+
+def _later(run):
+    """By how much later than by default the second job of a run ends."""
+    if run.what == ERRORS and run.value == 0.5:
+        return 10.0
+    if run.what == QUEUE_KAPPA and run.value == 0.0:
+        return 40.0
+    return 50.0 if run.what == OF_LOAD and run.value == 2.0 and run.contender == TEZ else 0.0
 
 
 @pytest.mark.parametrize("what", VALUES)
