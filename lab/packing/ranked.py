@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Counts, Floats, Mask, Rows, needs
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import offered
 from lab.packing.evenly import Key
@@ -22,7 +22,7 @@ from lab.packing.model import NO_GROUP, Problem
 from lab.packing.room import Group, Room
 from lab.packing.rules import Sought, held, rank_of, sought_of
 
-_PLACES = 512
+_MACHINES, _PLACES = 64, 1024
 """To rank some hundred places costs hardly more than to rank one, and less than to rank more of them later."""
 
 Turn = tuple[float, float]
@@ -81,11 +81,10 @@ class RankedRoom(Room):
         )
         rows = np.concatenate((machines, machines[first]))
         super().__init__(problem, rows)
-        self._draw, self._size = draw, len(machines)
+        self._draw, self._size, self._needs = draw, len(machines), needs(problem.classes.demand)
         # How many machines each row stands for, and the row that stands for each machine: its own once it holds a task.
         self._stands_for = np.concatenate((np.zeros(len(machines), dtype=np.int64), left))
         self._standing = (len(machines) + kind).astype(np.intp)
-        self._count = 1
         self._columns = _ranked(problem.packed)
         self._rank, self._devices = rank_of(rule, problem, self._columns)
         self._offered = problem.capacity[machines][:, self._devices].sum(axis=0)
@@ -127,22 +126,20 @@ class RankedRoom(Room):
         rows, first, luck = self._best(task_class, wanted, group, allowance)
         if not len(rows):
             return rows, np.empty(0, dtype=np.int64), None
-        times = self._times(task_class, rows, wanted, group, allowance)
+        # One gets no more than are left when each before it has one.
+        times = np.minimum(self._times(task_class, rows, wanted, group, allowance), wanted - np.arange(len(rows)))
         # 2. What the first of them take by their first places, until no other place could come before the last one.
-        demand = self._classes.demand[task_class][self._columns]
-        count = min(2 * self._count, len(rows))
-        count = max(count, int(np.searchsorted(np.cumsum(times), wanted)) + 1)
-        depth = _depth(times[:count])
+        demand, sums, most = self._classes.demand[task_class][self._columns], times.cumsum(), int(times.max())
+        count = min(max(_MACHINES, int(sums.searchsorted(wanted)) + 1), len(rows))
+        depth = most if sums[count - 1] <= _PLACES else max(_PLACES // count, 1)
         while True:
             turns = self._turns(demand, rows[:count], np.minimum(times[:count], depth), luck[:count])
             taken, last = turns.taken(wanted)
-            deep = last <= turns.ends(times[:count] > depth)
+            deep = depth >= most or last <= turns.ends(times[:count] > depth)
             wide = count >= len(rows) or last < (-first[count], luck[count])
             if deep and wide:
                 break
             depth, count = depth if deep else 4 * depth, count if wide else 4 * count
-        # 3. The next class begins with about twice as many.
-        self._count = 1 + int((taken > 0).sum())
         return rows[:count], taken, turns
 
     def _turns(self, demand: Floats, rows: Rows, times: Counts, luck: Rows) -> "_Turns":
@@ -161,7 +158,7 @@ class RankedRoom(Room):
         if len(self._devices):
             self._held.sought.now(self.allocated[:, self._devices].sum(axis=0), self._offered)
         new = rows[self._stands_for[rows] == 0]
-        self._stands_for -= np.bincount(self._standing[new], minlength=len(self._stands_for))
+        np.subtract.at(self._stands_for, self._standing[new], 1)
         self._stands_for[new], self._standing[new] = 1, new
 
     def _best(
@@ -178,7 +175,7 @@ class RankedRoom(Room):
         if not len(standing):
             return standing, ranks, standing
         # 2. The rank of the last of the best.
-        order = np.argsort(-ranks)
+        order = (-ranks).argsort()
         places = self._stands_for[standing[order]].cumsum()
         last = ranks[order[min(int(places.searchsorted(wanted)), len(places) - 1)]]
         # 3. All above this rank, and of those that have it as many as are missing.
@@ -211,10 +208,8 @@ class RankedRoom(Room):
 
     def _with_room(self, task_class: int, group: Group, allowance: Allowance | None) -> Rows:
         """Return the rows that stand for machines with room for one task more."""
-        demand, mask = self._classes.demand[task_class], self._classes.mask[task_class]
-        room = self._stands_for > 0
-        for column in np.flatnonzero(demand > 0).tolist():
-            room &= self._free[column] >= demand[column]
+        mask = self._classes.mask[task_class]
+        room = (self._stands_for > 0) & np.logical_and.reduce(self._free >= self._needs[task_class, :, np.newaxis])
         if self._bound[mask]:
             room &= self._masks[mask]
         used = self._in_group.get(group) if group.row != NO_GROUP else None
@@ -232,11 +227,6 @@ def _ranked(packed: Floats) -> Rows:
     """Return the dimensions that ranks look at: CPU and memory, and what else says how well a task suits."""
     says = np.flatnonzero((np.isfinite(packed) & (packed > 0)).any(axis=0))
     return np.union1d(says, np.array([CPU_INDEX, MEMORY_INDEX], dtype=np.intp))
-
-
-def _depth(times: Counts) -> int:
-    """Return how many places of each machine are ranked at first: all, where that is not more than `_PLACES`."""
-    return max(int(times.max()) if times.sum() <= _PLACES else _PLACES // len(times), 1)
 
 
 def _places(times: Counts) -> tuple[Rows, Counts]:

@@ -42,8 +42,9 @@ class Room:
 
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""
-        self._allocated[rows] += taken[:, np.newaxis] * self._classes.demand[task_class]
-        self._free[:, rows] = (self._capacity.take(rows, axis=0) - self._allocated.take(rows, axis=0)).T
+        allocated = self._allocated.take(rows, axis=0) + taken[:, np.newaxis] * self._classes.demand[task_class]
+        self._allocated[rows] = allocated
+        self._free[:, rows] = (self._capacity.take(rows, axis=0) - allocated).T
         if group.row != NO_GROUP:
             self._in_group.setdefault(group, np.zeros(len(self._allocated), dtype=np.int64))[rows] += taken
         for devices in self._single_devices:
@@ -59,9 +60,8 @@ class Room:
     def _times(self, task_class: int, rows: Rows, wanted: int, group: Group, allowance: Allowance | None) -> Counts:
         """Return how many tasks each machine can take with this allowance [K], at most as many as are wanted."""
         demand = self._classes.demand[task_class]
-        times = np.full(len(rows), float(wanted))
-        for column in np.flatnonzero(demand > 0).tolist():
-            np.minimum(times, np.floor(self._free[column].take(rows) / demand[column]), out=times)
+        asked = np.flatnonzero(demand > 0)
+        times = np.floor(self._free.take(rows, axis=1)[asked] / demand[asked, np.newaxis]).min(axis=0, initial=wanted)
         counts = np.maximum(times, 0.0).astype(np.int64)
         if group.row != NO_GROUP:
             used = self._in_group.get(group)
