@@ -170,8 +170,8 @@ class RankedRoom(Room):
         standing = self._with_room(task_class, group, allowance)
         ranks = self._rank(demand, self._held.at(standing))
         if len(standing) > wanted:
-            enough = ranks >= np.partition(ranks, -wanted)[-wanted]
-            standing, ranks = standing[enough], ranks[enough]
+            enough = (ranks >= np.partition(ranks, -wanted)[-wanted]).nonzero()[0]
+            standing, ranks = standing.take(enough), ranks.take(enough)
         if not len(standing):
             return standing, ranks, standing
         # 2. The rank of the last of the best.

@@ -67,8 +67,9 @@ class Held:
 
     def now(self, rows: Rows, allocated: Floats) -> None:
         """Note that these machines hold this now."""
-        changed = held(allocated, self.nodes.at(rows), self.sought.at(rows))
-        self.allocated[rows], self.room[rows], self.full[rows] = changed.allocated, changed.room, changed.full
+        nodes = self.nodes.at(rows)
+        free = room(allocated, nodes)
+        self.allocated[rows], self.room[rows], self.full[rows] = allocated, free, fullness(free, nodes)
 
 
 def held(allocated: Floats, nodes: Offered, sought: Sought) -> Held:
