@@ -220,7 +220,7 @@ class RankedRoom(Room):
             room &= np.bincount(may, minlength=len(room)) > 0
         for devices in self._single_devices:
             room &= devices.fit(task_class)
-        return room.nonzero()[0]
+        return np.flatnonzero(room)
 
 
 def _ranked(packed: Floats) -> Rows:
