@@ -42,7 +42,14 @@ class Offered:
 
     def at(self, rows: Rows) -> "Offered":
         """Return what these nodes offer [K]."""
-        return Offered(self.capacity[rows], self.limited[rows], self.weight, self.share[rows], self.whole[rows])
+        # `take` is many times as fast here as an index is.
+        return Offered(
+            capacity=self.capacity.take(rows, axis=0),
+            limited=self.limited.take(rows, axis=0),
+            weight=self.weight,
+            share=self.share.take(rows, axis=0),
+            whole=self.whole.take(rows),
+        )
 
 
 class Rule(Protocol):

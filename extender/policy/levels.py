@@ -70,5 +70,5 @@ def _behind(strands: Counts, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def ordinals(scores: Floats, fullness: Floats, step: float) -> NDArray[np.int64]:
     """Return one integer per node that orders by rounded score, then by fullness."""
-    steps = np.clip(np.rint(scores / step), -_FURTHEST, _FURTHEST).astype(np.int64)
+    steps = np.minimum(np.maximum(np.rint(scores / step), -_FURTHEST), _FURTHEST).astype(np.int64)
     return steps * round(2 / _SAME_FULLNESS) + np.rint(fullness / _SAME_FULLNESS).astype(np.int64)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows, fits
+from extender.arrays import Counts, Floats, Mask, Rows, needs
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.policy.alignment import offered
 from lab.packing.evenly import Key
@@ -22,11 +22,7 @@ from lab.packing.model import NO_GROUP, Problem
 from lab.packing.room import Group, Room
 from lab.packing.rules import Sought, held, rank_of, sought_of
 
-_MOST = 0.5
-"""Where more than this part of the machines is ranked, ranking all costs less than picking them out."""
-
-
-_PLACES = 512
+_MACHINES, _PLACES = 64, 1024
 """To rank some hundred places costs hardly more than to rank one, and less than to rank more of them later."""
 
 Turn = tuple[float, float]
@@ -41,7 +37,6 @@ class _Turns:
 
     times: Counts
     machine: Rows
-    number: Counts
     lowest: Floats
     luck: Rows
 
@@ -59,7 +54,11 @@ class _Turns:
         return machine, list(zip((-self.lowest[order]).tolist(), self.luck[machine].tolist(), strict=True))
 
     def _order(self, wanted: int) -> Rows:
-        return np.asarray(np.lexsort((self.number, self.luck[self.machine], -self.lowest))[:wanted])
+        places = np.arange(len(self.lowest))
+        if len(places) > wanted:  # sort only those that may be among them
+            places = (self.lowest >= np.partition(self.lowest, -wanted)[-wanted]).nonzero()[0]
+        # The first places of a machine are before its others.
+        return places[np.lexsort((self.luck[self.machine[places]], -self.lowest[places]))[:wanted]]
 
     def ends(self, more: Mask) -> Turn:
         """Return the first turn that a place behind these could have on machines that have `more` [K]."""
@@ -71,26 +70,36 @@ class _Turns:
 
 
 class RankedRoom(Room):
-    """Machines that are filled by the ranks of a rule; `draw` breaks its ties, without it the first machine wins."""
+    """Machines that are filled by the ranks of a rule; `draw` breaks its ties, without it the first machine wins.
+
+    Behind the machines there is a row for each kind: an empty machine that stands for all empty ones of the kind.
+    """
 
     def __init__(self, problem: Problem, machines: Rows, rule: str, draw: np.random.Generator | None) -> None:
-        super().__init__(problem, machines)
-        self._draw = draw
-        self._count = 1
+        _, first, kind, left = np.unique(
+            problem.kind[machines], return_index=True, return_inverse=True, return_counts=True
+        )
+        rows = np.concatenate((machines, machines[first]))
+        super().__init__(problem, rows)
+        self._draw, self._size, self._needs = draw, len(machines), needs(problem.classes.demand)
+        # How many machines each row stands for, and the row that stands for each machine: its own once it holds a task.
+        self._stands_for = np.concatenate((np.zeros(len(machines), dtype=np.int64), left))
+        self._standing = (len(machines) + kind).astype(np.intp)
         self._columns = _ranked(problem.packed)
         self._rank, self._devices = rank_of(rule, problem, self._columns)
         self._offered = problem.capacity[machines][:, self._devices].sum(axis=0)
-        more = sought_of(problem, self._devices)[machines]
-        nodes = offered(problem.packed[machines][:, self._columns])
-        self._held = held(
-            np.zeros((len(machines), len(self._columns))), nodes, Sought(more, np.ones(len(self._devices)))
-        )
-        # Empty machines by kind: the first of each kind, which one each is, and how many are left of it.
-        _, first, kind, count = np.unique(
-            problem.kind[machines], return_index=True, return_inverse=True, return_counts=True
-        )
-        self._first, self._kind, self._left = first.astype(np.intp), kind.astype(np.intp), count
-        self._as_new, self._holds = self._held.at(self._first), np.zeros(len(machines), dtype=np.bool_)
+        more = sought_of(problem, self._devices)[rows]
+        nodes = offered(problem.packed[np.ix_(rows, self._columns)])
+        self._held = held(np.zeros((len(rows), len(self._columns))), nodes, Sought(more, np.ones(len(self._devices))))
+
+    @property
+    def allocated(self) -> Floats:
+        """What the machines hold [M', R]."""
+        return self._allocated[: self._size]
+
+    def able(self, task_class: int, group: Group) -> Mask:
+        """Return which machines have room for a task [M'], whatever it has to do with others."""
+        return super().able(task_class, group)[: self._size]
 
     def choose(
         self, task_class: int, wanted: int, group: Group, allowance: Allowance | None = None
@@ -117,22 +126,20 @@ class RankedRoom(Room):
         rows, first, luck = self._best(task_class, wanted, group, allowance)
         if not len(rows):
             return rows, np.empty(0, dtype=np.int64), None
-        times = self._times(task_class, rows, wanted, group, allowance)
+        # One gets no more than are left when each before it has one.
+        times = np.minimum(self._times(task_class, rows, wanted, group, allowance), wanted - np.arange(len(rows)))
         # 2. What the first of them take by their first places, until no other place could come before the last one.
-        demand = self._classes.demand[task_class][self._columns]
-        count = min(2 * self._count, len(rows))
-        count = max(count, int(np.searchsorted(np.cumsum(times), wanted)) + 1)
-        depth = _depth(times[:count])
+        demand, sums, most = self._classes.demand[task_class][self._columns], times.cumsum(), int(times.max())
+        count = min(max(_MACHINES, int(sums.searchsorted(wanted)) + 1), len(rows))
+        depth = most if sums[count - 1] <= _PLACES else max(_PLACES // count, 1)
         while True:
             turns = self._turns(demand, rows[:count], np.minimum(times[:count], depth), luck[:count])
             taken, last = turns.taken(wanted)
-            deep = last <= turns.ends(times[:count] > depth)
+            deep = depth >= most or last <= turns.ends(times[:count] > depth)
             wide = count >= len(rows) or last < (-first[count], luck[count])
             if deep and wide:
                 break
             depth, count = depth if deep else 4 * depth, count if wide else 4 * count
-        # 3. The next class begins with about twice as many.
-        self._count = 1 + int((taken > 0).sum())
         return rows[:count], taken, turns
 
     def _turns(self, demand: Floats, rows: Rows, times: Counts, luck: Rows) -> "_Turns":
@@ -140,53 +147,48 @@ class RankedRoom(Room):
         machine, number = _places(times)
         there = rows[machine]
         nodes = self._held.nodes.at(there)
-        allocated = self._held.allocated[there] + number[:, np.newaxis] * demand
+        allocated = self._held.allocated.take(there, axis=0) + number[:, np.newaxis] * demand
         ranks = self._rank(demand, held(allocated, nodes, self._held.sought.at(there)))
-        return _Turns(times, machine, number, _lowest_so_far(ranks, machine, times), luck)
+        return _Turns(times, machine, _lowest_so_far(ranks, machine, number), luck)
 
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""
         super().take(rows, taken, task_class, group)
-        self._held.now(rows, self.allocated[np.ix_(rows, self._columns)])
-        self._held.sought.now(self.allocated[:, self._devices].sum(axis=0), self._offered)
-        new = rows[~self._holds[rows]]
-        self._left -= np.bincount(self._kind[new], minlength=len(self._left))
-        self._holds[new] = True
+        self._held.now(rows, self._allocated.take(rows, axis=0).take(self._columns, axis=1))
+        if len(self._devices):
+            self._held.sought.now(self.allocated[:, self._devices].sum(axis=0), self._offered)
+        new = rows[self._stands_for[rows] == 0]
+        np.subtract.at(self._stands_for, self._standing[new], 1)
+        self._stands_for[new], self._standing[new] = 1, new
 
     def _best(
         self, task_class: int, wanted: int, group: Group, allowance: Allowance | None
     ) -> tuple[Rows, Floats, Rows]:
         """Return the `wanted` best machines with room, the best first, their ranks, and the luck that orders equals."""
         demand = self._classes.demand[task_class][self._columns]
-        # 1. The ranks of machines that hold something, and of kinds of empty ones.
-        rows = np.flatnonzero(self._with_room(task_class, group, allowance))
-        kinds = self._kinds_with_room(task_class, allowance)
-        of_rows = self._ranks(demand, rows)
-        of_kinds = self._rank(demand, self._as_new.at(kinds))
+        # 1. What has room, and its ranks; no more rows than machines are wanted, but for equal ones.
+        standing = self._with_room(task_class, group, allowance)
+        ranks = self._rank(demand, self._held.at(standing))
+        if len(standing) > wanted:
+            enough = (ranks >= np.partition(ranks, -wanted)[-wanted]).nonzero()[0]
+            standing, ranks = standing.take(enough), ranks.take(enough)
+        if not len(standing):
+            return standing, ranks, standing
         # 2. The rank of the last of the best.
-        if len(rows) > wanted:
-            enough = of_rows >= np.partition(of_rows, -wanted)[-wanted]
-            rows, of_rows = rows[enough], of_rows[enough]
-        ranks = np.concatenate((of_rows, of_kinds))
-        if not len(ranks):
-            return rows, ranks, rows
-        order = np.argsort(-ranks)
-        places = np.cumsum(np.concatenate((np.ones(len(rows), dtype=np.int64), self._left[kinds]))[order])
-        last = ranks[order[min(int(np.searchsorted(places, wanted)), len(places) - 1)]]
+        order = (-ranks).argsort()
+        places = self._stands_for[standing[order]].cumsum()
+        last = ranks[order[min(int(places.searchsorted(wanted)), len(places) - 1)]]
         # 3. All above this rank, and of those that have it as many as are missing.
-        new = self._of_kinds(kinds[of_kinds > last])
-        of_new = np.zeros(len(self._left))
-        of_new[kinds] = of_kinds
-        equal = np.sort(np.concatenate((rows[of_rows == last], self._of_kinds(kinds[of_kinds == last]))))
-        missing = wanted - int((of_rows > last).sum()) - len(new)
+        above, equal = self._machines_of(standing[ranks > last]), np.sort(self._machines_of(standing[ranks == last]))
+        missing = wanted - len(above)
         lucky = None if allowance is None else allowance.luck
         if missing < len(equal):
             if lucky is not None:
                 equal = equal[np.argsort(lucky[equal])[:missing]]
             else:
                 equal = equal[:missing] if self._draw is None else self._draw.choice(equal, missing, replace=False)
-        ranks = np.concatenate((of_rows[of_rows > last], of_new[self._kind[new]], np.full(len(equal), last)))
-        rows = np.concatenate((rows[of_rows > last], new, equal))
+        rows = np.concatenate((above, equal))
+        ranks = ranks[standing.searchsorted(self._standing[rows])]
         luck = lucky[rows] if lucky is not None else self._luck(rows)
         order = np.lexsort((luck, -ranks))
         return rows[order], ranks[order], luck[order]
@@ -195,50 +197,30 @@ class RankedRoom(Room):
         """Return what orders equal machines [K]."""
         return rows if self._draw is None else self._draw.permutation(len(rows))
 
-    def _of_kinds(self, kinds: Rows) -> Rows:
-        """Return the empty machines of these kinds."""
-        if not len(kinds):
-            return kinds
-        chosen = np.zeros(len(self._left), dtype=np.bool_)
-        chosen[kinds] = True
-        return np.asarray(np.flatnonzero(chosen[self._kind] & ~self._holds))
+    def _machines_of(self, standing: Rows) -> Rows:
+        """Return the machines that these rows stand for: those that hold something, then the empty ones."""
+        own = int(standing.searchsorted(self._size))
+        if own == len(standing):
+            return standing
+        chosen = np.zeros(len(self._stands_for), dtype=np.bool_)
+        chosen[standing[own:]] = True
+        return np.concatenate((standing[:own], chosen.take(self._standing).nonzero()[0]))
 
-    def _with_room(self, task_class: int, group: Group, allowance: Allowance | None) -> Mask:
-        """Return which machines hold something and have room for one task more [M']."""
-        demand, mask = self._classes.demand[task_class], self._classes.mask[task_class]
-        room = self._holds.copy()
-        for column in np.flatnonzero(demand > 0).tolist():
-            room &= self._free[column] >= demand[column]
+    def _with_room(self, task_class: int, group: Group, allowance: Allowance | None) -> Rows:
+        """Return the rows that stand for machines with room for one task more."""
+        mask = self._classes.mask[task_class]
+        room = (self._stands_for > 0) & np.logical_and.reduce(self._free >= self._needs[task_class, :, np.newaxis])
         if self._bound[mask]:
             room &= self._masks[mask]
         used = self._in_group.get(group) if group.row != NO_GROUP else None
         if used is not None:
             room &= used < self._classes.at_most[task_class]
-        if allowance is not None:
-            room &= allowance.allowed & (allowance.most > 0)
+        if allowance is not None:  # others are where there are tasks, so it allows all empty ones of a kind, or none
+            may = self._standing[allowance.allowed & (allowance.most > 0)]
+            room &= np.bincount(may, minlength=len(room)) > 0
         for devices in self._single_devices:
             room &= devices.fit(task_class)
-        return room
-
-    def _kinds_with_room(self, task_class: int, allowance: Allowance | None) -> Rows:
-        """Return the kinds of empty machines that have room for a task.
-
-        Others are where there are tasks, so all empty ones of a kind are allowed, or none.
-        """
-        kinds = np.flatnonzero(self._left > 0)
-        first = self._first[kinds]
-        room = fits(self._capacity[first], self._classes.demand[task_class])
-        for devices in self._single_devices:
-            room &= devices.fit_on_empty(task_class)[first]
-        if allowance is not None:
-            empty = allowance.allowed & (allowance.most > 0) & ~self._holds
-            room &= np.bincount(self._kind[empty], minlength=len(self._left))[kinds] > 0
-        return np.asarray(kinds[room & self._masks[self._classes.mask[task_class], first]])
-
-    def _ranks(self, demand: Floats, rows: Rows) -> Floats:
-        if len(rows) > _MOST * len(self._holds):
-            return self._rank(demand, self._held)[rows]
-        return self._rank(demand, self._held.at(rows))
+        return np.flatnonzero(room)
 
 
 def _ranked(packed: Floats) -> Rows:
@@ -247,22 +229,14 @@ def _ranked(packed: Floats) -> Rows:
     return np.union1d(says, np.array([CPU_INDEX, MEMORY_INDEX], dtype=np.intp))
 
 
-def _depth(times: Counts) -> int:
-    """Return how many places of each machine are ranked at first: all, where that is not more than `_PLACES`."""
-    return max(int(times.max()) if times.sum() <= _PLACES else _PLACES // len(times), 1)
-
-
 def _places(times: Counts) -> tuple[Rows, Counts]:
     """Return the machine of each place, and how many places of that machine come before."""
-    machine = np.repeat(np.arange(len(times)), times)
-    return machine, np.arange(len(machine)) - np.repeat(np.cumsum(times) - times, times)
+    machine = np.arange(len(times)).repeat(times)
+    return machine, np.arange(len(machine)) - (times.cumsum() - times).take(machine)
 
 
-def _lowest_so_far(ranks: Floats, machine: Rows, times: Counts) -> Floats:
+def _lowest_so_far(ranks: Floats, machine: Rows, number: Counts) -> Floats:
     """Return of each place the lowest rank up to there on its machine."""
-    if times.max() == 1:
-        return ranks
-    table = np.full((len(times), int(times.max())), np.inf)
-    column = np.arange(len(machine)) - np.repeat(np.cumsum(times) - times, times)
-    table[machine, column] = ranks
-    return np.asarray(np.minimum.accumulate(table, axis=1)[machine, column])
+    table = np.full((int(machine[-1]) + 1, int(number.max()) + 1), np.inf)
+    table[machine, number] = ranks
+    return np.minimum.accumulate(table, axis=1)[machine, number]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender.arrays import Counts, Mask, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from lab.packing.devices import devices_of
 from lab.packing.keeping import Allowance
 from lab.packing.model import NO_GROUP, Problem
@@ -18,7 +18,7 @@ class Group(NamedTuple):
 
 
 class Room:
-    """Machines of a problem [M'] in an order, empty at first. `allocated` [M', R] is what they hold."""
+    """Machines of a problem [M'] in an order, empty at first."""
 
     def __init__(self, problem: Problem, machines: Rows) -> None:
         self._classes = problem.classes
@@ -26,21 +26,27 @@ class Room:
         self._bound: Mask = np.asarray(~self._masks.all(axis=1))
         self._capacity = problem.capacity[machines]
         self._free = self._capacity.T.copy()  # [R, M']: a dimension is one piece of memory
-        self.allocated = np.zeros_like(self._capacity)
+        self._allocated = np.zeros_like(self._capacity)
         self._in_group: dict[Group, Counts] = {}
         self._single_devices = devices_of(problem, machines)
 
+    @property
+    def allocated(self) -> Floats:
+        """What the machines hold [M', R]."""
+        return self._allocated
+
     def able(self, task_class: int, group: Group) -> Mask:
         """Return which machines have room for a task [M'], whatever it has to do with others."""
-        times = self._times(task_class, np.arange(len(self.allocated)), 1, group, None)
+        times = self._times(task_class, np.arange(len(self._allocated)), 1, group, None)
         return np.asarray(self._masks[self._classes.mask[task_class]] & (times > 0))
 
     def take(self, rows: Rows, taken: Counts, task_class: int, group: Group) -> None:
         """Put so many tasks of the class on each of these machines [K]."""
-        self.allocated[rows] += taken[:, np.newaxis] * self._classes.demand[task_class]
-        self._free[:, rows] = (self._capacity[rows] - self.allocated[rows]).T
+        allocated = self._allocated.take(rows, axis=0) + taken[:, np.newaxis] * self._classes.demand[task_class]
+        self._allocated[rows] = allocated
+        self._free[:, rows] = (self._capacity.take(rows, axis=0) - allocated).T
         if group.row != NO_GROUP:
-            self._in_group.setdefault(group, np.zeros(len(self.allocated), dtype=np.int64))[rows] += taken
+            self._in_group.setdefault(group, np.zeros(len(self._allocated), dtype=np.int64))[rows] += taken
         for devices in self._single_devices:
             devices.take(rows, taken, task_class)
 
@@ -54,9 +60,8 @@ class Room:
     def _times(self, task_class: int, rows: Rows, wanted: int, group: Group, allowance: Allowance | None) -> Counts:
         """Return how many tasks each machine can take with this allowance [K], at most as many as are wanted."""
         demand = self._classes.demand[task_class]
-        times = np.full(len(rows), float(wanted))
-        for column in np.flatnonzero(demand > 0).tolist():
-            np.minimum(times, np.floor(self._free[column, rows] / demand[column]), out=times)
+        asked = np.flatnonzero(demand > 0)
+        times = np.floor(self._free.take(rows, axis=1)[asked] / demand[asked, np.newaxis]).min(axis=0, initial=wanted)
         counts = np.maximum(times, 0.0).astype(np.int64)
         if group.row != NO_GROUP:
             used = self._in_group.get(group)

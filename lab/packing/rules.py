@@ -39,7 +39,7 @@ class Sought:
 
     def at(self, rows: Rows) -> "Sought":
         """Return the same of these machines."""
-        return Sought(self.more[rows], self.weight)
+        return Sought(self.more.take(rows, axis=0), self.weight)
 
     def now(self, held: Floats, capacity: Floats) -> None:
         """Note that tasks hold so many of this capacity of all machines [D]."""
@@ -62,12 +62,14 @@ class Held:
 
     def at(self, rows: Rows) -> "Held":
         """Return the same of these machines."""
-        return Held(self.allocated[rows], self.room[rows], self.full[rows], self.nodes.at(rows), self.sought.at(rows))
+        allocated, free = self.allocated.take(rows, axis=0), self.room.take(rows, axis=0)
+        return Held(allocated, free, self.full.take(rows), self.nodes.at(rows), self.sought.at(rows))
 
     def now(self, rows: Rows, allocated: Floats) -> None:
         """Note that these machines hold this now."""
-        changed = held(allocated, self.nodes.at(rows), self.sought.at(rows))
-        self.allocated[rows], self.room[rows], self.full[rows] = changed.allocated, changed.room, changed.full
+        nodes = self.nodes.at(rows)
+        free = room(allocated, nodes)
+        self.allocated[rows], self.room[rows], self.full[rows] = allocated, free, fullness(free, nodes)
 
 
 def held(allocated: Floats, nodes: Offered, sought: Sought) -> Held:
