@@ -32,6 +32,8 @@ DISKS: Mask = np.isin(np.arange(len(DIMENSIONS)), [DISK_READ_INDEX, DISK_WRITE_I
 DISKS.setflags(write=False)
 """The dimensions that are disk."""
 
+_RECEIVING: Mask = np.arange(len(DIMENSIONS)) == NETWORK_IN_INDEX
+
 SHARED: Mask = np.array([name != MEMORY for name in DIMENSIONS])
 SHARED.setflags(write=False)
 """The dimensions that slow tasks down where they are over-allocated."""
@@ -58,9 +60,10 @@ def wide(columns: NDArray[Number], width: int) -> NDArray[Number]:
 def efficiency(load: Floats, loss: float = 1.0) -> Floats:
     """Return which part of a disk or network is left of what contention wastes [..., 6], at a `load` [..., 6].
 
-    As in `degradation.goodput`; `loss` is how much of it counts. CPU and memory waste nothing.
+    As in `degradation.goodput`; `loss` is how much of it counts. CPU and memory waste nothing, and no link to its
+    senders: incast is many who send to one, and it is in front of the receiver that the switch drops what they send.
     """
-    return goodput(load, disks=DISKS, links=RATES & ~DISKS, loss=loss)
+    return goodput(load, disks=DISKS, links=_RECEIVING, loss=loss)
 
 
 def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask = SHARED) -> Floats:

@@ -484,7 +484,7 @@ def slowly(given, outcome, told, capacity, loss):
                     over = wanted[node, column] / capacity[node, column]
                     seeks = max(0.016 / 0.0287, 1 / (1 + loss * 0.127 * over))
                     incast = max(0.5, 1 / (1 + loss * 0.5 * max(over - 1.2, 0)))
-                    goodput = {CPU: 1.0, READ: seeks, WRITE: seeks}.get(column, incast)
+                    goodput = {READ: seeks, WRITE: seeks, IN: incast}.get(column, 1.0)
                     rate = min(rate, goodput / over if over > 0 else 1.0)
                 rates.append((task, place, rate))
         arrivals = [task["start"] for task in tasks if task["start"] > now + 1e-9]

@@ -43,8 +43,13 @@ def test_no_capacity_gives_nothing_to_whoever_wants_some_and_disturbs_no_other()
 def test_contention_wastes_disk_and_network_but_not_cpu_where_it_is_set_to():
     part = factors(np.array([8000.0, 64, 200, 50, 220, 120]), CAPACITY, loss=1.0)
     # read: a seek of 12.7 ms in every 50 ms leaves 100 / 1.254 = 79.7 for 200. Half a disk is enough for writing.
-    # In: 220 is 1 beyond the knee of 1.2, so 100 / 1.5 = 66.7 for 220. Out: at the knee, 100 for 120.
+    # In: 220 is 1 beyond the knee of 1.2, so 100 / 1.5 = 66.7 for 220. Out: 100 for 120.
     assert part.tolist() == pytest.approx([0.5, 1, 0.797 / 2, 1, 0.667 / 2.2, 1 / 1.2], abs=1e-3)
+
+
+def test_a_link_wastes_nothing_of_what_its_machine_sends_as_only_receivers_have_incast():
+    part = factors(demand(inward=220, out=220), CAPACITY, loss=1.0)
+    assert part[[IN, OUT]].tolist() == pytest.approx([0.667 / 2.2, 1 / 2.2], abs=1e-3)
 
 
 def test_streams_that_share_a_disk_below_its_capacity_slow_each_other_down_and_on_a_link_they_do_not():
@@ -57,7 +62,7 @@ def test_the_more_is_wanted_the_less_gets_through_down_to_a_floor():
     loads = np.linspace(0, 50, 200)[:, np.newaxis] * np.ones(6)
     left = efficiency(loads)
     assert (np.diff(left, axis=0) <= 0).all()
-    assert left[-1].tolist() == pytest.approx([1, 1, 16 / 28.7, 16 / 28.7, 0.5, 0.5])
+    assert left[-1].tolist() == pytest.approx([1, 1, 16 / 28.7, 16 / 28.7, 0.5, 1])
 
 
 def test_without_loss_disks_and_links_only_share():
