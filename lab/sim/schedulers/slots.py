@@ -1,8 +1,8 @@
 """Hadoop's schedulers that count memory only: the Fair Scheduler with its slots, and YARN's Capacity Scheduler.
 
-Both see a machine as a number of pieces of 2 GB ("a slot size of 2GB similar to the Facebook cluster", Tetris, 5.1). A
-task takes as many whole pieces as its memory needs. Hadoop 1 would give it one slot however large it is, and so promise
-more memory than there is; the simulator's machines never do that. CPU, disk and network are not looked at.
+Both see a machine as a number of pieces of 2 GB ("a slot size of 2GB similar to the Facebook cluster", Tetris, 5.1). In
+YARN a task takes as many whole pieces as its memory needs. In Hadoop 1, which Facebook ran, it takes one slot, however
+large it is; only, no more memory is promised than there is. CPU, disk and network are not looked at.
 """
 
 from collections.abc import Mapping
@@ -26,6 +26,7 @@ _MEMORY = MEMORY_INDEX
 class SlotFair:
     """Hadoop's Fair Scheduler as at Facebook: the job with the fewest slots by its weight goes next.
 
+    A machine has one slot for each `slot_bytes` of its memory, and a task takes one, where its memory is free too.
     `seed` for the order in which machines report.
     """
 
@@ -34,7 +35,7 @@ class SlotFair:
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        accounts = slots(snapshot, waiting, self.slot_bytes)
+        accounts = slot_each(snapshot, waiting, self.slot_bytes)
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now)))
 
 
@@ -52,14 +53,27 @@ class CapacityScheduler:
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        accounts = slots(snapshot, waiting, self.slot_bytes)
+        accounts = in_pieces(snapshot, waiting, {_MEMORY: self.slot_bytes})
         ranks = self._arrivals.ranks(waiting.jobs.names)
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now), fifo=ranks))
 
 
-def slots(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Accounts:
-    """Return the accounts of a scheduler that counts slots [., 1]."""
-    return in_pieces(snapshot, waiting, {_MEMORY: slot_bytes})
+def slot_each(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Accounts:
+    """Return the accounts of a scheduler that gives each task one slot, where its memory is free as well [., 2].
+
+    Jobs are compared by their slots only.
+    """
+    memory, allocated = snapshot.layout.capacity[:, _MEMORY], snapshot.allocated[:, _MEMORY]
+    slots, need = np.floor(memory / slot_bytes), np.ones(len(waiting.count))
+    running = waiting.running
+    taken = np.ceil(allocated / slot_bytes) if running is None else np.bincount(running.node, minlength=len(memory))
+    used = _job_pieces(waiting, need, _MEMORY, slot_bytes)
+    return Accounts(
+        need=np.column_stack((need, waiting.demand[:, _MEMORY])),
+        free=np.column_stack((slots - taken, memory - allocated)),
+        used=np.column_stack((used, np.zeros(len(used)))),
+        total=np.array([slots.sum(), 0.0]),
+    )
 
 
 def in_pieces(snapshot: Snapshot, waiting: Waiting, units: Mapping[int, float]) -> Accounts:

@@ -18,13 +18,19 @@ def running(*tasks):
     return Running(node, np.zeros(len(tasks)), np.array([task(memory) for _, memory in tasks]))
 
 
-@pytest.mark.parametrize("scheduler", [SlotFair, CapacityScheduler])
 @pytest.mark.parametrize(
     ("memory", "fit"), [(0, 4), (0.5, 4), (2, 4), (2.001, 2), (4, 2), (4.001, 1), (8, 1), (8.001, 0)]
 )
-def test_a_task_takes_whole_slots_of_2_gb(scheduler, memory, fit):
-    # A machine of 9 GB has 4 slots.
-    plan = scheduler().plan(cluster(machine(64, 9)), waiting(Class(9, task(memory))), 0.0)
+def test_a_task_takes_whole_containers_of_2_gb_of_the_capacity_scheduler(memory, fit):
+    # A machine of 9 GB has 4.
+    plan = CapacityScheduler().plan(cluster(machine(64, 9)), waiting(Class(9, task(memory))), 0.0)
+    assert started(plan, 1) == [fit]
+
+
+@pytest.mark.parametrize(("memory", "fit"), [(0, 4), (2, 4), (2.25, 4), (2.251, 3), (4.5, 2), (9, 1), (9.001, 0)])
+def test_a_task_takes_one_slot_of_2_gb_however_large_it_is_where_its_memory_is_free(memory, fit):
+    # A machine of 9 GB has 4 slots; 2.25 GB are a quarter of it.
+    plan = SlotFair().plan(cluster(machine(64, 9)), waiting(Class(9, task(memory))), 0.0)
     assert started(plan, 1) == [fit]
 
 
@@ -41,35 +47,36 @@ def test_cpu_disks_and_networks_are_not_looked_at(scheduler):
 
 
 def test_slots_are_split_evenly_whatever_the_tasks_need_of_them():
-    # 12 slots. Job 0's tasks take 2 slots, job 1's take 1: 6 slots each are 3 and 6 tasks.
-    plan = SlotFair().plan(cluster(machine(64, 24)), waiting(Class(9, task(4)), Class(9, task(2), job=1)), 0.0)
-    assert started(plan, 2) == [3, 6]
+    # 12 slots: 6 tasks each, though job 0's take three times the memory.
+    plan = SlotFair().plan(cluster(machine(64, 24)), waiting(Class(9, task(3)), Class(9, task(1), job=1)), 0.0)
+    assert started(plan, 2) == [6, 6]
 
 
 def test_a_job_with_fewer_slots_catches_up_first():
-    # 12 slots. Job 0 holds 4: two tasks of 3.5 GB. Of the other 8, job 1 gets 4 to draw level, then each gets 2.
-    held = 2 * task(3.5)
+    # 12 slots. Job 0 holds 4. Of the other 8, job 1 gets 4 to draw level, then each gets 2.
+    held = 4 * task(2.5)
     waits = waiting(
-        Class(9, task(3.5)),
-        Class(9, task(2), job=1),
+        Class(9, task(2.5)),
+        Class(9, task(1), job=1),
         tenants=Tenants(allocated={0: held}),
-        running=running((0, 3.5), (0, 3.5)),
+        running=running(*[(0, 2.5)] * 4),
     )
     plan = SlotFair().plan(cluster(machine(64, 24), allocated=[held]), waits, 0.0)
-    assert started(plan, 2) == [1, 6]
+    assert started(plan, 2) == [2, 6]
 
 
-def test_a_jobs_slots_are_counted_by_the_size_of_the_tasks_that_it_runs_not_by_its_bytes():
-    # 7 slots. Job 0 runs three tasks of 1.1 GB: three slots, though 3.3 GB are less than two. Job 1 runs one of two.
+def test_a_jobs_containers_are_counted_by_the_size_of_the_tasks_that_it_runs_not_by_its_bytes():
+    # 7 containers, two queues. Job 0 runs three tasks of 1.1 GB: three containers, though 3.3 GB are less than two.
+    # Job 1 runs one task of two.
     small, large = task(1.1), task(4)
     waits = waiting(
         Class(9, small),
         Class(9, task(2)),
         Class(9, large, job=1),
-        tenants=Tenants(allocated={0: 3 * small, 1: large}),
+        tenants=Tenants(allocated={0: 3 * small, 1: large}, queue=[0, 1], queue_weight=[1, 1]),
         running=running((0, 1.1), (0, 1.1), (0, 1.1), (0, 4)),
     )
-    plan = SlotFair().plan(cluster(machine(64, 14), allocated=[3 * small + large]), waits, 0.0)
+    plan = CapacityScheduler().plan(cluster(machine(64, 14), allocated=[3 * small + large]), waits, 0.0)
     assert started(plan, 3) == [0, 0, 1]
 
 
