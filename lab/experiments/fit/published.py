@@ -95,9 +95,12 @@ TABLE_3 = _cells(
         }
     },
     (0.75, 0.9, 0.95),
-    "high",
+    "carried",
 )
-"""Facebook's cluster (2.2.2). Its disk in is taken for reading, its disk out for writing."""
+"""Facebook's cluster (2.2.2). Its disk in is taken for reading, its disk out for writing.
+
+It is about what is "used", which goes no higher than what a disk or a link carries.
+"""
 
 VARIATIONS = {"cpu": 1.42, "memory": 1.26, "disk": 2.24, "network": 2.05}
 """Coefficients of variation of what tasks need (2.2.2)."""

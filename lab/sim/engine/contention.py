@@ -66,6 +66,14 @@ def efficiency(load: Floats, loss: float = 1.0) -> Floats:
     return goodput(load, disks=DISKS, links=_RECEIVING, loss=loss)
 
 
+def carried(demand: Floats, capacity: Floats, *, loss: float = 0.0) -> Floats:
+    """Return how much of their demand disks, links and CPU carry, each by itself [N, R]; `loss` as in `efficiency`.
+
+    Of memory, and what is beyond the six dimensions, all that is demanded.
+    """
+    return demand * factors(demand, capacity, loss=loss)
+
+
 def factors(demand: Floats, capacity: Floats, *, loss: float = 0.0, shared: Mask = SHARED) -> Floats:
     """Return which part of its demand every task gets, in [0, 1] by dimension; both arrays [..., R].
 

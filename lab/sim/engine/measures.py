@@ -2,7 +2,8 @@
 
 Symbols: P points in time, N machines, R dimensions, C classes, J jobs, Q queues. A load is demand over capacity. Demand
 is what running tasks would use at their peaks, for the terms that they have not done yet, so a load can be above 1. The
-promised load counts all terms of a task until it ends, as a scheduler does that knows peaks only.
+promised load counts all terms of a task until it ends, as a scheduler does that knows peaks only. The carried load is
+the demand, but no more than what contention leaves of each disk and link.
 """
 
 import math
@@ -14,6 +15,7 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
 from extender.policy.shares import dominant_shares
+from lab.sim.engine.contention import SHARED, carried, wide
 
 HIGH_LOADS = (0.75, 0.9, 0.95, 1.0)
 """Tetris, tables 3 and 6: the probability that a machine's load is above each of these."""
@@ -118,10 +120,11 @@ class Series:
 class Fullness:
     """The load of machines from the first start to the last, as means over machines and time.
 
-    `high` [4, R]: the part of the time in which a machine's load is above each of HIGH_LOADS.
+    `high` [4, R]: the part of the time in which a machine's load is above each of HIGH_LOADS; loads below 1 are of all
+    that it has (Machines.whole), 1 is all that it offers.
     `over_allocated` [R]: the part in which it is above 1. `excess` [R]: by how much it is above 1 then (0.5: one and a
-    half times the capacity). `fragmentation` and `stranded`: the means of Waste. `promised` [4, R]: as `high`, of the
-    promised load.
+    half times the capacity). `fragmentation` and `stranded`: the means of Waste. `promised` and `carried` [4, R]: as
+    `high`, of the promised and the carried load.
     """
 
     high: Floats
@@ -130,6 +133,7 @@ class Fullness:
     fragmentation: float
     stranded: float
     promised: Floats
+    carried: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ class _Point:
     demanded: Floats
     high: Floats
     promised: Floats
+    carried: Floats
     excess: Floats
     queues: Floats
     job_row: Rows
@@ -153,7 +158,8 @@ class SeriesRecorder:
     """Measures a run between its steps, at points `every` seconds apart; it keeps `points` of them at most.
 
     When there would be more, it drops every other point and measures half as often from then on. Unfairness is summed
-    over all time instead. `queue` [J] is the row of each job's queue.
+    over all time instead. `queue` [J] is the row of each job's queue. `whole` [N, R] is what machines have (None: what
+    they offer, their `capacity`), `loss` as in contention.efficiency.
     """
 
     capacity: Floats
@@ -162,6 +168,8 @@ class SeriesRecorder:
     every: float
     points: int
     begin: float = 0.0
+    whole: Floats | None = None
+    loss: float = 0.0
     _next: int = 0
     _points: list[_Point] = field(default_factory=list)
     _intervals: list[tuple[float, Rows, Floats]] = field(default_factory=list)
@@ -175,7 +183,7 @@ class SeriesRecorder:
     def __post_init__(self) -> None:
         self._unfair, self._lived = np.zeros(len(self.queue)), np.zeros(len(self.queue))
         self._total, self._ones = self.capacity.sum(axis=0), np.ones(len(self.capacity))
-        self._levels = np.array(HIGH_LOADS)[:, None, None] * self.capacity
+        self._levels = self._high_levels()
         self._per_capacity = np.divide(1.0, self.capacity, out=np.zeros(self.capacity.shape), where=self.capacity > 0)
 
     def between(self, begin: float, end: float, moment: Moment) -> None:
@@ -218,7 +226,7 @@ class SeriesRecorder:
         width = len(self._total)
         if not chosen:
             none = np.zeros((len(HIGH_LOADS), width))
-            return Fullness(none, np.zeros(width), np.zeros(width), 0.0, 0.0, none)
+            return Fullness(none, np.zeros(width), np.zeros(width), 0.0, 0.0, none, none)
         high = np.mean([point.high for point in chosen], axis=0)
         over, excess = high[-1], np.mean([point.excess for point in chosen], axis=0)
         wastes = [self._points[index].waste for index in range(0, len(at), _WASTE_EVERY) if inside[index]]
@@ -229,6 +237,7 @@ class SeriesRecorder:
             fragmentation=_mean([waste.fragmentation for waste in wastes]),
             stranded=_mean([waste.stranded for waste in wastes]),
             promised=np.mean([point.promised for point in chosen], axis=0),
+            carried=np.mean([point.carried for point in chosen], axis=0),
         )
 
     def unfairness(self) -> Floats:
@@ -273,12 +282,23 @@ class SeriesRecorder:
             demanded=self._part(self._ones @ demand),
             high=self._above(demand),
             promised=self._above(moment.allocated),
+            carried=self._above(carried(demand, self.capacity, loss=self.loss)),
             excess=self._ones @ (np.maximum(demand - self.capacity, 0.0) * self._per_capacity) / len(demand),
             queues=dominant_shares(queue_allocated, self._total),
             job_row=active,
             job_share=dominant_shares(job_allocated, self._total),
             waste=self._waste(moment) if with_waste else Waste(),
         )
+
+    def _high_levels(self) -> Floats:
+        """Return how much tasks demand of each machine at each of HIGH_LOADS [4, N, R]."""
+        loads = np.array(HIGH_LOADS)[:, None, None]
+        if self.whole is None:
+            return loads * self.capacity
+        system = np.where(wide(SHARED, self.capacity.shape[1]), 0.0, self.whole - self.capacity)
+        levels: Floats = loads * self.whole - system
+        levels[-1] = self.capacity
+        return levels
 
     def _above(self, amounts: Floats) -> Floats:
         """Return the part of the machines on which amounts [N, R] are above each level [4, R]."""

@@ -162,6 +162,7 @@ def _fullness(fullness: Fullness, axis: Sequence[str]) -> Mapping[str, Any]:
     return {
         "high": _by_level(fullness.high, axis),
         "promised": _by_level(fullness.promised, axis),
+        "carried": _by_level(fullness.carried, axis),
         "over_allocated": _by_dimension(fullness.over_allocated, axis),
         "excess": _by_dimension(fullness.excess, axis),
         "fragmentation": fullness.fragmentation,

@@ -101,6 +101,8 @@ class World:
             every=max(sample_seconds, self.table.least_seconds(self._most.sum(axis=0)) / points),
             points=points,
             begin=begin,
+            whole=machines.whole,
+            loss=loss,
         )
         self._changes, self._changed = machines.changes, 0
         self.change_nodes(begin)

@@ -195,6 +195,21 @@ class Facebook:
         About("the most that a reduce reads, or any task writes; Hive's default per reduce then", "GB", None, None, GB),
     ] = 1 * GB
     output_copies: Annotated[int, About("HDFS keeps three, as in the suite", "copies")] = 3
+    system_memory: Annotated[
+        float,
+        About(
+            "what the system and Hadoop's daemons hold of a machine's 32 GB; Hortonworks reserves 4 of 24 GB and 6 of "
+            "48 (HDP 2, 'Determining HDP Memory Configuration Settings')",
+            "GB",
+            4 * GIB,
+            6 * GIB,
+            GIB,
+        ),
+    ] = 5 * GIB
+    link: Annotated[
+        float,
+        About("what tasks get of a link of 1 Gbps: headers take 6 % (TCP, IP, Ethernet)", "MB/s", None, None, MB),
+    ] = 117.5 * MB
     shortest: Annotated[
         float, About("a Hadoop task takes some heartbeats and a JVM, however little it reads", "s", 2.0, 10.0)
     ] = 5.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from extender.arrays import Floats
 from extender.cluster.resources import (
     CPU,
     DISK_READ,
@@ -40,7 +41,7 @@ WORKLOADS: Mapping[str, str] = {
 
 MACHINES: Mapping[str, str] = {
     "tetris[:N]": "250 (or N) of 32 cores, 96 GB, 8 disks, 10 Gbps less 1.25x over-subscription (Tetris 5.1)",
-    "facebook[:N]": "100 (or N) of 12 cores, 32 GB, 4 disks at 50 MB/s, 1 Gbps (Tetris 5.3)",
+    "facebook[:N]": "100 (or N) of 12 cores, 32 GB, 4 disks at 50 MB/s, 1 Gbps (Tetris 5.3), less daemons and headers",
     "alibaba2017[:N]": "50 (or N) of 64 cores",
     "alibaba2018[:N]": "10 (or N) of 96 cores",
     "executors[:N]": "10 (or N) that run a task at a time and take 2 s to change jobs, for tpch:SEQUENCE",
@@ -104,30 +105,40 @@ def machines(spec: str, parameters: Parameters | None = None) -> Machines:
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """How many machines by default, and what each offers: cores, bytes, bytes per second each way."""
+    """How many machines by default, and what each offers: cores, bytes, bytes per second each way.
+
+    `whole` is what each has of memory and of its link (None: what it offers).
+    """
 
     machines: int
     cores: float
     memory: float
     disk: float
     network: float
+    whole: tuple[float, float] | None = None
 
 
 def _profiles(chosen: Parameters) -> dict[str, _Profile]:
-    alibaba = chosen.alibaba
+    alibaba, facebook = chosen.alibaba, chosen.facebook
+    whole = 32 * GIB, 125 * MB
+    offered = whole[0] - facebook.system_memory
     return {
         "tetris": _Profile(250, 32, 96 * GIB, chosen.suite.disk, chosen.suite.network),
-        "facebook": _Profile(100, 12, 32 * GIB, 4 * 50 * MB, 125 * MB),
+        "facebook": _Profile(100, 12, offered, 4 * 50 * MB, facebook.link, whole),
         "alibaba2017": _Profile(50, 64, alibaba.memory_2017, alibaba.disk, alibaba.network),
         "alibaba2018": _Profile(10, 96, alibaba.memory_2018, alibaba.disk, alibaba.network),
     }
 
 
 def _equal(spec: str, count: int, profile: _Profile) -> Machines:
-    disk, network = profile.disk, profile.network
-    rates = {DISK_READ: disk, DISK_WRITE: disk, NETWORK_IN: network, NETWORK_OUT: network}
-    row = row_of({CPU: round(profile.cores * 1000), MEMORY: round(profile.memory), **rates}, otherwise=math.inf)
-    return Machines(name=spec, capacity=np.tile(np.array(row, dtype=float), (count, 1)))
+    whole = None if profile.whole is None else _rows(count, profile, *profile.whole)
+    return Machines(name=spec, capacity=_rows(count, profile, profile.memory, profile.network), whole=whole)
+
+
+def _rows(count: int, profile: _Profile, memory: float, network: float) -> Floats:
+    rates = {DISK_READ: profile.disk, DISK_WRITE: profile.disk, NETWORK_IN: network, NETWORK_OUT: network}
+    row = row_of({CPU: round(profile.cores * 1000), MEMORY: round(memory), **rates}, otherwise=math.inf)
+    return np.tile(np.array(row, dtype=float), (count, 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ CORRELATION = np.array(
 LEAST, MOST = 1 / 7.5, 20.0
 """The smallest is 5 to 10 times below the median, the largest 20 times above it (Tetris, 2.2.2)."""
 
-_DISKS, _NIC = 200e6, 0.94 * 125e6  # a stream gets 94 % of a link of 1 Gbps: the rest is headers (TCP, IP, Ethernet)
-"""What a machine of Tetris 5.3 does at most. A map's block may come over the network, so it reads no faster either, and
-a final output whose copies go there is written no faster."""
+_DISKS = 200e6
+"""What the disks of a machine of Tetris 5.3 do at most. A map's block may come over the network, so it reads no faster
+than a link either, and a final output whose copies go there is written no faster."""
 
 _COLUMNS = {
     "job": text,
@@ -138,12 +138,12 @@ def _stage(rng: np.random.Generator, chosen: Facebook, work: _StageWork) -> Stag
     """Draw what its tasks need, and let them take as long as their bytes need at the drawn rates."""
     medians = (chosen.cpu, chosen.memory, chosen.disk, chosen.network)
     drawn = skewed(correlated(rng, CORRELATION), medians, VARIATIONS, least=LEAST, most=MOST)
-    cpu, memory, disk, network = np.minimum(drawn, (np.inf, np.inf, _DISKS, _NIC)).tolist()
+    cpu, memory, disk, network = np.minimum(drawn, (np.inf, np.inf, _DISKS, chosen.link)).tolist()
     sending = work.write / network if work.sent else 0.0
     if work.source == SHUFFLE:
         seconds = max(chosen.shortest, sending, work.read / network, work.write / disk)
     else:
-        seconds = max(chosen.shortest, sending, (work.read + work.write) / disk, work.read / _NIC)
+        seconds = max(chosen.shortest, sending, (work.read + work.write) / disk, work.read / chosen.link)
     return Stage(
         name=work.name,
         demand=_demand(cpu, memory, work.write / seconds),

@@ -130,6 +130,8 @@ class Machines:
     of each (None: not known). `nodes` [N] are those that have names, labels and taints (none: no machine has any).
     `changes`, by time, say how machines come, change and go; then `capacity` is the most that each ever offers.
     `move_seconds` [N] is what each takes to come from one job to another, before its first task there (None: nothing).
+    `whole` [N, R] is what each has (None: what it offers, its capacity): the system holds the rest of memory, headers
+    take the rest of a link. Loads that are measured are of the whole.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Machines:
     nodes: tuple[Node, ...] = ()
     changes: tuple[NodeChange, ...] = ()
     move_seconds: Floats | None = None
+    whole: Floats | None = None
 
     @property
     def output_holders(self) -> Rows:

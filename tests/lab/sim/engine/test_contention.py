@@ -6,7 +6,7 @@ A machine has 4000 millicores, 64 bytes of memory, and 100 in each disk and netw
 import numpy as np
 import pytest
 
-from lab.sim.engine.contention import efficiency, factors, spread_part, term_rates
+from lab.sim.engine.contention import carried, efficiency, factors, spread_part, term_rates
 
 CAPACITY = np.array([4000.0, 64, 100, 100, 100, 100])
 CPU, MEMORY, READ, WRITE, IN, OUT = range(6)
@@ -50,6 +50,12 @@ def test_contention_wastes_disk_and_network_but_not_cpu_where_it_is_set_to():
 def test_a_link_wastes_nothing_of_what_its_machine_sends_as_only_receivers_have_incast():
     part = factors(demand(inward=220, out=220), CAPACITY, loss=1.0)
     assert part[[IN, OUT]].tolist() == pytest.approx([0.667 / 2.2, 1 / 2.2], abs=1e-3)
+
+
+def test_a_machine_carries_what_is_wanted_of_it_up_to_what_contention_leaves_and_holds_all_its_memory():
+    wanted = np.array([8000.0, 80, 200, 50, 220, 220])
+    # as above: 79.7 of a disk, 66.7 of a link inwards; 100 outwards, 4000 millicores
+    assert carried(wanted, CAPACITY, loss=1.0).tolist() == pytest.approx([4000, 80, 79.7, 50, 66.7, 100], abs=0.1)
 
 
 def test_streams_that_share_a_disk_below_its_capacity_slow_each_other_down_and_on_a_link_they_do_not():

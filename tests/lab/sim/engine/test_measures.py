@@ -113,6 +113,32 @@ def test_what_is_promised_counts_until_a_task_ends_also_what_it_is_done_with():
     assert fullness.promised[:, 0].tolist() == [1.0, 1 / 2, 1 / 2, 1 / 2]
 
 
+def test_what_is_carried_is_no_more_than_contention_leaves():
+    demand = np.zeros((2, 6))
+    demand[:, 2] = 90.0, 200.0
+    look = SeriesRecorder(CAPACITY, queue=np.array([0, 1]), queues=2, every=1.0, points=100, loss=1.0)
+    look.between(0.0, 1.0, State(demand=demand))
+    fullness = look.fullness(0.0, 0.0)
+    # reading: a disk with a load of .9 carries 100 / (1 + .127 x .9) = 89.7, one with a load of 2 carries 79.7
+    assert fullness.high[:, 2].tolist() == [1.0, 1 / 2, 1 / 2, 1 / 2]
+    assert fullness.carried[:, 2].tolist() == [1.0, 0, 0, 0]
+
+
+def test_loads_are_of_all_that_a_machine_has_and_the_system_holds_the_rest_of_its_memory():
+    whole = CAPACITY.copy()
+    whole[:, [1, 4]] = 125.0
+    look = SeriesRecorder(CAPACITY, queue=np.array([0, 1]), queues=2, every=1.0, points=100, whole=whole)
+    demand = np.zeros((2, 6))
+    demand[:, [1, 4]] = [[70.0, 94.0], [100.0, 110.0]]
+    look.between(0.0, 1.0, State(demand=demand))
+    fullness = look.fullness(0.0, 0.0)
+    # memory: 70 + 25 and 100 + 25 of 125 are 76 and 100 %; more than the 100 that it offers is never promised
+    assert fullness.high[:, 1].tolist() == [1.0, 1 / 2, 1 / 2, 0]
+    # network in: 94 and 110 of 125 are 75.2 and 88 %; 110 is more than the 100 that it offers
+    assert fullness.high[:, 4].tolist() == [1.0, 0, 0, 1 / 2]
+    assert fullness.over_allocated[4] == 1 / 2
+
+
 def test_shares_of_queues_and_jobs_are_dominant_shares():
     look = recorder()
     look.between(0.0, 1.0, State(job_allocated=np.array([row(50, 20), row(10, 40)])))

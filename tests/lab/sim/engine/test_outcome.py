@@ -21,7 +21,15 @@ def outcome(*, locality=0.5, wall_seconds=2.0):
         jobs=[JobRun("a", "q", 1.0, 2.0, 5.0, 1, -0.25), JobRun("b", "q", 3.0, 3.0, 13.0, 1, 0.0)],
         tasks=TaskRuns(rows, np.array([2.0, 5.0]), np.array([2.0, 3.0]), np.array([5.0, 13.0]), rows, rows),
         locality=locality,
-        fullness=Fullness(np.full((4, 6), 0.5), np.full(6, 0.25), np.full(6, 0.75), 0.1, 0.05, np.full((4, 6), 0.6)),
+        fullness=Fullness(
+            np.full((4, 6), 0.5),
+            np.full(6, 0.25),
+            np.full(6, 0.75),
+            0.1,
+            0.05,
+            np.full((4, 6), 0.6),
+            np.full((4, 6), 0.4),
+        ),
         series=Series(
             at=np.array([0.0, 1.0]),
             running=rows,
@@ -60,7 +68,7 @@ def test_job_times_are_summed_up():
 def test_json_has_every_dimension_by_name_and_each_job():
     told = json.loads(json.dumps(outcome().to_dict(), allow_nan=False))
     assert tuple(told["fullness"]["high"]["0.75"]) == DIMENSIONS
-    assert (told["fullness"]["high"]["1"]["cpu"], told["fullness"]["promised"]["1"]["cpu"]) == (0.5, 0.6)
+    assert [told["fullness"][load]["1"]["cpu"] for load in ("high", "promised", "carried")] == [0.5, 0.6, 0.4]
     assert (told["fullness"]["fragmentation"], told["fullness"]["stranded"]) == (0.1, 0.05)
     assert told["jobs"][0] == {
         "name": "a", "queue": "q", "arrived": 1, "started": 2, "ended": 5, "tasks": 1, "unfairness": -0.25, "seconds": 4

@@ -84,7 +84,7 @@ def test_a_trace_that_does_not_exist_is_named(traces):
     [
         ("tetris", 250, (32_000, 96 * GIB, 1.6e9, 1.6e9, 1e9, 1e9)),
         ("tetris:40", 40, (32_000, 96 * GIB, 1.6e9, 1.6e9, 1e9, 1e9)),
-        ("facebook", 100, (12_000, 32 * GIB, 200e6, 200e6, 125e6, 125e6)),
+        ("facebook", 100, (12_000, 27 * GIB, 200e6, 200e6, 117.5e6, 117.5e6)),
         ("alibaba2017:3", 3, (64_000, 256 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),
         ("alibaba2018", 10, (96_000, 512 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),
         ("8x1.5c4g,disk=800M,net=1G", 8, (1500, 4 * GIB, 8e8, 8e8, 1e9, 1e9)),
@@ -95,6 +95,13 @@ def test_a_spec_names_machines(spec, count, row):
     assert found.name == spec
     assert found.capacity.shape == (count, 6)
     assert (found.capacity == np.array(row)).all()
+
+
+def test_facebooks_machines_have_memory_that_the_system_holds_and_links_of_which_headers_take_a_part():
+    whole = machines("facebook:2").whole
+    assert whole is not None
+    assert (whole == np.array([12_000, 32 * GIB, 200e6, 200e6, 125e6, 125e6])).all()
+    assert machines("tetris:2").whole is None
 
 
 @pytest.mark.parametrize(
