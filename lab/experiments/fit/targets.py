@@ -156,7 +156,7 @@ SUITE = Target(
 )
 FACEBOOK = Target(
     group="facebook",
-    start=Parameters(facebook=Facebook(cpu=500, memory=1.2e9, disk=26.8 * MB, network=18 * MB, load=1700)),
+    start=Parameters(facebook=Facebook(cpu=500, memory=1.2e9, disk=26.8 * MB, network=18 * MB, load=1550)),
     knobs=[
         Knob("cpu", 300, 500),
         Knob("memory", 0.6e9, 1.2e9),

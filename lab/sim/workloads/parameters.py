@@ -149,8 +149,8 @@ class Facebook:
     cpu: Annotated[
         float,
         About(
-            "the median; 2.2.2: the most is 'over 6 cores', 20 times above; fitted to table 3: on slots of 2 GB CPU is "
-            "above 75 % for .58 of the time",
+            "the median; 2.2.2: the most is 'over 6 cores', 20 times above; fitted to table 3, at the price of 10 cores "
+            "here: CPU is above 75 % for .58 of the time",
             "cores",
             400,
             600,
@@ -178,18 +178,18 @@ class Facebook:
             35 * MB,
             MB,
         ),
-    ] = 26.8 * MB
+    ] = 27.7 * MB
     network: Annotated[
         float,
         About(
             "the median of what a reduce reads, and of what goes to copies of outputs; fitted to table 3; low and "
             "high as for disk",
             "MB/s",
-            8 * MB,
-            16 * MB,
+            10 * MB,
+            22 * MB,
             MB,
         ),
-    ] = 12.6 * MB
+    ] = 16.9 * MB
     task_bytes: Annotated[
         float,
         About("the most that a reduce reads, or any task writes; Hive's default per reduce then", "GB", None, None, GB),
@@ -201,11 +201,11 @@ class Facebook:
             "what the system and Hadoop's daemons hold of a machine's 32 GB; Hortonworks reserves 4 of 24 GB and 6 of "
             "48 (HDP 2, 'Determining HDP Memory Configuration Settings')",
             "GB",
-            4 * GIB,
+            3 * GIB,
             6 * GIB,
             GIB,
         ),
-    ] = 5 * GIB
+    ] = 4 * GIB
     link: Annotated[
         float,
         About("what tasks get of a link of 1 Gbps: headers take 6 % (TCP, IP, Ethernet)", "MB/s", None, None, MB),
@@ -225,10 +225,10 @@ class Facebook:
             "CPU asked for in the mean while jobs arrive, on 100 machines; fitted to table 3: more than they have, as "
             "the trace comes in bursts and CPU is above 75 % for .58 of the time",
             "cores",
-            1000,
-            1750,
+            1200,
+            2000,
         ),
-    ] = 1380
+    ] = 1550
 
 
 @dataclass(frozen=True, slots=True)
