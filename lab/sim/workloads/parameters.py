@@ -149,8 +149,8 @@ class Facebook:
     cpu: Annotated[
         float,
         About(
-            "the median; 2.2.2: the most is 'over 6 cores', 20 times above; fitted to table 3, at the price of 10 cores "
-            "here: CPU is above 75 % for .58 of the time",
+            "the median; 2.2.2: the most is 'over 6 cores', 20 times above; fitted to table 3, at the price of 10 "
+            "cores here: CPU is above 75 % for .58 of the time",
             "cores",
             400,
             600,
