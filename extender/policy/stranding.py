@@ -127,8 +127,8 @@ def lost_more(demand: Floats, free: Floats, sought: Floats, usual: UsualPods) ->
     `free` [K, R] is what a node has, `sought` [K, D] how much its devices are sought.
     """
     devices = demand[usual.devices] / usual.unit
-    after, before = np.split(stranded(np.concatenate((free - demand, free)), usual), 2)
-    return np.asarray(after - before + sought @ devices)
+    both = stranded(np.concatenate((free - demand, free)), usual)
+    return np.asarray(both[: len(free)] - both[len(free) :] + sought @ devices)
 
 
 class StrandedMore:
@@ -169,8 +169,10 @@ class StrandedMore:
 
     def _of(self, asked: bytes) -> tuple[Floats, Counts]:
         """Return what is kept for pods that ask for so much [N], and as of which change of each node [N]."""
-        nodes = len(self._changes)
-        kept = self._kept.setdefault(asked, (np.zeros(nodes), np.zeros(nodes, dtype=np.int64)))
+        kept = self._kept.get(asked)
+        if kept is None:
+            nodes = len(self._changes)
+            kept = self._kept[asked] = (np.zeros(nodes), np.zeros(nodes, dtype=np.int64))
         self._kept.move_to_end(asked)
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
