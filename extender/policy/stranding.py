@@ -154,10 +154,12 @@ class StrandedMore:
             # 1. Take note of the nodes that have changed.
             if self._free is None:
                 self._free = np.full((len(self._changes), free.shape[1]), np.nan)
-            new = np.unique(np.flatnonzero(free != self._free[there]) // free.shape[1])
-            at = new if rows is None else rows[new]
-            self._free[at] = free[new]
-            self._changes[at] += 1
+            changed = np.flatnonzero(free != self._free[there])
+            if len(changed):
+                new = np.unique(changed // free.shape[1])
+                at = new if rows is None else rows[new]
+                self._free[at] = free[new]
+                self._changes[at] += 1
             # 2. Work out what is not known of them, for a pod that asks for so much.
             more, known = self._of(demand[self.usual.columns].tobytes())
             old = np.flatnonzero(known[there] != self._changes[there])
