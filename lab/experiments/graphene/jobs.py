@@ -95,8 +95,8 @@ def machines() -> Machines:
 def drawn(seed: int, count: int, load: float) -> Workload:
     """Return so many drawn DAGs that arrive one by one, in as much time as `load` times their work asks for.
 
-    The work is that of the resource of which most is asked, on the whole cluster. Stages wait for all tasks of their
-    parents: the simulator has no edges one to one. Each job is of one of two queues, drawn too.
+    The work is that of the resource of which most is asked, on the whole cluster. Edges are one to one where the DAG
+    has them so. Each job is of one of two queues, drawn too.
     """
     random = np.random.default_rng(seed)
     dags = [draw(random).dag for _ in range(count)]
