@@ -90,8 +90,8 @@ def first_fit(_demand: Floats, machines: Held) -> Floats:
 
 
 def best_fit(_demand: Floats, machines: Held) -> Floats:
-    """Return how full each machine is: the fullest that has room wins."""
-    return machines.full
+    """Return how full each machine is: the fullest that has room wins, and the first of those equally full."""
+    return ordinals(np.zeros(len(machines.full)), machines.full, step=1.0).astype(np.float64)
 
 
 def _kube_nodes(machines: Held) -> Nodes:

@@ -1,5 +1,7 @@
 """Classes are placed as their tasks would be, one after the other, and always within what machines have."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 from lab.packing.rules import RULES as EVERY_RULE
-from lab.packing.rules import Sought, held, rank_of, sought_of, weight_of_sought
+from lab.packing.rules import Sought, best_fit, held, rank_of, sought_of, weight_of_sought
 from tests.lab.packing.small import GIB, drawn, everywhere, node, task
 
 RULES = list(EVERY_RULE)
@@ -171,3 +173,12 @@ def test_sum_divides_by_the_median_machine():
     assert [problem.classes.job[row] for row in order_of(problem, "sum")] == ["both", "cpu"]
     assert [problem.classes.job[row] for row in order_of(problem, "cpu")] == ["cpu", "both"]
     assert problem.capacity[0, 1] == 8 * GIB
+
+
+def test_best_fit_takes_the_first_of_machines_that_are_equally_full():
+    """Three dimensions of one size that hold 1, 2 and 3 in any order: their mean differs in the last digit only."""
+    orders = np.array(list(permutations([1.0, 2.0, 3.0])))
+    nothing = Sought(np.zeros((len(orders), 0)), np.ones(0))
+    for capacity in (5.0, 9.0, 12.0):
+        machines = held(orders, offered(np.full(orders.shape, capacity)), nothing)
+        assert len(set(best_fit(np.zeros(3), machines).tolist())) == 1
