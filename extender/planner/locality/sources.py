@@ -11,6 +11,8 @@ from extender.planner.prepared import Prepared
 
 _ANY_NUMBER = 2**40
 _SERVING = [DISK_READ_INDEX, NETWORK_OUT_INDEX]
+_FULL_PART = 0.5
+"""At most so much of what a shuffle reads may be on disks that have no room for it."""
 
 
 class Sources:
@@ -18,16 +20,16 @@ class Sources:
 
     `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
     that reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
-    for shuffles that wait: at most `headroom` of it. A shuffle may start while no link that it reads from has more than
-    the part `excess` promised beyond what it has: it takes little of each of many, and the fullest one would hold up
-    all others. `dead` are classes found to have no source with room. While not
-    `keeping`, nobody minds what is kept, and a shuffle reads from its sources however full they are: it reads from many
-    at once, so that one of them is always full on a busy cluster, and no room can be reserved for it on all.
+    for shuffles that wait: at most `headroom` of it. A shuffle starts while at least half of what it reads is on disks
+    that have room: it takes little of each of many, some of which are always full on a busy cluster. Nobody asks how
+    full their links are: their own links are as much as all shuffles together get. `dead` are classes found to have no
+    source with room. While not `keeping`, nobody minds what is kept, and a shuffle reads from its sources however full
+    they are: no room can be reserved for it on all.
     `received_beyond` [N]: by how much more than there is of it a reader's own link may be taken.
     """
 
     def __init__(
-        self, classes: Prepared, inputs: Sequence[Inputs], left: Counts, free: Floats, *, headroom: float, excess: float
+        self, classes: Prepared, inputs: Sequence[Inputs], left: Counts, free: Floats, *, headroom: float
     ) -> None:
         """Take how many of each class's tasks are `left` [C]."""
         self._classes, self._inputs, self._free = classes, inputs, free
@@ -36,8 +38,6 @@ class Sources:
             self.local[row] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
         self.dead: set[int] = set()
         self._headroom = headroom
-        rates = classes.capacity[_SERVING]
-        self._beyond = excess * np.where(np.isfinite(rates[1]), rates[1], 0.0)
         self.keep_for(left)
         self.keeping = True
         self.received_beyond: Floats = np.zeros(free.shape[1])
@@ -90,46 +90,26 @@ class Sources:
             able[blocks] = ((self.local.take(readers, axis=0) > 0) & lend).any(axis=1, keepdims=True)
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
-            needs = classes.rate_needs[np.take(classes.rates_row, rows[shuffles])]
-            disk, link = self._serving()
-            can_read = (disk >= needs).all(axis=1)
-            blocked = link < needs
-            # What runs on a source needs nothing of its link: it may be the one that is full.
-            able[shuffles] = (blocked.sum(axis=1)[:, np.newaxis] == blocked[:, nodes]) & can_read[:, np.newaxis]
-            if DISK_READ_INDEX in classes.asked:  # its own part and what it demands besides are of one disk
-                own = classes.rates[np.take(classes.rates_row, rows[shuffles])][:, nodes]
-                demanded = classes.away[rows[shuffles], DISK_READ_INDEX]
-                able[shuffles] &= disk[nodes] >= own + demanded[:, np.newaxis]
+            able[shuffles] = self._serve(np.take(classes.rates_row, rows[shuffles]))[:, np.newaxis]
         return able
 
     def nobody_can(self, task_class: int) -> bool:
         """Whether the class finds no room at its sources, whichever node it runs on."""
         classes = self._classes
-        if classes.blocks[task_class]:
-            lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
-            return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
-        if not classes.spread[task_class]:
+        if classes.spread[task_class]:
+            return not self._serve(np.array([classes.rates_row[task_class]])).item()
+        if not classes.blocks[task_class]:
             return False
-        needs = classes.rate_needs[classes.rates_row[task_class]]
-        disk, link = self._serving()
-        return bool(np.count_nonzero(disk < needs) or np.count_nonzero(link < needs) > 1)
+        lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
+        return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
 
-    def only_at(self, rows: Rows) -> Rows:
-        """Return the one node where these shuffles could still run [k]: its link is the only one that is full for them.
-
-        -1 where no link is full, or where nobody can run anywhere: a disk is full, or more than one link.
-        """
-        needs = self._classes.rate_needs[np.take(self._classes.rates_row, rows)]
-        disk, link = self._serving()
-        blocked = link < needs
-        only = (blocked.sum(axis=1) == 1) & (disk >= needs).all(axis=1)
-        return np.where(only, blocked.argmax(axis=1), -1)
-
-    def _serving(self) -> tuple[Floats, Floats]:
-        """Return what disks (read) and links (out) have for shuffles, [N] each; to be read at once."""
-        room = self._free if self.keeping else self._classes.capacity
-        disk, link = room[DISK_READ_INDEX], room[NETWORK_OUT_INDEX]
-        return disk, link + self._beyond if self.keeping else link
+    def _serve(self, rates_rows: Rows) -> Mask:
+        """Return which of these shuffles enough disks have room for [k]."""
+        if not self.keeping:
+            return np.ones(len(rates_rows), dtype=np.bool_)
+        rates = self._classes.rates[rates_rows]
+        from_full = np.add.reduce(rates, axis=1, where=self._free[DISK_READ_INDEX] < rates)
+        return np.asarray(from_full <= _FULL_PART * np.add.reduce(rates, axis=1))
 
     def _received(self, node: int) -> float:
         """Return how much more may be read over the link of a node."""
@@ -184,17 +164,12 @@ class Sources:
         return task, source
 
     def _take_spread(self, task_class: int, node: int) -> bool:
-        """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
+        """Take a shuffle's rates at every source and its own link; False, and nothing taken, if there is no room."""
         classes, row = self._classes, self._classes.rates_row[task_class]
-        disk, link = self._serving()
-        rates, needs = classes.rates[row], classes.rate_needs[row]
+        rates = classes.rates[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
-        beside = here + classes.away.item(task_class, DISK_READ_INDEX)
-        if disk.item(node) < beside or self._received(node) < elsewhere:
-            return False
-        blocked = np.count_nonzero(link < needs)
-        if blocked > int(link.item(node) < needs.item(node)) or np.count_nonzero(disk < needs):
+        if self._received(node) < elsewhere or not self._serve(np.array([row])).item():
             return False
         self._free[DISK_READ_INDEX] -= rates
         self._free[NETWORK_OUT_INDEX] -= rates
