@@ -24,6 +24,7 @@ from extender.planner.locality.nearness import level_between
 from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
+from extender.planner.refusals import Refusals
 from extender.planner.room import Room
 from extender.planner.terms import Scores
 from extender.planner.tuning import BUNDLE, Policy
@@ -71,6 +72,7 @@ class Board:
             waiting.count,
             self.free,
             headroom=policy.headroom,
+            excess=policy.source_excess,
         )
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
@@ -89,6 +91,8 @@ class Board:
         self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
+        self._refusals = Refusals(self.sources, self.taken, len(self.left))
+        self._remembers_refusals = policy.matching == "machine" and self.locality is None
 
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
@@ -132,7 +136,11 @@ class Board:
         # 2. One node after the other, as long as it has a candidate left.
         self._candidates = Candidates(rows, nodes, self._fits(rows, nodes))
         self._started_on.clear()
-        yield from self._candidates.in_order(self.room.free_parts(nodes))
+        self._refusals.forget()
+        # 3. Where all that fit are shuffles whose sources have no room, nobody would start.
+        for node in self._candidates.in_order(self.room.free_parts(nodes)):
+            if not (self._refusals and self._refusals.has_all(self._candidates.rows_at(node), node)):
+                yield node
 
     def _fits(self, rows: Rows, nodes: Rows) -> Fits:
         """Return what says where these classes fit, reading there or from elsewhere, by places in these nodes."""
@@ -162,6 +170,10 @@ class Board:
         candidates = self._latest
         if candidates is None or candidates.node != node:
             candidates = self._latest = self._look(node)
+        few = 0 < candidates.fitting <= len(self._refusals)
+        if few and self._refusals.has_all(candidates.rows[candidates.fits], node):
+            candidates.picked = -1
+            return _NOBODY
         score = self._pick(candidates)
         return (int(candidates.rows[candidates.picked]), score) if candidates.picked >= 0 else _NOBODY
 
@@ -194,6 +206,10 @@ class Board:
         if candidates is None or picked < 0 or candidates.rows.item(picked) != task_class:
             self._latest = None  # nobody asked for the best on this node: what it scores is not known
             return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=True)
+        if self._refusals and self._refusals.has(task_class, node):
+            self._candidates.leave_out_on(node, task_class)
+            candidates.leave_out()
+            return False
         if self.locality is not None:
             self.locality.pass_over(candidates)
         near = bool(candidates.near.item(picked))
@@ -362,6 +378,8 @@ class Board:
             self._out(task_class)
         elif compared:
             self._candidates.leave_out_on(node, task_class)
+            if self._remembers_refusals and self.classes.spread[task_class]:
+                self._refusals.note(task_class)
 
     def _out(self, task_class: int) -> None:
         """Leave a class out from now on."""

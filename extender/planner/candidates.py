@@ -50,6 +50,11 @@ class Candidates:
         places: Rows = self._fits[column].nonzero()[0]
         return self._rows[places], self._near[column][places], self._far[column][places]
 
+    def rows_at(self, node: int) -> Rows:
+        """Return the classes that fit on a node."""
+        rows: Rows = self._rows[self._fits[self._column[node]]]
+        return rows
+
     def leave_out(self, task_class: int) -> None:
         """Leave a class out on all nodes."""
         mine = self._rows == task_class

@@ -44,6 +44,7 @@ class Prepared:
     spread: Mask
     block_rows: list[int]
     rates: Floats
+    rate_needs: Floats
     rates_row: list[int]
 
     def suits(self, waiting: Waiting, layout: Layout) -> bool:
@@ -96,6 +97,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         spread=spread,
         block_rows=np.flatnonzero(blocks).tolist(),
         rates=rates,
+        rate_needs=needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
 

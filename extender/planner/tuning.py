@@ -29,7 +29,10 @@ class Policy:
     ahead of the one of its queue that has least by its weight; 0: only that one, 1: all may. `fairness` f in [0, 1)
     leaves out that part of the jobs that have most. `queue_kappa` is kappa between queues.
     `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
-    own leave to shuffles that wait, which start however full the nodes are that they read from.
+    own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
+    `source_excess`: a shuffle may start while the links that it reads from are promised at most this part beyond what
+    they have, or much more where it takes little of them (locality.sources): little over-allocation loses no goodput
+    (Graphene, 5), and one full link of many does not hold up all.
     `overbook`: the part beyond a node's disks and links that tasks may be promised there, where starting at once gains
     more than it costs all others (planner.overbooking; Graphene, 5); 0: none.
     `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
@@ -56,6 +59,7 @@ class Policy:
     queue_kappa: float = 0.0
     barrier: float = 0.9
     headroom: float = 0.1
+    source_excess: float = 0.2
     overbook: float = 0.0
     tail: float = 0.25
     small: float = 0.15
@@ -79,6 +83,7 @@ class Policy:
             ("small", 1.0),
             ("remote_penalty", 1.0),
             ("headroom", 1.0),
+            ("source_excess", 1.0),
             ("overbook", 1.0),
         ):
             if not 0 <= getattr(self, name) < below:

@@ -157,7 +157,7 @@ def _require_sound(snapshot, waiting, plan):
     found = plan.assignments
     started = np.bincount(found.task_class, minlength=len(waiting.names))
     require((started <= waiting.count).all(), "more is started than waits", told)
-    over = load_of(snapshot, waiting, plan, of_sources=False) > snapshot.layout.capacity + 1e-9
+    over = load_of(snapshot, waiting, plan) > snapshot.layout.capacity + 1e-9
     require(not over.any(), "a plan over-allocates", told)
     named = [pair for pair in zip(found.task_class.tolist(), found.task.tolist(), strict=True) if pair[1] >= 0]
     require(len(set(named)) == len(named), "a task is started twice", told)

@@ -86,7 +86,7 @@ def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
         far[:] = False
     else:
         free = classes.capacity.copy()
-        empty = Sources(classes, waiting.inputs, waiting.count, free, headroom=0.0)
+        empty = Sources(classes, waiting.inputs, waiting.count, free, headroom=0.0, excess=0.0)
         far &= empty.able(np.array([row]), np.arange(len(far)))[0]
     able = near | far
     if waiting.barred is not None:

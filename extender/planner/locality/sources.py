@@ -11,8 +11,8 @@ from extender.planner.prepared import Prepared
 
 _ANY_NUMBER = 2**40
 _SERVING = [DISK_READ_INDEX, NETWORK_OUT_INDEX]
-_FULL_PART = 0.5
-"""At most so much of what a shuffle reads may be on disks that have no room for it."""
+_LITTLE = 0.01
+"""Who takes at most this part of a link reads from it however full it is."""
 
 
 class Sources:
@@ -20,16 +20,16 @@ class Sources:
 
     `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
     that reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
-    for shuffles that wait: at most `headroom` of it. A shuffle starts while at least half of what it reads is on disks
-    that have room: it takes little of each of many, some of which are always full on a busy cluster. Nobody asks how
-    full their links are: their own links are as much as all shuffles together get. `dead` are classes found to have no
-    source with room. While not `keeping`, nobody minds what is kept, and a shuffle reads from its sources however full
-    they are: no room can be reserved for it on all.
+    for shuffles that wait: at most `headroom` of it. A shuffle takes little of each of many nodes, and the fullest one
+    would hold up all others: so it may start while the links that it reads from have at most the part `excess` promised
+    beyond what they have, and those of which it takes at most a hundredth may have more. `dead` are classes found to
+    have no source with room. While not `keeping`, nobody minds what is kept, and a shuffle reads from its sources
+    however full they are: one of them is always full on a busy cluster, and no room can be reserved for it on all.
     `received_beyond` [N]: by how much more than there is of it a reader's own link may be taken.
     """
 
     def __init__(
-        self, classes: Prepared, inputs: Sequence[Inputs], left: Counts, free: Floats, *, headroom: float
+        self, classes: Prepared, inputs: Sequence[Inputs], left: Counts, free: Floats, *, headroom: float, excess: float
     ) -> None:
         """Take how many of each class's tasks are `left` [C]."""
         self._classes, self._inputs, self._free = classes, inputs, free
@@ -38,6 +38,10 @@ class Sources:
             self.local[row] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
         self.dead: set[int] = set()
         self._headroom = headroom
+        rates = classes.capacity[_SERVING]
+        links = np.where(np.isfinite(rates[1]), rates[1], 0.0)
+        little = classes.rates <= _LITTLE * links
+        self._link_needs = np.where(little, -np.inf, classes.rate_needs - excess * links)
         self.keep_for(left)
         self.keeping = True
         self.received_beyond: Floats = np.zeros(free.shape[1])
@@ -90,26 +94,42 @@ class Sources:
             able[blocks] = ((self.local.take(readers, axis=0) > 0) & lend).any(axis=1, keepdims=True)
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
-            able[shuffles] = self._serve(np.take(classes.rates_row, rows[shuffles]))[:, np.newaxis]
+            full_disks, blocked = self._full(np.take(classes.rates_row, rows[shuffles]))
+            can_read = ~np.logical_or.reduce(full_disks, axis=1)
+            # What runs on a source needs nothing of its link: it may be the one that is full.
+            able[shuffles] = (blocked.sum(axis=1)[:, np.newaxis] == blocked[:, nodes]) & can_read[:, np.newaxis]
+            if DISK_READ_INDEX in classes.asked:  # its own part and what it demands besides are of one disk
+                own = classes.rates[np.take(classes.rates_row, rows[shuffles])][:, nodes]
+                demanded = classes.away[rows[shuffles], DISK_READ_INDEX]
+                room = self._free if self.keeping else classes.capacity
+                able[shuffles] &= room[DISK_READ_INDEX, nodes] >= own + demanded[:, np.newaxis]
         return able
 
     def nobody_can(self, task_class: int) -> bool:
         """Whether the class finds no room at its sources, whichever node it runs on."""
         classes = self._classes
-        if classes.spread[task_class]:
-            return not self._serve(np.array([classes.rates_row[task_class]])).item()
-        if not classes.blocks[task_class]:
+        if classes.blocks[task_class]:
+            lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
+            return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
+        if not classes.spread[task_class]:
             return False
-        lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
-        return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
+        full_disks, blocked = self._full(classes.rates_row[task_class])
+        return bool(np.count_nonzero(full_disks) or np.count_nonzero(blocked) > 1)
 
-    def _serve(self, rates_rows: Rows) -> Mask:
-        """Return which of these shuffles enough disks have room for [k]."""
-        if not self.keeping:
-            return np.ones(len(rates_rows), dtype=np.bool_)
-        rates = self._classes.rates[rates_rows]
-        from_full = np.add.reduce(rates, axis=1, where=self._free[DISK_READ_INDEX] < rates)
-        return np.asarray(from_full <= _FULL_PART * np.add.reduce(rates, axis=1))
+    def only_at(self, rows: Rows) -> Rows:
+        """Return the one node where these shuffles could still run [k]: its link is the only one that is full for them.
+
+        -1 where no link is full, or where nobody can run anywhere: a disk is full, or more than one link.
+        """
+        full_disks, blocked = self._full(np.take(self._classes.rates_row, rows))
+        only = (blocked.sum(axis=1) == 1) & ~full_disks.any(axis=1)
+        return np.where(only, blocked.argmax(axis=1), -1)
+
+    def _full(self, rates_rows: Rows | list[int] | int) -> tuple[Mask, Mask]:
+        """Return which disks and which links have no room for these shuffles, [k, N] each, or [N] for one of them."""
+        needs = self._classes.rate_needs[rates_rows]
+        room, of_links = (self._free, self._link_needs[rates_rows]) if self.keeping else (self._classes.capacity, needs)
+        return np.asarray(room[DISK_READ_INDEX] < needs), np.asarray(room[NETWORK_OUT_INDEX] < of_links)
 
     def _received(self, node: int) -> float:
         """Return how much more may be read over the link of a node."""
@@ -164,12 +184,17 @@ class Sources:
         return task, source
 
     def _take_spread(self, task_class: int, node: int) -> bool:
-        """Take a shuffle's rates at every source and its own link; False, and nothing taken, if there is no room."""
+        """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
         classes, row = self._classes, self._classes.rates_row[task_class]
         rates = classes.rates[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
-        if self._received(node) < elsewhere or not self._serve(np.array([row])).item():
+        beside = here + classes.away.item(task_class, DISK_READ_INDEX)
+        room = self._free if self.keeping else classes.capacity
+        if room.item(DISK_READ_INDEX, node) < beside or self._received(node) < elsewhere:
+            return False
+        full_disks, blocked = self._full(row)
+        if np.count_nonzero(blocked) > blocked.item(node) or np.count_nonzero(full_disks):
             return False
         self._free[DISK_READ_INDEX] -= rates
         self._free[NETWORK_OUT_INDEX] -= rates

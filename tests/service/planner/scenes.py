@@ -68,8 +68,8 @@ def pairs(plan):
     return list(zip(plan.assignments.task_class.tolist(), plan.assignments.node.tolist(), strict=True))
 
 
-def load_of(snapshot, waiting, plan, *, of_sources=True):
-    """Add up what the plan takes of every node, one assignment at a time; of the sources of shuffles only if asked."""
+def load_of(snapshot, waiting, plan):
+    """Add up what the plan takes of every node, one assignment at a time."""
     load = snapshot.allocated.copy()
     a = plan.assignments
     for c, m, s in zip(a.task_class.tolist(), a.node.tolist(), a.source.tolist(), strict=True):
@@ -77,9 +77,9 @@ def load_of(snapshot, waiting, plan, *, of_sources=True):
         inputs, rate = waiting.inputs[c], waiting.reading[c]
         if isinstance(inputs, Spread):
             for n, r in zip(inputs.nodes.tolist(), inputs.rates.tolist(), strict=True):
-                load[n, 2] += r * of_sources
+                load[n, 2] += r
                 if n != m:
-                    load[n, 5] += r * of_sources
+                    load[n, 5] += r
                     load[m, 4] += r
         else:
             source = m if inputs is None else s

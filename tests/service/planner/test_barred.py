@@ -50,7 +50,7 @@ def test_barring_nobody_is_as_nothing_barred():
 def test_no_plan_over_allocates_or_uses_or_reserves_a_barred_node(scene):
     snapshot, waiting, policy = scene
     plan = once(snapshot, waiting, policy, now=1000.0)
-    assert (load_of(snapshot, waiting, plan, of_sources=False) <= snapshot.layout.capacity).all()
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity).all()
     assert (np.bincount(plan.assignments.task_class, minlength=len(waiting.count)) <= waiting.count).all()
     named = [(c, t) for c, t in zip(plan.assignments.task_class, plan.assignments.task, strict=True) if t >= 0]
     assert len(named) == len(set(named))

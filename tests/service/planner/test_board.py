@@ -1,10 +1,12 @@
 import numpy as np
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from extender.planner import Carried
+from extender.cluster.waiting import Spread
+from extender.planner import Carried, Policy
 from extender.planner.board import Board
 from extender.planner.prepared import prepared
-from tests.service.planner.scenes import filled, real_scenes
+from tests.service.planner.scenes import cluster, filled, real_scenes, tasks
 
 
 @settings(max_examples=200, deadline=None)
@@ -22,3 +24,34 @@ def test_what_was_tried_can_be_taken_back_again_and_again(scene):
         assert not board.sources.dead
         again = filled(board, waiting)
         assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
+
+
+@st.composite
+def shuffles(draw):
+    """Shuffles that read from links of 2 to 8, at up to 2 from each, and others that read little or nothing."""
+    nodes = draw(st.integers(2, 5))
+    link = st.sampled_from([2.0, 4.0, 8.0])
+    capacities = [(draw(st.sampled_from([2.0, 4.0])), 8, draw(link) * 2, 8, 20, draw(link)) for _ in range(nodes)]
+    classes = []
+    for _ in range(draw(st.integers(2, 5))):
+        rates = np.array(draw(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0]), min_size=nodes, max_size=nodes)))
+        demand = (draw(st.sampled_from([0.5, 1.0])), 1, draw(st.sampled_from([0.0, 0.0, 1.0])))
+        classes.append(
+            (draw(st.integers(0, 2)), draw(st.integers(1, 6)), demand, rates.sum(), Spread(np.arange(nodes), rates))
+        )
+    if draw(st.booleans()):
+        classes.append((0, 3, (1, 1), 0.0, None))
+    policy = Policy(source_excess=draw(st.sampled_from([0.0, 0.2])), kappa=draw(st.sampled_from([1.0, 0.1])))
+    return cluster(*capacities), tasks(*classes), policy
+
+
+@settings(max_examples=150, deadline=None)
+@given(shuffles())
+def test_remembering_refused_shuffles_changes_no_start(scene):
+    snapshot, waiting, policy = scene
+    outcomes = []
+    for remembers in (True, False):
+        board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout))
+        board._remembers_refusals = remembers
+        outcomes.append(filled(board, waiting))
+    assert all(np.array_equal(one, other) for one, other in zip(*outcomes, strict=True))

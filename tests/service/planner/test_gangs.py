@@ -180,7 +180,7 @@ def test_a_plan_starts_a_gang_whole_or_not_at_all(scene):
     if waiting.gang is not None:
         out &= waiting.gang_least[waiting.gang] > 1
     assert not np.isin(plan.assignments.task_class, np.flatnonzero(out)).any()
-    assert (load_of(snapshot, waiting, plan, of_sources=False) <= snapshot.layout.capacity).all()
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity).all()
     left = waiting.count - np.bincount(plan.assignments.task_class, minlength=len(waiting.count))
     assert sorted(plan.held) == np.flatnonzero(left).tolist()
 

@@ -144,8 +144,8 @@ def full_scene(scene, ends):
 @given(scenes(), st.sampled_from([1.0, 5.0, 50.0]), st.sampled_from([0.2, 0.5, 0.9]))
 def test_no_node_is_promised_more_than_the_cap_beyond_and_nothing_else_is_overbooked(scene, ends, cap):
     snapshot, waiting, policy = full_scene(scene, ends)
-    load = load_of(snapshot, waiting, once(snapshot, waiting, replace(policy, overbook=cap)), of_sources=False)
-    most = np.array([1, 1, 1 + cap, 1 + cap, 1 + cap, 1 + cap])
+    load = load_of(snapshot, waiting, once(snapshot, waiting, replace(policy, overbook=cap)))
+    most = np.array([1, 1, 1 + cap, 1 + cap, 1 + cap, 1 + max(cap, policy.source_excess)])
     assert (load <= snapshot.layout.capacity * most + 1e-9).all()
 
 
@@ -153,8 +153,9 @@ def test_no_node_is_promised_more_than_the_cap_beyond_and_nothing_else_is_overbo
 @given(scenes())
 def test_by_default_nothing_is_overbooked(scene):
     snapshot, waiting, policy = full_scene(scene, 50.0)
-    load = load_of(snapshot, waiting, once(snapshot, waiting, policy), of_sources=False)
-    assert (load <= snapshot.layout.capacity + 1e-9).all()
+    load = load_of(snapshot, waiting, once(snapshot, waiting, policy))
+    most = np.array([1, 1, 1, 1, 1, 1 + policy.source_excess])
+    assert (load <= snapshot.layout.capacity * most + 1e-9).all()
 
 
 @settings(max_examples=150, deadline=None)

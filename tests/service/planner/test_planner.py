@@ -111,37 +111,60 @@ def test_a_remote_read_needs_room_at_the_source_and_on_both_links():
         assert not pairs(once(cluster(here, full, allocated=load), waiting)), DIMENSIONS[dimension]
 
 
-SERVES, TEN = (0, 0, 10, 0, 0, 10), (10,) * 6
-SHUFFLE = tasks((0, 1, (1, 1), 4, Spread(np.array([0, 1]), np.array([2.0, 2.0]))))
-"""Reads 2 from each of two nodes that only serve; the third has room for the task."""
-
-
-def filled_shuffle(*full, **options):
-    """Plan for the shuffle where so much is promised: (node, dimension, amount) each."""
-    load = np.zeros((3, 6))
-    for node, dimension, amount in full:
-        load[node, dimension] = amount
-    return once(cluster(SERVES, SERVES, TEN, allocated=load), SHUFFLE, explain=True, **options)
-
-
-@pytest.mark.parametrize("full", [[(0, 5, 30)], [(0, 5, 30), (1, 5, 30)], [(0, 2, 9)]])
-def test_a_shuffle_starts_however_full_the_links_of_its_sources_are_and_though_some_disks_are(full):
-    # One full link of many would hold up every shuffle of a cluster: copies of outputs, which nobody places, fill some.
-    assert pairs(filled_shuffle(*full)) == [(0, 2)]
-
-
-def test_a_shuffle_waits_where_most_of_its_input_is_on_full_disks_until_it_is_due():
-    full = [(0, 2, 9), (1, 2, 9)]
-    plan = filled_shuffle(*full, now=100.0)
+def test_a_shuffle_needs_room_at_every_source():
+    spread = Spread(np.array([0, 1]), np.array([2.0, 2.0]))
+    waiting = tasks((0, 1, (1, 1), 4, spread))
+    ten = (10,) * 6
+    assert len(once(cluster(ten, ten), waiting).assignments) == 1
+    load = np.zeros((2, 6))
+    load[0, 2] = 9
+    plan = once(cluster(ten, ten, allocated=load), waiting, explain=True)
     assert not pairs(plan)
     assert plan.held[0].text == "the nodes that hold its input have no disk read or network out to spare"
-    assert pairs(filled_shuffle(*full, now=1000.0)) == [(0, 2)]
 
 
-def test_a_shuffle_needs_room_on_its_own_link():
-    plan = filled_shuffle((2, 4, 7))  # it reads 4, and 3 are left
-    assert not pairs(plan)
-    assert plan.held[0].text == "reading its input needs more disk read or network in than nodes with room have free"
+def test_a_shuffle_that_is_due_reads_from_sources_that_are_full_but_not_from_a_disk_that_is_too_slow():
+    # Readers of a whole link and disk keep n0 full for ever; no reservation could be made on all sources of a shuffle.
+    ten, full = (10,) * 6, np.array([[0, 0, 10, 0, 0, 10], [0] * 6], float)
+    for rate, starts in ((2.0, [(0, 1)]), (11.0, [])):
+        waiting = tasks((0, 1, (1, 1), 2 * rate, Spread(np.array([0, 1]), np.array([rate, rate]))))
+        snapshot = cluster(ten, (10, 10, 99, 10, 99, 99), allocated=full)
+        assert not pairs(once(snapshot, waiting, now=100.0)), "not due yet"
+        assert pairs(once(snapshot, waiting, now=1000.0)) == starts
+
+
+@pytest.mark.parametrize(("promised", "excess", "starts"), [(106, 0.2, 2), (112, 0.2, 1), (116, 0.2, 0), (106, 0.0, 0)])
+def test_a_shuffle_starts_while_no_link_that_it_reads_from_has_a_fifth_more_promised_than_it_has(
+    promised, excess, starts
+):
+    # n0 sends 100 at most, and up to 120 is promised for shuffles; each of these takes 5 of both nodes.
+    # 106 + 5 + 5 = 116; 112 + 5 = 117, and 122 is too much; 116 + 5 = 121 is too much already.
+    spread = Spread(np.array([0, 1]), np.array([5.0, 5.0]))
+    waiting = tasks((0, 3, (1, 1), 10, spread))
+    load = np.zeros((3, 6))
+    load[0, 5] = promised
+    ends = (0, 0, 100, 0, 0, 100)  # they only serve; n2 has room for tasks
+    snapshot = cluster(ends, ends, (9, 9, 100, 100, 100, 100), allocated=load)
+    assert pairs(once(snapshot, waiting, Policy(source_excess=excess))) == [(0, 2)] * starts
+
+
+@pytest.mark.parametrize(("rate", "starts"), [(1.0, 2), (1.1, 0)])
+def test_who_takes_a_hundredth_of_a_link_reads_from_it_however_full_it_is(rate, starts):
+    # Copies of outputs, which nobody places, promise three times what n0 sends. All shuffles would wait for it.
+    waiting = tasks((0, 2, (1, 1), 2 * rate, Spread(np.array([0, 1]), np.array([rate, rate]))))
+    load = np.zeros((3, 6))
+    load[0, 5] = 300
+    serves = (0, 0, 100, 0, 0, 100)
+    snapshot = cluster(serves, serves, (9, 9, 100, 100, 100, 100), allocated=load)
+    assert pairs(once(snapshot, waiting)) == [(0, 2)] * starts
+
+
+def test_a_shuffle_does_not_over_allocate_the_disk_of_a_source():
+    # 98 of 100 are promised: the first 5 are too much, although a link may have up to 120.
+    load = np.zeros((2, 6))
+    load[0, 2] = 98
+    waiting = tasks((0, 1, (1, 1), 5, Spread(np.array([0]), np.array([5.0]))))
+    assert not pairs(once(cluster((0, 0, 100, 0, 0, 100), (9, 9, 100, 100, 100, 100), allocated=load), waiting))
 
 
 def test_who_sends_by_itself_leaves_a_tenth_of_the_link_to_shuffles_that_wait():
@@ -235,11 +258,12 @@ def test_a_shuffle_that_fits_only_on_its_full_source_goes_there(matching):
 
 @settings(max_examples=150, deadline=None)
 @given(scenes())
-def test_a_plan_over_allocates_nothing_but_the_sources_of_shuffles_and_never_starts_a_task_twice(scene):
+def test_a_plan_over_allocates_nothing_but_what_shuffles_read_from_links_and_never_starts_a_task_twice(scene):
     capacities, classes, policy = scene
     snapshot, waiting = cluster(*capacities), tasks(*classes)
     plan = once(snapshot, waiting, policy, now=1.0)
-    assert (load_of(snapshot, waiting, plan, of_sources=False) <= snapshot.layout.capacity).all()
+    most = np.array([1, 1, 1, 1, 1, 1 + Policy().source_excess])
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity * most).all()
     given_out = np.bincount(plan.assignments.task_class, minlength=len(classes))
     assert (given_out <= waiting.count).all()
     named = [(c, t) for c, t in zip(plan.assignments.task_class, plan.assignments.task, strict=True) if t >= 0]

@@ -325,7 +325,7 @@ def waiting_scenes(draw):
 def test_a_plan_with_waits_never_takes_more_than_there_is(scene):
     snapshot, waiting, policy = scene
     plan = once(snapshot, waiting, policy, now=1000.0)
-    assert (load_of(snapshot, waiting, plan, of_sources=False) <= snapshot.layout.capacity).all()
+    assert (load_of(snapshot, waiting, plan) <= snapshot.layout.capacity).all()
     assert (left_in(waiting, plan) >= 0).all()
 
 
