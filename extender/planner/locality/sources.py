@@ -101,8 +101,7 @@ class Sources:
             if DISK_READ_INDEX in classes.asked:  # its own part and what it demands besides are of one disk
                 own = classes.rates[np.take(classes.rates_row, rows[shuffles])][:, nodes]
                 demanded = classes.away[rows[shuffles], DISK_READ_INDEX]
-                room = self._free if self.keeping else classes.capacity
-                able[shuffles] &= room[DISK_READ_INDEX, nodes] >= own + demanded[:, np.newaxis]
+                able[shuffles] &= self._for_shuffles()[DISK_READ_INDEX, nodes] >= own + demanded[:, np.newaxis]
         return able
 
     def nobody_can(self, task_class: int) -> bool:
@@ -125,10 +124,14 @@ class Sources:
         only = (blocked.sum(axis=1) == 1) & ~full_disks.any(axis=1)
         return np.where(only, blocked.argmax(axis=1), -1)
 
+    def _for_shuffles(self) -> Floats:
+        """Return what nodes have for shuffles that read there [R, N]; to be read at once."""
+        return self._free if self.keeping else self._classes.capacity
+
     def _full(self, rates_rows: Rows | list[int] | int) -> tuple[Mask, Mask]:
         """Return which disks and which links have no room for these shuffles, [k, N] each, or [N] for one of them."""
-        needs = self._classes.rate_needs[rates_rows]
-        room, of_links = (self._free, self._link_needs[rates_rows]) if self.keeping else (self._classes.capacity, needs)
+        room, needs = self._for_shuffles(), self._classes.rate_needs[rates_rows]
+        of_links = self._link_needs[rates_rows] if self.keeping else needs
         return np.asarray(room[DISK_READ_INDEX] < needs), np.asarray(room[NETWORK_OUT_INDEX] < of_links)
 
     def _received(self, node: int) -> float:
@@ -190,8 +193,7 @@ class Sources:
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
         beside = here + classes.away.item(task_class, DISK_READ_INDEX)
-        room = self._free if self.keeping else classes.capacity
-        if room.item(DISK_READ_INDEX, node) < beside or self._received(node) < elsewhere:
+        if self._for_shuffles().item(DISK_READ_INDEX, node) < beside or self._received(node) < elsewhere:
             return False
         full_disks, blocked = self._full(row)
         if np.count_nonzero(blocked) > blocked.item(node) or np.count_nonzero(full_disks):
