@@ -74,10 +74,12 @@ class SimulationSettings:
     estimate: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.heartbeat_seconds >= 0 and self.loss >= 0 and self.sample_seconds > 0 and self.points >= 2):
-            raise DovetailError(
-                "heartbeat_seconds: 0 or more; loss: 0 or more; sample_seconds: above 0; points: 2 or more"
-            )
+        if not 0 <= self.heartbeat_seconds < np.inf:
+            raise DovetailError(f"heartbeat: {self.heartbeat_seconds:g} seconds; accepted: a number, 0 or more")
+        if not 0 <= self.loss < np.inf:
+            raise DovetailError(f"loss: {self.loss:g}; accepted: a number, 0 or more")
+        if not (self.sample_seconds > 0 and self.points >= 2):
+            raise DovetailError("sample_seconds: above 0; points: 2 or more")
 
 
 def run(
@@ -230,11 +232,11 @@ class _Simulation:
         self._plan_seconds += time.perf_counter() - began
         self._plans += 1
         self._again_at = plan.again_at
+        if len(plan.assignments):  # before victims wait again: the plan's rows are of what waited without them
+            self.world.start(plan.assignments)
         if isinstance(plan, PlanWithVictims) and len(plan.victims):
             self.world.preempt(plan.victims)
             self._again_at = now
-        if len(plan.assignments):
-            self.world.start(plan.assignments)
 
     def _snapshot(self) -> Snapshot:
         empty = self._empty

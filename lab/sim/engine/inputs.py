@@ -34,11 +34,12 @@ def place_blocks(random: np.random.Generator, blocks: int, machines: Machines) -
 
 def copies_of(table: StageTable, machines: Machines, random: np.random.Generator) -> Rows:
     """Return where each task's block is [T, K], -1 for tasks that read none."""
-    copies = np.full((len(table.durations), min(machines.copies, len(machines.capacity))), -1, dtype=np.intp)
     reads = np.zeros(len(table.durations), dtype=np.bool_)
     for stage in np.flatnonzero(table.source == SOURCES.index(BLOCKS)).tolist():
         reads[table.first_task[stage] : table.first_task[stage] + table.tasks[stage]] = True
-    copies[reads] = place_blocks(random, int(reads.sum()), machines)
+    placed = place_blocks(random, int(reads.sum()), machines)
+    copies = np.full((len(reads), placed.shape[1]), -1, dtype=np.intp)
+    copies[reads] = placed
     if table.copies:
         copies = _with_declared(copies, table)
     return copies

@@ -1,11 +1,12 @@
 """Reads files line by line: JSON lines, and CSV for jobs of one stage. Bounded memory: a line at a time."""
 
+import codecs
 import csv
 import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -46,25 +47,39 @@ def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
     The columns are job and seconds, and any of queue, arrives, priority, recurring, tasks and expected; every other
     column is what a task demands of the resource of that name. Raises TraceError as `json_lines` does.
     """
-    rows = csv.reader((text.decode("utf-8") for _, text in _texts(path, whole=True)), strict=True)
+    rows = csv.reader(_decoded(path), strict=True)
     try:
-        header = next(rows, [])
+        header = next(filter(None, rows), [])
         for column in _NEEDED:
             if column not in header:
-                raise TraceError(f"{path}, line 1: no column {column!r}; needed: {', '.join(_NEEDED)}")
+                raise TraceError(
+                    f"{path}, line {max(rows.line_num, 1)}: no column {column!r}; needed: {', '.join(_NEEDED)}"
+                )
         if twice := [column for column in header if header.count(column) > 1]:
-            raise TraceError(f"{path}, line 1: column {twice[0]!r} stands twice")
-        for fields in rows:
+            raise TraceError(f"{path}, line {rows.line_num}: column {twice[0]!r} stands twice")
+        for fields in filter(None, rows):  # an empty line has none
             where = f"{path}, line {rows.line_num}"
             if len(fields) != len(header):
                 raise TraceError(f"{where}: {len(fields)} fields; accepted: {len(header)}, as in the header")
             yield where, _flat_job(where, dict(zip(header, fields, strict=True)))
-    except (csv.Error, UnicodeDecodeError) as error:
+    except csv.Error as error:
         raise TraceError(f"{path}, line {rows.line_num}: {error}") from None
 
 
+def _decoded(path: Path) -> Iterator[str]:
+    """Yield each line of a CSV file, an empty one as such: the reader counts them."""
+    for where, text in _texts(path, whole=True):
+        try:
+            yield text.decode("utf-8") if text.strip() else "\n"
+        except UnicodeDecodeError as error:
+            raise TraceError(f"{where}: {error}") from None
+
+
 def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
-    """Yield each line that is not empty, and where it is. `whole`: the last line needs its end, else it may be cut."""
+    """Yield each line that is not empty, and where it is; a byte order mark is left out.
+
+    `whole`: empty ones too, and the last line needs its end, else it may be cut.
+    """
     try:
         with path.open("rb") as file:
             number = 0
@@ -75,7 +90,9 @@ def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
                     raise TraceError(f"{where}: longer than {LONGEST_LINE} bytes")
                 if whole and not text.endswith(b"\n"):
                     raise TraceError(f"{where}: the file ends within this line; end the last line with a newline")
-                if text.strip():
+                if number == 1:
+                    text = text.removeprefix(codecs.BOM_UTF8)
+                if whole or text.strip():
                     yield where, text
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from None
@@ -120,7 +137,18 @@ def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
         return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
     if not field and text.startswith("Expected"):  # the line itself is no object
         return f"{text}; accepted: one JSON object on each line, with {', '.join(_fields_at(kind, field))}"
+    if text.startswith("Invalid enum value"):
+        text += f"; accepted: {', '.join(repr(choice) for choice in _choices(kind, field))}"
     return f"field {field}: {text}" if field else text
+
+
+def _choices(kind: type[msgspec.Struct], path: str) -> tuple[Any, ...]:
+    """Return what is accepted at a path such as stages[0].input.from, which is a Literal."""
+    parts = re.sub(r"\[[^]]*\]", "", path).rsplit(".", 1)
+    above, name = ("", parts[0]) if len(parts) == 1 else parts
+    kind = _struct_at(kind, above)
+    field = next(field for field in msgspec.structs.fields(kind) if field.encode_name == name)
+    return get_args(field.type)
 
 
 def _joined(field: str, name: str) -> str:
@@ -129,8 +157,11 @@ def _joined(field: str, name: str) -> str:
 
 def _fields_at(kind: type[msgspec.Struct], path: str) -> list[str]:
     """Return the fields that are known at a path such as stages[0].input."""
-    from typing import get_args, get_type_hints
+    return [field.encode_name for field in msgspec.structs.fields(_struct_at(kind, path))]
 
+
+def _struct_at(kind: type[msgspec.Struct], path: str) -> type[msgspec.Struct]:
+    """Return what lies at a path such as stages[0].input."""
     for part in filter(None, re.sub(r"\[[^]]*\]", "", path).split(".")):
         names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
         pending: list[Any] = [get_type_hints(kind)[names[part]]]
@@ -140,4 +171,4 @@ def _fields_at(kind: type[msgspec.Struct], path: str) -> list[str]:
                 kind = inner
                 break
             pending += get_args(inner)
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
+    return kind

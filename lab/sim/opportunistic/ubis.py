@@ -269,7 +269,8 @@ class Ubis:
         table = self._world.table
         held = np.zeros((len(table.queue_names), self._usage.tasks.capacity.shape[1]))
         np.add.at(held, table.job_queue, self._world.job_allocated)
-        return dominant_shares(held, self._empty.layout.total) / table.queue_weight
+        shares, weight = dominant_shares(held, self._empty.layout.total), table.queue_weight
+        return np.asarray(np.divide(shares, weight, out=np.full(len(weight), np.inf), where=weight > 0))
 
     def _wanted(self, free: Floats) -> Mask:
         """Return which queues have a task waiting that fits on each node now [Q, N]."""

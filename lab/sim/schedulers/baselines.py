@@ -25,6 +25,9 @@ from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Assignments
 from lab.sim.schedulers.promises import Promises
 
+_WITHOUT_WEIGHT = 1e12
+"""Beyond any share by weight."""
+
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
@@ -114,8 +117,9 @@ class ShareOrder:
         self._rank[waiting] = rank[waiting]
         self._queue_rank = np.full(len(jobs.queue_weight), np.inf)
         queues = np.unique(jobs.queue[waiting])
-        shares = (queue_used / accounts.total[offered]).max(axis=1, initial=0.0) / jobs.queue_weight
-        self._queue_rank[queues] = shares[queues]
+        shares = (queue_used / accounts.total[offered]).max(axis=1, initial=0.0)
+        for queue in queues.tolist():
+            self._queue_rank[queue] = _by_weight(shares.item(queue), self._queue_weight[queue])
         self._jobs_of = {queue: np.flatnonzero(jobs.queue == queue) for queue in queues.tolist()}
 
     def next(self) -> int:
@@ -139,7 +143,7 @@ class ShareOrder:
             used[place] += need[dimension]
             queue_used[place] += need[dimension]
             share, queue_share = max(share, used[place] / total), max(queue_share, queue_used[place] / total)
-        self._queue_rank[queue] = queue_share / self._queue_weight[queue]
+        self._queue_rank[queue] = _by_weight(queue_share, self._queue_weight[queue])
         if self._fifo is None:
             self._rank[job] = share / self._weight[job]
 
@@ -152,6 +156,11 @@ class ShareOrder:
         rank = self._rank[jobs]
         self._rank[:] = np.inf
         self._rank[jobs] = rank
+
+
+def _by_weight(share: float, weight: float) -> float:
+    """Return the rank of a queue with this share; a weight of 0 puts it behind all others."""
+    return share / weight if weight > 0 else _WITHOUT_WEIGHT + share
 
 
 class HeartbeatOrder:

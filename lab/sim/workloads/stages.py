@@ -148,8 +148,8 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
     jobs = [workload.jobs[place] for place in order]
     _check_names(jobs)
-    if any(not 0 < weight < np.inf for weight in workload.weights.values()):
-        raise DovetailError(f"weights: {dict(workload.weights)}; accepted: numbers above 0")
+    if any(not 0 <= weight < np.inf for weight in workload.weights.values()):
+        raise DovetailError(f"weights: {dict(workload.weights)}; accepted: 0 or more")
     stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
     copied = _copied(jobs, _output_copies(workload, machines))
     for (row, place, stage), copies in zip(stages, copied.tolist(), strict=True):

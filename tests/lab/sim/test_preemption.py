@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.waiting import Running
+from lab.sim.engine.clock import SimulationSettings
 from lab.sim.preemption import Preemption
 from lab.sim.runs import Run, perform
 
@@ -77,3 +78,26 @@ def test_in_a_run_the_pod_starts_at_once_and_its_victims_begin_anew(tmp_path, kn
     assert started["high"] == 6
     assert ended["high"] < 18
     assert ended["low"] > 34  # two begin anew once the high ones have ended, at a heartbeat
+
+
+def test_who_found_room_in_the_plan_that_preempts_starts_with_it(tmp_path):
+    """Victims wait again as a class of their own: the plan's rows must not be read as if they had waited before."""
+    machine = {"name": "m", "allocatable": {"cpu": 8, "memory": "16Gi"}}
+    stage = {"name": "s", "demand": {"cpu": 1, "memory": "1Gi"}}
+    jobs = (
+        {"job": "batch", "priority": -10, "stages": [stage | {"tasks": 6, "seconds": 100}]},
+        {"job": "web", "arrives": 10, "priority": 100, "stages": [stage | {"seconds": 50, "demand": {"cpu": 4}}]},
+        {"job": "zcron", "arrives": 10, "stages": [stage | {"tasks": 2, "seconds": 20, "demand": {"cpu": 0.5}}]},
+    )
+    (tmp_path / "machines.jsonl").write_text(json.dumps(machine) + "\n")
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
+    files = str(tmp_path / "jobs.jsonl"), str(tmp_path / "machines.jsonl")
+    outcome = perform(
+        Run(*files, "kube-default", 1, settings=SimulationSettings(heartbeat_seconds=0.0)), lambda *_: None
+    )
+    started, ended = ({run.name: getattr(run, what) for run in outcome.jobs} for what in ("started", "ended"))
+    assert started["web"] == started["zcron"] == 10
+    assert ended["web"] == 60
+    assert ended["zcron"] == 30
+    assert outcome.jobs[0].name == "batch"
+    assert ended["batch"] > 110

@@ -363,7 +363,7 @@ def test_a_task_that_makes_no_progress_is_an_error_not_an_endless_run():
 
 
 def test_settings_are_checked():
-    with pytest.raises(DovetailError, match="heartbeat_seconds: 0 or more"):
+    with pytest.raises(DovetailError, match="heartbeat: -1 seconds; accepted: a number, 0 or more"):
         SimulationSettings(heartbeat_seconds=-1.0)
 
 

@@ -65,6 +65,10 @@ def replay(tmp_path, machines, policy, *jobs):
             "field speed: there is no such field; accepted: job, stages, arrives, queue, priority, gang, recurring",
         ),
         (job(recurring=""), "field recurring: Expected `str` of length >= 1"),
+        (
+            job(stages=[STAGE | {"input": {"from": "hdfs", "rate": 1}}]),
+            "field stages[0].input.from: Invalid enum value 'hdfs'; accepted: 'local', 'blocks', 'shuffle'",
+        ),
         (job(recurring=7), "field recurring: Expected `str | null`, got `int`"),
         (stage(cpu=1), "field stages[0].cpu: there is no such field; accepted: name, demand, seconds"),
         (stage(input={"rate": 1, "of": 2}), "field stages[0].input.of: there is no such field; accepted: rate, from"),
@@ -181,6 +185,8 @@ def test_csv_has_a_job_of_one_stage_in_each_line(tmp_path, machines):
         ("job,seconds,cpu\na,10\n", "line 2: 2 fields; accepted: 3"),
         ("job,seconds,cpu\na,nan,1\n", "line 2, column 'seconds': 'nan'; accepted: a number"),
         ("job,seconds,cpu\na,,1\n", "missing required field `seconds`"),
+        ("job,seconds,cpu\n\n\na,10\n", "line 4: 2 fields; accepted: 3"),
+        ("\ufeffjob,seconds,cpu\na,10\n", "line 2: 2 fields; accepted: 3"),
     ],
 )
 def test_a_mistake_in_csv_names_the_line(tmp_path, machines, text, said):
@@ -189,6 +195,13 @@ def test_a_mistake_in_csv_names_the_line(tmp_path, machines, text, said):
     with pytest.raises(TraceError) as refused:
         workload_of(path, machines_of(machines))
     assert said in str(refused.value)
+
+
+def test_a_byte_that_is_no_text_is_named_by_its_line(tmp_path, machines):
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(b"job,seconds,cpu\na,10,1\n\xe9,10,1\n")
+    with pytest.raises(TraceError, match="line 3: 'utf-8' codec"):
+        workload_of(path, machines_of(machines))
 
 
 @pytest.mark.parametrize("policy", ["kube-default", "extender", "dovetail"])
@@ -375,6 +388,26 @@ def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     first = outcome.tasks.started == outcome.tasks.started.min()
     light, heavy = (int((first & (outcome.tasks.stage == number)).sum()) for number in (0, 1))
     assert (light, heavy) == (2, 6)
+
+
+@pytest.mark.parametrize("policy", ["dovetail", "drf", "slot-fair", "kube-default"])
+def test_a_queue_of_weight_0_gets_what_others_leave(tmp_path, policy):
+    machines = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": {"cpu": 8, "memory": "32Gi"}})
+    lines = [
+        {"job": name, "queue": name, "stages": [STAGE | {"tasks": 16, "seconds": 100}]} for name in ("batch", "prod")
+    ]
+    path = written(tmp_path / "jobs.jsonl", *lines)
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(
+        "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\n"
+        "queues: [{name: batch, weight: 0}, {name: prod}]\n"
+    )
+    text = sweep.documents(settings, [])[""]
+    outcome = perform(Run(str(path), str(machines), policy, 1, document=text), lambda *_: None)
+    if policy in ("dovetail", "drf"):
+        batch, prod = (outcome.tasks.started[outcome.tasks.stage == number] for number in (0, 1))
+        assert batch.min() >= prod.max()
+    assert np.isfinite(outcome.tasks.ended).all()
 
 
 @pytest.mark.parametrize(
