@@ -243,8 +243,8 @@ class Control:
             rest = begun + (self._settings.plan_seconds if led else 0.2) - time.monotonic()
             if led:
                 rest = min(rest, self._releaser.again_at - self._now())
-            if self._waker is not None:
-                rest = min(rest, self._waker.next_due() - self._now())
+                if self._waker is not None:
+                    rest = min(rest, self._waker.next_due() - self._now())
             if rest > 0 and not self._stopped.is_set():
                 self._ledger.wait_past(snapshot, rest)
 

@@ -66,7 +66,7 @@ class GateRemover(Protocol):
 class GatedPod:
     """A pod that waits with something of ours on it: the gate, our annotation, a nomination that the two agree on.
 
-    `demoted` is the pod where it has given its requests up.
+    `demoted` is the pod where it has given its requests up: that is ours too.
     """
 
     namespace: str
@@ -79,12 +79,16 @@ class GatedPod:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What there is of ours now: names of policies and bindings, pods, and how many pods wait for our schedulers."""
+    """What there is of ours now: names of policies and bindings, pods, and how many pods wait for our schedulers.
+
+    `opportunistic` pods run and have given their requests up.
+    """
 
     policies: tuple[str, ...]
     bindings: tuple[str, ...]
     held: tuple[GatedPod, ...]
     waiting: int
+    opportunistic: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +112,19 @@ class Drained:
 def look(cluster: Cluster, schedulers: frozenset[str]) -> Seen:
     """Return what `drain` would remove, and change nothing."""
     held, waiting = _waiting_pods(cluster, schedulers)
-    return Seen(_named(cluster, POLICIES) or (), _named(cluster, BINDINGS) or (), held, waiting)
+    return Seen(
+        _named(cluster, POLICIES) or (), _named(cluster, BINDINGS) or (), held, waiting, len(_running_demoted(cluster))
+    )
 
 
 def drain(
     cluster: Cluster,
     gates: GateRemover,
     schedulers: frozenset[str],
+    way_out: WayOut,
     *,
     show: Show = lambda _done, _total: None,
     pause: Callable[[float], None] = time.sleep,
-    way_out: WayOut | None = None,
 ) -> Drained:
     """Remove everything of ours, and look again until there is nothing left; `schedulers` are those that we came with.
 
@@ -152,7 +158,7 @@ def drain(
         settled = True
         held, waiting = _waiting_pods(cluster, schedulers)
     # 5. Promote or evict those that run on what others reserved.
-    taken_back, refused = _end_running(cluster, way_out) if way_out is not None else (0, {})
+    taken_back, refused = _end_running(cluster, way_out)
     left = {name: problems.get(name, "created with the gate since") for name in map(_full_name, held)}
     return Drained(policies or (), bindings or (), gate_count, nomination_count, left | refused, waiting, taken_back)
 
@@ -160,7 +166,7 @@ def drain(
 def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]]:
     """Take back the opportunistic pods that run; return how many, and who stays with the reason."""
     count, refused = 0, dict[str, str]()
-    for pod in [pod for document in _whole_list(cluster, _BOUND) if (pod := demoted(document)) is not None]:
+    for pod in _running_demoted(cluster):
         try:
             way_out.end(pod)
             count += 1
@@ -168,6 +174,10 @@ def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]
             if not is_gone(error):
                 refused[f"{pod.namespace}/{pod.name}"] = str(error)
     return count, refused
+
+
+def _running_demoted(cluster: Cluster) -> list[Pod]:
+    return [pod for document in _whole_list(cluster, _BOUND) if (pod := demoted(document)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +190,7 @@ class _Outcome:
     problem: str
 
 
-def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show, way_out: WayOut | None) -> list[_Outcome]:
+def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show, way_out: WayOut) -> list[_Outcome]:
     outcomes: list[_Outcome] = []
     with ThreadPoolExecutor(_WRITERS) as writers:
         for outcome in writers.map(lambda pod: _release(gates, pod, way_out), held):
@@ -189,11 +199,11 @@ def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show, way_o
     return outcomes
 
 
-def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut | None) -> _Outcome:
+def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut) -> _Outcome:
     """Take what is ours off one pod; a write that the API server refuses is left to the next round."""
     gate = nomination = False
     try:
-        if way_out is not None and pod.demoted is not None:
+        if pod.demoted is not None:
             way_out.give_back(pod.demoted)
         if pod.gated:
             gates.remove_gate(pod.namespace, pod.name)
@@ -239,7 +249,7 @@ def _named(cluster: Cluster, path: str) -> tuple[str, ...] | None:
 def _waiting_pods(cluster: Cluster, schedulers: frozenset[str]) -> tuple[tuple[GatedPod, ...], int]:
     """Return the unbound pods that carry something of ours, and how many unbound ones name one of our schedulers."""
     pods = [(pod, _gated_pod(pod)) for pod in _whole_list(cluster, _UNBOUND)]
-    held = tuple(gated for _, gated in pods if gated.gated or gated.promised is not None)
+    held = tuple(pod for _, pod in pods if pod.gated or pod.promised is not None or pod.demoted is not None)
     return held, sum(pod["spec"].get("schedulerName") in schedulers and _pending(pod) for pod, _ in pods)
 
 

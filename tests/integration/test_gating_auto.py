@@ -6,8 +6,11 @@ import pytest
 
 from extender.adapters.kube.api import Api
 from extender.adapters.kube.gates import GateWriter
+from extender.adapters.kube.writes import PodWriter
+from extender.app.on_idle_room import way_back
 from extender.cluster.pods.identity import ANNOTATIONS, GROUPS
 from extender.control.drain import drain
+from extender.control.drain_opportunistic import WayOut
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import RequestRefused, request
 from tests.integration.gating import (
@@ -138,7 +141,9 @@ def test_drain_takes_both_policies_away_so_that_nobody_is_held_whatever_the_hold
             workload.wait_until(lambda: is_gated(client, name), 60, "pods to be held")
             workload.create_pods(client, [builders.pod("waits", namespace=name)])
 
-            drained = drain(api, GateWriter(api), frozenset({"dovetail"}))
+            drained = drain(
+                api, GateWriter(api), frozenset({"dovetail"}), WayOut(way_back(api), PodWriter(api), "promote")
+            )
 
             (waiting,) = workload.pods(client)
             assert gates(waiting) == []

@@ -15,8 +15,10 @@ from extender.app.commands.options import FILE, connection, exit_codes
 @click.option(
     "--opportunistic",
     "way",
+    default="promote",
+    show_default=True,
     type=click.Choice(["promote", "evict"]),
-    help="What becomes of running opportunistic pods. Default: promoted, if settings have opportunistic.enabled.",
+    help="What becomes of running opportunistic pods.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
@@ -26,7 +28,7 @@ def drain(
     config: Path | None,
     kubeconfig: Path | None,
     context: str,
-    way: Literal["promote", "evict"] | None,
+    way: Literal["promote", "evict"],
     yes: bool,
     dry_run: bool,
     as_json: bool,

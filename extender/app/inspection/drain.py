@@ -26,11 +26,11 @@ def run(
     context: str = "",
     dry_run: bool,
     as_json: bool,
-    way: Way | None = None,
+    way: Way = "promote",
 ) -> bool:
     """Drain and print what was done; return whether nothing of ours is left. `dry_run`: print what would be done.
 
-    `way` says what becomes of opportunistic pods that run; None: they are promoted, if settings allow any.
+    `way` says what becomes of opportunistic pods that run: there may be some though settings allow none any more.
     """
     api = connect(kubeconfig, context)
     ours = frozenset(settings.control.schedulers) - {_DEFAULT_SCHEDULER}
@@ -38,10 +38,8 @@ def run(
         seen = look(api, ours)
         _print(would_do(seen), words_before(seen, ours), as_json)
         return True
-    if way is None and settings.opportunistic.enabled:
-        way = "promote"
-    way_out = WayOut(way_back(api), PodWriter(api), way) if way is not None else None
-    drained = drain(api, GateWriter(api), ours, show=_Bar().show, way_out=way_out)
+    way_out = WayOut(way_back(api), PodWriter(api), way)
+    drained = drain(api, GateWriter(api), ours, way_out, show=_Bar().show)
     _print(has_done(drained), words_after(drained, ours), as_json)
     return not drained.left
 
@@ -54,6 +52,7 @@ def would_do(seen: Seen) -> dict[str, Any]:
         "bindings": list(seen.bindings),
         "gates": sum(pod.gated for pod in seen.held),
         "nominations": sum(pod.nominated for pod in seen.held),
+        "opportunistic": seen.opportunistic,
         "waitingForOurScheduler": seen.waiting,
     }
 
@@ -78,6 +77,7 @@ def words_before(seen: Seen, ours: frozenset[str]) -> list[str]:
         f"admission policies to remove    {_listed(seen.policies)}",
         f"gates to remove                 {sum(pod.gated for pod in seen.held)}",
         f"nominations to clear            {sum(pod.nominated for pod in seen.held)}",
+        f"opportunistic pods to take back {seen.opportunistic}",
         *_waiting(seen.waiting, ours),
         "Nothing was changed.",
     ]

@@ -12,6 +12,8 @@ from extender.control.plan_input.allowed_nodes import AllowedNodes
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.release.planned import Planned
 
+_MOST_KEPT = 4_096
+
 
 class RoomWanted:
     """Tells `holding` after each plan whether somebody waits for room. One thread.
@@ -68,6 +70,8 @@ class RoomWanted:
         """Return how many such pods fit on the nodes that they may use, when these are empty."""
         shape = shape_of(pod)
         if shape not in self._places:
+            if len(self._places) >= _MOST_KEPT:
+                self._places.clear()
             room = layout.capacity[self._allowed_nodes.allowed(pod, layout)]
             self._places[shape] = float(times_fits(room, layout.vector(pod.demand)).sum())
         return self._places[shape]

@@ -145,7 +145,10 @@ class Releaser:
         # 4. Count how many more pods may be on their way. A plan costs the same for few as for many.
         self.unbound = len(self._on_their_way(flights))
         slots = self.pace.unbound_pods - self.unbound
-        if slots <= 0 or not self._is_time_to_plan(slots, now):
+        if slots <= 0:
+            self.again_at = math.inf  # nothing is planned before a slot is free, which wakes us
+            return len(left_behind)
+        if not self._is_time_to_plan(slots, now):
             return len(left_behind)
         # 5. Plan over all that waits, and release as many as there are slots.
         self._planned_at, self.again_at = now, math.inf

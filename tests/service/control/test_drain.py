@@ -115,8 +115,9 @@ def pod(name, *, gates=(HOLD,), promised=None, nominated=None, node=None, schedu
     return made
 
 
-def drained(cluster, **more):
-    return drain(cluster, GateWriter(cluster), OURS, pause=more.pop("pause", lambda _: None), **more)
+def drained(cluster, way_out=None, **more):
+    way_out = way_out or WayOut(pods := Pods(cluster), pods, "promote")
+    return drain(cluster, GateWriter(cluster), OURS, way_out, pause=more.pop("pause", lambda _: None), **more)
 
 
 def of(cluster, name):
@@ -442,6 +443,14 @@ def test_one_that_a_budget_protects_is_named_and_the_next_one_goes():
     assert done.left == {"default/a": "a PodDisruptionBudget forbids its eviction now"}
 
 
-def test_without_a_way_opportunistic_pods_that_run_are_not_even_looked_for():
-    cluster = FakeCluster([opportunistic("a", node="n1", gates=())])
-    assert drained(cluster).taken_back == 0
+def test_one_that_waits_without_our_gate_gets_its_requests_back_too():
+    cluster = FakeCluster([opportunistic("a", gates=())])
+    assert [pod.name for pod in look(cluster, OURS).held] == ["a"]
+    pods, done = way_out(cluster)
+    assert pods.done == [("restore", "a", [])]
+    assert done.left == {}
+
+
+def test_a_look_says_how_many_run_and_changes_nothing():
+    cluster = FakeCluster([opportunistic("a", node="n1", gates=()), pod("regular", node="n1", gates=())])
+    assert look(cluster, OURS).opportunistic == 1

@@ -48,16 +48,17 @@ def test_of_many_pods_that_are_left_ten_are_shown_with_the_reason():
 
 def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
     held = (GatedPod("default", "a", True, None, False), GatedPod("default", "b", False, "node-1", True))
-    seen = Seen(("gating",), ("gating",), held, waiting=0)
+    seen = Seen(("gating",), ("gating",), held, waiting=0, opportunistic=2)
 
     assert words_before(seen, OURS) == [
         "admission policies to remove    gating",
         "gates to remove                 1",
         "nominations to clear            1",
+        "opportunistic pods to take back 2",
         "Nothing was changed.",
     ]
     assert would_do(seen)["dryRun"] is True
-    assert (would_do(seen)["gates"], would_do(seen)["nominations"]) == (1, 1)
+    assert (would_do(seen)["gates"], would_do(seen)["nominations"], would_do(seen)["opportunistic"]) == (1, 1, 2)
 
 
 def test_machines_are_told_what_is_left():
