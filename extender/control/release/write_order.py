@@ -19,13 +19,14 @@ class WriteOrder:
     """Nominations and releases that wait. Any thread may call it; each call of `next` takes one that was added.
 
     Symbols: `_ended` nominations have ended, of `_added` that were added; a release goes first once as many have ended
-    as it says.
+    as it says. One that must not go before then, while the last of these are still being written, is `_owed`: whoever
+    ends a nomination writes it.
     """
 
     def __init__(self) -> None:
         self._nominations: deque[Write] = deque()
-        self._releases: deque[tuple[int, Write]] = deque()
-        self._added = self._ended = 0
+        self._releases: deque[tuple[int, bool, Write]] = deque()
+        self._added = self._ended = self._owed = 0
         self._lock = threading.Lock()
 
     def add_nomination(self, write: Write) -> None:
@@ -37,16 +38,31 @@ class WriteOrder:
     def add_release(self, write: Write, *, whole: bool = False) -> None:
         """Add a release behind the others; with `whole`, all nominations that were added so far end before it."""
         with self._lock:
-            self._releases.append((self._added if whole else self._ended + WRITES_BETWEEN, write))
+            self._releases.append((self._added if whole else self._ended + WRITES_BETWEEN, whole, write))
 
     def next(self) -> None:
-        """Write what is next."""
+        """Write what is next, unless that has to wait for a nomination that another thread writes."""
         with self._lock:
-            release = bool(self._releases) and (not self._nominations or self._releases[0][0] <= self._ended)
-            write = self._releases.popleft()[1] if release else self._nominations.popleft()
+            release = self._may_release()
+            if not release and not self._nominations:
+                self._owed += 1
+                return
+            write = self._releases.popleft()[2] if release else self._nominations.popleft()
         try:
             write()
         finally:
             if not release:
-                with self._lock:
-                    self._ended += 1
+                self._note_end()
+
+    def _may_release(self) -> bool:
+        if not self._releases:
+            return False
+        after, whole, _ = self._releases[0]
+        return after <= self._ended or not (whole or self._nominations)
+
+    def _note_end(self) -> None:
+        with self._lock:
+            self._ended += 1
+            owed, self._owed = self._owed, 0
+        for _ in range(owed):
+            self.next()

@@ -2,7 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from threading import Event, Lock
 
 import pytest
 
@@ -51,6 +51,27 @@ def test_nobody_of_a_gang_is_released_before_all_that_were_added_with_it_are_nom
     for _ in range(60):
         writes.order.next()
     assert [what for what, _ in writes.made] == ["nominate"] * 30 + ["release"] * 30
+
+
+def test_nobody_of_a_gang_is_released_while_another_thread_nominates_its_last_one():
+    writes = Writes(0, gang=[0])
+    begun, may_end = Event(), Event()
+
+    def slow():
+        begun.set()
+        may_end.wait(10)
+        writes.note("nominate", 1)
+
+    writes.order.add_nomination(slow)
+    writes.add([0])
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(writes.order.next)
+        assert begun.wait(10)
+        writes.order.next()
+        writes.order.next()
+        assert writes.made == [("nominate", 0)]
+        may_end.set()
+    assert writes.made == [("nominate", 0), ("nominate", 1), ("release", 0)]
 
 
 def test_pods_that_come_later_do_not_hold_up_a_gang():
