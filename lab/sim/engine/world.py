@@ -35,6 +35,7 @@ from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import Machines, Workload
 
 _MEMORY = MEMORY_INDEX
+_MOST_KILLS = 1000
 
 
 def machine_names(count: int) -> tuple[str, ...]:
@@ -73,6 +74,7 @@ class World:
         self._most = np.array(machines.capacity, dtype=np.float64)
         capacity = self._most.copy()
         orders = None if order is None else JobOrders(self.table, capacity, order)
+        self._kills = np.zeros(len(self.table.durations), dtype=np.int64)
         self._estimate = estimate
         estimates = StageEstimates(self.table, machines) if estimate else None
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders, estimates)
@@ -220,8 +222,23 @@ class World:
             return False
         killed = self.usage.tasks.over_memory()
         if len(killed):
+            self._count_killed(killed)
             self._come_back(killed, evicted=False)
         return len(killed) > 0
+
+    def _count_killed(self, places: Rows) -> None:
+        """Count kills. Raises DovetailError for a task that is killed again and again: it would never end."""
+        tasks = self._used_tasks.running
+        self._kills[tasks.task[places]] += 1
+        often = places[self._kills[tasks.task[places]] >= _MOST_KILLS]
+        if len(often):
+            stage, node = tasks.stage.item(often[0]), tasks.node.item(often[0])
+            memory = float(self._most[node, _MEMORY])
+            raise DovetailError(
+                f"{self.table.names[stage]}: memory has killed one of its tasks {_MOST_KILLS} times, the last time on "
+                f"{machine_names(len(self._most))[node]}, which has {memory:g} bytes; accepted: tasks that declare "
+                "about what they use (--know-demands nearer to 1), or machines that all have memory for them"
+            )
 
     # Opportunistic tasks
 

@@ -390,6 +390,19 @@ def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     assert (light, heavy) == (2, 6)
 
 
+def test_a_task_that_memory_kills_for_ever_is_named(tmp_path):
+    """It uses 24 GiB and declares less than 16: the emptiest machine, or the first, has too little again and again."""
+    machines = written(
+        tmp_path / "machines.jsonl",
+        {"name": "small", "count": 4, "allocatable": {"cpu": 16, "memory": "16Gi"}},
+        {"name": "big", "count": 2, "allocatable": {"cpu": 16, "memory": "64Gi"}},
+    )
+    stage = {"name": "s", "tasks": 2, "seconds": 30, "demand": {"cpu": 1, "memory": "24Gi"}}
+    path = written(tmp_path / "jobs.jsonl", {"job": "x", "stages": [stage]})
+    with pytest.raises(DovetailError, match=r"x/s: memory has killed one of its tasks 1000 times"):
+        perform(Run(str(path), str(machines), "first-fit", 7, know_demands=0.25), lambda *_: None)
+
+
 @pytest.mark.parametrize("policy", ["dovetail", "drf", "slot-fair", "kube-default"])
 def test_a_queue_of_weight_0_gets_what_others_leave(tmp_path, policy):
     machines = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": {"cpu": 8, "memory": "32Gi"}})
