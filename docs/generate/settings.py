@@ -70,7 +70,11 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.default is msgspec.NODEFAULT:
         return "`{}`"
     value: Any = list(field.default) if isinstance(field.default, tuple) else field.default
-    return "none" if value is None else f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
 def _accepted(kind: object) -> str:
@@ -80,9 +84,11 @@ def _accepted(kind: object) -> str:
     if get_origin(kind) is tuple:
         return "a list"
     if get_origin(kind) is UnionType:
-        return ", ".join(_accepted(member) for member in get_args(kind))
+        return ", ".join(dict.fromkeys(_accepted(member) for member in get_args(kind)))
     if get_origin(kind) is not Annotated:
-        return {str: "a string", int: "a whole number", float: "a number"}.get(kind, "see the text")  # type: ignore[call-overload, no-any-return]
+        return {str: "a string", int: "a whole number", float: "a number", bool: "`true`, `false`"}.get(
+            kind, "see the text"
+        )  # type: ignore[call-overload, no-any-return]
     base, meta = get_args(kind)
     if base is str:
         return "a string"

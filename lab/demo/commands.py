@@ -63,10 +63,10 @@ def demo(
 ) -> None:
     """Run one workload twice: by the stock scheduler, and with Dovetail.
 
-    The control plane is real and runs on loopback; the nodes are simulated. Takes about two minutes once the programs
-    are built; where they are not, it shows first what the simulator says of the workload. Prints the figures side by
-    side and writes a report with plots. With several seeds, by turns on one control plane, it prints how much less time
-    each takes, and shows the median seed.
+    The control plane is real and runs on loopback; the nodes are simulated. Takes two to three minutes once the
+    programs are built; where they are not, it shows first what the simulator says of the workload. Prints the figures
+    side by side and writes a report with plots. With several seeds, by turns on one control plane, it prints how much
+    less time each takes, and shows the median seed.
     """
     MissingExtra.unless_installed("matplotlib", "rich", "trustme")
     if queues:

@@ -1,5 +1,6 @@
 """Writes what was decided: nominate, then release; clear nominations. What fails is left to a later step."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -151,14 +152,14 @@ class Sender:
 
         Nothing is written once the pod's claim is over: the write has waited for too long.
         """
-        pod = release.pod
+        pod, begun = release.pod, time.monotonic()
         if self._is_over(pod, claim):
             return False
         try:
             self._require_lead()
             write()
         except Exception as error:  # whatever it is: the pod must not stay claimed without a word
-            self._backlog.back_off(pod.uid, now)
+            self._note_failure(pod, now, begun)
             if not pod.identity.group:  # of a gang the others have gone: its room is kept for it
                 self._cluster.ledger.forget(pod.uid)
             log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
@@ -194,13 +195,18 @@ class Sender:
     def _write(self, pod: Pod, now: float, claim: float, write: Callable[[], object], what: str) -> None:
         if self._is_over(pod, claim):
             return
+        begun = time.monotonic()
         try:
             self._require_lead()
             write()
             log.info(what, pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
-            self._backlog.back_off(pod.uid, now)
+            self._note_failure(pod, now, begun)
             log.warning(f"failed: {what}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+
+    def _note_failure(self, pod: Pod, now: float, begun: float) -> None:
+        """Leave a pod alone for a while from the failure on: a slow API server answers seconds after `now`."""
+        self._backlog.back_off(pod.uid, now + round(time.monotonic() - begun, 1))
 
     def _nominate_soon(self, release: Release, now: float, claim: float | None) -> None:
         self._order.add_nomination(self._queued(release.pod, lambda: self._nominate(release, now, claim)))

@@ -1,5 +1,8 @@
 """What goes wrong between a plan and a bound pod: refused writes, half-started gangs, clocks, and who counts."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 
 from extender.cluster.events import NodeSeen, OwnerSeen
@@ -45,6 +48,16 @@ class TestRefusedWrites:
         for _ in range(600):
             scene.step(1)
         assert len(scene.written) - before <= 2 * 600 / 60 + 2, "two writes a minute"
+
+    def test_the_wait_after_a_write_that_fails_late_begins_when_it_has_failed(self, monkeypatch):
+        scene = Scene(node("n1", cpu=100))
+        scene.see(pod("bad"))
+        scene.refuse = {("nominate", "bad")}
+        ticks = itertools.count(step=10.0)
+        monkeypatch.setattr("extender.control.release.sending.time", SimpleNamespace(monotonic=lambda: next(ticks)))
+        scene.step()
+        uid = next(iter(scene.cluster.backlog.writes.backoff))
+        assert scene.cluster.backlog.writes.backoff[uid] == scene.now + 10.0 + 1.0
 
     def test_a_clock_that_is_set_back_frees_what_was_claimed(self):
         scene = Scene(node("n1"))
