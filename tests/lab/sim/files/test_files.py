@@ -390,6 +390,16 @@ def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     assert (light, heavy) == (2, 6)
 
 
+def test_two_machines_on_two_racks_are_enough(tmp_path):
+    shape = {"allocatable": {"cpu": 4, "memory": "16Gi"}}
+    machines = written(
+        tmp_path / "machines.jsonl", *(shape | {"name": name, "rack": f"rack-{name}"} for name in ("a", "b"))
+    )
+    path = written(tmp_path / "jobs.jsonl", {"job": "x", "stages": [STAGE | {"seconds": 5}]})
+    outcome = perform(Run(str(path), str(machines), "dovetail", 1), lambda *_: None)
+    assert np.isfinite(outcome.tasks.ended).all()
+
+
 def test_a_task_that_memory_kills_for_ever_is_named(tmp_path):
     """It uses 24 GiB and declares less than 16: the emptiest machine, or the first, has too little again and again."""
     machines = written(
