@@ -36,6 +36,7 @@ from lab.sim.workloads.workload import Machines, Workload
 
 _MEMORY = MEMORY_INDEX
 _MOST_KILLS = 1000
+"""A task that memory has killed so often is killed wherever it is sent: the run ends."""
 
 
 def machine_names(count: int) -> tuple[str, ...]:

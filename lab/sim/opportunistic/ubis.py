@@ -29,6 +29,7 @@ from extender.planner.opportunistic import nobody_before, promotions, second_pas
 from extender.policy import slack
 from extender.policy.peak import auto_room
 from extender.policy.shares import dominant_shares
+from extender.policy.turn import sibling_keys
 from lab.sim.engine.clock import empty_snapshot
 from lab.sim.engine.contention import RATES
 from lab.sim.engine.use.sampling import Seen
@@ -269,8 +270,8 @@ class Ubis:
         table = self._world.table
         held = np.zeros((len(table.queue_names), self._usage.tasks.capacity.shape[1]))
         np.add.at(held, table.job_queue, self._world.job_allocated)
-        shares, weight = dominant_shares(held, self._empty.layout.total), table.queue_weight
-        return np.asarray(np.divide(shares, weight, out=np.full(len(weight), np.inf), where=weight > 0))
+        shares = dominant_shares(held, self._empty.layout.total)
+        return sibling_keys(shares, shares, table.queue_weight, np.zeros(len(shares)))
 
     def _wanted(self, free: Floats) -> Mask:
         """Return which queues have a task waiting that fits on each node now [Q, N]."""

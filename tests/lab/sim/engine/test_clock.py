@@ -362,9 +362,12 @@ def test_a_task_that_makes_no_progress_is_an_error_not_an_endless_run():
         run(given, mixed, Script([plan((0, 1, -1, -1))]), seed=1, settings=EVENTS)
 
 
-def test_settings_are_checked():
-    with pytest.raises(DovetailError, match="heartbeat: -1 seconds; accepted: a number, 0 or more"):
-        SimulationSettings(heartbeat_seconds=-1.0)
+@pytest.mark.parametrize("seconds", [-1, np.inf, np.nan])
+def test_settings_are_checked(seconds):
+    with pytest.raises(DovetailError, match=f"heartbeat: {seconds} seconds; accepted: a number, 0 or more"):
+        SimulationSettings(heartbeat_seconds=seconds)
+    with pytest.raises(DovetailError, match=f"loss: {seconds}; accepted: a number, 0 or more"):
+        SimulationSettings(loss=seconds)
 
 
 # ---- what holds in every run ----

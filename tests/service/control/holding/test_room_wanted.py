@@ -19,9 +19,14 @@ class Held(Scene):
         super().__init__(*nodes, by_filter=True, **more)
         self.holding, self.changes = Holding(), []
         allowed = self.cluster.input_builder.allowed_nodes
-        wanted = RoomWanted(allowed, self.holding, lambda: self.changes.append(self.holding.held))
+        self.room_wanted = RoomWanted(allowed, self.holding, lambda: self.changes.append(self.holding.held))
         self.releaser = Releaser(
-            self.cluster, Planner(self.policy), self.sender, self.pace, self.releaser.waker, room_wanted=wanted
+            self.cluster,
+            Planner(self.policy),
+            self.sender,
+            self.pace,
+            self.releaser.waker,
+            room_wanted=self.room_wanted,
         )
 
     def held(self, seconds=0.0):
@@ -139,3 +144,14 @@ def test_pods_stay_held_while_the_pace_of_the_release_hides_who_waits():
         for name in scene.released():
             scene.bind(name)
         assert scene.held(seconds=4.0)
+
+
+def test_what_is_kept_of_shapes_that_are_gone_is_bounded(monkeypatch):
+    monkeypatch.setattr("extender.control.holding.room_wanted._MOST_KEPT", 3)
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("large", cpu=100, node="n1", gates=FREE))
+    for number in range(10):  # each of a shape of its own; the one before is gone
+        scene.see(pod(f"p{number}", cpu=50 + number))
+        assert scene.held(2)
+        assert 1 <= len(scene.room_wanted._places) <= 3
+        scene.remove(f"p{number}")
