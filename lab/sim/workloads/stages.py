@@ -108,11 +108,15 @@ class StageTable:
 
     @cached_property
     def path(self) -> Floats:
-        """The least seconds of each stage with the longest chain of stages after it [S], by expected durations."""
-        path = self.expected.copy()
+        """The least seconds of each stage with the longest chain of stages after it [S], by expected durations.
+
+        It is 0 in jobs of which no stage waits for another: there is no chain.
+        """
+        path, chained = self.expected.copy(), np.zeros(len(self.job_names), dtype=np.bool_)
         for stage in range(len(path) - 1, -1, -1):  # children come after their parents
             path[stage] += path[self.children[stage]].max(initial=0.0)
-        return path
+            chained[self.job[stage]] |= len(self.children[stage]) > 0
+        return np.where(chained[self.job], path, 0.0)
 
     @property
     def shuffling_children(self) -> Counts:

@@ -77,7 +77,7 @@ def test_a_task_that_is_regular_only_starts_no_later_and_ends_no_later():
     # `late` waits for the machine that `idle` was promised; `other` is there before it, regular or opportunistic.
     idle = job("idle", T, of=use((1.0, 0.1, 0.1)))
     other = job("other", 2 * T, at=1.0, cpu=900.0, of=use((1.0, 0.5, 0.5)), queue="other")
-    jobs = (idle, other, job("late", T, at=100.0, queue="third"))
+    jobs = (idle, other, job("late", 3 * T, at=100.0, queue="third"))
     off, on = replay(1, *jobs), replay(1, *jobs, settings=UbisSettings(1.0, never=frozenset({"late"})))
     assert on.opportunistic.opportunistic == 1
     assert seconds(on)["late"] <= seconds(off)["late"]
