@@ -2,7 +2,7 @@
 
 A matching (`policy.matching`) turns it step by step:
 
-1. `nodes` finds the candidates: which classes fit on which nodes. It yields the nodes, the emptiest first.
+1. `nodes` finds the candidates: which classes fit on which nodes. It yields the nodes, the emptiest first, those with more devices than others late.
 2. `best` looks at one node closely, scores its candidates, and picks the one whose turn it is.
 3. `take` starts a task of that class: free resources, sources, shares and waits follow it.
 
@@ -122,7 +122,7 @@ class Board:
     # What a matching asks for
 
     def nodes(self) -> Iterator[int]:
-        """Yield the nodes where something fits, those with the most room first.
+        """Yield the nodes where something fits, in the order of `Room.order`.
 
         While patient, nobody reads from elsewhere what could start beside its block, or farther from it than it could.
         Afterwards it is only about the classes that this kept back.
@@ -138,7 +138,7 @@ class Board:
         self._started_on.clear()
         self._refusals.forget()
         # 3. Where all that fit are shuffles whose sources have no room, nobody would start.
-        for node in self._candidates.in_order(self.room.free_parts(nodes)):
+        for node in self._candidates.in_order(self.room.order(nodes)):
             if not (self._refusals and self._refusals.has_all(self._candidates.rows_at(node), node)):
                 yield node
 

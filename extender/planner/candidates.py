@@ -34,9 +34,9 @@ class Candidates:
         self._fits, self._count = np.zeros(shape, dtype=np.bool_), np.zeros(len(nodes), dtype=np.int64)
         self._is_known, self._is_out = np.zeros(len(nodes), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
 
-    def in_order(self, room: Floats) -> Iterator[int]:
-        """Yield the nodes that still have a candidate when they come up, those with the most `room` [n] first."""
-        order = np.argsort(-room, kind="stable")
+    def in_order(self, key: Floats) -> Iterator[int]:
+        """Yield the nodes that still have a candidate when they come up, those with the largest `key` [n] first."""
+        order = np.argsort(-key, kind="stable")
         for begun in range(0, len(order), _AT_A_TIME):
             columns = order[begun : begun + _AT_A_TIME]
             self._look(columns[~self._is_known[columns]])

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, needs
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
 
 
@@ -16,7 +16,8 @@ class Prepared:
     """Nodes [N] and classes [C], resources [R] in rows where nodes are in columns.
 
     `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit, or where it says nothing of how well a pod
-    suits a node (`Layout.packed`); `unlimited` says whether any has no limit.
+    suits a node (`Layout.packed`); `unlimited` says whether any has no limit. `special` [N] says how many more devices
+    (extended resources) a node has than the mean node: 0 for no more, 1 for twice as many, 2 for four times.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
     `*_needs` say the same with minus infinity for nothing, so that nothing always fits, and `ways_needs` [2 C, R] both,
     one after the other; `whole` [C, R] is what it takes of the cluster. `total` [R] is all that nodes have, as shares
@@ -28,6 +29,7 @@ class Prepared:
     layout: Layout
     capacity: Floats
     per_unit: Floats
+    special: Floats
     unlimited: bool
     total: Floats
     whole: Floats
@@ -81,6 +83,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         layout=layout,
         capacity=capacity,
         per_unit=per_unit,
+        special=_special(np.where(packed, capacity, 0.0)[len(DIMENSIONS):]),
         unlimited=not limited.all(),
         total=layout.total,
         whole=np.where(spread[:, np.newaxis], away, here),
@@ -100,6 +103,16 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         rate_needs=needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
+
+
+def _special(devices: Floats) -> Floats:
+    """Return how many more devices [D, N] each node has than the mean node: the binary logarithm of the ratio [N].
+
+    Of several kinds the one counts of which it has most beyond the mean.
+    """
+    mean = devices.sum(axis=1, keepdims=True) / max(devices.shape[1], 1)
+    ratios = np.divide(devices, mean, out=np.ones_like(devices), where=mean > 0)
+    return np.log2(ratios.max(axis=0, initial=1.0))
 
 
 def _alike(inputs: Sequence[Inputs], before: Sequence[Inputs]) -> bool:

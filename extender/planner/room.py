@@ -18,10 +18,16 @@ class Room:
         self._classes, self._sources, self._free, self._barred = classes, sources, free, barred
         self.beyond: Floats | None = None
 
-    def free_parts(self, nodes: Rows) -> Floats:
-        """Return how much these nodes have free, their resources added up as parts of their capacity."""
+    def order(self, nodes: Rows) -> Floats:
+        """Return how early these nodes are filled [n], the largest first: the mean part that is free, less `special`.
+
+        So the emptiest comes first, but nodes with more devices than others come late: who needs devices can go
+        nowhere else.
+        """
         per_unit = self._classes.per_unit[:, nodes]
-        return np.asarray((np.where(per_unit > 0, self._free[:, nodes], 0.0) * per_unit).sum(axis=0))
+        free = np.where(per_unit > 0, self._free[:, nodes], 0.0) * per_unit
+        counted = np.maximum(np.count_nonzero(per_unit, axis=0), 1)
+        return np.asarray(free.sum(axis=0) / counted - self._classes.special[nodes])
 
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""

@@ -287,16 +287,16 @@ class Reservations:
 
 
 def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bool:
-    """Place one task where it fits: on a preferred node, else on one with its block or the most room."""
+    """Place one task where it fits: on a preferred node, else on one with its block or where nodes are filled first."""
     nodes = np.arange(board.free.shape[1])
     near, far = board.room.fits(np.array([row]), nodes)
     if board.locality is not None and due:
         near, far = board.locality.keep_near(np.array([row]), nodes, near, far)
     places = nodes[(near | far)[0]]
-    room = board.room.free_parts(places)
+    key = board.room.order(places)
     if not board.classes.own[row]:
-        room = room + board.sources.local[row, places]
-    order = places[np.argsort(-room, kind="stable")].tolist()
+        key = key + board.sources.local[row, places]
+    order = places[np.argsort(-key, kind="stable")].tolist()
     first = [node for node in preferred if node in order]
     for node in (first + [node for node in order if node not in first])[:_NODES_TRIED]:
         started = board.start(row, node)

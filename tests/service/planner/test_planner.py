@@ -21,6 +21,19 @@ def test_the_class_that_aligns_best_goes_first(matching):
     assert plan.terms[0].alignment == pytest.approx(0.44)
 
 
+def test_nodes_with_devices_are_filled_last_and_are_filled():
+    # The node with devices is empty, the other half full: it takes the three that have no room elsewhere.
+    snapshot, waiting = cluster((10,), (10,), allocated=[[0] * 6, [5, *[0] * 5]]), tasks((0, 5, (2,)))
+    layout = snapshot.layout
+    devices = replace(layout, axis=(*DIMENSIONS, "gpu.com/a"), capacity=np.pad(layout.capacity, ((0, 0), (0, 1))))
+    devices.capacity[0, -1] = 8
+    load = {name: np.pad(getattr(snapshot, name), ((0, 0), (0, 1))) for name in ("allocated", "in_flight")}
+    jobs = replace(waiting.jobs, allocated=np.pad(waiting.jobs.allocated, ((0, 0), (0, 1))))
+    waiting = replace(waiting, jobs=jobs, demand=np.pad(waiting.demand, ((0, 0), (0, 1))))
+    plan = once(replace(snapshot, layout=devices, **load), waiting)
+    assert [node for _, node in pairs(plan)] == [1, 1, 0, 0, 0]
+
+
 def test_remaining_work_pulls_against_alignment():
     # a .8, b .4; work 3 and 1: eps = mean(a)/mean(p) = .6/2 = .3: .8 - .9 = -.1 against .4 - .3 = .1.
     waiting = tasks((0, 1, (8,)), (1, 1, (4,)), work=[3, 1])
