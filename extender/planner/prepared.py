@@ -83,7 +83,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         layout=layout,
         capacity=capacity,
         per_unit=per_unit,
-        special=_special(np.where(packed, capacity, 0.0)[len(DIMENSIONS):]),
+        special=_special(np.where(packed, capacity, 0.0)[len(DIMENSIONS) :]),
         unlimited=not limited.all(),
         total=layout.total,
         whole=np.where(spread[:, np.newaxis], away, here),
