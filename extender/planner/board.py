@@ -2,7 +2,7 @@
 
 A matching (`policy.matching`) turns it step by step:
 
-1. `nodes` finds the candidates: which classes fit on which nodes. It yields the nodes, the emptiest first, those with more devices than others late.
+1. `nodes` finds the candidates: which classes fit on which nodes. It yields the nodes, as `Room.order` has them.
 2. `best` looks at one node closely, scores its candidates, and picks the one whose turn it is.
 3. `take` starts a task of that class: free resources, sources, shares and waits follow it.
 
