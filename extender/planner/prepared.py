@@ -112,7 +112,7 @@ def _special(devices: Floats) -> Floats:
     """
     mean = devices.sum(axis=1, keepdims=True) / max(devices.shape[1], 1)
     ratios = np.divide(devices, mean, out=np.ones_like(devices), where=mean > 0)
-    return np.log2(ratios.max(axis=0, initial=1.0))
+    return np.asarray(np.log2(ratios.max(axis=0, initial=1.0)))
 
 
 def _alike(inputs: Sequence[Inputs], before: Sequence[Inputs]) -> bool:
