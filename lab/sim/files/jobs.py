@@ -28,6 +28,7 @@ from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, St
 
 MOST_TASKS = 10_000_000
 _FOLLOWS = (DISK_READ, NETWORK_IN, NETWORK_OUT)
+_ROUNDING = 1e-9
 
 
 def workload_of(path: Path, machines: Machines) -> Workload:
@@ -69,7 +70,7 @@ class _Maker:
         self._machines = machines
         self._columns = {name: column for column, name in enumerate(machines.axis)}
         self._rows = {node.name: row for row, node in enumerate(machines.nodes)}
-        self._fits: dict[tuple[bytes, Constraints], bool] = {}
+        self._at_once: dict[tuple[bytes, Constraints], float] = {}
         self._same: dict[Constraints, Constraints] = {}
 
     def job(self, where: str, line: JobLine) -> Job:
@@ -97,7 +98,12 @@ class _Maker:
             )
         constraints = _constraints(stage)
         constraints = self._same.setdefault(constraints, constraints)
-        self._check_fits(where, field, demand, reading, source, constraints)
+        at_once = self._held_at_once(where, field, demand, reading, source, constraints)
+        if line.gang and stage.tasks > at_once:
+            raise TraceError(
+                f"{where}, field {field}.tasks: {stage.tasks} tasks of a gang start together, and all machines that "
+                f"they may go to hold {at_once:.0f} at once; accepted: as many at most"
+            )
         durations, expected, waves = self._seconds(where, field, stage)
         return Stage(
             name=stage.name,
@@ -138,25 +144,27 @@ class _Maker:
             row[self._columns[name]] = amount
         return row
 
-    def _check_fits(
+    def _held_at_once(
         self, where: str, field: str, demand: Floats, reading: float, source: str, constraints: Constraints
-    ) -> None:
-        """Raise TraceError where a task fits no empty machine that it may go to."""
+    ) -> float:
+        """Return how many tasks empty machines hold at once; raise TraceError where one fits none that it may go to."""
         need = demand.copy()
         need[NETWORK_IN_INDEX if source == SHUFFLE else DISK_READ_INDEX] += reading
         key = need.tobytes(), constraints
-        if key not in self._fits:
-            allowed = self._machines.allowed(constraints)
-            self._fits[key] = bool(((need <= self._machines.capacity).all(axis=1) & allowed).any())
+        if key not in self._at_once:
+            allowed, asked = self._machines.allowed(constraints), need > 0
+            parts = self._machines.capacity[allowed][:, asked] / need[asked]
+            self._at_once[key] = float(np.floor(parts.min(axis=1, initial=np.inf) + _ROUNDING).sum())
             if not allowed.any():
                 raise TraceError(
                     f"{where}, field {field}: no machine has its node selector and taints that it tolerates"
                 )
-        if not self._fits[key]:
+        if not self._at_once[key]:
             words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
             raise TraceError(
                 f"{where}, field {field}.demand: a task fits no machine that it may go to: it needs {words}"
             )
+        return self._at_once[key]
 
     def _copies(self, where: str, field: str, stage: StageLine) -> NDArray[np.intp] | None:
         given: InputLine | None = stage.input

@@ -81,6 +81,10 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"network-in": 1}), "field stages[0].demand.network-in: follows from what a task reads"),
         (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5"),
         (stage(demand={"nvidia.com/gpu": 1}), "a task fits no machine that it may go to: it needs nvidia.com/gpu 1"),
+        (
+            stage(demand={"cpu": 2, "memory": "3Gi"}, tasks=5) | {"gang": True},
+            "5 tasks of a gang start together, and all machines that they may go to hold 4 at once",
+        ),
         (stage(nodeSelector={"zone": "x"}), "field stages[0]: no machine has its node selector"),
         (stage(seconds=[1, 2, 3]), "field stages[0].seconds: 3 numbers; accepted: one, or one for each of 1 tasks"),
         (stage(parents=["t"]), "field stages[0].parents[0]: job 'a' has no stage 't'"),
