@@ -1,5 +1,6 @@
 """Wires the reading of use into `control`: where it is read, of which nodes and pods, and who hears of it."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -208,7 +209,7 @@ def load_besides_pods_of(settings: Settings, measuring: Measuring, ledger: Ledge
     usage = settings.usage
     if not (usage.on and usage.avoid_load):
         return None
-    return LoadBesidesPods(ledger, measuring.usage, usage.stale_seconds)
+    return LoadBesidesPods(ledger, measuring.usage, math.inf)
 
 
 def _say_nothing(problem: str) -> None:

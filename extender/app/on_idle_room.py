@@ -1,5 +1,6 @@
 """Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -78,10 +79,9 @@ def on_idle_room(
         return None
     metrics, pods = OpportunisticMetrics(reporting.registry), PodResources(api)
     stays_off, history = StaysOff(), EvictionHistory()
-    stale = settings.usage.stale_seconds
     limits = _limits(wanted)
     caps = Caps(wanted.max_queue_share, wanted.max_job_share)
-    terms, listeners = Terms(_thresholds(wanted, limits), stale, caps=caps), [metrics.note_preemption]
+    terms, listeners = Terms(_thresholds(wanted, limits), math.inf, caps=caps), [metrics.note_preemption]
     if measuring.predicting is not None:
         measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads, terms.thresholds)
         terms = replace(terms, peaks=measuring.predicting.peaks)
@@ -106,7 +106,7 @@ def on_idle_room(
         measuring.usage,
         requests,
         _All(listeners),
-        PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), stale, wanted.dry_run),
+        PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), math.inf, wanted.dry_run),
         stays_off,
         history=history,
         starved=StarvedPods(second_pass.usual, STARVED_TIMES * wanted.evict_after_samples),

@@ -11,9 +11,6 @@ from extender.cluster.resources import DIMENSIONS, Amounts
 from extender.cluster.usage import Sample, Usage, samples_of
 from extender.policy.slack import load_besides_pods, used
 
-MOST_SKEW_SECONDS = 5.0
-"""A sample from so far in the future is not believed: the clocks differ."""
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredUse:
@@ -37,8 +34,8 @@ class MeasuredUse:
 class MeasuredRows:
     """Makes what was measured into arrays, once for each look at the use. One thread.
 
-    A sample that is older than `stale_after` seconds or from the future counts as none, and so does a node with a
-    problem.
+    A sample that is older than `stale_after` seconds counts as none, and so does a node with a problem. On clusters
+    that is infinite: the reader has left out what is stale, by the clock that samples are dated by (the wall clock).
     """
 
     def __init__(self, stale_after: float) -> None:
@@ -96,9 +93,8 @@ class _Book:
     at: Floats
 
     def fresh(self, now: float, stale_after: float) -> "_Book":
-        """Return the same without samples that are too old, or from the future."""
-        age = now - self.at
-        is_fresh = (age >= -MOST_SKEW_SECONDS) & (age <= stale_after)
+        """Return the same without samples that are too old."""
+        is_fresh = now - self.at <= stale_after
         return _Book(
             np.where(is_fresh[:, np.newaxis], self.amounts, np.nan),
             np.where(is_fresh, self.since, np.nan),

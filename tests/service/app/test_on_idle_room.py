@@ -12,13 +12,14 @@ from extender.adapters.kube.api import Refused
 from extender.adapters.kube.autoscalers import HORIZONTAL, VERTICAL, Autoscalers
 from extender.app.measuring import Measuring
 from extender.app.on_idle_room import Reporting, on_idle_room, version_of, way_back
-from extender.cluster.events import NamespaceSeen, PodSeen
+from extender.cluster.events import NamespaceSeen, NodeSeen, PodSeen
+from extender.cluster.usage import Sample, Usage
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.resizing import NotEligible
 from extender.control.preemption.overload import Pressure
 from extender.settings import parse
 from tests.service.control.opportunistic import pods
-from tests.service.control.scene import Scene
+from tests.service.control.scene import Scene, node
 from tests.service.control.scene import pod as waiting
 
 HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
@@ -75,6 +76,16 @@ def wired(job, *names, enabled=True, registry=None, **wanted):
     scene.said = []
     reporting = Reporting(CollectorRegistry(), lambda *event: scene.said.append(event))
     return scene, on_idle_room(settings, server, scene.cluster, measuring, requests, reporting)
+
+
+@pytest.mark.parametrize("ahead", [-10_000.0, 10_000.0])
+def test_what_the_reader_holds_for_fresh_counts_however_far_our_clock_is_from_the_wall_clock(monkeypatch, ahead):
+    use, begun = {"cpu": 100.0, "memory": 100.0}, Scene().now
+    sample = Sample(use, begun - ahead - 30, begun - ahead)
+    monkeypatch.setattr(Measuring, "usage", lambda _: Usage({"a": sample}, {"a": sample}))
+    scene, parts = wired(None)
+    scene.apply(NodeSeen(node("a")))
+    assert parts.second_pass.room(scene.cluster.snapshot(), scene.now)[0, 0] > 0
 
 
 def outcome(scene, parts, name):

@@ -67,7 +67,6 @@ def test_at_most_as_many_are_started_as_there_are_slots():
         lambda scene: scene.use.clear(),
         lambda scene: scene.problems.update(n1="a window goes back"),
         lambda scene: setattr(scene, "frozen_at", scene.now - 91),
-        lambda scene: setattr(scene, "frozen_at", scene.now + 6),
     ],
 )
 def test_what_was_not_measured_lately_is_not_idle(change):
