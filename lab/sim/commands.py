@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from extender.cluster.resources import DIMENSIONS
-from extender.errors import MissingExtra
+from extender.errors import DovetailError, MissingExtra
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def simulate(
     replayed, cluster = inputs_of(min(runs.values(), key=lambda run: run.policy == RECORDED), Parameters())
     _refuse_blind([run.policy for run in runs.values()], replayed, cluster)
     about = " ".join((_about(replayed.about, cluster.name, heartbeat, loss), *(replay.notes if replay else ())))
-    outcomes = _perform(runs, processes)
+    outcomes, failures = _perform(runs, processes)
     if report:
         from lab.sim.report import page
 
@@ -205,6 +205,8 @@ def simulate(
     _print_json(outcomes) if as_json else _print_table(about, outcomes)
     if report:
         click.echo(f"report: {report.resolve()}", err=as_json)
+    if failures:
+        raise DovetailError("\n".join((*failures, "what is shown is of the others")))
 
 
 def _names(policies: str) -> list[str]:
@@ -243,13 +245,18 @@ def _refuse_blind(policies: "Sequence[str]", workload: "Workload", machines: "Ma
             )
 
 
-def _perform(tasks: dict[str, "Run"], processes: int | None) -> "list[Outcome]":
+def _perform(tasks: dict[str, "Run"], processes: int | None) -> "tuple[list[Outcome], list[str]]":
+    """Return the outcomes, and why the other runs failed. Raises DovetailError where all did, or one by a bug."""
     from lab.report import progress
     from lab.sim import parallel, runs
 
     with progress.each(list(tasks), "tasks") as show:
         results = parallel.run_all(runs.perform, tasks, processes=processes or parallel.usable_cores(), show=show)
-    return list(parallel.unless_failed(results).values())
+    failed = {name: result for name, result in results.items() if isinstance(result, parallel.Failed)}
+    if len(failed) == len(results) or any(failure.trace for failure in failed.values()):
+        parallel.unless_failed(results)
+    outcomes = [result for result in results.values() if not isinstance(result, parallel.Failed)]
+    return outcomes, [f"{name}: {failure.reason}" for name, failure in failed.items()]
 
 
 def _about(workload: str, machines: str, heartbeat: float, loss: float) -> str:

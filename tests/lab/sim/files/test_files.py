@@ -303,6 +303,22 @@ def run_command(*arguments):
 FILES = ("--workload", str(EXAMPLES / "workload.jsonl"), "--machines", str(EXAMPLES / "machines.jsonl"))
 
 
+def test_where_one_policy_fails_the_others_are_shown_and_it_is_named(monkeypatch):
+    def failing(run, tell):
+        if run.policy == "kube-default":
+            raise DovetailError("gangs hold each other's room")
+        return perform(run, tell)
+
+    monkeypatch.setattr("lab.sim.runs.perform", failing)
+    result = run_command(*FILES, "--policy", "kube-default,dovetail", "--processes", "1", "--json")
+    assert [one["policy"] for one in json.loads(result.stdout.splitlines()[-1])["runs"]] == ["dovetail"]
+    assert isinstance(result.exception, DovetailError)
+    assert str(result.exception) == "kube-default: gangs hold each other's room\nwhat is shown is of the others"
+    alone = run_command(*FILES, "--policy", "kube-default", "--processes", "1", "--json")
+    assert "runs" not in alone.stdout
+    assert str(alone.exception) == "kube-default: gangs hold each other's room"
+
+
 def test_the_example_with_gpus_and_two_queues_is_simulated_as_the_guide_says():
     settings = ("--settings", str(EXAMPLES / "settings.yaml"), "--set", "policy.fairness=0,0.5")
     result = run_command(*FILES, *settings, "--policy", "kube-default,dovetail", "--processes", "1", "--json")
