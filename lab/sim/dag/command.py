@@ -45,7 +45,7 @@ def graph(
 
     FILE is a workload as for simulate; SPEC names one (see simulate --list), or a TPC-H query of the
     traces, as in tpch:q5-100g. Shows the orders that were tried, what no order can pass, which stages
-    are troublesome, and when each stage runs.
+    are troublesome, and when each stage runs. Node selectors, taints and gangs do not count here.
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
     from rich.console import Console
