@@ -35,10 +35,14 @@ def objects(mode):
 
 @pytest.fixture
 def namespace(control_plane, objects):
-    """Make the namespace, restricted as the manifests say, and the ServiceAccount that its pods need."""
+    """Make the namespace, restricted as the manifests say, and the ServiceAccounts that its pods need, for one test."""
     first, *rest = objects
     assert first["kind"] == "Namespace"
-    control_plane.apply([first, *(it for it in rest + HOOK if it["kind"] == "ServiceAccount")])
+    accounts = [it for it in rest + HOOK if it["kind"] == "ServiceAccount"]
+    control_plane.apply([first, *accounts])
+    yield
+    for name in {it["metadata"]["name"] for it in accounts}:  # helm takes over no account that others made
+        request(control_plane.client(), "DELETE", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}")
 
 
 def pod_of(objects, name):
