@@ -28,16 +28,16 @@ control-plane: setup ## Build the pinned Kubernetes binaries (minutes once, seco
 demo: setup ## The same workload by the stock scheduler and with Dovetail, side by side
 	@$(BIN)/dovetail demo
 
-# Most tests of the shared control plane wait, so two runs of them have one core; the others give way.
+# Most tests wait, so each of the two runs has two processes, a file of tests in one of them; the others give way.
 SHARED := integration and not own_control_plane
-TWO := -n 2 --dist loadfile
+PROCESSES := -n 2 --dist loadfile
 
 test: control-plane check ## Everything: style, types, import contracts, and every test this machine can run
 	@mkdir -p out
 	@echo "Two runs at once: $(SHARED) is shown here; all other tests write to out/other-tests.log, which follows."
 	@echo "What failed beside other work is run once more alone at the end, and only what fails there too fails."
-	@nice -n 5 $(BIN)/pytest $(TWO) -m "not ($(SHARED))" -o cache_dir=out/other-tests > out/other-tests.log 2>&1 & others=$$!; \
-		$(BIN)/pytest $(TWO) -m "$(SHARED)" -o cache_dir=out/shared-tests; shared=$$?; \
+	@nice -n 5 $(BIN)/pytest $(PROCESSES) -m "not ($(SHARED))" -o cache_dir=out/other-tests > out/other-tests.log 2>&1 & others=$$!; \
+		$(BIN)/pytest $(PROCESSES) -m "$(SHARED)" -o cache_dir=out/shared-tests; shared=$$?; \
 		wait $$others; others=$$?; \
 		cat out/other-tests.log; \
 		again() { echo "Once more, alone:"; $(BIN)/pytest -v --last-failed --last-failed-no-failures none -o cache_dir=$$1; }; \

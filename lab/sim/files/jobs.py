@@ -28,7 +28,6 @@ from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, St
 
 MOST_TASKS = 10_000_000
 _FOLLOWS = (DISK_READ, NETWORK_IN, NETWORK_OUT)
-_ROUNDING = 1e-9
 
 
 def workload_of(path: Path, machines: Machines) -> Workload:
@@ -154,7 +153,7 @@ class _Maker:
         if key not in self._at_once:
             allowed, asked = self._machines.allowed(constraints), need > 0
             parts = self._machines.capacity[allowed][:, asked] / need[asked]
-            self._at_once[key] = float(np.floor(parts.min(axis=1, initial=np.inf) + _ROUNDING).sum())
+            self._at_once[key] = float(np.floor(parts.min(axis=1, initial=np.inf)).sum())
             if not allowed.any():
                 raise TraceError(
                     f"{where}, field {field}: no machine has its node selector and taints that it tolerates"

@@ -80,6 +80,7 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"amd.com/gpu": 1}), "field stages[0].demand.amd.com/gpu: no machine offers it; machines offer"),
         (stage(demand={"network-in": 1}), "field stages[0].demand.network-in: follows from what a task reads"),
         (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5"),
+        (stage(demand={"memory": 8 * 2**30 + 1}), "a task fits no machine that it may go to: it needs memory"),
         (stage(demand={"nvidia.com/gpu": 1}), "a task fits no machine that it may go to: it needs nvidia.com/gpu 1"),
         (
             stage(demand={"cpu": 2, "memory": "3Gi"}, tasks=5) | {"gang": True},

@@ -74,7 +74,8 @@ def test_figure_3_takes_three_and_a_half_t_with_them():
 
 
 def test_a_task_that_is_regular_only_starts_no_later_and_ends_no_later():
-    # `late` waits for the machine that `idle` was promised; `other` is there before it, regular or opportunistic.
+    # `late` waits for the machine that `idle` was promised; `other` is there before it, regular or opportunistic,
+    # and has less work, so that it is regular first either way.
     idle = job("idle", T, of=use((1.0, 0.1, 0.1)))
     other = job("other", 2 * T, at=1.0, cpu=900.0, of=use((1.0, 0.5, 0.5)), queue="other")
     jobs = (idle, other, job("late", 3 * T, at=100.0, queue="third"))
