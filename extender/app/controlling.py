@@ -255,7 +255,7 @@ class Control:
         begun = time.perf_counter()
         try:
             if self._load is not None:
-                self._load.step(self._cluster.snapshot().layout, self._now())
+                self._load.step(self._cluster.snapshot().layout)
             if self._preemptor is not None:
                 self._preemptor.step(self._now())
             self._reclaimer.step(self._now())

@@ -1,6 +1,5 @@
 """Wires the reading of use into `control`: where it is read, of which nodes and pods, and who hears of it."""
 
-import math
 import threading
 import time
 from collections import deque
@@ -209,7 +208,7 @@ def load_besides_pods_of(settings: Settings, measuring: Measuring, ledger: Ledge
     usage = settings.usage
     if not (usage.on and usage.avoid_load):
         return None
-    return LoadBesidesPods(ledger, measuring.usage, math.inf)
+    return LoadBesidesPods(ledger, measuring.usage)
 
 
 def _say_nothing(problem: str) -> None:

@@ -1,6 +1,5 @@
 """Wires pods on idle room into `control`: who resizes, starts, promotes and evicts them, where settings say so."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -81,7 +80,7 @@ def on_idle_room(
     stays_off, history = StaysOff(), EvictionHistory()
     limits = _limits(wanted)
     caps = Caps(wanted.max_queue_share, wanted.max_job_share)
-    terms, listeners = Terms(_thresholds(wanted, limits), math.inf, caps=caps), [metrics.note_preemption]
+    terms, listeners = Terms(_thresholds(wanted, limits), caps), [metrics.note_preemption]
     if measuring.predicting is not None:
         measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads, terms.thresholds)
         terms = replace(terms, peaks=measuring.predicting.peaks)
@@ -106,7 +105,7 @@ def on_idle_room(
         measuring.usage,
         requests,
         _All(listeners),
-        PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), math.inf, wanted.dry_run),
+        PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), wanted.dry_run),
         stays_off,
         history=history,
         starved=StarvedPods(second_pass.usual, STARVED_TIMES * wanted.evict_after_samples),

@@ -34,54 +34,41 @@ class MeasuredUse:
 class MeasuredRows:
     """Makes what was measured into arrays, once for each look at the use. One thread.
 
-    A sample that is older than `stale_after` seconds counts as none, and so does a node with a problem. On clusters
-    that is infinite: the reader has left out what is stale, by the clock that samples are dated by (the wall clock).
+    A node with a problem counts as not measured. What is stale is not here any more: the reader leaves it out.
     """
 
-    def __init__(self, stale_after: float) -> None:
-        self._stale_after = stale_after
-        self._kept: _Kept | None = None
+    def __init__(self) -> None:
+        self._kept: tuple[Layout, Usage, MeasuredUse] | None = None
 
-    def at(self, layout: Layout, usage: Usage, now: float) -> MeasuredUse:
-        """Return what is used of the nodes of a layout at `now`.
-
-        Where either the node's own use or that of its pods is missing, the other counts alone.
-        """
-        kept, whole, pods = self._books(layout, usage, now)
-        return MeasuredUse(
-            layout.names,
-            layout.axis,
-            used(whole.amounts, pods.amounts, layout.system),
-            layout.capacity,
-            np.fmin(whole.since, pods.since),
-            np.fmin(whole.at, pods.at),
-            np.where(np.isnan(pods.at), np.nan, kept.pressure),
-            kept.gone,
-        )
-
-    def load_besides_pods(self, layout: Layout, usage: Usage, now: float) -> Floats:
-        """Return what nodes use that no pod accounts for [N, R] at `now`, 0 where that is not known."""
-        _, whole, pods = self._books(layout, usage, now)
-        return load_besides_pods(whole.amounts, pods.amounts, layout.system, layout.capacity)
-
-    def _books(self, layout: Layout, usage: Usage, now: float) -> tuple["_Kept", "_Book", "_Book"]:
-        """Return what was made of a look, and what it says of whole nodes and of their pods that is fresh at `now`."""
-        kept = self._kept
-        if kept is None or kept.layout is not layout or kept.usage is not usage:
-            kept = self._kept = _Kept(
-                layout,
-                usage,
-                _book(layout, usage.nodes, usage.problems),
-                _book(layout, usage.pods_on, usage.problems),
-                _pressure(layout, usage),
-                _by_node(layout, usage.gone),
-            )
-        return kept, kept.whole.fresh(now, self._stale_after), kept.pods.fresh(now, self._stale_after)
+    def of(self, layout: Layout, usage: Usage) -> MeasuredUse:
+        """Return what is used of the nodes of a layout."""
+        if self._kept is None or self._kept[0] is not layout or self._kept[1] is not usage:
+            self._kept = (layout, usage, measured_use(layout, usage))
+        return self._kept[2]
 
 
-def measured_use(layout: Layout, usage: Usage, now: float, *, stale_after: float) -> MeasuredUse:
-    """Return what is used of the nodes of a layout at `now`, as `MeasuredRows` does, for who asks once."""
-    return MeasuredRows(stale_after).at(layout, usage, now)
+def measured_use(layout: Layout, usage: Usage) -> MeasuredUse:
+    """Return what is used of the nodes of a layout.
+
+    Where either the node's own use or that of its pods is missing, the other counts alone.
+    """
+    whole, pods = _book(layout, usage.nodes, usage.problems), _book(layout, usage.pods_on, usage.problems)
+    return MeasuredUse(
+        layout.names,
+        layout.axis,
+        used(whole.amounts, pods.amounts, layout.system),
+        layout.capacity,
+        np.fmin(whole.since, pods.since),
+        np.fmin(whole.at, pods.at),
+        np.where(np.isnan(pods.at), np.nan, _pressure(layout, usage)),
+        _by_node(layout, usage.gone),
+    )
+
+
+def measured_load_besides_pods(layout: Layout, usage: Usage) -> Floats:
+    """Return what nodes use that no pod accounts for [N, R], 0 where that is not known."""
+    whole, pods = _book(layout, usage.nodes, usage.problems), _book(layout, usage.pods_on, usage.problems)
+    return load_besides_pods(whole.amounts, pods.amounts, layout.system, layout.capacity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +78,6 @@ class _Book:
     amounts: Floats
     since: Floats
     at: Floats
-
-    def fresh(self, now: float, stale_after: float) -> "_Book":
-        """Return the same without samples that are too old."""
-        is_fresh = now - self.at <= stale_after
-        return _Book(
-            np.where(is_fresh[:, np.newaxis], self.amounts, np.nan),
-            np.where(is_fresh, self.since, np.nan),
-            np.where(is_fresh, self.at, np.nan),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What was made of one look at the use, on the rows and columns of one layout."""
-
-    layout: Layout
-    usage: Usage
-    whole: _Book
-    pods: _Book
-    pressure: Floats
-    gone: Floats
 
 
 def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str]) -> _Book:

@@ -43,13 +43,12 @@ _KEPT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """T_alloc, for how long a sample is good, and how much a queue and a job may have in all.
+    """T_alloc, and how much a queue and a job may have in all.
 
     `peaks` gives the predicted peaks that are good at a time, None where there are none.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
-    stale_after: float = 90.0
     caps: Caps = field(default_factory=Caps)
     peaks: Callable[[float], PredictedPeaks | None] = lambda _now: None
 
@@ -79,7 +78,7 @@ class SecondPass:
         self._rests_until: dict[str, float] = {}
         self._refused: deque[tuple[Pod, str]] = deque()
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
-        self._measured = MeasuredRows(terms.stale_after)
+        self._measured = MeasuredRows()
         self._planner, self._promised = second_planner(policy), PromiseCheck(self.room)
         self._learned = LearnedUse(cluster.backlog)
 
@@ -125,7 +124,7 @@ class SecondPass:
     def room(self, snapshot: Snapshot, now: float) -> Floats | None:
         """Return what opportunistic pods may take of each node [N, R]; None where nothing is measured."""
         layout, usage = snapshot.layout, self._usage()
-        measured = self._measured.at(layout, usage, now)
+        measured = self._measured.of(layout, usage)
         self._learned.take(usage)
         if np.isnan(measured.at).all():
             return None

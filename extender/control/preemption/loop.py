@@ -37,11 +37,10 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """When to preempt, how fast, and for how long a sample is good; with `dry_run` nobody is asked to go."""
+    """When to preempt, and how fast; with `dry_run` nobody is asked to go."""
 
     limits: Limits
     rates: Rates = field(default_factory=Rates)
-    stale_after: float = 60.0
     dry_run: bool = False
 
 
@@ -68,7 +67,7 @@ class Preemptor:
         self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
         self._terms = terms
         self._overload = Overload(terms.limits)
-        self._measured = MeasuredRows(terms.stale_after)
+        self._measured = MeasuredRows()
         self._rates, self._starved = EvictionRates(terms.rates), starved
         self._evicted: dict[str, str] = {}
         self._outcomes: deque[_Outcome] = deque()
@@ -87,7 +86,7 @@ class Preemptor:
         #    of their nodes any more.
         self._settle(now)
         # 4. Count new samples above the limits.
-        measured = self._measured.at(snapshot.layout, usage, now)
+        measured = self._measured.of(snapshot.layout, usage)
         over = self._overload.look(measured)
         # 5. Choose who goes, and ask as far as the rates allow.
         found: list[Choice] = []

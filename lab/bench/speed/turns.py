@@ -93,7 +93,7 @@ class Loops:
         self._settings = settings = Settings()
         self.cluster = Cluster(scale, np.random.default_rng(0), settings, idle=idle)
         self.turns: list[dict[str, float]] = []
-        self._policy, self._stale = policy_of(settings), settings.usage.stale_seconds
+        self._policy = policy_of(settings)
         self._view = ClusterView(
             self.cluster.ledger,
             self.cluster.backlog,
@@ -108,7 +108,7 @@ class Loops:
             self.cluster.measured_alone,
             self.cluster,
             settings.usage.interval_seconds,
-            self._stale,
+            settings.usage.stale_seconds,
             lambda: self.cluster.now,
         )
         parts = self._idle_parts() if idle else None
@@ -141,12 +141,10 @@ class Loops:
 
     def _idle_parts(self) -> _IdleParts:
         requests, stays_off = EvictionRequests(self._view, self.cluster), StaysOff()
-        usage, terms = self._reader.usage, PreemptionTerms(Limits.of(), stale_after=self._stale)
+        usage, terms = self._reader.usage, PreemptionTerms(Limits.of())
         return _IdleParts(
             Preemptor(self._view, usage, requests, self.cluster, terms, stays_off),
-            _TimedIdleRoom(
-                SecondPass(self._view, self._policy, usage, Terms(stale_after=self._stale), stays_off), self._timed
-            ),
+            _TimedIdleRoom(SecondPass(self._view, self._policy, usage, Terms(), stays_off), self._timed),
             _TimedPromoter(Promoter(self._view, self.cluster, lambda _pod: None, requests.asked), self._timed),
         )
 

@@ -18,10 +18,10 @@ class Scene:
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.ledger.apply(NodesListed(tuple(Node(name, {"cpu": 4000.0, "memory": 100.0}) for name in ("a", "b"))))
         self.usage = Usage()
-        self.load = LoadBesidesPods(self.ledger, lambda: self.usage, stale_after=30.0)
+        self.load = LoadBesidesPods(self.ledger, lambda: self.usage)
 
     def step(self):
-        self.load.step(self.ledger.snapshot(0.0).layout, NOW)
+        self.load.step(self.ledger.snapshot(0.0).layout)
 
     def taken(self):
         snapshot = self.ledger.snapshot(0.0)

@@ -37,7 +37,7 @@ def room(pods=(), used=4000.0, of_pods=None, thresholds=None, terms=None, proble
     measured = {uid: Sample({"cpu": cpu}, SINCE, NOW) for uid, cpu in (of_pods or {}).items()}
     usage = Usage({}, {"n1": Sample({"cpu": used, "memory": 30.0}, SINCE, NOW)}, measured, problems or {})
     usage = replace(usage, gone={"n1": {"cpu": float(more.get("gone", 0))}})
-    use = measured_use(snapshot.layout, usage, now, stale_after=60.0)
+    use = measured_use(snapshot.layout, usage)
     thresholds = thresholds or Thresholds(0.8)
     if "peak" in more:
         peaks = np.zeros(snapshot.layout.capacity.shape)
@@ -101,7 +101,6 @@ def test_there_is_no_room_on_a_node_that_refuses_opportunistic_pods_whatever_it_
 
 def test_there_is_no_room_on_a_node_that_was_not_measured():
     assert room(problems={"n1": "two series"})["cpu"] == 0
-    assert room(now=NOW + 61.0)["cpu"] == 0
 
 
 def test_a_limited_rate_that_was_not_measured_is_no_room_for_anybody():

@@ -169,7 +169,7 @@ def test_who_is_protected_by_a_budget_stays_and_another_goes():
     assert full.run(8) == ["b"]
 
 
-def test_nobody_goes_where_samples_are_frozen_stale_or_not_to_be_trusted():
+def test_nobody_goes_where_samples_are_frozen_or_not_to_be_trusted():
     frozen = scene()
     frozen.frozen_at = frozen.now
     assert frozen.run(300) == []
