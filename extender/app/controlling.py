@@ -32,7 +32,7 @@ from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
 from extender.app.measuring import load_besides_pods_of, measuring_of
 from extender.app.on_idle_room import Reporting, on_idle_room, way_back
-from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, waits_of
+from extender.app.ordering import backlog_of, control_asks_for_labels, input_builder_of, optional_kinds, waits_of
 from extender.app.tuning import policy_of
 from extender.app.watches import Watches
 from extender.cluster.events import Event, NamespaceSeen, NamespacesListed
@@ -210,7 +210,8 @@ class Control:
             self._failure = error
             self._server.stop()
             return
-        self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._all_settings)]
+        kinds = optional_kinds(self._api, labels=control_asks_for_labels(self._all_settings))
+        self._watches += [self._watch(kind) for kind in kinds]
         self._following.start()
         self._caches.settle()
         self.liveness.start(_LEASE, self._leader.run)

@@ -48,10 +48,13 @@ def backlog_of(settings: Settings, *, by_filter: bool = False) -> Backlog:
     return Backlog(settings.control.schedulers, by_filter=by_filter, queues=settings.declared_queues())
 
 
-def optional_kinds(api: Api, settings: Settings) -> list[Resource]:
-    """Return the kinds, beside pods, nodes and Jobs, that the order depends on and that we may read here."""
+def optional_kinds(api: Api, *, labels: bool) -> list[Resource]:
+    """Return the kinds, beside pods, nodes and Jobs, that the order depends on and that we may read here.
+
+    `labels` says whether labels of namespaces count.
+    """
     probe = api.apart(_PROBE_SECONDS)
-    return [*pod_groups_of(probe), *volumes_of(probe), *namespaces_of(settings, probe)]
+    return [*pod_groups_of(probe), *volumes_of(probe), *(namespaces_of(probe) if labels else ())]
 
 
 def pod_groups_of(api: Api) -> list[Resource]:
@@ -65,15 +68,20 @@ def volumes_of(api: Api) -> list[Resource]:
     return kinds if all(_may_read(api, kind.path, kind.name) for kind in kinds) else []
 
 
-def namespaces_of(settings: Settings, api: Api) -> list[Resource]:
-    """Return namespaces where their labels count. Where they may not be read, none has a label."""
+def namespaces_of(api: Api) -> list[Resource]:
+    """Return namespaces. Where they may not be read, none has a label."""
     kind = namespaces()
-    return [kind] if asks_for_labels(settings) and _may_read(api, kind.path, kind.name) else []
+    return [kind] if _may_read(api, kind.path, kind.name) else []
 
 
-def asks_for_labels(settings: Settings) -> bool:
-    """Say whether labels of namespaces count: who may use a queue, and whose pods may be opportunistic."""
-    return settings.opportunistic.enabled or any(queue.asks_for_labels for queue in settings.declared_queues())
+def serve_asks_for_labels(settings: Settings) -> bool:
+    """Say whether labels of namespaces count for the order alone: they say who may use a queue."""
+    return any(queue.asks_for_labels for queue in settings.declared_queues())
+
+
+def control_asks_for_labels(settings: Settings) -> bool:
+    """Say whether they count for control: it decides whose pods may be opportunistic too."""
+    return settings.opportunistic.enabled or serve_asks_for_labels(settings)
 
 
 def _may_read(api: Api, path: str, name: str) -> bool:

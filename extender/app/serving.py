@@ -24,7 +24,7 @@ from extender.app.clocks import SteadyClock
 from extender.app.holding import ender_of
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.ordering import backlog_of, input_builder_of, optional_kinds
+from extender.app.ordering import backlog_of, input_builder_of, optional_kinds, serve_asks_for_labels
 from extender.app.tuning import policy_of
 from extender.app.watches import Watches
 from extender.cluster.events import Event, NodeSeen, NodesListed, PodSeen
@@ -141,7 +141,8 @@ class Service:
             self._server.stop()
             return
         if self._backlog is not None:
-            self._watches += [self._watch(resource) for resource in optional_kinds(self._api, self._settings)]
+            kinds = optional_kinds(self._api, labels=serve_asks_for_labels(self._settings))
+            self._watches += [self._watch(kind) for kind in kinds]
         self._following.start()
         if self._ender is not None:
             self.liveness.start(_ENDER, self._ender.run)

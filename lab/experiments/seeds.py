@@ -1,7 +1,13 @@
-"""One figure of an experiment over its seeds."""
+"""The seeds of an experiment, and one figure over them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+
+def seed_words(seeds: Sequence[int]) -> str:
+    """Return the range of the seeds in words."""
+    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
     """Return the checkpoint as a problem; `more` is what else was left out. Raises TraceError where nothing remains."""
     left_out = _LeftOut()
     # 1. Nodes that say what they have.
-    nodes = [_node(line) for line in checkpoint.nodes if left_out.unless(_node_mistake(line))]
+    nodes = [line.node() for line in checkpoint.nodes if left_out.unless(_node_mistake(line))]
     if not nodes:
         raise TraceError("; ".join([f"{source}: no node that can be packed", *left_out.words(), *more]))
     # 2. Pods: what leaves with its node, and the workload.
@@ -119,10 +119,6 @@ def _task(pod: PodLine, node: str | None) -> Task:
         labels=tuple(sorted(pod.labels.items())),
         peers=pod.peers,
     )
-
-
-def _node(line: NodeLine) -> Node:
-    return Node(line.name, line.offers, labels=line.labels, taints=line.taints, unschedulable=line.unschedulable)
 
 
 def _node_mistake(line: NodeLine) -> tuple[str, str]:

@@ -133,7 +133,7 @@ def test_the_extender_may_only_look_and_report_events(mode):
     services = {"apiGroups": [""], "resources": ["services"], "verbs": ["list", "watch"]}
 
     assert role["rules"] == [
-        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
         # There it chooses, and leaves those that are spread alone; and it keeps the order.
         *([services, *ORDER_RULES, HOLD_RULE] if mode == "scheduler" else []),

@@ -146,7 +146,7 @@ def test_control_has_these_rights_each_for_its_reason(helm, mode):
     assert {(tuple(it["apiGroups"]), *it["resources"]): it["verbs"] for it in rules} == {
         (("",), "pods"): ["get", "list", "watch", "patch"],
         (("",), "pods/status"): ["patch"],
-        (("",), "nodes"): ["get", "list", "watch"],
+        (("",), "nodes"): ["list", "watch"],
         (("",), "events"): ["create"],
         (("batch",), "jobs"): ["list", "watch"],
         (("scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io"), "podgroups"): ["list", "watch"],

@@ -157,7 +157,7 @@ def test_dovetail_may_read_nodes_and_pods_and_report_events_and_no_more(control_
         }
         binds = may(control_plane, account, "create", "pods", subresource="binding")
 
-    reads = {(verb, resource) for resource in ("nodes", "pods") for verb in ("get", "list", "watch")}
+    reads = {(verb, resource) for resource in ("nodes", "pods") for verb in ("list", "watch")}
     assert allowed == reads | {("create", "events")}
     assert not binds
 
@@ -170,7 +170,7 @@ def test_control_may_release_pods_and_hold_its_lease_and_no_more(control_plane):
     with granted(control_plane, "scheduler"):
         assert allowed(resource="pods") == {"get", "list", "watch", "patch"}
         assert allowed(resource="pods", subresource="status") == {"patch"}
-        assert allowed(resource="nodes") == {"get", "list", "watch"}
+        assert allowed(resource="nodes") == {"list", "watch"}
         assert allowed(resource="events") == {"create"}
         assert allowed(resource="jobs", group="batch") == {"list", "watch"}
         for group in ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh"):

@@ -107,7 +107,7 @@ profiles:
 {{ include "dovetail.extenders" . }}
 {{- end }}
 
-{{- /* `config`, but for three keys that follow from the release; values of the user that cannot work are refused. */}}
+{{- /* `config`, but for four keys that follow from the release; values of the user that cannot work are refused. */}}
 {{- define "dovetail.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if and (include "dovetail.opportunistic" .) (eq .Values.mode "existing") }}

@@ -20,7 +20,7 @@ from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.volumes import claims, volumes
 from extender.adapters.kube.watching import Resource, jobs, listed, pod_groups, pods
 from extender.adapters.metrics.scraping import NAME_LABEL
-from extender.app.ordering import POD_GROUPS, asks_for_labels, backlog_of, input_builder_of
+from extender.app.ordering import POD_GROUPS, backlog_of, control_asks_for_labels, input_builder_of
 from extender.app.tuning import policy_of
 from extender.cluster.events import Event, NodesListed, PodsListed
 from extender.cluster.ledger.ledger import Ledger
@@ -139,7 +139,7 @@ def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | No
     pod_list = _take(feed, reader.event(pods()))
     groups = [reader.event(pod_groups(path), optional=True) for path in POD_GROUPS]
     others = [reader.event(jobs()), *groups, reader.event(claims()), reader.event(volumes())]
-    if asks_for_labels(settings):
+    if control_asks_for_labels(settings):
         others.append(reader.event(namespaces()))
     for event in others:
         _take(feed, event)

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
+from extender.cluster.model import Node
 from extender.cluster.peers import ALONE, Peers
 from extender.cluster.pods.preference import Inputs
 from extender.errors import TraceError
@@ -65,6 +66,10 @@ class NodeLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"
     labels: Mapping[str, str] = {}
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+
+    def node(self) -> Node:
+        """Return it as the service knows it."""
+        return Node(self.name, self.offers, labels=self.labels, taints=self.taints, unschedulable=self.unschedulable)
 
 
 class NodeGoneLine(msgspec.Struct, frozen=True, tag_field="kind", tag="node-gone"):

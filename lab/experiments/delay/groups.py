@@ -110,8 +110,3 @@ def cluster_words(cluster: SlotCluster) -> str:
     """Return the size of a cluster in words."""
     racks = f", {cluster.racks} racks" if cluster.racks else ""
     return f"{cluster.nodes} machines of {cluster.slots} slots{racks}"
-
-
-def seed_words(seeds: Sequence[int]) -> str:
-    """Return the range of the seeds in words."""
-    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"

@@ -20,13 +20,12 @@ from lab.experiments.delay.groups import (
     mean_seconds,
     plot,
     rack_local,
-    seed_words,
 )
 from lab.experiments.delay.runs import FIFO, DelayContender, DelayOutcome, YahooTrace
 from lab.experiments.delay.scales import BINS, DelayScale
 from lab.experiments.delay.scans import TASK_SECONDS, Scans
 from lab.experiments.sections import Figure, Listing, Section
-from lab.experiments.seeds import Seeds
+from lab.experiments.seeds import Seeds, seed_words
 from lab.sim.workloads.yahoo import maps as maps_of
 
 # Facebook's job sizes (5.1, table 2, figures 5 to 8)

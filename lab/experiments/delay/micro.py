@@ -15,12 +15,12 @@ from lab.experiments.delay.groups import (
     mean_seconds,
     plot,
     rack_local,
-    seed_words,
 )
 from lab.experiments.delay.runs import FIFO, DelayContender
 from lab.experiments.delay.scales import DelayScale
 from lab.experiments.delay.scans import Scans
 from lab.experiments.sections import Figure, Listing, Section
+from lab.experiments.seeds import seed_words
 
 # Small jobs (5.2.2, table 4, figure 12)
 

@@ -11,7 +11,7 @@ from lab.experiments.peaks.replay import HORIZONS, MAIN, PeakOutcome, PeakRun, P
 from lab.experiments.peaks.scales import PeakScale
 from lab.experiments.peaks.trace import STEP_SECONDS
 from lab.experiments.sections import Figure, Listing, Plot, Section, Skipped
-from lab.experiments.seeds import Seeds
+from lab.experiments.seeds import Seeds, seed_words
 from lab.sim.parallel import Show
 
 Results = Mapping[PeakRun, PeakOutcome]
@@ -101,7 +101,7 @@ def _predictors(part: PeakPart, results: Results) -> Section:
     sigmas = part.over(results, AUTO, lambda outcome: outcome.sigmas)
     return Section(
         title="Predictors on SURF",
-        about=f"Horizon {_words(HORIZONS[MAIN])}; {_seed_words(part.seeds)}. Percent, means over the seeds.",
+        about=f"Horizon {_words(HORIZONS[MAIN])}; {seed_words(part.seeds)}. Percent, means over the seeds.",
         figures=figures,
         listings=[
             Listing(("regular pods", "violations", "savings"), judged),
@@ -146,7 +146,7 @@ def _auto_section(part: PeakPart, results: Results, title: str, head: str, row: 
     return Section(
         title=title,
         about=(
-            f"Horizon {_words(HORIZONS[MAIN])}; {_seed_words(part.seeds)}. Percent, means over the seeds; evicted an "
+            f"Horizon {_words(HORIZONS[MAIN])}; {seed_words(part.seeds)}. Percent, means over the seeds; evicted an "
             f"hour and budget: of the opportunistic pods that run."
         ),
         listings=[Listing((head, *(text for _, text in reads.values()), "N"), lines)],
@@ -186,7 +186,3 @@ def _words(steps: int) -> str:
     """Return a time of so many steps in words."""
     minutes = steps * STEP_SECONDS / 60
     return f"{minutes / 60:g} h" if minutes >= 60 else f"{minutes:g} min"
-
-
-def _seed_words(seeds: Sequence[int]) -> str:
-    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"

@@ -8,7 +8,6 @@ import numpy as np
 
 from extender.arrays import Floats, Rows
 from extender.cluster.eligibility import Constraints
-from extender.cluster.model import Node
 from extender.cluster.recording.lines import NodeLine, PodLine
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, PODS, Amounts
 from lab.sim.workloads.workload import Machines, NodeChange
@@ -72,7 +71,7 @@ class Versions:
         lines = [(self.rows[name], at - begun, line) for name in self.rows for at, line in history[name]]
         self.row = np.array([row for row, _, _ in lines], dtype=np.intp)
         self.since = np.array([max(at, 0.0) for _, at, _ in lines])
-        self.node = [None if line is None else _node(line) for _, _, line in lines]
+        self.node = [None if line is None else line.node() for _, _, line in lines]
         self._columns = columns
         taken = np.zeros((len(self.rows), len(columns.axis)))
         np.add.at(taken, self.rows_of(services), columns.demands(services))
@@ -130,8 +129,3 @@ class Versions:
         late = np.flatnonzero(first & (self.since > 0.0)).tolist()
         absent = [NodeChange(0.0, int(self.row[version]), None, nothing) for version in late]
         return tuple(sorted([*absent, *changes], key=lambda change: change.at))
-
-
-def _node(line: NodeLine) -> Node:
-    """Return a node as the service knows it."""
-    return Node(line.name, line.offers, labels=line.labels, taints=line.taints, unschedulable=line.unschedulable)

@@ -3,9 +3,16 @@
 import pytest
 
 from extender.adapters.kube.api import Refused
-from extender.app.ordering import POD_GROUPS, namespaces_of, optional_kinds, pod_groups_of, volumes_of
+from extender.app.ordering import (
+    POD_GROUPS,
+    control_asks_for_labels,
+    optional_kinds,
+    pod_groups_of,
+    serve_asks_for_labels,
+    volumes_of,
+)
 from extender.settings import Settings
-from extender.settings.sections import QueueSetting
+from extender.settings.sections import OpportunisticSettings, QueueSetting
 
 NAMESPACES = "/api/v1/namespaces"
 CLAIMS, VOLUMES = "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes"
@@ -53,15 +60,32 @@ def test_pod_groups_are_read_of_the_kinds_that_are_there():
 
 def test_a_kind_that_answers_errors_is_asked_about_once_and_left_to_its_watch():
     api = Answers(refused={POD_GROUPS[0]: 404, POD_GROUPS[2]: 500, VOLUMES: 503})
-    assert [it.path for it in optional_kinds(api, Settings())] == [POD_GROUPS[1], POD_GROUPS[2], CLAIMS, VOLUMES]
+    assert [it.path for it in optional_kinds(api, labels=False)] == [POD_GROUPS[1], POD_GROUPS[2], CLAIMS, VOLUMES]
     assert api.calls == [*POD_GROUPS, CLAIMS, VOLUMES]
     assert api.longest == 5
 
 
 @pytest.mark.parametrize(
-    ("namespaces", "refused", "expected"),
-    [(None, {}, []), (("shop",), {}, []), ({"team": "x"}, {}, ["namespaces"]), ({"team": "x"}, {NAMESPACES: 403}, [])],
+    ("labels", "refused", "expected"),
+    [(True, {}, ["namespaces"]), (True, {NAMESPACES: 403}, []), (False, {}, [])],
 )
-def test_namespaces_are_followed_where_their_labels_are_asked_for_and_may_be_read(namespaces, refused, expected):
-    settings = Settings(queues=(QueueSetting("q", namespaces=namespaces),))
-    assert names(namespaces_of(settings, Answers(refused=refused))) == expected
+def test_namespaces_are_followed_where_their_labels_count_and_may_be_read(labels, refused, expected):
+    kinds = names(optional_kinds(Answers(refused=refused), labels=labels))
+    assert [name for name in kinds if name == "namespaces"] == expected
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "opportunistic", "serve", "control"),
+    [
+        (None, False, False, False),
+        (("shop",), False, False, False),
+        ({"team": "x"}, False, True, True),
+        (None, True, False, True),
+    ],
+)
+def test_labels_of_namespaces_say_who_may_use_a_queue_and_to_control_who_may_be_opportunistic(
+    namespaces, opportunistic, serve, control
+):
+    queue = QueueSetting("q", namespaces=namespaces)
+    settings = Settings(queues=(queue,), opportunistic=OpportunisticSettings(enabled=opportunistic))
+    assert (serve_asks_for_labels(settings), control_asks_for_labels(settings)) == (serve, control)
