@@ -22,20 +22,20 @@ class Allocated:
         self._pods, self._holders, self._layout = pods, holders, layout
         self.amounts: Floats = np.zeros(layout.capacity.shape)
         self.given: Floats = np.zeros(layout.capacity.shape)
+        self._by_priority: dict[int, Floats] = {}
 
     def charge(self, pod: Pod, sign: float) -> None:
         """Add what a pod takes of the node that it holds, and of those that it reads from; or take it off."""
         charge(self.amounts, self._layout, pod, pod.holds or "", sign)
+        if pod.priority not in self._by_priority:
+            self._by_priority[pod.priority] = np.zeros(self._layout.capacity.shape)
+        charge(self._by_priority[pod.priority], self._layout, pod, pod.holds or "", sign)
         charge_given(self.given, self._layout, pod, pod.holds or "", sign)
 
     def below(self, priority: int) -> Floats:
         """Return what pods of a lower priority hold [N, R]."""
-        held = np.zeros(self._layout.capacity.shape)
-        for node, uids in self._holders.by_node():
-            for pod in (self._pods[uid] for uid in uids):
-                if pod.priority < priority:
-                    charge(held, self._layout, pod, node, 1.0)
-        return held
+        books = (book for held, book in self._by_priority.items() if held < priority)
+        return sum(books, np.zeros(self._layout.capacity.shape))
 
     def lay_out(self, layout: Layout) -> tuple[Rows, Rows]:
         """Take another layout; return the rows of the nodes that stay, before and after.
@@ -52,10 +52,17 @@ class Allocated:
         stayed = [name for name in layout.names if name in old.rows]
         before = np.array([old.rows[name] for name in stayed], dtype=np.intp)
         after = np.array([layout.rows[name] for name in stayed], dtype=np.intp)
-        books, self._layout = (self.amounts, self.given), layout
-        self.amounts, self.given = np.zeros(layout.capacity.shape), np.zeros(layout.capacity.shape)
-        if same_axis:
-            self.amounts[after], self.given[after] = (book[before] for book in books)
+
+        def carried(book: Floats) -> Floats:
+            moved = np.zeros(layout.capacity.shape)
+            if same_axis:
+                moved[after] = book[before]
+            return moved
+
+        self._layout = layout
+        self.amounts, self.given = carried(self.amounts), carried(self.given)
+        held = self._holders.priorities()
+        self._by_priority = {it: carried(book) for it, book in self._by_priority.items() if it in held}
         # 3. Count what pods hold of new nodes (of all, on another axis), and then the readers again.
         for name in set(layout.names).difference(stayed if same_axis else ()):
             for uid in set(self._holders.on(name)) - self._holders.readers:

@@ -229,7 +229,7 @@ class Ledger:
     def least_priority(self) -> int | None:
         """Return the lowest priority of all pods that hold a node; None where none does."""
         with self._changed:
-            return self._books.held.least_priority()
+            return min(self._books.held.priorities(), default=None)
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many pods hold a node, how many do not (waiting or finished), and how many are in flight."""

@@ -1,7 +1,7 @@
 """Which pods hold which node: bound to it, and not finished."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from extender.cluster.model import EVERY_NAMESPACE, Pod
 from extender.cluster.pods.reading import reading
@@ -53,10 +53,6 @@ class NodeHolders:
         """Say whether any of them draws pods of a namespace near, or would rather have them elsewhere."""
         return namespace in self._near or EVERY_NAMESPACE in self._near
 
-    def by_node(self) -> Iterable[tuple[str, Collection[str]]]:
-        """Return the pods that hold each node."""
-        return self._on.items()
-
-    def least_priority(self) -> int | None:
-        """Return the lowest priority of all these pods; None where there is none."""
-        return min(self._priorities, default=None)
+    def priorities(self) -> Collection[int]:
+        """Return the priorities that these pods have."""
+        return self._priorities.keys()
