@@ -35,7 +35,12 @@ def ledger(random, size):
             lived.forget(random.choice(there.uids))
     for uid in there.uids if random.random() < 0.5 else ():
         lived.forget(uid)
-    later = 2 * _IN_FLIGHT_SECONDS  # every flight is over
+    later = 2 * _IN_FLIGHT_SECONDS
+    for uid in lived.in_flight(later):  # every flight is over, but those that kube-scheduler is still binding
+        known = there.pods[uid]
+        require(known.nominated is not None, "a pod flies for too long", known)
+        require(known.nominated != known.promised and not known.leaving, "a pod flies that is not bound", known)
+        lived.forget(uid)
     fresh = Ledger(in_flight_seconds=_IN_FLIGHT_SECONDS)
     for event in there.listed():
         fresh.apply(event)
