@@ -55,6 +55,8 @@ class Reckoning:
         """Return what is to be taken in, in this order, for an event of a watch."""
         match event:
             case NodeSeen(node):
+                if self._nodes.get(node.name) == node.allocatable:  # most news of nodes: a heartbeat, a label
+                    return [event]
                 return [event, *self._change_nodes({**self._nodes, node.name: node.allocatable})]
             case NodeGone(gone):
                 left = {name: offered for name, offered in self._nodes.items() if name != gone}
