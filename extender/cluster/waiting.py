@@ -5,7 +5,7 @@ the simulator from its workload.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,12 +19,13 @@ class Blocks:
     """Each task of the class reads one block, from whichever node has a copy.
 
     `copies` [T, K] are the nodes (rows) that hold task t's block, -1 for none; `waiting` [T] says which tasks wait;
-    `nodes` is the number of nodes, N.
+    `nodes` is the number of nodes, N. `afar`: none may run where a copy is, so where it runs makes no difference to it.
     """
 
     copies: Rows
     waiting: NDArray[np.bool_]
     nodes: int
+    afar: bool = field(default=False, kw_only=True)
 
     def at(self, node: int) -> Rows:
         """Return the tasks, waiting or not, whose block is on this node."""
@@ -35,7 +36,7 @@ class Blocks:
         """Return the same blocks with these tasks no longer waiting; what was indexed and counted is kept."""
         waiting = self.waiting.copy()
         waiting[tasks] = False
-        blocks = Blocks(self.copies, waiting, self.nodes)
+        blocks = Blocks(self.copies, waiting, self.nodes, afar=self.afar)
         copies = self.copies[tasks]
         left = self.local - np.bincount(copies[copies >= 0], minlength=self.nodes)
         blocks.__dict__.update(_by_node=self._by_node, local=left)

@@ -13,7 +13,7 @@ from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
-from extender.cluster.waiting import Jobs, Waiting
+from extender.cluster.waiting import Blocks, Jobs, Waiting
 from extender.control.backlog.backlog import Backlog, TaskClass
 from extender.control.backlog.gangs import Gang, gangs_of, group_of
 from extender.control.backlog.task_classes import waits_as
@@ -56,8 +56,10 @@ class PlanInput:
 
     def chooses(self, row: int) -> bool:
         """Say whether it makes a difference to a row on which node it starts."""
-        preferred = self.waiting.preferred
-        return self.waiting.inputs[row] is not None or (preferred is not None and bool(preferred[row].any()))
+        inputs, preferred = self.waiting.inputs[row], self.waiting.preferred
+        if isinstance(inputs, Blocks):
+            return not inputs.afar
+        return preferred is not None and bool(preferred[row].any())
 
 
 def pods_of(plan_input: PlanInput, plan: Plan) -> list[tuple[int, Pod | None]]:

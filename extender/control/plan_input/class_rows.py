@@ -13,7 +13,7 @@ import numpy as np
 from extender.arrays import Counts, Floats, Mask
 from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import Layout
-from extender.cluster.pods.reading import away, besides_reading, reading
+from extender.cluster.pods.reading import besides_reading, reading
 from extender.cluster.resources import Amounts
 from extender.control.backlog.backlog import Backlog, TaskClass
 from extender.control.backlog.task_classes import waits_as
@@ -39,11 +39,7 @@ class ClassRow(NamedTuple):
     def demand(self) -> Amounts:
         """What a pod takes of its node besides reading its blocks."""
         pod = self.task_class.template
-        if self.read is None:
-            return pod.demand
-        if self.read.blocks is not None:
-            return besides_reading(pod)
-        return away(pod) if self.read.afar else pod.demand
+        return pod.demand if self.read is None or self.read.blocks is None else besides_reading(pod)
 
     @property
     def reading(self) -> float:

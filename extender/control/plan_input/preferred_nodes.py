@@ -31,12 +31,11 @@ _KEPT_BESIDES = 10
 class Read:
     """Waiting pods of a class that read alike. With `blocks`, the `pods` are its tasks, in their order.
 
-    Without blocks they may run on no node with their input. `afar`: such nodes exist, and they read over the network.
+    Without blocks no node with their input exists.
     """
 
     pods: Sequence[Pod]
     blocks: Blocks | None
-    afar: bool = False
 
     def only(self, uids: Collection[str]) -> "Read":
         """Return the same with only the pods of these UIDs waiting."""
@@ -53,7 +52,9 @@ class Read:
     @property
     def suffix(self) -> str:
         """What sets their row's name apart from the other rows of the class."""
-        return "" if self.blocks is not None else "|afar" if self.afar else "|nowhere"
+        if self.blocks is None:
+            return "|nowhere"
+        return "|afar" if self.blocks.afar else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +163,20 @@ class PreferredNodes:
     def _read(
         self, task_class: TaskClass, pods: Sequence[Pod], holding: Mapping[str, Sequence[int]], layout: Layout
     ) -> Sequence[Read]:
-        """Return how pods read. A node where they may not run, or that is too small for them, holds no block."""
+        """Return how pods read. Of the nodes with its input a pod reads where it may run and fits, else from any."""
         usable = self._nodes.usable(task_class.template, layout).tolist()
-        holders_of = [holding[pod.uid] for pod in pods]
-        usable_of = [[row for row in rows if usable[row]] for rows in holders_of]
-        near = [place for place, rows in enumerate(usable_of) if rows]
-        copies = np.full((len(near), max((len(usable_of[place]) for place in near), default=0)), -1, dtype=np.intp)
-        for task, place in enumerate(near):
-            copies[task, : len(usable_of[place])] = usable_of[place]
-        blocks = Blocks(copies, np.ones(len(near), dtype=np.bool_), len(layout.names)) if near else None
-        afar = [pod for pod, rows, some in zip(pods, holders_of, usable_of, strict=True) if rows and not some]
-        nowhere = [pod for pod, rows in zip(pods, holders_of, strict=True) if not rows]
-        return [Read([pods[place] for place in near], blocks), Read(afar, None, afar=True), Read(nowhere, None)]
+        near: list[tuple[Pod, Sequence[int]]] = []
+        afar: list[tuple[Pod, Sequence[int]]] = []
+        nowhere: list[Pod] = []
+        for pod in pods:
+            rows = holding[pod.uid]
+            if there := [row for row in rows if usable[row]]:
+                near.append((pod, there))
+            elif rows:
+                afar.append((pod, rows))
+            else:
+                nowhere.append(pod)
+        return [_reading(near, layout), _reading(afar, layout, afar=True), Read(nowhere, None)]
 
     def _most_preferred(self, pod: Pod, layout: Layout) -> Mask:
         """Return the nodes that a pod prefers most, of those that it may use [N]; none where it prefers all alike."""
@@ -196,6 +199,15 @@ class PreferredNodes:
             distance[(groups[level] >= 0) & np.isin(groups[level], groups[level][near])] = level + 1
         distance[near] = 0
         return distance
+
+
+def _reading(pods: Sequence[tuple[Pod, Sequence[int]]], layout: Layout, *, afar: bool = False) -> Read:
+    """Return how pods read, each from one of the nodes (rows) beside it."""
+    copies = np.full((len(pods), max((len(rows) for _, rows in pods), default=0)), -1, dtype=np.intp)
+    for task, (_, rows) in enumerate(pods):
+        copies[task, : len(rows)] = rows
+    blocks = Blocks(copies, np.ones(len(pods), dtype=np.bool_), len(layout.names), afar=afar)
+    return Read([pod for pod, _ in pods], blocks)
 
 
 def _holding(pod: Pod, layout: Layout) -> Mask:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from extender.arrays import Counts, Mask, Rows, needs_fit
-from extender.cluster.waiting import Waiting
+from extender.cluster.waiting import Blocks, Waiting
 from extender.planner.prepared import Prepared
 
 _NOWHERE = 2**31
@@ -28,13 +28,15 @@ class Nearness:
         self._topology = np.empty((0, nodes), dtype=np.intp) if topology is None else topology
         self._classes, self._local, self._barred = classes, local, waiting.barred
         self.anywhere = len(self._topology) + 1
-        self._prefers = np.zeros(len(classes.blocks), dtype=np.bool_)
+        afar = [isinstance(inputs, Blocks) and inputs.afar for inputs in waiting.inputs]
+        self._near = classes.blocks & ~np.array(afar, dtype=np.bool_)
+        self._prefers = np.zeros(len(afar), dtype=np.bool_)
         self._preferred = np.zeros((0, nodes), dtype=np.int64) if waiting.preferred is None else waiting.preferred
         if waiting.preferred is not None:
             self._prefers = ~classes.blocks & (
                 self._preferred > self._preferred.min(axis=1, initial=2**31, keepdims=True)
             ).any(axis=1)
-        self.chooses: Mask = classes.blocks | self._prefers
+        self.chooses: Mask = self._near | self._prefers
         self._long = ~(waiting.duration < long_task) & self.chooses
         self._long_tasks = _long_tasks(waiting, nodes, long_task)
 
@@ -53,7 +55,7 @@ class Nearness:
 
     def within(self, task_class: int, node: int, may: int) -> list[Mask]:
         """Return from which nodes a block may come to this one, the nearest first, up to the level `may`."""
-        if not self._classes.blocks[task_class]:
+        if not self._near[task_class]:
             return []
         upto = self._topology[: max(0, may)]
         sets = [(group == group[node]) & (group[node] >= 0) for group in upto]
@@ -65,14 +67,14 @@ class Nearness:
             return self.anywhere
         if self._prefers[task_class]:
             return int(self._preferred[task_class, node])
-        if near or not self._classes.blocks[task_class]:
+        if near or not self._near[task_class]:
             return 0
         return level_between(self._topology, node, source)
 
     def levels(self, rows: Rows, nodes: Rows, near: Mask) -> Counts:
         """Return the levels of classes on nodes [rows, nodes]; `near` [rows, nodes] says who would read there."""
         at = np.zeros((len(rows), len(nodes)), dtype=np.int64)
-        blocks = self._classes.blocks[rows].nonzero()[0]
+        blocks = self._near[rows].nonzero()[0]
         if len(blocks):
             at[blocks] = self._of_blocks(rows[blocks], nodes, near[blocks])
         prefers = self._prefers[rows].nonzero()[0]

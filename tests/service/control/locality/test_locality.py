@@ -569,6 +569,20 @@ def test_a_pod_that_may_not_use_the_node_of_its_input_needs_network_and_no_disk_
     assert scene.nominated() == {"reads": "n3"}  # 60 over the network: n2 has 50; n3's disk of 20 does not matter
 
 
+def test_no_more_pods_read_from_a_node_that_none_may_use_than_its_disk_serves():
+    storage = dataclasses.replace(disks("n1"), unschedulable=True)
+    scene = Scene(storage, disks("n2"), disks("n3"), policy=WAITS)
+    scene.see(*(pod(name, rates(cpu=100, disk_read=40), job="scan", inputs=on("n1")) for name in "abc"))
+    scene.step()
+    assert set(scene.nominated()) == {"a", "b"}  # and at once: it makes no difference to them where they start
+    scene.bind("a")
+    scene.bind("b")
+    scene.step(1.0)
+    scene.end("a")
+    scene.step(1.0)
+    assert "c" in scene.nominated()
+
+
 def test_a_pod_whose_inputs_node_is_gone_needs_the_disk_that_it_declares():
     scene = Scene(disks("n2", link=50), disks("n3", disk=20))
     scene.see(pod("reads", rates(cpu=100, disk_read=60), inputs=on("n1")))
