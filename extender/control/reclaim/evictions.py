@@ -137,7 +137,7 @@ class Evictions:
             return
         self._cluster.backlog.claim(pod.uid, now + self._cluster.assume_seconds)
         self.trials.send(pod, len(eviction.victims))
-        self._sender.send(self._release(eviction, pod, now), now)
+        self._sender.send([self._release(eviction, pod, now)], now)
 
     def _release(self, eviction: Eviction, pod: Pod, now: float) -> Release:
         if eviction.level is None:

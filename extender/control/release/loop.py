@@ -141,7 +141,7 @@ class Releaser:
         flights, snapshot = self.cluster.flights(), self.cluster.snapshot()
         # 3. Complete or clear what a predecessor, or a failed write, left behind.
         left_behind = self._tidy_up(snapshot, flights, now)
-        self._send(left_behind, now)
+        self._sender.send(left_behind, now)
         # 4. Count how many more pods may be on their way. A plan costs the same for few as for many.
         self.unbound = len(self._on_their_way(flights))
         slots = self.pace.unbound_pods - self.unbound
@@ -153,17 +153,13 @@ class Releaser:
         # 5. Plan over all that waits, and release as many as there are slots.
         self._planned_at, self.again_at = now, math.inf
         releases = self._by_plan(snapshot, slots, now)
-        self._send(releases, now)
+        self._sender.send(releases, now)
         return len(left_behind) + len(releases)
 
     def rest(self, now: float) -> None:
         """Do nothing at `now`: we do not lead, or do not see the cluster. Nobody is passed over in that time."""
         self.planner.rest(now)
         self.passed_over.note(PassedOverNow(), now)
-
-    def _send(self, releases: Sequence[Release], now: float) -> None:
-        for release in releases:
-            self._sender.send(release, now)
 
     # -- before the plan
 

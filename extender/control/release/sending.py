@@ -1,7 +1,7 @@
 """Writes what was decided: nominate, then release; clear nominations. What fails is left to a later step."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -83,18 +83,25 @@ class Sender:
         self._backlog, self._writes = cluster.backlog, cluster.backlog.writes
         self._order = WriteOrder()
 
-    def send(self, release: Release, now: float) -> None:
-        """Send a pod on its way: its node counts at once, the writes follow."""
+    def send(self, releases: Sequence[Release], now: float) -> None:
+        """Send pods on their way: their nodes count at once, the writes follow.
+
+        No write begins before all are known: of a gang nobody goes before all that the plan nominates are nominated.
+        """
+        for begin in [self._first_write(release, now) for release in releases]:
+            self._cluster.run_soon(begin)
+
+    def _first_write(self, release: Release, now: float) -> Callable[[], None]:
+        """Count a pod on its node; return what makes its first write."""
         node = release.pod.nominated or release.node  # kube-scheduler goes where it is nominated, by whomever
         claim = self._writes.claim_on(release.pod.uid)
         pod = self._as_sent(release)
         self._cluster.ledger.promise(pod, node, self._cluster.flight_time(), preempts=release.how == PREEMPTING)
         if self._resizes is not None and release.pod.opportunistic is not pod.opportunistic:
-            self._soon(release.pod, lambda: self._resize(release, now, claim))
-        elif release.node is not None and release.pod.nominated is None:
-            self._nominate_soon(release, now, claim)
-        else:
-            self._soon(release.pod, lambda: self._release(release, now, claim))
+            return self._queued(release.pod, lambda: self._resize(release, now, claim))
+        if release.node is not None and release.pod.nominated is None:
+            return self._nomination(release, now, claim)
+        return self._queued(release.pod, lambda: self._release(release, now, claim))
 
     def _as_sent(self, release: Release) -> Pod:
         """Return the pod as it is to run: opportunistic or regular. A completed release leaves it as it is.
@@ -123,7 +130,7 @@ class Sender:
         if self._written(release, now, claim, write):
             changed = replace(release, pod=replace(pod, resource_version=version))
             if release.node is not None and pod.nominated is None:
-                self._nominate_soon(changed, now, claim)
+                self._cluster.run_soon(self._nomination(changed, now, claim))
             else:
                 self._soon(pod, lambda: self._release(changed, now, claim))
 
@@ -208,9 +215,10 @@ class Sender:
         """Leave a pod alone for a while from the failure on: a slow API server answers seconds after `now`."""
         self._backlog.back_off(pod.uid, now + round(time.monotonic() - begun, 1))
 
-    def _nominate_soon(self, release: Release, now: float, claim: float | None) -> None:
+    def _nomination(self, release: Release, now: float, claim: float | None) -> Callable[[], None]:
+        """Put a nomination in the order of writes; return what makes the next of these."""
         self._order.add_nomination(self._queued(release.pod, lambda: self._nominate(release, now, claim)))
-        self._cluster.run_soon(self._order.next)
+        return self._order.next
 
     def _release_soon(self, release: Release, now: float, claim: float | None) -> None:
         """Have a nominated pod released; of a gang nobody is before all that the plan nominates are nominated."""

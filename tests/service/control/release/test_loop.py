@@ -295,6 +295,12 @@ class TestGangs:
         scene.step(1)
         assert sorted(scene.released()) == ["g0", "g1", "g2"]
 
+    def test_nobody_of_a_gang_goes_before_all_are_nominated_however_soon_writes_begin(self):
+        scene = Scene(node("n1"))
+        scene.see(*(pod(f"g{n}", 300, job="g", group="default/g", least=3) for n in range(3)))
+        scene.step()
+        assert [what for what, *_ in scene.written] == ["nominate"] * 3 + ["release"] * 3
+
     def test_a_gang_that_does_not_fit_whole_leaves_the_room_to_others(self):
         scene = Scene(node("n1"))
         scene.see(*(pod(f"g{n}", 400, job="g", group="default/g", least=3) for n in range(3)), pod("single", 400))
