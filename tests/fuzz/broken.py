@@ -1,8 +1,11 @@
 """What a property says when it does not hold."""
 
 
-class Broken(AssertionError):
-    """`what` is broken, in few words that are the same for the same fault; `how` shows this one."""
+class Broken(BaseException):
+    """`what` is broken, in few words that are the same for the same fault; `how` shows this one.
+
+    No Exception, so that no part of the service that goes on after any error goes on after this one.
+    """
 
     def __init__(self, what, how=""):
         super().__init__(f"{what}: {how}" if how else what)

@@ -8,11 +8,6 @@ from tests.fuzz.properties import GROUPS, PROPERTIES, draw
 pytestmark = pytest.mark.slow
 
 DRAWS = {"decoding": 150, "books": 40, "order": 40, "graph": 500, "scenes": 16, "http": 2}
-OPEN = {
-    "reads": "the plan takes a far read from one holder of the input, the ledger evenly of all "
-    "(docs/concepts/delay-scheduling.md)"
-}
-"""Properties that do not hold yet, and why."""
 
 
 @pytest.fixture(autouse=True)
@@ -23,12 +18,7 @@ def quiet():
     structlog.configure(**before)
 
 
-def drawn(names):
-    marks = {name: [pytest.mark.xfail(reason=why, strict=False)] for name, why in OPEN.items()}
-    return [pytest.param(name, id=name, marks=marks.get(name, [])) for name in names]
-
-
-@pytest.mark.parametrize("name", drawn(PROPERTIES))
+@pytest.mark.parametrize("name", PROPERTIES)
 def test_a_property_holds(name):
     (group,) = (group for group, names in GROUPS.items() if name in names)
     for number in range(DRAWS[group]):
