@@ -38,6 +38,7 @@ class Predicting:
         pods: Callable[[], Sequence[Pod]],
         *,
         clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         queries = Queries(
             usage.window_seconds, usage.node_labels, usage.matchers, usage.node_queries, usage.pod_queries
@@ -45,20 +46,20 @@ class Predicting:
         self.reader = HistoryReader(Access(usage.url, usage.access), queries, nodes, clock=clock)
         seen_after = usage.window_seconds + wanted.evict_after_samples * usage.interval_seconds
         self._predictor = PeakPredictor(wanted.eviction_budget, seen_after)
-        self._pods, self._clock = pods, clock
+        self._pods, self._clock, self._timer = pods, clock, timer
         self._layout: Callable[[], Layout] | None = None
         self._leads: Callable[[], bool] = lambda: False
         self._thresholds = Thresholds(None)
-        self._last: PredictedPeaks | None = None
+        self._last: tuple[float, PredictedPeaks] | None = None
 
     def follow(self, layout: Callable[[], Layout], leads: Callable[[], bool], thresholds: Thresholds) -> None:
         """Take what says which rows nodes have, whether we lead, and up to what peaks may rise."""
         self._layout, self._leads, self._thresholds = layout, leads, thresholds
 
-    def peaks(self, now: float) -> PredictedPeaks | None:
-        """Return the peaks that are good at `now`; None where there are none."""
+    def peaks(self) -> PredictedPeaks | None:
+        """Return the peaks that are good now; None where there are none."""
         last = self._last
-        return last if last is not None and now - last.at <= _GOOD_SECONDS else None
+        return last[1] if last is not None and self._timer() - last[0] <= _GOOD_SECONDS else None
 
     def note_preemption(self, victim: Pod, resource: str, *, dry_run: bool) -> None:  # noqa: ARG002 - of any resource
         """Note an eviction. One that was only counted tells as much of the peak."""
@@ -74,15 +75,16 @@ class Predicting:
         if self._layout is None or not self._layout().names:
             return
         try:
-            self._last = self._predictor.predict(
+            peaks = self._predictor.predict(
                 self._layout(), self._pods(), self.reader.history, self._clock(), leads=self._leads()
             )
+            self._last = (self._timer(), peaks)
         except Exception:  # whatever it is: a loop that ended here would never predict again
             log.exception("peaks could not be predicted")
 
     def report(self) -> AutoReport:
         """Return what doctor is told."""
-        peaks = self.peaks(self._clock())
+        peaks = self.peaks()
         nodes = 0 if peaks is None else len(peaks.layout.names)
         return AutoReport(
             failure=self.reader.failure,

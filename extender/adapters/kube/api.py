@@ -66,7 +66,7 @@ class Api:
         """Return an object or a list as plain JSON."""
         reply = self.get(path, params)
         try:
-            return msgspec.json.decode(_whole(reply, f"GET {path}"))
+            return msgspec.json.decode(whole(reply, f"GET {path}"))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ClusterError(f"GET {path}: the answer cannot be read: {error}") from None
 
@@ -89,8 +89,8 @@ class Api:
     def check_version(self) -> str:
         """Return the server's version. Raises ClusterError if it is older than what the design needs."""
         try:
-            version = msgspec.json.decode(self.get("/version").data, type=_Version)
-        except (msgspec.DecodeError, UnicodeDecodeError, urllib3.exceptions.HTTPError) as error:
+            version = msgspec.json.decode(whole(self.get("/version"), "GET /version"), type=_Version)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ClusterError(f"GET /version: the answer is not an API server's: {error}") from None
         minor = int("".join(c for c in version.minor if c.isdigit()) or 0)
         if (version.major, minor) < ("1", OLDEST_MINOR):
@@ -102,7 +102,7 @@ class Api:
         """Write, and have only the object's metadata sent back: the whole of it would cost as much again."""
         params = [("fieldManager", "dovetail")] if method != "DELETE" else []
         reply = self._call(method, path, params, body, _WRITE_SECONDS, content=content, accept=_METADATA_ONLY)
-        _whole(reply, f"{method} {path}")
+        whole(reply, f"{method} {path}")
 
     def _call(
         self,
@@ -129,7 +129,7 @@ class Api:
         except _FAILURES as error:
             raise ClusterError(f"{method} {path}: {error}") from None
         if reply.status >= 300:
-            text = reply.data.decode(errors="replace")[:300]
+            text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")[:300]
             raise Refused(f"{method} {path}: {reply.status} {reply.reason}: {text}", reply.status)
         return reply
 
@@ -217,9 +217,9 @@ def _first_context(files: str) -> str | None:
     return next((context for content in contents if (context := content.get("current-context"))), None)
 
 
-def _whole(reply: urllib3.HTTPResponse, what: str) -> bytes:
+def whole(reply: urllib3.HTTPResponse, what: str) -> bytes:
     """Return all of an answer; one that breaks off is a ClusterError like any other failure."""
     try:
-        return reply.read()
+        return reply.data
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError(f"{what}: the answer broke off: {error}") from None

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 import urllib3
 
-from extender.adapters.kube.api import Api, Refused
+from extender.adapters.kube.api import Api, Refused, whole
 from extender.adapters.kube.decoding import PodReader, group_from, owner_from
 from extender.adapters.kube.objects import GroupObject, JobObject
 from extender.cluster.events import (
@@ -109,7 +109,7 @@ def _objects(api: Api, path: str, page: _List, turned: Callable[[], None]) -> It
 
 def _page(api: Api, path: str, token: str) -> _List:
     params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
-    return msgspec.json.decode(api.get(path, params).data, type=_List)
+    return msgspec.json.decode(whole(api.get(path, params), f"GET {path}"), type=_List)
 
 
 def pods() -> Resource:

@@ -7,7 +7,7 @@ from typing import Any
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.adapters.kube.api import Api
+from extender.adapters.kube.api import Api, whole
 from extender.errors import ClusterError
 
 NAME_LABEL = "app.kubernetes.io/name=dovetail"
@@ -73,11 +73,12 @@ def said_at(url: str, path: str) -> tuple[str, str]:
     url = url.rstrip("/").removesuffix(f"/{path}")
     try:
         reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False)
+        text = reply.data.decode(errors="replace")
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         raise ClusterError(f"{url}: {error}") from None
     if reply.status != 200:
         raise ClusterError(f"{url}/{path}: {reply.status}")
-    return url, reply.data.decode(errors="replace")
+    return url, text
 
 
 def said_by_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str, path: str) -> list[tuple[str, str]]:
@@ -89,7 +90,7 @@ def said_by_pods(api: Api, pods: Iterable[dict[str, Any]], port_name: str, path:
             meta = pod["metadata"]
             name = f"{meta['namespace']}/{meta['name']}"
             proxy = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:{port}/proxy/{path}"
-            texts.append((f"pod {name}", api.get(proxy, seconds=_SECONDS).data.decode(errors="replace")))
+            texts.append((f"pod {name}", whole(api.get(proxy, seconds=_SECONDS), proxy).decode(errors="replace")))
     return texts
 
 

@@ -49,7 +49,7 @@ class Prometheus:
         times = self._ask(self.queries.of_times(names), deadline)
         answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
         single = self._ask(self.queries.of_pods(names), deadline) if pods else Answer((), None)
-        waiting = self._ask_pressure(names, deadline) if self.pressure else Answer((), None)
+        waiting = self._ask_pressure(pods, deadline) if self.pressure else Answer((), None)
         if nodes and not any(one.rows for one in answers.values()):
             raise UsageError("empty", "there is not one series: see usage.nodeQueries, podQueries and matchers")
         # 2. Whose each series is.
@@ -65,7 +65,8 @@ class Prometheus:
         node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
         return Look(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
 
-    def _ask_pressure(self, opportunistic: Sequence[tuple[str, str]], deadline: float) -> Answer:
+    def _ask_pressure(self, pods: Sequence[Pod], deadline: float) -> Answer:
+        opportunistic = [(pod.namespace, pod.name) for pod in pods if pod.opportunistic]
         others = self._lately.at(self.timer(), opportunistic, self.queries.window_seconds)
         return self._ask(self.queries.of_pressure(others), deadline)
 

@@ -198,4 +198,4 @@ class Books:
 
 def _holding(pod: Pod) -> tuple[object, ...]:
     """Return what the books have of a pod."""
-    return (pod.holds, pod.demand, pod.inputs, pod.opportunistic, pod.priority)
+    return (pod.holds, pod.demand, pod.inputs, pod.opportunistic, pod.priority, pod.constraints, pod.near)

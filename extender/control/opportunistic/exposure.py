@@ -16,25 +16,24 @@ class Exposure:
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
         self._lock = threading.Lock()
-        self._let_in: dict[str, set[str]] = {}
+        self._let_in: dict[str, str] = {}
 
     def evictions_left(self, pod: Pod, left: Callable[[int], int | None]) -> int | None:
         """Return what `left` says of the number of other pods that are exposed; the pod itself is let in where it may.
 
         None: any number of them may be evicted.
         """
+        busy = self._backlog.writes.busy
         with self._lock:
-            being_written = {uid for uid in self._let_in.get(pod.owner, ()) if self._backlog.writes.busy(uid)}
+            self._let_in = {uid: owner for uid, owner in self._let_in.items() if busy(uid)}
+            being_written = {uid for uid, owner in self._let_in.items() if owner == pod.owner}
             others = (self._backlog.opportunistic_of(pod.owner) | being_written) - {pod.uid}
             now = left(len(others))
             if now is not None and now > 0:
-                being_written.add(pod.uid)
-            self._let_in[pod.owner] = being_written
-            if not being_written:
-                del self._let_in[pod.owner]
+                self._let_in[pod.uid] = pod.owner
             return now
 
     def leave(self, pod: Pod) -> None:
         """Note that a pod was not made opportunistic."""
         with self._lock:
-            self._let_in.get(pod.owner, set()).discard(pod.uid)
+            self._let_in.pop(pod.uid, None)

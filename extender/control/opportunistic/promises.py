@@ -33,8 +33,8 @@ class Promises:
 class PromiseCheck:
     """Looks at promises by what was measured last. One thread, that of the release loop."""
 
-    def __init__(self, room: Callable[[Snapshot, float], Floats | None]) -> None:
-        """Take what says the idle `room` [N, R] of a snapshot at a time."""
+    def __init__(self, room: Room) -> None:
+        """Take what says the idle `room` [N, R] of a snapshot."""
         self._room = room
         self._blind_since: float | None = None
 
@@ -43,7 +43,7 @@ class PromiseCheck:
         if not pods:
             self._blind_since = None
             return Promises()
-        broken = broken_promises(pods, snapshot, lambda without: self._room(without, now))
+        broken = broken_promises(pods, snapshot, self._room)
         if broken is not None:
             self._blind_since = None
             return Promises(broken)

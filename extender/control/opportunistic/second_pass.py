@@ -45,12 +45,12 @@ _KEPT_SECONDS = 60.0
 class Terms:
     """T_alloc, and how much a queue and a job may have in all.
 
-    `peaks` gives the predicted peaks that are good at a time, None where there are none.
+    `peaks` gives the predicted peaks that are good now, None where there are none.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     caps: Caps = field(default_factory=Caps)
-    peaks: Callable[[float], PredictedPeaks | None] = lambda _now: None
+    peaks: Callable[[], PredictedPeaks | None] = lambda: None
 
 
 class SecondPass:
@@ -88,7 +88,7 @@ class SecondPass:
         if slots <= 0:
             return []
         waiting, layout, snapshot = planned.plan_input.waiting, planned.snapshot.layout, _as_planned(planned)
-        room = self.room(snapshot, now)
+        room = self.room(snapshot)
         # 2. Who is left, and may be opportunistic where.
         left = planned.left()
         may = self._may(planned, now)
@@ -121,14 +121,14 @@ class SecondPass:
         self._forget_ended(now)
         return releases
 
-    def room(self, snapshot: Snapshot, now: float) -> Floats | None:
+    def room(self, snapshot: Snapshot) -> Floats | None:
         """Return what opportunistic pods may take of each node [N, R]; None where nothing is measured."""
         layout, usage = snapshot.layout, self._usage()
         measured = self._measured.of(layout, usage)
         self._learned.take(usage)
         if np.isnan(measured.at).all():
             return None
-        thresholds, peaks = self._terms.thresholds, self._terms.peaks(now)
+        thresholds, peaks = self._terms.thresholds, self._terms.peaks()
         if peaks is not None:
             measured, thresholds = peaks.with_young(measured), replace(thresholds, peaks=peaks.on(layout))
         young = starting(self._cluster.backlog, layout, measured, usage, self._learned.expected)

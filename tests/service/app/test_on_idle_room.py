@@ -85,7 +85,7 @@ def test_what_the_reader_holds_for_fresh_counts_however_far_our_clock_is_from_th
     monkeypatch.setattr(Measuring, "usage", lambda _: Usage({"a": sample}, {"a": sample}))
     scene, parts = wired(None)
     scene.apply(NodeSeen(node("a")))
-    assert parts.second_pass.room(scene.cluster.snapshot(), scene.now)[0, 0] > 0
+    assert parts.second_pass.room(scene.cluster.snapshot())[0, 0] > 0
 
 
 def outcome(scene, parts, name):

@@ -45,6 +45,7 @@ class Wired:
         wanted = {"enabled": True, "threshold": threshold}
         settings = parse({**HEAD, "usage": usage, "opportunistic": wanted})
         self.scene, self.now, self.registry = Scene(*NODES), NOW, CollectorRegistry()
+        self.passed = 0.0
         self.measures = CollectorRegistry()
         self.measuring = Measuring(settings, None, self.measures, alone=lambda pod: pod.opportunistic)
         requests = EvictionRequests(self.scene.cluster, None)
@@ -62,12 +63,13 @@ class Wired:
         self.predicting = self.measuring.predicting
         if self.predicting is not None:
             self.predicting._clock = self.predicting.reader.clock = lambda: self.now
+            self.predicting._timer = lambda: self.passed
 
     def shown(self, name, **labels):
         return self.measures.get_sample_value(name, labels)
 
     def peak_of(self, node):
-        peaks = self.predicting.peaks(self.now)
+        peaks = self.predicting.peaks()
         return peaks.peak[peaks.layout.rows[node], peaks.layout.columns["cpu"]]
 
     @property
@@ -77,7 +79,7 @@ class Wired:
 
 def test_peaks_are_of_what_prometheus_has_and_doctor_is_told(fake):
     wired = Wired(fake.url)
-    assert wired.predicting.peaks(NOW) is None
+    assert wired.predicting.peaks() is None
     assert wired.report.failure == "no history was read yet"
     wired.predicting.turn()
     # Pod one uses 1 core and node a 2: what no pod accounts for is there, too.
@@ -118,11 +120,21 @@ def test_where_the_history_cannot_be_read_pods_count_in_full(fake):
 def test_peaks_that_were_not_made_for_five_minutes_are_none(fake):
     wired = Wired(fake.url)
     wired.predicting.turn()
-    wired.now += 300.0
-    assert wired.predicting.peaks(wired.now) is not None
-    wired.now += 1.0
-    assert wired.predicting.peaks(wired.now) is None
+    wired.passed += 300.0
+    assert wired.predicting.peaks() is not None
+    wired.passed += 1.0
+    assert wired.predicting.peaks() is None
     assert wired.report.sigmas is None
+
+
+@pytest.mark.parametrize("step", [-400.0, 400.0])
+def test_a_clock_that_is_set_changes_nothing_about_the_age_of_peaks(fake, step):
+    wired = Wired(fake.url)
+    wired.predicting.turn()
+    wired.now += step
+    assert wired.predicting.peaks() is not None
+    wired.passed += 301.0
+    assert wired.predicting.peaks() is None
 
 
 def test_a_prediction_that_fails_leaves_the_last_one_to_grow_old(fake):
@@ -132,7 +144,7 @@ def test_a_prediction_that_fails_leaves_the_last_one_to_grow_old(fake):
     with capture_logs() as logs:
         wired.predicting.turn()
     assert [line["event"] for line in logs] == ["peaks could not be predicted"]
-    assert wired.predicting.peaks(NOW) is not None
+    assert wired.predicting.peaks() is not None
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -527,9 +528,9 @@ def test_an_object_is_posted_as_json():
     ]
 
 
-def cut_off(handler):
+def cut_off(handler, status=200):
     handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-    handler.send_response(200)
+    handler.send_response(status)
     handler.send_header("Content-Length", "500")
     handler.end_headers()
     handler.wfile.write(b'{"kind": "Le')
@@ -543,6 +544,11 @@ def test_an_answer_that_breaks_off_is_a_cluster_error_for_reads_and_writes():
         with pytest.raises(ClusterError, match="broke off"):
             api.post("/x", {})
     with served(reply(200, b'{"kind": "Le')) as api, pytest.raises(ClusterError, match="cannot be read"):
+        api.read("/x")
+
+
+def test_so_is_the_text_of_a_refusal_that_breaks_off():
+    with served(partial(cut_off, status=503)) as api, pytest.raises(ClusterError, match=r"503.*broke off"):
         api.read("/x")
 
 

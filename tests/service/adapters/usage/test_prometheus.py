@@ -245,6 +245,8 @@ def test_who_is_or_was_opportunistic_within_the_window_does_not_count_as_regular
         return [name for name in ("one", "two") if f'pod=~"{name}' in query or f'|{name}"' in query]
 
     reader.queries = replace(reader.queries, pods={**reader.queries.pods, "cpu-pressure": "P_cpu-pressure{$pods}"})
+    regular = [replace(pod, opportunistic=False) for pod in PODS]
+    assert left_out(regular) == []  # one of those whose use is sampled beside the opportunistic ones
     assert left_out(PODS) == ["one", "two"]
     now[0] = 15.0  # `one` was promoted since: what it waited before still stands in the window
     assert left_out(PODS[1:]) == ["one", "two"]

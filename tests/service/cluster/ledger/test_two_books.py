@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
@@ -225,6 +226,16 @@ def test_a_victim_leaves_the_book_that_it_stands_in():
 def test_pods_of_lower_priority_hold_what_counts_as_regular():
     filled = ledger(pod("p", node="a"), pod("q", node="a", opportunistic=False), pod("r", node="a", priority=9))
     assert filled.below(5)[0, :2].tolist() == [100.0, 10.0]
+
+
+def test_what_running_pods_that_have_changed_ask_for_is_counted_as_they_are_now():
+    before = pod("p", opportunistic=False, node="a", near=("shop",))
+    tolerant = Constraints(tolerations=(Toleration("spot", "Exists"),))
+    after = replace(before, resource_version=2, near=(), constraints=tolerant)
+    filled = ledger(before, after)
+    assert not filled.draws("shop")
+    filled.apply(PodGone("p"))
+    assert filled.snapshot(0).mix.count.tolist() == ledger().snapshot(0).mix.count.tolist()
 
 
 NEEDS = {

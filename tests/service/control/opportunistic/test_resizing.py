@@ -227,6 +227,18 @@ def test_one_that_was_not_made_so_leaves_its_place_and_so_does_one_that_is_no_lo
     assert exposed(scene, "b") == 2
 
 
+def test_nothing_is_kept_of_owners_whose_pods_are_no_longer_written_to():
+    scene = job("a")
+    for number in range(50):
+        pod = waiting(f"p{number}", owner=f"uid-{number}", owner_kind="Job")
+        scene.see(pod)
+        scene.backlog.claim(pod.uid, scene.now + 15)
+        exposed(scene, pod.name)
+    scene.backlog.writes.expire(scene.now + 20)
+    exposed(scene, "a")
+    assert len(scene.exposure._let_in) <= 1
+
+
 def test_those_that_are_opportunistic_count_until_they_are_regular_or_gone():
     scene = job("a", "b")
     scene.change("a", opportunistic=True)

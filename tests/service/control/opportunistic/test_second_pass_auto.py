@@ -17,7 +17,7 @@ class AutoScene(IdleScene):
     peak, cutoff = 500.0, None
 
     def idle_terms(self):
-        return replace(Terms(), thresholds=Thresholds(None), peaks=lambda now: self.peaks(now))
+        return replace(Terms(), thresholds=Thresholds(None), peaks=lambda: self.peaks(self.now))
 
     def peaks(self, now):
         if self.peak is None:
