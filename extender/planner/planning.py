@@ -72,10 +72,10 @@ def _plan(
     gangs, jobs = Gangs(waiting), waiting.jobs
     times = due_times(policy, waiting, board.fairness, carried, now)
     board.fairness.set_due(times.due, np.array([name in carried.by_due for name in jobs.queue_names], dtype=np.bool_))
-    reservations = Reservations(board, gangs, now)
+    order = levels(waiting)
+    reservations = Reservations(board, gangs, ~order[-1], now)
     # 2. Plan one priority after the other, the highest first.
     #    For shuffles of this level and of those above it a part of each disk is kept.
-    order = levels(waiting)
     planned = np.zeros(len(waiting.count), dtype=np.bool_)
     for level in order:
         planned |= level
@@ -95,7 +95,8 @@ def _plan(
         else:
             match(board, board)
             overbook(board, level, now)
-        # 6. Reserve room for queues below their part of which nothing fits yet.
+        # 6. Reserve room for who outranks others, and for queues below their part, of which nothing fits yet.
+        reservations.reserve_for_outranking(level)
         reservations.reserve_for_queues(level)
     # 7. Say what the next plan goes on with, and when it should be made at the latest.
     if board.locality is not None:

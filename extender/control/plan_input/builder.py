@@ -129,7 +129,7 @@ class PlanInputBuilder:
             # 5. What changes from plan to plan: how many wait, since when, and what runs.
             since = self._since(row_classes, {name for name, gang in gangs.items() if gang.begun})
             gang_row, gang_least = _gang_rows(row_classes, gangs)
-            asks = self._asks_what_runs(jobs.jobs, since, now)
+            asks = arrays.priority is not None or self._asks_what_runs(jobs.jobs, since, now)
             waiting = Waiting(
                 names=arrays.names,
                 job=jobs.rows_of(row_classes),
@@ -185,7 +185,10 @@ class PlanInputBuilder:
         return finished
 
     def _asks_what_runs(self, jobs: Jobs, since: Floats, now: float) -> bool:
-        """Say whether a plan may reserve room, or place long tasks apart: then it asks what runs."""
+        """Say whether a plan may reserve room, or place long tasks apart: then it asks what runs.
+
+        So it does where some outrank others.
+        """
         starved = (now - since > self._starved_after).any()
         return bool(self._long_tasks or len(jobs.queue_names) > 1 or starved)
 

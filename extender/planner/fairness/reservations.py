@@ -1,9 +1,11 @@
 """Room that is reserved: for a class or gang that its queue is entitled to start, and that fits nowhere yet.
 
-One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else, where
-nothing of a queue below its part fits anywhere, the class that has waited longest. A queue is *entitled* to that class
-if it stays within its part of the cluster; to one that is due if it has no more than its part, and the claimant alone
-is no more: it passes its part by that one at most. For a larger one what it was owed while it saved must pay.
+One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else the one
+that has waited longest of those that outrank others; else, where nothing of a queue below its part fits anywhere, the
+class that has waited longest. A queue is *entitled* to that class if it stays within its part of the cluster; to one
+that is due if it has no more than its part, and the claimant alone is no more: it passes its part by that one at most.
+For a larger one what it was owed while it saved must pay. Priority goes before queues: to a class or gang that outrank
+others a queue is entitled whatever it has, or what those of lower priority leave would never add up to its room.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
@@ -31,10 +33,13 @@ _ROUNDING = 1e-9
 
 
 class Reservations:
-    """What is reserved while a plan is made; `room` are amounts [R, N], already taken from the board's `free`."""
+    """What is reserved while a plan is made; `room` are amounts [R, N], already taken from the board's `free`.
 
-    def __init__(self, board: Board, gangs: Gangs, now: float) -> None:
-        self._board, self._gangs, self._now = board, gangs, now
+    `outranking` [C] are the classes of a higher priority than some that wait.
+    """
+
+    def __init__(self, board: Board, gangs: Gangs, outranking: Mask, now: float) -> None:
+        self._board, self._gangs, self._outranking, self._now = board, gangs, outranking, now
         self._before = board.carried
         self.reserved: dict[str, Reservation] = {}
         self.owed: dict[str, float] = {}
@@ -103,20 +108,29 @@ class Reservations:
 
     # -- at its end
 
+    def reserve_for_outranking(self, level: Mask) -> None:
+        """Reserve room for who outranks others and fits nowhere now, before these take what comes free."""
+        if self._board.waiting.running is None:
+            return
+        waits = self._left_waiting(level & self._outranking)
+        for queue in self._queues(waits):
+            claimants = map(self._claimant_of, self._longest_waiting(waits, queue))
+            next(
+                (one for one in claimants if self._may_claim(one) and not self._fits_now(one) and self._claim(one)),
+                None,
+            )
+
     def reserve_for_queues(self, level: Mask) -> None:
         """Reserve room for queues below their part of which nothing fits anywhere."""
         board, fairness = self._board, self._board.fairness
         if not fairness.several or board.waiting.running is None:
             return
-        waits = level & (np.array(board.left) > 0) & (self._gangs.of < 0)
-        if board.locality is not None:  # who waits for a nearer node wants no other room kept
-            waits &= ~board.locality.nearness.chooses
+        waits = self._left_waiting(level & (self._gangs.of < 0))
         for queue in self._queues(waits):
-            rows = (waits & (fairness.queue == queue)).nonzero()[0]
-            rows = rows[np.argsort(board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED]
-            claimants = [Claimant((row,), (1,)) for row in rows.tolist()]
+            rows = self._longest_waiting(waits, queue)
+            claimants = [Claimant((row,), (1,)) for row in rows]
             entitled = [claimant for claimant in claimants if self._may_claim(claimant) and self._is_entitled(claimant)]
-            if entitled and not self._any_fits(rows):
+            if entitled and not self._any_fits(np.array(rows)):
                 self._claim(entitled[0])
 
     def outcome(self, now: float) -> Carried:
@@ -130,6 +144,18 @@ class Reservations:
         return float(dominant_shares(idle, board.classes.total))
 
     # -- who may claim
+
+    def _left_waiting(self, classes: Mask) -> Mask:
+        """Return those of these classes [C] that the plan leaves waiting, for no nearer node: they want no other."""
+        board = self._board
+        waits = classes & (np.array(board.left) > 0)
+        return waits if board.locality is None else waits & ~board.locality.nearness.chooses
+
+    def _longest_waiting(self, classes: Mask, queue: int) -> list[int]:
+        """Return the rows of those of these classes [C] of a queue that have waited longest."""
+        rows = (classes & (self._board.fairness.queue == queue)).nonzero()[0]
+        oldest: list[int] = rows[np.argsort(self._board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED].tolist()
+        return oldest
 
     def _still_valid(self, level: Mask) -> Iterable[tuple[str, Reservation]]:
         """Yield what is still reserved: its class waits, its queue is entitled, its nodes are there, in time."""
@@ -191,6 +217,8 @@ class Reservations:
     def _is_entitled(self, claimant: Claimant) -> bool:
         fairness = self._board.fairness
         queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
+        if self._outranking[claimant.row]:
+            return True
         if not fairness.is_due(claimant.row):
             return fairness.queues.within_part(queue, takes)
         if fairness.queues.may_pass(queue, takes):

@@ -44,6 +44,33 @@ def test_a_node_reserved_for_a_higher_priority_is_not_for_lower_ones_but_a_lower
     assert pairs(once(snapshot, with_priority(waiting, 0, 1), now=1000.0)) == [(1, 0)]
 
 
+def running_on(nodes, cpu, ends_at):
+    """Return tasks that run, one on each node, each with so much CPU until then."""
+    return Running(np.arange(nodes), np.full(nodes, ends_at), np.array([[cpu, *[0] * 5]] * nodes))
+
+
+@pytest.mark.parametrize("gang", [False, True])
+def test_what_comes_free_adds_up_for_a_higher_priority_though_lower_ones_fit_into_it(gang):
+    # On each of two nodes 1 of 4 is free. The first class needs a whole node, or both; the second takes what is free.
+    waiting = tasks((0, 2 if gang else 1, (4,)), (1, 2, (1,)), running=running_on(2, 3.0, 50.0))
+    if gang:
+        waiting = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([2]))
+    snapshot = cluster((4,), (4,), allocated=[[3, *[0] * 5]] * 2)
+    alike, ranked = (once(snapshot, it, now=0.0) for it in (waiting, with_priority(waiting, 1, 0)))
+    assert pairs(alike) == [(1, 0), (1, 1)]
+    assert pairs(ranked) == ([] if gang else [(1, 1)])
+
+
+def test_a_queue_may_have_more_than_its_part_for_a_higher_priority():
+    # The first queue has three quarters by pods of a lower priority; its gang of a higher one outranks both queues.
+    waiting = tasks((0, 2, (4,)), (1, 2, (1,)), running=running_on(2, 3.0, 50.0), held=[[6, *[0] * 5], [0] * 6])
+    waiting = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([2]))
+    queues = {"queue": np.array([0, 1]), "queue_names": ["a", "b"], "queue_weight": np.ones(2)}
+    waiting = replace(waiting, jobs=replace(waiting.jobs, **queues))
+    snapshot = cluster((4,), (4,), allocated=[[3, *[0] * 5]] * 2)
+    assert pairs(once(snapshot, with_priority(waiting, 1, 0), now=0.0)) == []
+
+
 def test_fairness_is_among_those_of_one_level():
     # Of priority 1 wait jobs 1 and 2, and 1 has more than its share: 2 goes, though job 0 is the furthest below its.
     waiting = tasks((0, 9, (1,)), (1, 9, (2,)), (2, 9, (2,)), held=[[0] * 6, [6, *[0] * 5], [1, *[0] * 5]])
