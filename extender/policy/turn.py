@@ -75,13 +75,16 @@ def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:
 def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     """Return the order of the queues [Q] (rows `leaf` of the groups): first by their highest parents' keys [G], ...
 
-    Without parents these are the keys themselves, so that equal keys are equal; else ranks.
+    Without parents these are the keys themselves, else ranks; equal keys of queues below one parent are equal there too.
     """
     if not (parent[leaf] >= 0).any():
         return keys[leaf]
-    below_first = []
-    for path in paths_from_top(parent, leaf)[::-1]:  # a shorter chain repeats its top: equal keys there decide nothing
+    *above, own = paths_from_top(parent, leaf)
+    below_first = [keys[own]]
+    for path in above[::-1]:  # a shorter chain repeats its top: equal keys there decide nothing
         below_first += [path, keys[path]]
+    order = np.lexsort(below_first)
+    steps = np.any([np.diff(column[order]) != 0 for column in below_first], axis=0)
     ranks = np.empty(len(leaf))
-    ranks[np.lexsort(below_first)] = np.arange(len(leaf))
+    ranks[order] = np.concatenate(([0.0], np.cumsum(steps)))
     return ranks

@@ -102,3 +102,10 @@ def test_all_is_given_out_or_everybody_has_what_it_wants(queues):
     assert (found <= wanted + 1e-9).all()
     least = np.minimum(minimum, wanted)
     assert (found >= least * min(1.0, 1.0 / max(least.sum(), 1e-9)) - 1e-9).all()
+
+
+def test_queues_with_equal_keys_below_one_parent_are_equal_and_those_of_other_parents_are_not():
+    # Two parents with equal keys; below the first two queues that are equal, below the second one with the same key.
+    parent, leaf = np.array([-1, -1, 0, 0, 1]), np.array([2, 3, 4])
+    ranks = leaf_ranks(np.array([0.5, 0.5, 0.2, 0.2, 0.2]), parent, leaf).tolist()
+    assert ranks[0] == ranks[1] != ranks[2]
