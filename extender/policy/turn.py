@@ -80,7 +80,7 @@ def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     if not (parent[leaf] >= 0).any():
         return keys[leaf]
     *above, own = paths_from_top(parent, leaf)
-    below_first = [keys[own]]
+    below_first: list[Floats | Rows] = [keys[own]]
     for path in above[::-1]:  # a shorter chain repeats its top: equal keys there decide nothing
         below_first += [path, keys[path]]
     order = np.lexsort(below_first)
