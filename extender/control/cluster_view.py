@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.control.backlog.backlog import Backlog
+from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.plan_input.builder import PlanInputBuilder
 
 
@@ -35,3 +36,7 @@ class ClusterView:
     def flights(self) -> set[str]:
         """Return the pods, by UID, that count on a node where the watches do not show them yet."""
         return self.ledger.in_flight(self.flight_time())
+
+    def expire_writes(self, now: float) -> None:
+        """Forget claims whose write never showed, and who was left alone for long enough; none of a clock set back."""
+        self.backlog.writes.expire(now, max(2 * self.assume_seconds, LONGEST_CLAIM_SECONDS))

@@ -109,7 +109,6 @@ class HoldKeeper:
                 held = True
             self._led = True
             # 3. Write what should be there, also if only the reason is another. The next turn reads it back.
-            self._said = ""
             if (held is not self.shown or self._why_is_old(before)) and self._leads():
                 self._object.write(Hold(held, self.why), before)
                 if held is not self.shown:
@@ -117,6 +116,7 @@ class HoldKeeper:
                     self.shown = None
                     log.info("new pods are held" if held else "new pods pass", why=self.why)
                     self.soon()
+            self._said = ""
         except ClusterError as error:
             self._note_failure(error, now)
 

@@ -97,7 +97,7 @@ class Reclaimer:
         self._pass_time(now)
         self._allowance.refill(self._time)
         self._allowance.left += self.evictions.reconcile(now)
-        self._cluster.backlog.writes.expire(now)
+        self._cluster.expire_writes(now)
         # 3. Look which queues are below their share, now and then.
         if self._time < self._look_at:
             return 0

@@ -14,7 +14,6 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase, TaskClass
-from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.calm import calm_demand
 from extender.control.filter_order.waking import Waker
@@ -164,7 +163,7 @@ class Releaser:
     # -- before the plan
 
     def _forget_what_is_over(self, now: float) -> None:
-        self._backlog.writes.expire(now, max(2 * self.cluster.assume_seconds, LONGEST_CLAIM_SECONDS))
+        self.cluster.expire_writes(now)
         for uid in self.cluster.flights() - self.cluster.awaiting_evictions:
             if self._backlog.is_idle(uid):
                 self.cluster.ledger.forget(uid)

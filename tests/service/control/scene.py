@@ -52,6 +52,8 @@ class Scene:
     With `chooses` the nodes of pods that surely find room are left to `filter`.
     """
 
+    assume_seconds = 15.0
+
     def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False, levels=(), chooses=False):
         self.written, self.refuse, self.told, self.sent, self.levels = [], set(), [], {}, {}
         self.leading, self.deaf, self.now = True, False, 100.0
@@ -72,6 +74,7 @@ class Scene:
             leads=lambda: self.leading,
             flight_time=lambda: self.flight_time(),
             run_soon=lambda write: self.run_soon(write),
+            assume_seconds=self.assume_seconds,
         )
         self.sender = Sender(self.cluster, self, self)
         waker = Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None

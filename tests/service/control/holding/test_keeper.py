@@ -1,6 +1,7 @@
 """The Hold is written until it says what was decided, by the leader alone: turns by hand."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from extender.cluster.hold import Hold
 from extender.control.holding.decision import Holding
@@ -181,6 +182,21 @@ def test_any_other_failure_is_tried_again_at_the_next_turn(error):
     keeping.turn(1.0, waits=True)
 
     assert cluster.hold.held
+
+
+def test_a_failure_that_lasts_is_said_once_and_again_after_a_success():
+    cluster = Cluster(held=False)
+    keeping = Keeping(cluster)
+
+    with capture_logs() as logs:
+        for waits in (True, False):
+            cluster.error = refused(500)
+            for _ in range(10):
+                keeping.turn(1.0, waits=waits)
+            cluster.error = None
+            keeping.turn(1.0, waits=waits)
+
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["hold not written"] * 2
 
 
 def test_where_pods_are_always_held_the_reason_is_written():

@@ -508,3 +508,12 @@ def test_opportunistic_pods_that_leave_give_no_queue_anything():
     scene.see(*(runs(f"o{n}", opportunistic=True, leaving=True) for n in range(9)))
     scene.run(120)
     assert scene.evicted == ["a9", "a8", "a7"]
+
+
+def test_a_write_that_may_take_an_hour_to_show_keeps_its_pod_claimed():
+    scene = full()
+    scene.assume_seconds = 3600.0
+    scene.start()
+    scene.backlog.claim("uid-b0", scene.now + scene.assume_seconds)
+    scene.reclaimer.step(scene.now + 1.0)
+    assert scene.backlog.writes.busy("uid-b0")
