@@ -1,7 +1,7 @@
 """Names taken out of a recording: each becomes a pseudonym, the same one wherever it stands in the file.
 
 Pseudonyms are keyed hashes. Who has the file but not the key cannot try names. What stays: times, amounts, names of
-resources, numbers, the names of schedulers, and the parts of labels' names that are Kubernetes' own.
+resources, numbers, the names of schedulers, and names of labels and taints that Kubernetes, or we, have chosen.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,38 @@ import msgspec
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Terms, Toleration
 from extender.cluster.model import EVERY_NAMESPACE
 from extender.cluster.peers import Peers, PodTerm
+from extender.cluster.pods.identity import JOB_LABEL, QUEUE_LABEL, STAGE_LABEL
 from extender.cluster.recording.lines import Checkpoint, Line, NodeGoneLine, NodeLine, PodLine
 
 _BYTES = 8
-_PLAIN_KEYS = ("kubernetes.io/", "k8s.io/", "dovetail.dev/", "metadata.name")
+_WELL_KNOWN = {
+    "": ("metadata.name",),
+    "kubernetes.io/": ("arch", "hostname", "metadata.name", "os"),
+    "beta.kubernetes.io/": ("arch", "instance-type", "os"),
+    "topology.kubernetes.io/": ("region", "zone"),
+    "failure-domain.beta.kubernetes.io/": ("region", "zone"),
+    "node-role.kubernetes.io/": ("control-plane", "master"),
+    "node.kubernetes.io/": (
+        "disk-pressure",
+        "instance-type",
+        "memory-pressure",
+        "network-unavailable",
+        "not-ready",
+        "out-of-service",
+        "pid-pressure",
+        "unreachable",
+        "unschedulable",
+    ),
+    "node.cloudprovider.kubernetes.io/": ("shutdown", "uninitialized"),
+    "app.kubernetes.io/": ("component", "created-by", "instance", "managed-by", "name", "part-of", "version"),
+    "apps.kubernetes.io/": ("pod-index",),
+    "batch.kubernetes.io/": ("controller-uid", "job-completion-index", "job-name"),
+    "statefulset.kubernetes.io/": ("pod-name",),
+}
+_PLAIN_KEYS = frozenset({JOB_LABEL, STAGE_LABEL, QUEUE_LABEL}) | {
+    domain + name for domain, names in _WELL_KNOWN.items() for name in names
+}
+"""Users may choose a name in any domain: so whole keys stay, or nothing of them."""
 
 
 class Pseudonyms:
@@ -47,7 +75,7 @@ class Pseudonyms:
         return blake2b(name.encode(), digest_size=_BYTES, key=self._key[:64]).hexdigest()
 
     def _key_of(self, key: str) -> str:
-        return key if any(plain in key for plain in _PLAIN_KEYS) else self._name(key)
+        return key if key in _PLAIN_KEYS else self._name(key)
 
     def _pod(self, pod: PodLine) -> PodLine:
         names = ("uid", "namespace", "name", "job", "queue", "stage", "group", "owner")

@@ -78,6 +78,21 @@ def test_a_pod_that_others_select_is_selected_under_its_pseudonyms_and_no_other_
     assert anonymous(POD).peers.ports[0] == HostPort(80)
 
 
+def test_a_name_that_a_user_chose_is_hidden_in_kubernetes_own_domains_too():
+    keys = ["node-role.kubernetes.io/secret", "secretk8s.io/x", "kubernetes.io.secret/os", "dovetail.dev/secret"]
+    keys += ["node-restriction.kubernetes.io/secret", "metadata.name.secret", "secret.kubernetes.io/arch"]
+    known = ["node-role.kubernetes.io/control-plane", "kubernetes.io/os", "node.kubernetes.io/unschedulable"]
+    anonymous = Pseudonyms(b"k" * 32)
+    node = replace(NODE, labels=dict.fromkeys([*keys, *known], "12"), taints=())
+    pods = [replace(POD, constraints=Constraints(selector=((key, "12"),))) for key in node.labels]
+    hidden = anonymous(node)
+    assert b"secret" not in encoded(hidden)
+    assert set(known) <= hidden.labels.keys()
+    assert len(hidden.labels) == len(node.labels)
+    for pod in map(anonymous, pods):
+        assert pod.constraints.allow(hidden.name, hidden.labels, (), unschedulable=False)
+
+
 def test_another_key_gives_other_pseudonyms():
     assert Pseudonyms(b"a" * 32)(POD).name != Pseudonyms(b"b" * 32)(POD).name
 
