@@ -71,14 +71,15 @@ class Layout:
 
     def vector(self, amounts: Amounts) -> Floats:
         """Return amounts as a row [R]; what no node offers is added up in the last dimension."""
-        row = np.zeros(len(self.axis))
-        rest = self.columns.get(UNADVERTISED)
+        row, complete = np.zeros(len(self.axis)), True
         for name, amount in amounts.items():
             column = self.columns.get(name)
-            if column is not None:
+            if column is None:
+                complete = False
+            else:
                 row[column] = amount
-            elif rest is not None:
-                row[rest] = sum(amounts[name] for name in self.unadvertised(amounts))
+        if not complete and UNADVERTISED in self.columns:
+            row[self.columns[UNADVERTISED]] = sum(amounts[name] for name in self.unadvertised(amounts))
         return row
 
     def unadvertised(self, amounts: Amounts) -> list[str]:

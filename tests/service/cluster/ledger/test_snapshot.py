@@ -60,6 +60,19 @@ def test_a_vector_adds_up_what_no_node_offers():
     assert layout.vector(asked).tolist() == [1, 0, 0, 0, 0, 0, 0, 2, 7]
 
 
+def test_a_vector_looks_at_each_of_many_unknown_names_a_few_times():
+    class Counted(dict):
+        passes = 0
+
+        def items(self):
+            self.passes += 1
+            return super().items()
+
+    asked = Counted({f"x.y/z{n}": 1.0 for n in range(1000)})
+    assert layout_of(nodes()).vector(asked)[-1] == 1000
+    assert asked.passes <= 3
+
+
 def test_device_claims_may_bring_extended_resources_that_no_node_offers_and_no_others():
     layout = layout_of(nodes())
     asked = {GPU: 2.0, "x.y/z": 3.0, "hugepages-2Mi": 4.0, "device-claims": 1.0}
