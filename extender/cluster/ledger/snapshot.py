@@ -82,6 +82,19 @@ class Layout:
             row[self.columns[UNADVERTISED]] = sum(amounts[name] for name in self.unadvertised(amounts))
         return row
 
+    def vectors(self, each: Iterable[Amounts]) -> Floats:
+        """Return amounts as rows [P, R]; a row is made once for all that are the same."""
+        table: list[Floats] = []
+        kinds: dict[tuple[tuple[str, float], ...], int] = {}
+        rows: list[int] = []
+        for amounts in each:
+            kind = tuple(amounts.items())
+            if kind not in kinds:
+                kinds[kind] = len(table)
+                table.append(self.vector(amounts))
+            rows.append(kinds[kind])
+        return np.array(table).reshape(len(table), len(self.axis))[np.array(rows, dtype=np.intp)]
+
     def unadvertised(self, amounts: Amounts) -> list[str]:
         """Return which of these resources no node offers; with device claims no extended ones: a claim may bring them.
 

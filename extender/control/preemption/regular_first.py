@@ -57,8 +57,8 @@ class RegularFirst:
 
         `planned` has come to its end: who waits has found no room.
         """
-        snapshot = planned.snapshot
-        if not len(snapshot.opportunistic.pods):
+        snapshot, left = planned.snapshot, planned.left()
+        if not left.any() or not len(snapshot.opportunistic.pods):
             return set()
         # 1. What is free now, and once those have gone who are asked to, or would be but for a dry run.
         self._told &= set(snapshot.opportunistic.uids)
@@ -67,7 +67,7 @@ class RegularFirst:
         free, pods = _free(planned), _in_the_way(snapshot, going, staying, now)
         look = _Look(planned, free, MakingWay(_once_gone(free, snapshot, pods, going), pods))
         # 2. Who waits, those of high priority first; a gang whole, or not at all.
-        served, left = set[TaskClass](), planned.left()
+        served = set[TaskClass]()
         for rows, least in _groups(planned, np.flatnonzero((left > 0) & look.may_be_kept_out())):
             ready = {row: self._cluster.backlog.ready(planned.plan_input.classes[row]) for row in rows}
             ways = look.ways({row: min(int(left[row]), count) for row, count in ready.items()}, least)
@@ -161,7 +161,7 @@ def _free(planned: Planned) -> Floats:
 def _in_the_way(snapshot: Snapshot, going: Collection[str], staying: Collection[str], now: float) -> InTheWay:
     pods, layout = snapshot.opportunistic, snapshot.layout
     may_go = [not (pod.leaving or pod.uid in going or pod.uid in staying) for pod in pods.pods]
-    held = np.array([layout.vector(pod.counted) for pod in pods.pods])
+    held = layout.vectors(pod.counted for pod in pods.pods)
     lost = work_lost(snapshot, np.arange(len(pods.pods)), now)
     return InTheWay(pods.node, held, lost, np.array(may_go, dtype=np.bool_))
 

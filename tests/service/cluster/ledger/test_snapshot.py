@@ -73,6 +73,13 @@ def test_a_vector_looks_at_each_of_many_unknown_names_a_few_times():
     assert asked.passes <= 3
 
 
+def test_the_vectors_of_many_amounts_are_those_of_each():
+    layout = layout_of(nodes())
+    asked = [{"cpu": 1.0}, {"x.y/z": 2.0}, {"cpu": 1.0}, {}]
+    assert_array_equal(layout.vectors(asked), [layout.vector(amounts) for amounts in asked])
+    assert layout.vectors([]).shape == (0, len(layout.axis))
+
+
 def test_device_claims_may_bring_extended_resources_that_no_node_offers_and_no_others():
     layout = layout_of(nodes())
     asked = {GPU: 2.0, "x.y/z": 3.0, "hugepages-2Mi": 4.0, "device-claims": 1.0}

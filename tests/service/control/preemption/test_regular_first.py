@@ -87,6 +87,27 @@ def test_who_keeps_a_regular_pod_out_by_its_place_goes_at_once_and_the_pod_gets_
     assert not scene.pods["a"].opportunistic
 
 
+class Looked(list):
+    """How many `times` somebody has read it."""
+
+    times = 0
+
+    def __iter__(self):
+        self.times += 1
+        return super().__iter__()
+
+
+def test_where_a_plan_leaves_nobody_waiting_opportunistic_pods_are_not_looked_at():
+    scene = FullScene(node("n1", slots=4))
+    scene.see(on_idle("old"), needs("a", 400))
+    scene.promoting = Looked()
+    scene.step()
+    assert (scene.nominated(), scene.promoting.times) == ({"a": "n1"}, 0)
+    scene.see(needs("b", 10_000))
+    scene.step(1)
+    assert scene.promoting.times == 1
+
+
 def test_nobody_goes_for_a_pod_that_would_not_fit_all_the_same():
     scene = full(needs("a", 950))
     scene.step()
