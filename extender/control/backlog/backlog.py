@@ -192,6 +192,7 @@ class Backlog(PodIndex):
             for name, amount in pod.demand.items():
                 self._arrived[name] = self._arrived.get(name, 0.0) + amount
         task_class.changes_on_nodes += phase is PodPhase.RUNNING
+        task_class.refused += _is_refused(pod, phase)
         self._move(pod, after)
         self.changes += known is not None and known.opportunistic != pod.opportunistic
         if pod.claims:
@@ -200,6 +201,7 @@ class Backlog(PodIndex):
             self._job_table.add(pod, task_class)
             self.changes += 1
         elif before == after:
+            task_class.refused -= _is_refused(known, phase)
             self._job_table.change_owner(known.owner, pod.owner, task_class.job)
         else:
             self._job_table.add(pod, task_class)
@@ -225,6 +227,7 @@ class Backlog(PodIndex):
         """Take a pod, as it was, out of the place that it had."""
         task_class.pods[phase].pop(pod.uid, None)
         task_class.changes_on_nodes += phase is PodPhase.RUNNING
+        task_class.refused -= _is_refused(pod, phase)
         if self._where.get(pod.uid, (None, None))[1] is not phase:
             self._by_phase[phase].pop(pod.uid, None)
         self._job_table.remove(pod, task_class)
@@ -271,6 +274,10 @@ class Backlog(PodIndex):
         if self.nodes.get(node.name) != node:
             self.nodes[node.name] = node
             self.nodes_version += 1
+
+
+def _is_refused(pod: Pod, phase: PodPhase) -> bool:
+    return phase is PodPhase.UNGATED and pod.unschedulable
 
 
 def _dated(pod: Pod, known: Pod | None, now: float, *, news: bool) -> Pod:

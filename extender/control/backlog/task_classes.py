@@ -59,7 +59,8 @@ class TaskClass:
 
     `template` is one of them, as a regular pod, for what all of them ask for. `unfinished` and `finished` count pods;
     `timed` of those that ended ran for `ran_seconds` in all. `released_at` is when the last one was released.
-    `changes_on_nodes` goes up whenever a pod that is on a node comes, changes, or leaves.
+    `changes_on_nodes` goes up whenever a pod that is on a node comes, changes, or leaves. `refused` counts the pods
+    without a gate (UNGATED) that kube-scheduler has refused.
     """
 
     job: Job
@@ -73,6 +74,7 @@ class TaskClass:
     timed: int = 0
     released_at: float = 0.0
     changes_on_nodes: int = 0
+    refused: int = 0
 
     def seconds(self, default: float, now: float) -> float:
         """Return how long a task takes: the mean of those that ended, else what is declared, else `default`.
@@ -90,6 +92,11 @@ class TaskClass:
         if oldest is not None and oldest.started is not None and now - oldest.started > seconds:
             seconds = (self.ran_seconds + now - oldest.started) / (self.timed + 1)
         return max(seconds, SHORTEST_SECONDS)
+
+    @property
+    def untried(self) -> int:
+        """How many pods without a gate kube-scheduler has not refused."""
+        return len(self.pods[PodPhase.UNGATED]) - self.refused
 
     def learn(self, seconds: float) -> None:
         """Note that a task of this class ran for so long."""

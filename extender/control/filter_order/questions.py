@@ -91,7 +91,7 @@ class Questions:
                 ungated = task_class.pods[PodPhase.UNGATED]
                 slots[:] = [slot for slot in slots if slot.uid is None or slot.uid in ungated]
                 del slots[self._backlog.waiting(task_class, PodPhase.UNGATED) :]
-                turns[task_class.name] = not slots or not all(pod.unschedulable for pod in ungated.values())
+                turns[task_class.name] = not slots or task_class.untried > 0
                 if not slots and task_class.released_at > self._released_at.get(task_class, 0.0):
                     self._unused.use(task_class.name)
             self._released_at = {task_class: task_class.released_at for task_class in by_class}

@@ -7,6 +7,7 @@ Job are no events to kube-scheduler; and a pod may have been refused by a plan o
 import math
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import structlog
@@ -126,11 +127,7 @@ class Waker:
             if task_class.released_at > self._released_at.get(task_class.name, 0.0):
                 self._unused.use(task_class.name)
         self._released_at = {task_class.name: task_class.released_at for task_class in turns}
-        untried = {
-            task_class.name: any(not pod.unschedulable for pod in task_class.pods[PodPhase.UNGATED].values())
-            for task_class in turns
-        }
-        self._unused.note(untried, now)
+        self._unused.note({task_class.name: task_class.untried > 0 for task_class in turns}, now)
 
     def _pause(self, calls: int, *, soon: bool) -> float:
         first = self._calls.soon_seconds if soon else self._calls.again_seconds
@@ -163,8 +160,10 @@ class Waker:
 
 def _asleep(task_class: TaskClass, count: int, uids: Collection[str]) -> list[Pod]:
     """Return the oldest refused pods of a class, as many as have turns beyond those that were never tried."""
-    ungated = task_class.pods[PodPhase.UNGATED].values()
-    refused = [pod for pod in ungated if pod.unschedulable]
-    if named := [pod for pod in refused if pod.uid in uids]:
-        return named
-    return refused[: max(count - (len(ungated) - len(refused)), 0)]
+    ungated = task_class.pods[PodPhase.UNGATED]
+    if not ungated.keys().isdisjoint(uids):
+        named = [pod for pod in ungated.values() if pod.unschedulable and pod.uid in uids]
+        if named:
+            return named
+    refused = (pod for pod in ungated.values() if pod.unschedulable)
+    return list(islice(refused, max(count - task_class.untried, 0)))

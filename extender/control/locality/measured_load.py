@@ -95,6 +95,8 @@ def _of_job(backlog: Backlog, job: Job) -> tuple[int, int] | None:
 
 
 def _replicas(task_class: TaskClass) -> int:
+    if not task_class.template.inputs:  # no pod of the class has any
+        return 0
     waiting = (pod for phase in _WAITING for pod in task_class.pods[phase].values())
     return next((len(holders(pod.inputs)) for pod in waiting if pod.inputs), 0)
 

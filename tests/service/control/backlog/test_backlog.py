@@ -110,6 +110,23 @@ def test_a_taken_pod_is_not_ready_again_until_its_time_is_over_or_there_is_news(
     assert backlog.ready(only) == 1
 
 
+def test_a_class_counts_the_refused_of_its_pods_without_a_gate_wherever_they_go():
+    backlog = Backlog(["dovetail"], by_filter=True)
+    a, b, c = (pod(name, job="j", gates=(), unschedulable=name != "c") for name in "abc")
+    see(backlog, a, b, c)
+    (only,) = backlog.classes()
+    assert (only.refused, only.untried) == (2, 1)
+    see(backlog, later(a, unschedulable=False), later(a, unschedulable=False))
+    assert (only.refused, only.untried) == (1, 2)
+    see(backlog, later(b, unschedulable=False, node="n1"), later(c, unschedulable=True))
+    assert (only.refused, only.untried) == (1, 1)
+    see(backlog, later(later(c), demand={"cpu": 7.0}, unschedulable=True))
+    assert [(it.refused, it.untried) for it in backlog.classes()] == [(0, 1), (1, 0)]
+    backlog.apply(PodGone(c.uid), 101.0)
+    assert (only.refused, only.untried) == (0, 1)
+    assert [it.refused for it in backlog.classes()] == [0]
+
+
 def test_our_own_nomination_coming_back_is_no_news_but_the_gate_going_is(backlog):
     a = pod("a")
     see(backlog, a)

@@ -52,6 +52,22 @@ def test_the_oldest_refused_pods_are_woken_as_many_as_have_their_turn():
     assert night.step(2, 0.1) == ["p0", "p1"]
 
 
+def test_of_many_refused_pods_as_many_are_looked_at_as_have_their_turn():
+    class Counted(dict):
+        seen = 0
+
+        def values(self):
+            for value in super().values():
+                self.seen += 1
+                yield value
+
+    night = Night(*(refused(f"p{n}") for n in range(50)))
+    (task_class,) = night.backlog.classes()
+    pods = task_class.pods[PodPhase.UNGATED] = Counted(task_class.pods[PodPhase.UNGATED])
+    night.step(2)
+    assert pods.seen == 2
+
+
 def test_pods_that_were_never_tried_need_no_wake_up_and_use_the_turns_first():
     night = Night(refused("old"), free("new", job="j"))
     night.step(1)

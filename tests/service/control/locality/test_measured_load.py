@@ -128,6 +128,18 @@ def test_a_typical_job_is_the_median_of_those_with_inputs_that_wait():
     assert typical(scene.backlog) == Typical(tasks=2, replicas=3)
 
 
+def test_pods_of_classes_without_inputs_are_not_looked_at():
+    class Unread(dict):
+        def values(self):
+            raise AssertionError("the pods are looked at")
+
+    scene = Scene(node("n1"))
+    scene.see(pod("a"))
+    (task_class,) = scene.backlog.classes()
+    task_class.pods = {phase: Unread(pods) for phase, pods in task_class.pods.items()}
+    assert typical(scene.backlog) is None
+
+
 def test_without_jobs_that_have_inputs_none_is_typical():
     scene = Scene(node("n1"))
     scene.see(pod("a"))
