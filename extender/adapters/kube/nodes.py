@@ -31,11 +31,10 @@ class NodeAnnotations(msgspec.Struct):
     threshold: str | None = msgspec.field(default=None, name=THRESHOLD_ANNOTATION)
 
 
-class NodeMeta(msgspec.Struct, rename="camel"):
+class NodeMeta(msgspec.Struct):
     """A node's metadata."""
 
     name: str = ""
-    resource_version: str = ""
     labels: dict[str, str] | None = None
     annotations: NodeAnnotations | None = None
 

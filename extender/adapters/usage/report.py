@@ -39,7 +39,6 @@ class UsageReport(msgspec.Struct, frozen=True):
     on: bool
     source: str = ""
     failure: str | None = None
-    looked_seconds_ago: float = 0.0
     measured: int = 0
     newest_seconds: float = 0.0
     oldest_seconds: float = 0.0
@@ -56,13 +55,12 @@ def report_of(reader: UsageReader, source: str, *, pressure: bool = False) -> Us
     """Return what the reader knows now. `pressure`: evictions go by how long regular pods wait for CPU."""
     look, usage, now = reader.last, reader.usage(), reader.clock()
     if look.failure is not None:
-        return UsageReport(True, source, look.failure, max(now - reader.looked_at, 0.0))
+        return UsageReport(True, source, look.failure)
     ages = [max(now - sample.at, 0.0) for sample in usage.nodes.values()]
     bare = sorted(name for name, problem in usage.problems.items() if problem == NO_SERIES)
     return UsageReport(
         on=True,
         source=source,
-        looked_seconds_ago=max(now - reader.looked_at, 0.0),
         measured=len(usage.nodes),
         newest_seconds=min(ages, default=0.0),
         oldest_seconds=max(ages, default=0.0),

@@ -40,18 +40,6 @@ _LEAST = (
     "gang.scheduling.koordinator.sh/min-available",
     "scheduling.volcano.sh/group-min-member",
 )
-ANNOTATIONS = frozenset(
-    {
-        "scheduling.k8s.io/group-name",
-        "scheduling.volcano.sh/group-name",
-        "gang.scheduling.koordinator.sh/name",
-        "yunikorn.apache.org/app-id",
-        "yunikorn.apache.org/queue",
-        "scheduling.volcano.sh/queue-name",
-        *_LEAST,
-    }
-)
-"""Of the names above those that are written as annotations too."""
 
 LABELS = frozenset({JOB_LABEL, *GROUPS, *_JOBS, *_STAGES, *_QUEUES, *_LEAST})
 """All names above: those of the labels that count."""

@@ -62,11 +62,6 @@ class Recorder:
         return len(self._listed) == 2
 
     @property
-    def live(self) -> int:
-        """How many pods it holds."""
-        return len(self._live)
-
-    @property
     def heard(self) -> float:
         """Until when all was seen; when it began, where that is not yet so."""
         return min(self._heard.get("nodes", self._begun), self._heard.get("pods", self._begun))
