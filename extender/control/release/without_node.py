@@ -31,11 +31,12 @@ class WithoutNode:
         least = self._ledger.least_priority()
         if least is None or self._ledger.preempting() > 0:
             return []
-        eligible = [
-            task_class
-            for task_class in left
-            if task_class.template.priority > least and task_class.template.may_preempt and not _stuck(task_class)
-        ]
+        with self._backlog.lock:
+            eligible = [
+                task_class
+                for task_class in left
+                if task_class.template.priority > least and task_class.template.may_preempt and not _stuck(task_class)
+            ]
         now, once_gone = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
         for task_class in sorted(eligible, key=lambda task_class: -task_class.template.priority):
             if not now.has(task_class.template) and once_gone.has(task_class.template):
@@ -75,7 +76,9 @@ class WithoutNode:
         return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in refused)
 
     def _oldest(self, task_class: TaskClass) -> float:
-        return min((pod.created for pod in task_class.pods[PodPhase.READY].values()), default=np.inf)
+        """Return when the first of its pods that may be released was created; infinite where there is none."""
+        with self._backlog.lock:
+            return next((pod.created for pod in task_class.pods[PodPhase.READY].values()), np.inf)
 
 
 class _Room:

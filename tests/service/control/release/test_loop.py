@@ -367,6 +367,22 @@ class TestOutlets:
         assert scene.written == [("release", "a")]
         assert scene.told[-1][1] == "scale-up"
 
+    def test_of_a_class_that_may_scale_up_only_the_first_pod_is_looked_at(self):
+        class Counted(dict):
+            seen = 0
+
+            def values(self):
+                for value in super().values():
+                    self.seen += 1
+                    yield value
+
+        scene = self.scaling(scale_up_after=150.0)
+        scene.see(*(pod(f"a{n}", 500, job="a") for n in range(50)))
+        task_class, phase = scene.backlog.find("uid-a")
+        pods = task_class.pods[phase] = Counted(task_class.pods[phase])
+        scene.step()
+        assert pods.seen <= 2  # for how long it has waited, and where it stands
+
     def test_by_default_it_stays_held(self):
         scene = self.scaling()
         scene.step(10_000)
