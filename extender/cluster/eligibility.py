@@ -97,7 +97,7 @@ class Constraints:
             return False
         if not all(labels.get(key) == value for key, value in self.selector):
             return False
-        return (self.terms is None or _met(self.terms, name, labels)) and self.volumes_allow(labels)
+        return self.affinity_allows(name, labels) and self.volumes_allow(labels)
 
     def tolerates(self, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         """Say whether a pod with these puts up with all hard taints, and with the cordon of a node."""
@@ -105,6 +105,10 @@ class Constraints:
         if unschedulable:
             hard.append(Taint(UNSCHEDULABLE_TAINT, "", "NoSchedule"))
         return all(any(toleration.tolerates(taint) for toleration in self.tolerations) for taint in hard)
+
+    def affinity_allows(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Say whether a node of this name with these labels meets the required node affinity."""
+        return self.terms is None or _met(self.terms, name, labels)
 
     def volumes_allow(self, labels: Mapping[str, str]) -> bool:
         """Say whether all volumes can be used on a node with these labels; like kube-scheduler, by nothing else."""

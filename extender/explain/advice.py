@@ -5,9 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from extender.arrays import fits
-from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import UNADVERTISED
-from extender.cluster.model import Node
 from extender.control.pod_shapes import shape_of
 from extender.control.release.refusals import refused_pods
 from extender.explain.amounts import amount, percent
@@ -182,7 +180,7 @@ def _barred(case: Case) -> list[str]:
         labels = ",".join(f"{key}={value}" for key, value in constraints.selector)
         return [f"a node must carry the labels of its node selector: {labels}"]
     # 2. The required node affinity: which of these meet one of its terms?
-    fitting = [node for node in selected if _meets_affinity(constraints, node)]
+    fitting = [node for node in selected if constraints.affinity_allows(node.name, node.labels)]
     if not fitting:
         return [f"one of {len(selected)} nodes must meet its required node affinity"]
     # 3. The node affinity of its volumes.
@@ -196,12 +194,6 @@ def _barred(case: Case) -> list[str]:
         *([f"a taint that it does not tolerate must go from one of {tainted} nodes"] if tainted else []),
         *([f"one of {cordoned} cordoned nodes must be uncordoned"] if cordoned else []),
     ]
-
-
-def _meets_affinity(constraints: Constraints, node: Node) -> bool:
-    return constraints.terms is None or any(
-        term and all(requirement.met(node.name, node.labels) for requirement in term) for term in constraints.terms
-    )
 
 
 def _reserved(case: Case) -> list[str]:

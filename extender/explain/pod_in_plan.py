@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, fits
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import PodPhase, TaskClass
+from extender.control.backlog.backlog import TaskClass
 from extender.explain.planned_order import PlannedOrder
 from extender.verdict import demand_on, room_for
 
@@ -56,7 +56,8 @@ class Case:
 def case_of(order: PlannedOrder, pod: Pod) -> Case:
     """Return a pod's case, with what the order knows of its volumes."""
     pod = order.backlog.pod(pod.uid) or pod
-    task_class = _class_of(order, pod)
+    position = order.backlog.find(pod.uid)
+    task_class = position[0] if position is not None else None
     row = order.plan_input.row(task_class, pod.uid) if task_class is not None else None
     layout = order.snapshot.layout
     return Case(
@@ -68,11 +69,3 @@ def case_of(order: PlannedOrder, pod: Pod) -> Case:
         free=room_for(order.snapshot, pod),
         demand=demand_on(layout, pod),
     )
-
-
-def _class_of(order: PlannedOrder, pod: Pod) -> TaskClass | None:
-    for task_class in order.backlog.classes():
-        in_queue = task_class.job.queue == pod.identity.queue
-        if in_queue and any(pod.uid in task_class.pods[phase] for phase in PodPhase):
-            return task_class
-    return None

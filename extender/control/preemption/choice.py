@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.snapshot import Layout, OpportunisticPods, Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
+from extender.control.idle_room.room import measured_of
 from extender.policy.shares import dominant_shares
 from extender.policy.slack import smallest_set
 
@@ -39,8 +40,10 @@ def choices(
     pods, layout = snapshot.opportunistic, snapshot.layout
     found: dict[int, Choice] = {}
     for row in np.flatnonzero(over.any(axis=1)).tolist():
+        if layout.names[row] in usage.problems:  # nobody goes by what was measured wrongly
+            continue
         there = np.flatnonzero(pods.node == row)
-        use = _measured(pods, there, usage)
+        use = measured_of([pods.pods[place] for place in there.tolist()], usage, layout)
         gone = np.array([pods.pods[place].leaving or pods.uids[place] in going for place in there.tolist()], dtype=bool)
         left = np.maximum(over[row] - use[gone].sum(axis=0), 0.0)
         may_go = ~gone & np.array([pods.uids[place] not in spared for place in there.tolist()], dtype=bool)
@@ -65,16 +68,6 @@ def parts_of(layout: Layout, row: int, amounts: Floats) -> Floats:
     capacity = layout.capacity[row]
     offered = np.isfinite(capacity) & (capacity > 0)
     return np.asarray(np.divide(amounts, capacity, out=np.zeros_like(amounts), where=offered))
-
-
-def _measured(pods: OpportunisticPods, there: Rows, usage: Usage) -> Floats:
-    """Return what was measured of these pods [P, R], 0 where nothing was."""
-    use = np.zeros((len(there), len(pods.layout.axis)))
-    for place, pod in enumerate(there.tolist()):
-        sample = usage.pods.get(pods.uids[pod])
-        if sample is not None and pods.layout.names[pods.node[pod]] not in usage.problems:
-            use[place] = [sample.amounts.get(name, 0.0) for name in pods.layout.axis]
-    return use
 
 
 def work_lost(snapshot: Snapshot, there: Rows, now: float) -> Floats:
