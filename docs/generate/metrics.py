@@ -7,6 +7,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.metrics.control import ControlGauges, ControlMetrics
+from extender.adapters.metrics.opportunistic import OpportunisticMetrics
 from extender.adapters.metrics.peaks import PeakMetrics
 from extender.adapters.metrics.serve import Gauges, Metrics
 from extender.adapters.metrics.usage import UsageMetrics
@@ -38,6 +39,7 @@ def metrics_page() -> str:
     control.observe(lambda: ControlGauges(True, True, 0, {}, **known))
     UsageMetrics(control.registry)
     PeakMetrics(control.registry)
+    OpportunisticMetrics(control.registry)
     names = {family.name for registry in (serve.registry, control.registry) for family in registry.collect()}
     if unused := _VALUES.keys() - names:
         raise ValueError(f"no such metric: {', '.join(sorted(unused))}")

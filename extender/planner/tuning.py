@@ -43,8 +43,9 @@ class Policy:
     most `pass_counts` seconds (infinite: until the next plan); where room stays empty, all time counts. Tasks of at
     least `long_task` seconds, or of unknown duration, stay away from nodes that run more than the mean number of such;
     infinite: nobody does.
-    `starved_after` seconds without a start a class gets its next task first, or a node reserved; at most
-    `reservable` of all nodes at once.
+    `starved_after`: after so many seconds without a start a class gets a due time (fairness.due_times). From then on it
+    goes first in every second start of its queue. Room for who is due and fits nowhere is reserved: at most the part
+    `reservable` of the cluster, or what one class or gang needs (fairness.reservations).
     """
 
     matching: str = MACHINE

@@ -105,6 +105,14 @@ def test_the_page_of_labels_has_every_name_of_others_in_the_order_of_the_code():
     assert starred == {name for name in annotations if not name.startswith("dovetail.dev/")}
 
 
+def test_the_page_of_metrics_has_every_metric():
+    sources = [path.read_text() for path in (ROOT / "extender/adapters/metrics").glob("*.py")]
+    page = text_of("reference/metrics.md")
+
+    names = {name for source in sources for name in re.findall(r'"(dovetail_\w+)"', source)}
+    assert [name for name in names if f"`{name}`" not in page and f"`{name}_total`" not in page] == []
+
+
 def test_the_page_of_explain_has_every_kind_of_reason():
     table = text_of("guide/explain.md").partition("## Why a pod waits\n")[2].partition("\n## ")[0]
 

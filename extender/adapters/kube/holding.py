@@ -1,4 +1,4 @@
-"""The Hold of an installation, read and written (charts/dovetail/templates/hold.yaml has its schema)."""
+"""The Hold of an installation, read and written (charts/dovetail/templates/_hold.tpl has its schema)."""
 
 from datetime import UTC, datetime
 from typing import Any

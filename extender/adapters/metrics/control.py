@@ -54,7 +54,7 @@ class ControlMetrics:
         self.releases = Counter(
             "dovetail_releases",
             "Pods released: nominated, room-for-all (filter chooses the node), completed (left by a predecessor), "
-            "preempting, scale-up.",
+            "preempting, scale-up, opportunistic.",
             ("how",),
             registry=self.registry,
         )
@@ -79,11 +79,14 @@ class ControlMetrics:
             registry=self.registry,
         )
         self.plan_seconds = Histogram(
-            "dovetail_plan_seconds", "Time to make one plan.", buckets=_PLAN_BUCKETS, registry=self.registry
+            "dovetail_plan_seconds",
+            "Time of one step of the release loop: its plan, what it evicts, and what it releases.",
+            buckets=_PLAN_BUCKETS,
+            registry=self.registry,
         )
         self.wakeups = Counter(
             "dovetail_wakeups",
-            "Pods that kube-scheduler was told to try again, as their turn had come (order: filter).",
+            "Pods that kube-scheduler was told to try again, as their turn had come (order: auto, filter).",
             registry=self.registry,
         )
         self.failures = Counter("dovetail_control_failures", "Steps of a loop that failed.", registry=self.registry)

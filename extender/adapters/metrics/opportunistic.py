@@ -11,8 +11,8 @@ class OpportunisticMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._preemptions = Counter(
             "dovetail_preemptions",
-            "Opportunistic pods evicted because their node's use passed a limit, by what it was short of; dry: they "
-            "would have been.",
+            "Opportunistic pods evicted, by what their node was short of: its use passed a limit, they kept a regular "
+            "pod out, or they got next to no CPU; dry: they would have been.",
             ("resource", "dry"),
             registry=registry,
         )

@@ -41,19 +41,19 @@ class Metrics:
         )
         self.wait_seconds = Histogram(
             "dovetail_filter_wait_seconds",
-            "Time that filter waited for the binding of pods in flight, where only they stood in the way.",
+            "Time to judge a pod that some node may take, with what it waited for pods in flight and for its turn.",
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self.plan_seconds = Histogram(
             "dovetail_plan_seconds",
-            "Time to make one plan of whose turn it is (order: filter).",
+            "Time to make one plan of whose turn it is (order: auto, filter).",
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self.plan_failures = Counter(
             "dovetail_plan_failures",
-            "Plans that ended in an error (order: filter); filter goes on by the last one.",
+            "Plans that ended in an error (order: auto, filter); filter goes on by the last one.",
             registry=self.registry,
         )
         self.filter_nodes = Histogram(

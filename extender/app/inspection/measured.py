@@ -92,7 +92,7 @@ def of_cluster(reader: Reader) -> Measured:
 def measured(scrapes: Sequence[Scrape], serves: Sequence[Scrape] = ()) -> Measured:
     """Return the sum of what all replicas of control counted, and the figures of the one that leads.
 
-    With `order: filter` the replicas of `serve` count placements instead.
+    With `order: auto` the replicas of `serve` count placements too, with `filter` they alone do.
     """
     first, *others = sorted(scrapes, key=lambda scrape: -scrape.of("dovetail_leader"))
     freed, seconds = _sum(scrapes, _FREED), _sum(scrapes, _SECONDS)

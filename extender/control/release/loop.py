@@ -112,10 +112,11 @@ class Releaser:
         regular_first: MakesWay | None = None,
         room_wanted: HearsOfPlans | None = None,
     ) -> None:
-        """Take who wakes pods without a gate (`order: filter`), starts pods on idle room, and makes these regular.
+        """Take who wakes pods without a gate, starts pods on idle room, and makes these regular.
 
-        Who surely finds room goes by `room_for_all`, where `filter` chooses the nodes. Those who keep regular pods out
-        are asked to go by `regular_first`. `room_wanted` hears of each plan.
+        Pods without a gate wait with `order: auto` and `filter`. Who surely finds room goes by `room_for_all`, where
+        `filter` chooses the nodes. Those who keep regular pods out are asked to go by `regular_first`. `room_wanted`
+        hears of each plan.
         """
         self.cluster, self.planner, self.pace, self.waker = cluster, planner, pace, waker
         self.input_builder, self._idle, self._promoter = cluster.input_builder, idle, promoter
