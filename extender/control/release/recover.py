@@ -52,7 +52,7 @@ def unfinished(
     # 3. Clear the others.
     to_clear = [*hopeless, *(pod for pod in tried if pod.uid not in completed)]
     to_clear += _stale(backlog, snapshot, flights, promises)
-    to_clear += [pod for pod in given_up if _is_ours(pod) and not writes.busy(pod.uid)]
+    to_clear += [pod for pod in given_up if _nominated_by_us(pod) and not writes.busy(pod.uid)]
     return Unfinished(to_complete, to_clear)
 
 
@@ -69,11 +69,12 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Pr
     return [
         pod
         for pod in pending
-        if _is_ours(pod) and (pod.unschedulable or pod.uid in promises.broken or not _fits(backlog, snapshot, pod))
+        if _nominated_by_us(pod)
+        and (pod.unschedulable or pod.uid in promises.broken or not _fits(backlog, snapshot, pod))
     ]
 
 
-def _is_ours(pod: Pod) -> bool:
+def _nominated_by_us(pod: Pod) -> bool:
     """Say whether the pod's nomination is by us."""
     return pod.promised is not None and pod.nominated == pod.promised
 
