@@ -24,7 +24,7 @@ from extender.cluster.resources import (
     NETWORK_OUT_INDEX,
 )
 from extender.cluster.waiting import Running
-from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates, wide
+from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, carried, factors, spread_part, term_rates, wide
 from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
 
 DONE_SECONDS = 1e-6
@@ -101,11 +101,13 @@ class Ends:
 class RunningTasks:
     """The running tasks on machines of this `capacity` [N, R]; `rates` [., N] are what shuffles read (inputs.Pool).
 
-    An output has at most this many `copies` on other machines.
+    An output has at most this many `copies` on other machines. `taken` [T] says what each task takes, contention
+    included (None: contention slows tasks down).
     """
 
-    def __init__(self, capacity: Floats, *, loss: float, copies: int = 0) -> None:
+    def __init__(self, capacity: Floats, *, loss: float, copies: int = 0, taken: Floats | None = None) -> None:
         self.capacity = capacity
+        self._taken = taken
         self.allocated = np.zeros_like(capacity)
         self.count = 0
         self.rates = np.zeros((0, len(capacity)))
@@ -160,6 +162,8 @@ class RunningTasks:
     def use(self) -> Floats:
         """Return what the tasks really use of the whole cluster [R], each term at its rate."""
         running = slice(0, self.count)
+        if self._taken is not None:
+            return np.asarray(carried(self.demand, self.capacity, loss=self._loss).sum(axis=0))
         if not (self._slowed or self._uneven):
             return np.asarray(self.allocated.sum(axis=0))
         speed = np.where(self._flags[_DONE, running], 0.0, self._floats[_RATES, running])
@@ -184,8 +188,9 @@ class RunningTasks:
         # 2. Where they run and read, and their ends if every term goes at its peak.
         rows[_STAGE], rows[_TASK], rows[_NODE] = starts.stage, starts.task, starts.node
         rows[_SOURCE], rows[_RATES_ROW], rows[_COPIES] = starts.source, starts.rates_row, starts.copies
-        floats[_LEFT], floats[_RATES], floats[_SETTLED] = starts.seconds, 1.0, now
-        floats[_ENDS] = floats[_END] = floats[_NEXT] = now + starts.seconds
+        seconds = starts.seconds if self._taken is None else self._taken[starts.task]
+        floats[_LEFT], floats[_RATES], floats[_SETTLED] = seconds, 1.0, now
+        floats[_ENDS] = floats[_END] = floats[_NEXT] = now + seconds
         floats[_EXPECTED], floats[_SECONDS] = now + starts.expected, starts.expected
         floats[_ELSEWHERE], floats[_DEMAND] = starts.elsewhere, demand
         # 3. A term that a task lacks is done from the beginning.
@@ -246,6 +251,8 @@ class RunningTasks:
 
     def share(self, now: float) -> None:
         """Set the rate of every task from now on, in proportion where machines are over-allocated."""
+        if self._taken is not None:
+            return
         # 1. The part of its demand that every task gets on each machine; 1 everywhere: nothing to compute.
         part = self._part
         part[:-1] = factors(self.demand, self.capacity, loss=self._loss, shared=SHARED)

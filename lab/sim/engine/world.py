@@ -79,7 +79,9 @@ class World:
         self._estimate = estimate
         estimates = StageEstimates(self.table, machines) if estimate else None
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders, estimates)
-        self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
+        self.tasks: RunningTasks | UsedTasks = RunningTasks(
+            capacity, loss=loss, copies=self.backlog.outputs.count, taken=workload.taken
+        )
         self.usage: UseRecorder | None = None
         if sampling is not None or self.table.uses or estimate:
             self.tasks = used = UsedTasks(

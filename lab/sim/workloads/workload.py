@@ -94,7 +94,8 @@ class Workload:
     `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
     `weights` are those of queues, by name; 1 for any other. `tree` has their parents and minimums too (None: no queue
     has any). `output_copies`: on how many machines the final output of a job is written, its task's own among them
-    (engine/outputs.py; HDFS: 3).
+    (engine/outputs.py; HDFS: 3). `taken` [T] is what each task takes in all, contention included, in the order of the
+    tasks (None: contention slows tasks down).
     """
 
     name: str
@@ -104,6 +105,7 @@ class Workload:
     weights: Mapping[str, float] = field(default_factory=dict)
     tree: QueueTree | None = None
     output_copies: int = 1
+    taken: Floats | None = None
 
     @property
     def tasks(self) -> int:

@@ -71,6 +71,33 @@ def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
     assert was.tasks.ended.tolist() == [30.0, 35.0]
 
 
+def test_recorded_is_exact_where_pods_asked_for_more_cpu_than_there_is(tmp_path):
+    # Three regular pods of 1 core and two opportunistic ones share 4 cores from 10 to 110.
+    regular = [pod(f"r{row}", f"r{row}", 110, 110, 410, "n0") for row in range(3)]
+    idle = [pod(f"o{row}", f"o{row}", 110, 110, 210, "n0", opportunistic=True) for row in range(2)]
+    for some in (*regular, *idle):
+        some.demand["memory"] = 1e9
+    file = recording(tmp_path, *regular, *idle)
+    was = outcome(file, "recorded")
+    assert sorted(was.tasks.ended) == [110.0] * 2 + [310.0] * 3
+    assert was.series.used[20, 0] == 0.5  # one of the two nodes is full, and no more
+    # The other policies see that each takes as long as it took.
+    replay = replay_of(file)
+    assert sorted(job.stages[0].durations.item() for job in replay.workload.jobs) == [100.0] * 2 + [300.0] * 3
+
+
+def test_recorded_is_exact_where_reading_and_writing_were_slowed_at_different_times(tmp_path):
+    nodes = [NodeLine(100.0, "n0", {"cpu": 9000.0, "memory": 9e9, DISK: 100.0, "disk-write": 100.0})]
+    pods = [pod("a", "a", 110, 110, 130, "n0", disk=100.0), pod("b", "b", 110, 110, 120, "n0", disk=100.0)]
+    pods.append(pod("c", "c", 120, 120, 130, "n0"))
+    pods[0].demand["disk-write"] = pods[2].demand["disk-write"] = 100.0
+    file = tmp_path / "recording"
+    lines = [Begin(100.0), Checkpoint(100.0, nodes, []), *pods, Checkpoint(500.0, nodes, []), End(500.0)]
+    file.write_bytes(b"".join(map(encoded, lines)))
+    # Its reading goes at half speed from 10 to 20, its writing from 20 to 30.
+    assert sorted(outcome(file, "recorded").tasks.ended) == [20.0, 30.0, 30.0]
+
+
 def test_without_over_allocation_a_task_takes_as_long_as_it_took():
     start, end = np.array([0.0, 1.0, 1.0]), np.array([5.0, 4.0, 9.0])
     demand, capacity = np.ones((3, 6)), np.full((2, 6), 2.0)
