@@ -40,8 +40,8 @@ done are named.
 class Replay:
     """A recording as the simulator takes it. `notes` say what is not in it, `ended` [T] when each task ended.
 
-    `workload` is for the policy `recorded`: a task takes what it took. `simulated` is the workload for simulated schedulers, which start a task without delay: each takes longer by the
-    delay that was usual.
+    `workload` is for the policy `recorded`: a task takes what it took. `simulated` is the workload for simulated
+    schedulers, which start a task without delay: each takes longer by the delay that was usual.
     """
 
     workload: Workload
