@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -130,6 +131,19 @@ def test_pods_of_one_owner_that_come_much_later_are_another_job(tmp_path):
     pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "j", 300, 301, 310, "n0")]
     jobs = replay_of(recording(tmp_path, *pods)).workload.jobs
     assert [(job.name, job.arrives_at) for job in jobs] == [("team/team/j", 10.0), ("team/team/j, 2", 200.0)]
+
+
+def test_jobs_of_queues_and_owners_that_are_joined_alike_are_two(tmp_path):
+    names = [("a/b", "c"), ("a", "b/c"), ("q", "j, 2"), ("q", "j"), ("q", "j")]
+    times = [(110, 112, 150)] * 4 + [(300, 301, 310)]
+    pods = [pod(str(row), "j", *times[row], f"n{row % 2}") for row in range(5)]
+    renamed = [
+        msgspec.structs.replace(some, queue=queue, job=job) for some, (queue, job) in zip(pods, names, strict=True)
+    ]
+    file = recording(tmp_path, *renamed)
+    jobs = [job.name for job in replay_of(file).workload.jobs]
+    assert jobs == ["'a/b'/'c', 1", "'a'/'b/c', 1", "'q'/'j, 2', 1", "q/j", "'q'/'j', 2"]
+    assert sorted(outcome(file, "recorded").tasks.ended) == [50.0] * 4 + [210.0]
 
 
 def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
