@@ -226,3 +226,20 @@ def test_an_anonymous_recording_binds_pods_as_the_one_with_names_does(tmp_path):
     named.write_bytes(b"".join(map(encoded, lines)))
     assert b"pool" not in named.read_bytes()
     assert sorted(at for at, _ in tasks(named, "kube-default")) == starts
+
+
+def test_what_preemption_makes_begin_anew_is_counted_with_the_time_that_it_had_run(tmp_path):
+    # a has the node from 10 s on. At 14 s b comes with a higher priority: a begins anew when b has ended.
+    pods = [pod("a", cpu=4000.0), pod("b", at=114, cpu=4000.0, priority=9, on="n1")]
+    nodes = [node("n0"), NodeLine(100.0, "n1", {"cpu": 4000.0, "memory": 8e9}, unschedulable=True)]
+    file = recording(tmp_path, nodes, *pods)
+    options = [f"--workload=recording:{file}", "--machines=recorded", "--processes=1", "--policy=kube-default,tetris"]
+    shown = CliRunner().invoke(simulate, [*options, "--json"])
+    assert shown.exit_code == 0, shown.output
+    first, second = json.loads(shown.stdout)["runs"]
+    assert (first["begun_anew"], second["begun_anew"]) == (
+        {"times": 1, "seconds": 4.0},
+        {"times": 0, "seconds": 0.0},
+    )
+    table = CliRunner().invoke(simulate, options).output
+    assert "begun anew: times, s lost" in table
