@@ -25,13 +25,19 @@ _FLAT = (*_OF_JOB, "tasks", "seconds", "expected")
 _NEEDED = ("job", "seconds")
 
 
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
 def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
     """Yield where each line is (file and line) and what it says; empty lines are passed over.
 
     Raises TraceError, naming file, line, field and what is accepted.
     """
     decoder = msgspec.json.Decoder(kind)
-    for where, text in _texts(path):
+    for number, (where, text) in enumerate(_texts(path)):
+        if not number and _begins_recording(text):
+            raise TraceError(f"{path} is a recording (dovetail record); write --workload recording:{path}")
         try:
             yield where, decoder.decode(text)
         except msgspec.ValidationError as error:
@@ -39,6 +45,14 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
             raise TraceError(f"{where}: not one JSON object: {error}{cut}") from None
+
+
+def _begins_recording(text: bytes) -> bool:
+    """Say whether this is the first line of what `dovetail record` writes."""
+    try:
+        return msgspec.json.decode(text, type=_Kind).kind == "begin"
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:

@@ -162,6 +162,26 @@ def test_no_tail_is_drawn_for_a_recording(tmp_path):
         runs.perform(run, lambda _done, _total: None)
 
 
+@pytest.mark.parametrize(
+    ("workload", "machines", "said"),
+    [
+        ("suite:jobs=1", "recorded", "machines recorded: those of a recording; write --workload recording:FILE"),
+        (
+            "{file}.jsonl",
+            "tetris:2",
+            "{file}.jsonl is a recording (dovetail record); write --workload recording:{file}",
+        ),
+        ("{file}", "tetris:2", "if it is a recording, write --workload recording:{file}"),
+    ],
+)
+def test_how_a_recording_is_named_is_said_where_it_is_named_in_another_way(tmp_path, workload, machines, said):
+    file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"))
+    file.with_suffix(".jsonl").write_bytes(file.read_bytes())
+    options = [f"--workload={workload.format(file=file)}", f"--machines={machines}", "--policy=recorded"]
+    shown = CliRunner().invoke(simulate, options)
+    assert said.format(file=file) in str(shown.exception)
+
+
 def test_recorded_is_a_policy_of_recordings_only():
     with pytest.raises(SpecError, match="needs --workload recording:FILE"):
         runs.perform(runs.Run("suite:jobs=1", "tetris", "recorded", 1), lambda _done, _total: None)
