@@ -10,6 +10,7 @@ from extender.cluster.eligibility import Constraints, Requirement, Taint, Tolera
 from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, decoded, encoded
 from extender.cluster.recording.pseudonyms import Pseudonyms
+from extender.errors import DovetailError
 from lab.sim import runs
 from lab.sim.commands import simulate
 from lab.sim.engine.clock import SimulationSettings
@@ -176,6 +177,16 @@ def test_places_that_cannot_run_out_do_not_count_so_any_policy_may_be_named(tmp_
     shown = CliRunner().invoke(simulate, [*options, "--policy=recorded,drf", "--know-demands=0.5"])
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["runs"][0]["makespan"] == 20.0
+
+
+def test_one_pod_that_asks_for_nothing_does_not_make_places_count(tmp_path):
+    # Three places. The pod without CPU and two of 2 cores fit at once, and no third of these.
+    pods = [pod("z", cpu=0.0), *(pod(name, cpu=2000.0) for name in "abc")]
+    assert "pods" not in replay_of(recording(tmp_path, places(3), *pods)).machines.axis
+    file = recording(tmp_path, places(2), *pods)
+    run = runs.Run(f"recording:{file}", "recorded", "tetris", 1, settings=SimulationSettings(0.0, estimate=True))
+    with pytest.raises(DovetailError, match=r"places for pods \(some node may run out of them before"):
+        runs.perform(run, lambda _done, _total: None)
 
 
 def test_the_command_takes_recorded_and_refuses_policies_that_do_not_see_gpus(tmp_path):
