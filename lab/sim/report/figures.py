@@ -80,6 +80,21 @@ def draw_use(
         axes.legend(fontsize=7, ncols=3)
 
 
+def draw_shares(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
+    """Draw the shares of the queues over time, for each run on axes of its own."""
+    longest = _longest(runs)
+    for place, axis in enumerate(axes):
+        axis.set_visible(place < len(runs))
+        if place < len(runs):
+            run = runs[place]
+            for queue, colour in zip(range(len(run.queue_names)), COLOURS, strict=False):
+                shares = thinned(run.series.queues[:, queue])
+                axis.plot(hours(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
+            finish(axis, run.policy, "of the cluster", _HOURS, legend=place == 0)
+            axis.set_xlim(0, longest)
+            axis.yaxis.set_major_formatter(PercentFormatter(1))
+
+
 def thinned(values: NDArray[np.generic]) -> Floats:
     """Return [P] values as means of neighbours, so that at most 400 points are left."""
     step = max(1, -(-len(values) // _POINTS))
@@ -116,21 +131,6 @@ def _draw_use(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
             draw_use(axis, runs[place].series, runs[place].policy, legend=place == 0, dimensions=runs[place].axis)
             axis.set_ylim(top=min(highest, 2.0))
             axis.set_xlim(0, longest)
-
-
-def draw_shares(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
-    """Draw the shares of the queues over time, for each run on axes of its own."""
-    longest = _longest(runs)
-    for place, axis in enumerate(axes):
-        axis.set_visible(place < len(runs))
-        if place < len(runs):
-            run = runs[place]
-            for queue, colour in zip(range(len(run.queue_names)), COLOURS, strict=False):
-                shares = thinned(run.series.queues[:, queue])
-                axis.plot(hours(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
-            finish(axis, run.policy, "of the cluster", _HOURS, legend=place == 0)
-            axis.set_xlim(0, longest)
-            axis.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 def _longest(runs: Sequence[Outcome]) -> float:
