@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import matplotlib as mpl
@@ -29,6 +30,9 @@ OURS, THEIRS = "#1f6fb2", "#c8553d"
 COLOURS = (OURS, THEIRS, "#5b8c5a", "#8a6fae", "#d9a441", "#4a4a4a", "#59a5a5", "#b5648e", "#8c6d46", "#9a9a9a")
 """Told apart by most eyes, on paper too; the first is ours where there is ours."""
 
+_LINES = ("-", "--", "-.")
+_MANY = 10
+
 _PROLOG = re.compile(r"^.*?(?=<svg\b)|<metadata>.*?</metadata>\s*", re.DOTALL)
 
 Draw = Callable[[Sequence[Axes]], None]
@@ -46,14 +50,20 @@ def svg(name: str, size: tuple[float, float], grid: tuple[int, int], draw: Draw)
     return _PROLOG.sub("", written.getvalue())
 
 
+def strokes(first: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield colours and line styles without end, as plots take them; no two of the first 30 are alike."""
+    return islice(cycle({"color": colour, "linestyle": line} for line in _LINES for colour in COLOURS), first, None)
+
+
 def finish(axes: Axes, title: str, y: str, x: str, *, legend: bool = True) -> None:
-    """Give a plot its title, its units and its zero."""
+    """Give a plot its title, its units and its zero, and a legend if anything in it has a name."""
     axes.set_title(title)
     axes.set_ylabel(y)
     axes.set_xlabel(x)
     axes.set_ylim(bottom=0)
-    if legend:
-        axes.legend(fontsize=8)
+    named = len(axes.get_legend_handles_labels()[0])
+    if legend and named:
+        axes.legend(fontsize=8) if named <= _MANY else axes.legend(fontsize=5, ncols=2)
 
 
 def _figure(size: tuple[float, float], grid: tuple[int, int], draw: Draw) -> Figure:

@@ -274,7 +274,7 @@ def _print_table(about: str, runs: "Sequence[Outcome]") -> None:
     if not console.is_terminal:
         console = Console(width=_PLAIN_WIDTH, highlight=False)
     console.print(about)
-    console.print(tables.table(runs))
+    console.print(tables.table(runs, console.width))
     for note in tables.NOTES:
         console.print(note)
         console.print()

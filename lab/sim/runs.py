@@ -107,6 +107,8 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
     if replay and run.machines in (MACHINES, STEADY):
         steady = run.machines == STEADY or run.policy == RECORDED  # which goes by when and where, and nothing else
         machines = replace(replay.machines, changes=()) if steady else replay.machines
+    elif run.machines in (MACHINES, STEADY):
+        raise SpecError(f"machines {run.machines}: those of a recording; write --workload {FORM}FILE")
     elif is_file(run.machines):
         machines = machines_of(Path(run.machines))
     else:
@@ -115,6 +117,11 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
         workload = replay.workload if run.policy == RECORDED else replay.simulated
     elif is_file(run.workload):
         workload = workload_of(Path(run.workload), machines)
+    elif Path(run.workload).is_file():
+        raise SpecError(
+            f"workload {run.workload}: a workload file ends in .jsonl, .csv or .json; if it is a recording, write "
+            f"--workload {FORM}{run.workload}"
+        )
     elif len(machines.axis) > len(DIMENSIONS) or machines.nodes:
         raise DovetailError(
             f"workload {run.workload}: with a machines file, a workload file is needed (.jsonl, .csv or .json)"

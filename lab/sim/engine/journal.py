@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from extender.arrays import Floats
-from lab.sim.engine.outcome import JobRun, TaskRuns
+from extender.arrays import Floats, Rows
+from lab.sim.engine.outcome import BegunAnew, JobRun, TaskRuns
 from lab.sim.engine.running import Ends, Starts
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS
@@ -19,6 +19,7 @@ class Journal:
         self._node, self._source = np.full(tasks, -1, dtype=np.intp), np.full(tasks, -1, dtype=np.intp)
         self._job_started, self._job_ended = np.full(jobs, np.inf), np.full(jobs, -np.inf)
         self.tasks_started = self.tasks_ended = 0
+        self.begun_anew = BegunAnew()
 
     def start(self, starts: Starts, now: float) -> None:
         """Write down tasks that start."""
@@ -34,6 +35,11 @@ class Journal:
         self._ended[ends.task] = ends.at
         np.maximum.at(self._job_ended, self._table.job[ends.stage], ends.at)
         self.tasks_ended += len(ends.task)
+
+    def lose(self, tasks: Rows, now: float) -> None:
+        """Write down tasks that wait again, their work lost."""
+        before, seconds = self.begun_anew, float((now - self._started[tasks]).sum())
+        self.begun_anew = BegunAnew(before.times + len(tasks), before.seconds + seconds)
 
     @property
     def starting(self) -> tuple[float, float]:

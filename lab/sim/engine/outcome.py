@@ -48,6 +48,17 @@ class TaskRuns:
 
 
 @dataclass(frozen=True, slots=True)
+class BegunAnew:
+    """How many times a task lost its work and began anew (preempted, evicted, killed, its node gone).
+
+    `seconds` is for how long those had run.
+    """
+
+    times: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Speed:
     """The speed of the run itself: events are starts and ends of tasks; `plan_seconds` is the time inside plan()."""
 
@@ -76,7 +87,7 @@ class Outcome:
     in `series.job_row`. `locality` is the part of the tasks with a block that read it on their own node (NaN: no task
     has one). `queue_names` are the columns of `series.queues`. `axis` [R] are the dimensions.
     `bounds`: what no scheduler does better.
-    `opportunistic` is None in a run in which use is the promise.
+    `opportunistic` is None in a run in which use is the promise. `begun_anew`: the work that was lost.
     """
 
     workload: str
@@ -94,11 +105,17 @@ class Outcome:
     bounds: Bounds = NO_BOUNDS
     opportunistic: OpportunisticOutcome | None = None
     axis: tuple[str, ...] = DIMENSIONS
+    begun_anew: BegunAnew = BegunAnew()
 
     @property
     def job_seconds(self) -> Floats:
         """Each job's time, in the order of the workload [J]."""
         return np.array([job.seconds for job in self.jobs])
+
+    @property
+    def job_waits(self) -> Floats:
+        """How long each job waited for its first start, in the order of the workload [J]."""
+        return np.array([job.started - job.arrived for job in self.jobs])
 
     @property
     def task_seconds(self) -> float:

@@ -19,12 +19,13 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import (
     CPU_INDEX,
+    DIMENSIONS,
     DISK_READ_INDEX,
     DISK_WRITE_INDEX,
     NETWORK_OUT_INDEX,
 )
 from extender.cluster.waiting import Running
-from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, factors, spread_part, term_rates, wide
+from lab.sim.engine.contention import SHARED, TERM_COLUMNS, TERMS, carried, factors, spread_part, term_rates, wide
 from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
 
 DONE_SECONDS = 1e-6
@@ -46,6 +47,7 @@ _SECONDS = _ELSEWHERE + 1
 _DEMAND = slice(_SECONDS + 1, None)
 _STAGE, _TASK, _NODE, _SOURCE, _RATES_ROW = range(5)
 _COPIES = slice(_RATES_ROW + 1, None)  # the machines that hold copies of the output
+_BEYOND = slice(len(DIMENSIONS), None)
 # Flags: which terms are done, and whether a term was done before the task.
 _DONE, _EARLY = slice(0, _T), _T
 
@@ -101,11 +103,13 @@ class Ends:
 class RunningTasks:
     """The running tasks on machines of this `capacity` [N, R]; `rates` [., N] are what shuffles read (inputs.Pool).
 
-    An output has at most this many `copies` on other machines.
+    An output has at most this many `copies` on other machines. `taken` [T] says what each task takes, contention
+    included (None: contention slows tasks down).
     """
 
-    def __init__(self, capacity: Floats, *, loss: float, copies: int = 0) -> None:
+    def __init__(self, capacity: Floats, *, loss: float, copies: int = 0, taken: Floats | None = None) -> None:
         self.capacity = capacity
+        self._taken = taken
         self.allocated = np.zeros_like(capacity)
         self.count = 0
         self.rates = np.zeros((0, len(capacity)))
@@ -158,8 +162,13 @@ class RunningTasks:
         return Running(*views)
 
     def use(self) -> Floats:
-        """Return what the tasks really use of the whole cluster [R], each term at its rate."""
+        """Return what the tasks really use of the whole cluster [R], each term at its rate.
+
+        Those that are held use their memory, and nothing of what is beyond the six dimensions.
+        """
         running = slice(0, self.count)
+        if self._taken is not None:
+            return np.asarray(carried(self.demand, self.capacity, loss=self._loss).sum(axis=0)) - self._idle()
         if not (self._slowed or self._uneven):
             return np.asarray(self.allocated.sum(axis=0))
         speed = np.where(self._flags[_DONE, running], 0.0, self._floats[_RATES, running])
@@ -171,7 +180,20 @@ class RunningTasks:
         )
         used += copied.sum(axis=1)
         used[self._whole] = self.allocated[:, self._whole].sum(axis=0)
-        return used
+        return used - self._idle()
+
+    def _idle(self) -> Floats:
+        """Return what held tasks take beyond the six dimensions [R]."""
+        idle = np.zeros(self.capacity.shape[1])
+        held = self._held()
+        if len(held):
+            idle[_BEYOND] = self._floats[_DEMAND, held][_BEYOND].sum(axis=1)
+        return idle
+
+    def _held(self) -> Rows:
+        """Return the places of the tasks that are held."""
+        waits = np.isinf(self._floats[_END, : self.count]) & self._flags[_DONE, : self.count].all(axis=0)
+        return _where(waits)
 
     def start(self, starts: Starts, now: float) -> Floats:
         """Run these tasks from now on; return what that allocates to their jobs on all nodes [R, A]."""
@@ -184,8 +206,9 @@ class RunningTasks:
         # 2. Where they run and read, and their ends if every term goes at its peak.
         rows[_STAGE], rows[_TASK], rows[_NODE] = starts.stage, starts.task, starts.node
         rows[_SOURCE], rows[_RATES_ROW], rows[_COPIES] = starts.source, starts.rates_row, starts.copies
-        floats[_LEFT], floats[_RATES], floats[_SETTLED] = starts.seconds, 1.0, now
-        floats[_ENDS] = floats[_END] = floats[_NEXT] = now + starts.seconds
+        seconds = starts.seconds if self._taken is None else self._taken[starts.task]
+        floats[_LEFT], floats[_RATES], floats[_SETTLED] = seconds, 1.0, now
+        floats[_ENDS] = floats[_END] = floats[_NEXT] = now + seconds
         floats[_EXPECTED], floats[_SECONDS] = now + starts.expected, starts.expected
         floats[_ELSEWHERE], floats[_DEMAND] = starts.elsewhere, demand
         # 3. A term that a task lacks is done from the beginning.
@@ -206,8 +229,8 @@ class RunningTasks:
 
     def begin(self, stages: Rows, now: float) -> None:
         """Let those of these stages that are held do their work from now on."""
-        stage, end = self._rows[_STAGE, : self.count], self._floats[_END, : self.count]
-        held = _where(np.isin(stage, stages) & np.isinf(end) & self._flags[_DONE, : self.count].all(axis=0))
+        held = self._held()
+        held = held[np.isin(self._rows[_STAGE, held], stages)]
         if not len(held):
             return
         self._count_released(held, self._flags[_DONE, held], -1)
@@ -246,6 +269,8 @@ class RunningTasks:
 
     def share(self, now: float) -> None:
         """Set the rate of every task from now on, in proportion where machines are over-allocated."""
+        if self._taken is not None:
+            return
         # 1. The part of its demand that every task gets on each machine; 1 everywhere: nothing to compute.
         part = self._part
         part[:-1] = factors(self.demand, self.capacity, loss=self._loss, shared=SHARED)

@@ -79,7 +79,9 @@ class World:
         self._estimate = estimate
         estimates = StageEstimates(self.table, machines) if estimate else None
         self.backlog = StageBacklog(self.table, machines, np.random.default_rng(seed), orders, estimates)
-        self.tasks: RunningTasks | UsedTasks = RunningTasks(capacity, loss=loss, copies=self.backlog.outputs.count)
+        self.tasks: RunningTasks | UsedTasks = RunningTasks(
+            capacity, loss=loss, copies=self.backlog.outputs.count, taken=workload.taken
+        )
         self.usage: UseRecorder | None = None
         if sampling is not None or self.table.uses or estimate:
             self.tasks = used = UsedTasks(
@@ -279,6 +281,7 @@ class World:
         used = self._used_tasks
         tasks = used.take_away(places, self.now)
         self._usage.record.lose(tasks, self.now, evicted=evicted)
+        self.journal.lose(tasks.task, self.now)
         self.backlog.come_back(tasks.stage, tasks.task, tasks.node, used.on_all_nodes(tasks), tasks.opportunistic)
         if not evicted:
             self.tasks.share(self.now)
@@ -304,6 +307,7 @@ class World:
             self._wait_again(lost, nodes)
 
     def _wait_again(self, lost: Ends, nodes: Rows) -> None:
+        self.journal.lose(lost.task, self.now)
         regular = np.zeros(len(lost.stage), dtype=np.bool_)
         self.backlog.come_back(lost.stage, lost.task, nodes, lost.job_demand, regular)
 
@@ -351,6 +355,7 @@ class World:
             series=replace(series, job_row=self.table.job_place[series.job_row]),
             queue_names=self.table.queue_names,
             axis=self.table.axis,
+            begun_anew=journal.begun_anew,
             bounds=bounds_of(self.table, self._most.sum(axis=0)),
             speed=speed,
             opportunistic=None if self.usage is None else self.usage.record.outcome(self._opened()),

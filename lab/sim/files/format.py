@@ -8,13 +8,13 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Quantity = str | float
 """As in Kubernetes: 2, 0.5, "250m", "16Gi"."""
 
-MOST_SECONDS = 1e9
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=MOST_SECONDS)]
+LEAST_SECONDS, MOST_SECONDS = 0.001, 1e9
+Seconds = Annotated[float, msgspec.Meta(ge=LEAST_SECONDS, le=MOST_SECONDS)]
 COUNT = r"[1-9][0-9]{0,5}"
 SecondsByCount = Annotated[
     dict[
         Annotated[str, msgspec.Meta(extra_json_schema={"pattern": f"^{COUNT}$"})],
-        Annotated[float, msgspec.Meta(extra_json_schema={"exclusiveMinimum": 0, "maximum": MOST_SECONDS})],
+        Annotated[float, msgspec.Meta(extra_json_schema={"minimum": LEAST_SECONDS, "maximum": MOST_SECONDS})],
     ],
     msgspec.Meta(min_length=1),
 ]

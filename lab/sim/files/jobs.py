@@ -19,7 +19,7 @@ from extender.cluster.resources import (
     NETWORK_OUT,
 )
 from extender.errors import TraceError
-from lab.sim.files.format import COUNT, MOST_SECONDS, InputLine, JobLine, StageLine, WavesLine
+from lab.sim.files.format import COUNT, LEAST_SECONDS, MOST_SECONDS, InputLine, JobLine, StageLine, WavesLine
 from lab.sim.files.lines import csv_jobs, json_lines
 from lab.sim.files.machines import amounts
 from lab.sim.files.wfformat import wfformat_job
@@ -219,10 +219,9 @@ def _curve(where: str, field: str, by_count: Mapping[str, float]) -> Curve:
     for count, seconds in by_count.items():
         if not re.fullmatch(COUNT, count):
             raise TraceError(f"{where}, field {field}: {count!r}; accepted: counts of machines, 1 to 999999")
-        if not 0 < seconds <= MOST_SECONDS:
-            raise TraceError(
-                f"{where}, field {field}.{count}: {seconds:g}; accepted: seconds above 0, at most {MOST_SECONDS:g}"
-            )
+        if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+            accepted = f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds"
+            raise TraceError(f"{where}, field {field}.{count}: {seconds:g}; accepted: {accepted}")
     return curve_of({int(count): seconds for count, seconds in by_count.items()})
 
 

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -19,10 +20,15 @@ LONGEST_LINE = 64 * 2**20
 Line = TypeVar("Line", bound=msgspec.Struct)
 
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`")
+_ANY_KEY = "[...]"
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _OF_JOB = ("job", "queue", "arrives", "priority", "recurring")
 _FLAT = (*_OF_JOB, "tasks", "seconds", "expected")
 _NEEDED = ("job", "seconds")
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
 
 
 def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
@@ -31,14 +37,40 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
     Raises TraceError, naming file, line, field and what is accepted.
     """
     decoder = msgspec.json.Decoder(kind)
-    for where, text in _texts(path):
+    for number, (where, text) in enumerate(_texts(path)):
+        if not number and _begins_recording(text):
+            raise TraceError(f"{path} is a recording (dovetail record); write --workload recording:{path}")
         try:
-            yield where, decoder.decode(text)
+            line = decoder.decode(text)
+            json.loads(text, object_pairs_hook=_each_once, parse_int=str, parse_float=str)
         except msgspec.ValidationError as error:
-            raise TraceError(f"{where}: {mistake(error, kind)}") from None
+            raise TraceError(f"{where}: {mistake(error, kind, text)}") from None
+        except _Twice as error:
+            raise TraceError(f"{where}: the key {error.args[0]!r} stands twice in one object; accepted: once") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
             raise TraceError(f"{where}: not one JSON object: {error}{cut}") from None
+        yield where, line
+
+
+class _Twice(Exception):
+    """A key stands twice in an object."""
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for name in names if names.count(name) > 1))
+    return made
+
+
+def _begins_recording(text: bytes) -> bool:
+    """Say whether this is the first line of what `dovetail record` writes."""
+    try:
+        return msgspec.json.decode(text, type=_Kind).kind == "begin"
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
@@ -128,10 +160,12 @@ def _number(where: str, column: str, text: str) -> float:
     return number
 
 
-def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
-    """Return a mistake in words: the field, and what is accepted there."""
+def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct], line: bytes = b"") -> str:
+    """Return a mistake of a line in words: the field, and what is accepted there."""
     found = _PATH.fullmatch(str(error))
     text, field = (found[1], found[2]) if found else (str(error), "")
+    if line and field.endswith(_ANY_KEY):
+        field = _with_key(kind, field.removesuffix(_ANY_KEY), line)
     if unknown := _UNKNOWN.fullmatch(text):
         accepted = ", ".join(_fields_at(kind, field))
         return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
@@ -142,13 +176,30 @@ def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> str:
     return f"field {field}: {text}" if field else text
 
 
+def _with_key(kind: type[msgspec.Struct], path: str, line: bytes) -> str:
+    """Return the path of an object such as stages[0].demand with the first key whose value is not accepted."""
+    given = msgspec.json.decode(line)
+    for part in re.findall(r"[^.\[\]]+", path):
+        given = given[int(part)] if isinstance(given, list) else given[part]
+    for key, value in given.items():
+        try:
+            msgspec.convert({key: value}, _type_at(kind, path))
+        except msgspec.ValidationError:
+            return f"{path}.{key}"
+    return path
+
+
 def _choices(kind: type[msgspec.Struct], path: str) -> tuple[Any, ...]:
     """Return what is accepted at a path such as stages[0].input.from, which is a Literal."""
+    return get_args(_type_at(kind, path))
+
+
+def _type_at(kind: type[msgspec.Struct], path: str) -> Any:  # noqa: ANN401 - a type, or what annotates one
+    """Return the type of the field at a path such as stages[0].demand."""
     parts = re.sub(r"\[[^]]*\]", "", path).rsplit(".", 1)
     above, name = ("", parts[0]) if len(parts) == 1 else parts
-    kind = _struct_at(kind, above)
-    field = next(field for field in msgspec.structs.fields(kind) if field.encode_name == name)
-    return get_args(field.type)
+    fields = msgspec.structs.fields(_struct_at(kind, above))
+    return next(field.type for field in fields if field.encode_name == name)
 
 
 def _joined(field: str, name: str) -> str:

@@ -13,6 +13,7 @@ from extender.cluster.resources import (
     EPHEMERAL,
     HUGEPAGES,
     IO_DIMENSIONS,
+    PODS,
     declared_amounts,
     is_extended,
 )
@@ -33,8 +34,11 @@ def machines_of(path: Path) -> Machines:
     racks: list[str | None] = []
     moves: list[float] = []
     lines: dict[str, str] = {}
+    places = ""
     for where, line in json_lines(path, MachineLine):
-        allocatable = amounts(where, "allocatable", line.allocatable)
+        offered = {name: amount for name, amount in line.allocatable.items() if name != PODS}
+        places = places or ("; places for pods do not count" if PODS in line.allocatable else "")
+        allocatable = amounts(where, "allocatable", offered)
         taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in line.taints)
         names = [line.name] if line.count is None else [f"{line.name}-{number}" for number in range(line.count)]
         for name in names:
@@ -52,7 +56,7 @@ def machines_of(path: Path) -> Machines:
     axis = (*DIMENSIONS, *sorted({name for node in nodes for name in node.allocatable} - set(DIMENSIONS)))
     capacity = np.array([[_offer(node.allocatable, name) for name in axis] for node in nodes])
     return Machines(
-        name=f"{path.name} ({len(nodes)})",
+        name=f"{path.name} ({len(nodes)}{places})",
         capacity=capacity,
         racks=_rack_rows(racks),
         axis=axis,

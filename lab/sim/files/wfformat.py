@@ -1,8 +1,8 @@
 """Reads WfFormat, in which WfCommons publishes the DAGs of scientific workflows: one JSON document, one job.
 
 Versions 1.5 and later say what there is to do in `workflow.specification` and what it took in `workflow.execution`;
-those before say both in `workflow.tasks`, up to 1.3 under other names. Tasks that are alike in all but their durations
-become one stage.
+those before say both in `workflow.tasks`, up to 1.3 under other names, the first ones in `workflow.jobs`. Tasks that
+are alike in all but their durations become one stage.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +16,9 @@ from lab.sim.files.format import JobLine, StageLine
 from lab.sim.files.lines import LONGEST_LINE, mistake
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
+
+_MEMORY_UNIT = 1000.0
+"""The bytes in the unit of `memory`, KB; `memoryInBytes` is in bytes."""
 
 _SHORTEST = 0.001
 """What a task takes at least: some are said to take 0 seconds."""
@@ -44,6 +47,7 @@ class _Workflow(msgspec.Struct):
     specification: _Tasks | None = None
     execution: _Tasks | None = None
     tasks: list[_Task] | None = None
+    jobs: list[_Task] | None = None
 
 
 class _Document(msgspec.Struct):
@@ -101,9 +105,10 @@ def _stages(where: str, workflow: _Workflow) -> list[StageLine]:
 def _found(where: str, workflow: _Workflow) -> tuple[str, Sequence[_Task], Sequence[_Task]]:
     """Return the field of the tasks, the tasks, and for each what it took."""
     if workflow.specification is None:
-        if not workflow.tasks:
-            raise TraceError(f"{where}, field workflow: no tasks; needed: specification and execution, or tasks")
-        return "workflow.tasks", workflow.tasks, workflow.tasks
+        field, both = ("workflow.tasks", workflow.tasks) if workflow.tasks else ("workflow.jobs", workflow.jobs)
+        if not both:
+            raise TraceError(f"{where}, field workflow: no tasks; needed: specification and execution, tasks, or jobs")
+        return field, both, both
     tasks, field = workflow.specification.tasks, "workflow.specification.tasks"
     if not tasks:
         raise TraceError(f"{where}, field {field}: there are none; needed: one or more")
@@ -150,7 +155,7 @@ def _edges(where: str, field: str, tasks: Sequence[_Task], places: Mapping[str, 
 def _demand(took: _Task) -> Mapping[str, float]:
     """Return what a task demands: its cores (1 where it says none), and its memory if it says that."""
     cores = took.core_count if took.core_count is not None else took.cores
-    memory = took.memory_in_bytes if took.memory_in_bytes is not None else took.memory
+    memory = took.memory_in_bytes if took.memory_in_bytes is not None else (took.memory or 0.0) * _MEMORY_UNIT
     return {"cpu": cores or 1.0} | ({"memory": memory} if memory else {})
 
 

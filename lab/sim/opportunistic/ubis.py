@@ -123,6 +123,8 @@ class Ubis:
             waiting = without_rates(waiting)
         names = self._empty.layout.names
         barred = self._stays_off.barred(waiting.names, names, world.now)
+        if waiting.barred is not None:
+            barred = barred | waiting.barred
         may = np.array(
             [waiting.jobs.names[job] not in self._settings.never for job in waiting.job.tolist()], dtype=bool
         )

@@ -1,7 +1,8 @@
 """What tasks would have taken at their peaks, by when and where they ran: the contention of a run taken out of it.
 
 The simulator slows tasks down where disks and networks are over-allocated. The times of a recording are slowed down
-already: without this step a replay would do it twice.
+already: without this step a replay would do it twice. CPU is not undone: what pods ask for of it is not what they use,
+and opportunistic pods run on the rest.
 """
 
 import numpy as np

@@ -10,6 +10,7 @@ from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.recording.lines import PodLine
 from extender.cluster.resources import DISK_READ_INDEX
+from lab.sim.workloads.names import distinct
 from lab.sim.workloads.workload import Job, Stage
 
 BURST_SECONDS = 10.0
@@ -58,13 +59,14 @@ def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
         if created[row] > begun + BURST_SECONDS:
             burst[key] = begun, number = float(created[row]), number + 1
         tasks_of[(*key, number)].append(row)
+    plain = [f"{queue}/{job}" + (f", {number}" if number > 1 else "") for queue, job, number in tasks_of]
+    names = distinct(plain, [f"{queue!r}/{job!r}, {number}" for queue, job, number in tasks_of])
     # 2. Their stages; the tasks of a stage in the order in which they were bound.
     jobs, order = list[Job](), list[int]()
-    for (queue, job, number), rows in tasks_of.items():
+    for name, ((queue, *_), rows) in zip(names, tasks_of.items(), strict=True):
         shapes: dict[_Shape, list[int]] = defaultdict(list)
         for row in sorted(rows, key=lambda row: (bound[row], node[row])):
             shapes[_shape(ran, row, gang=bool(ran.together[row]))].append(row)
-        name = f"{queue}/{job}" if number == 1 else f"{queue}/{job}, {number}"
         arrives_at = float(created[rows].min())
         stages = [_stage(str(place), shape, ran.seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
         jobs.append(Job(name, arrives_at, stages, queue))

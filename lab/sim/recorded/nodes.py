@@ -34,8 +34,8 @@ class Columns:
         offered = {name for node in nodes for name in node.offers}
         axis = asked & offered
         taken = max(Counter(pod.node for pod in services).values(), default=0)
-        least = {name: min(pod.demand.get(name, 0.0) for pod in pods) for name in (CPU, MEMORY)}
-        if any(node.offers.get(PODS, np.inf) - taken < _most_pods(node, least, len(pods)) for node in nodes):
+        sums = {name: np.cumsum(sorted(pod.demand.get(name, 0.0) for pod in pods)) for name in (CPU, MEMORY)}
+        if any(node.offers.get(PODS, np.inf) - taken < _most_pods(node, sums) for node in nodes):
             axis.add(PODS)
         return cls((*DIMENSIONS, *sorted(axis)), tuple(sorted(asked - offered)))
 
@@ -53,10 +53,9 @@ class Columns:
         return [amounts.get(name, 0.0) for name in self.axis]
 
 
-def _most_pods(node: NodeLine, least: Amounts, pods: int) -> float:
-    """Return how many of these pods may run on a node at once, each of which asks for so much or more."""
-    fits = [node.offers.get(name, np.inf) // amount for name, amount in least.items() if amount > 0]
-    return min([*fits, pods])
+def _most_pods(node: NodeLine, sums: Mapping[str, Floats]) -> int:
+    """Return how many pods may run on a node at once; `sums` [P] is what the smallest of them ask for together."""
+    return min(int(np.searchsorted(asked, node.offers.get(name, np.inf), side="right")) for name, asked in sums.items())
 
 
 class Versions:

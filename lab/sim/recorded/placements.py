@@ -12,6 +12,7 @@ from extender.cluster.waiting import Waiting
 from extender.planner import Plan
 from lab.sim.engine.running import DONE_SECONDS
 from lab.sim.schedulers.baselines import AssignmentList
+from lab.sim.workloads.names import stage_names
 from lab.sim.workloads.workload import Job
 
 
@@ -31,12 +32,9 @@ class Placements:
     @classmethod
     def of(cls, jobs: Sequence[Job], at: Floats, node: Rows) -> "Placements":
         """Return the placements of the tasks of these jobs [T], in their order."""
-        first, place = dict[str, int](), 0
-        for job in jobs:
-            for stage in job.stages:
-                first[f"{job.name}/{stage.name}"] = place
-                place += stage.tasks
-        return cls(at, node, first)
+        tasks = [stage.tasks for job in jobs for stage in job.stages]
+        places = np.cumsum([0, *tasks[:-1]]).tolist()
+        return cls(at, node, dict(zip(stage_names(jobs), places, strict=True)))
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what was started by now, and when the next task was."""

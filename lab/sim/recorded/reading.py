@@ -40,8 +40,8 @@ done are named.
 class Replay:
     """A recording as the simulator takes it. `notes` say what is not in it, `ended` [T] when each task ended.
 
-    `simulated` is the workload for simulated schedulers, which start a task without delay: each takes longer by the
-    delay that was usual.
+    `workload` is for the policy `recorded`: a task takes what it took. `simulated` is the workload for simulated
+    schedulers, which start a task without delay: each takes longer by the delay that was usual.
     """
 
     workload: Workload
@@ -162,7 +162,7 @@ def _replay(read: _Read, file: str) -> Replay:
         pods, together=together, stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
     )
     return Replay(
-        workload,
+        replace(workload, taken=(ended - begun)[order]),
         replace(workload, jobs=[delayed(job, delay) for job in jobs]),
         machines,
         Placements.of(jobs, bound[order], node[order]),

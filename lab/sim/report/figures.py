@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
-from lab.report.drawing import COLOURS, finish, svg
+from lab.report.drawing import COLOURS, finish, strokes, svg
 from lab.sim.engine.measures import Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import job_changes
@@ -38,7 +38,7 @@ def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
             "is over-allocated.",
         ),
         "Shares of the queues": (
-            svg("shares", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: _draw_shares(axes, runs)),
+            svg("shares", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: draw_shares(axes, runs)),
             f"The dominant share of what each queue's tasks were promised (the first {len(COLOURS)} queues).",
         ),
     }
@@ -47,21 +47,21 @@ def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
     return drawn
 
 
-def draw_changes(axes: Axes, changes: Mapping[str, Floats], title: str, colours: Sequence[str] = COLOURS) -> None:
-    """Draw the CDF of job-time changes in percent, [J] by name (Tetris, figures 4a and 7)."""
-    for (name, change), colour in zip(changes.items(), colours, strict=False):
+def draw_changes(axes: Axes, changes: Mapping[str, Floats], title: str, first: int = 0) -> None:
+    """Draw the CDF of job-time changes in percent, [J] by name (Tetris, figures 4a and 7), from this stroke on."""
+    for (name, change), stroke in zip(changes.items(), strokes(first), strict=False):
         if len(change):
-            axes.ecdf(np.maximum(change, _LEAST_CHANGE), color=colour, label=name, linewidth=1.5)
+            axes.ecdf(np.maximum(change, _LEAST_CHANGE), label=name, linewidth=1.5, **stroke)
     finish(axes, title, "part of the jobs", "change in job time, % (more is better)")
     axes.axvline(0, color="#999999", linewidth=0.8)
     axes.set_xlim(_LEAST_CHANGE, 100)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
 
 
-def draw_running(axes: Axes, runs: Mapping[str, Series], colours: Sequence[str] = COLOURS) -> None:
+def draw_running(axes: Axes, runs: Mapping[str, Series]) -> None:
     """Draw how many tasks run over time (Tetris, figure 5a)."""
-    for (name, series), colour in zip(runs.items(), colours, strict=False):
-        axes.plot(hours(series), thinned(series.running), color=colour, linewidth=1.3, label=name)
+    for (name, series), stroke in zip(runs.items(), strokes(), strict=False):
+        axes.plot(hours(series), thinned(series.running), linewidth=1.3, label=name, **stroke)
     finish(axes, "Running tasks", "tasks", _HOURS)
 
 
@@ -70,14 +70,29 @@ def draw_use(
 ) -> None:
     """Draw what is used, and wanted, of each dimension over time (Tetris, figures 5b and 5c)."""
     at = hours(series)
-    for place, (name, colour) in enumerate(zip(dimensions, COLOURS, strict=False)):
-        axes.plot(at, thinned(series.demanded[:, place]), color=colour, linewidth=0.8, linestyle=":")
-        axes.plot(at, thinned(series.used[:, place]), color=colour, linewidth=1.2, label=name)
+    for place, (name, stroke) in enumerate(zip(dimensions, strokes(), strict=False)):
+        axes.plot(at, thinned(series.demanded[:, place]), linewidth=0.8, **stroke | {"linestyle": ":"})
+        axes.plot(at, thinned(series.used[:, place]), linewidth=1.2, label=name, **stroke)
     finish(axes, title, "of the cluster", _HOURS, legend=False)
     axes.axhline(1, color="#999999", linewidth=0.8)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     if legend:
         axes.legend(fontsize=7, ncols=3)
+
+
+def draw_shares(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
+    """Draw the shares of the queues over time, for each run on axes of its own."""
+    longest = _longest(runs)
+    for place, axis in enumerate(axes):
+        axis.set_visible(place < len(runs))
+        if place < len(runs):
+            run = runs[place]
+            for queue, colour in zip(range(len(run.queue_names)), COLOURS, strict=False):
+                shares = thinned(run.series.queues[:, queue])
+                axis.plot(hours(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
+            finish(axis, run.policy, "of the cluster", _HOURS, legend=place == 0)
+            axis.set_xlim(0, longest)
+            axis.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 def thinned(values: NDArray[np.generic]) -> Floats:
@@ -94,13 +109,13 @@ def hours(series: Series) -> Floats:
 
 
 def _draw_job_times(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
-    for run, colour in zip(runs, COLOURS, strict=False):
-        axes[0].ecdf(run.job_seconds / 3600, color=colour, label=run.policy, linewidth=1.5)
+    for run, stroke in zip(runs, strokes(), strict=False):
+        axes[0].ecdf(run.job_seconds / 3600, label=run.policy, linewidth=1.5, **stroke)
     finish(axes[0], "Job time", "part of the jobs", "hours from arrival to end")
     axes[0].set_xlim(left=0)
     axes[0].yaxis.set_major_formatter(PercentFormatter(1))
     changes = {run.policy: job_changes(runs[0].job_seconds, run.job_seconds) for run in runs[1:]}
-    draw_changes(axes[1], changes, f"Job time against {runs[0].policy}", COLOURS[1:])
+    draw_changes(axes[1], changes, f"Job time against {runs[0].policy}", first=1)
 
 
 def _draw_running(axes: Axes, runs: Sequence[Outcome]) -> None:
@@ -109,7 +124,7 @@ def _draw_running(axes: Axes, runs: Sequence[Outcome]) -> None:
 
 def _draw_use(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
     highest = max(1.05, *(float(run.series.demanded.max(initial=0)) for run in runs))
-    longest = max(float(hours(run.series).max(initial=0)) for run in runs)
+    longest = _longest(runs)
     for place, axis in enumerate(axes):
         axis.set_visible(place < len(runs))
         if place < len(runs):
@@ -118,16 +133,9 @@ def _draw_use(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
             axis.set_xlim(0, longest)
 
 
-def _draw_shares(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
-    for place, axis in enumerate(axes):
-        axis.set_visible(place < len(runs))
-        if place < len(runs):
-            run = runs[place]
-            for queue, colour in zip(range(len(run.queue_names)), COLOURS, strict=False):
-                shares = thinned(run.series.queues[:, queue])
-                axis.plot(hours(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
-            finish(axis, run.policy, "of the cluster", _HOURS, legend=place == 0)
-            axis.yaxis.set_major_formatter(PercentFormatter(1))
+def _longest(runs: Sequence[Outcome]) -> float:
+    """Return the hours of the longest run, so that all are drawn along one axis; 1 if none takes any time."""
+    return max(float(hours(run.series).max(initial=0)) for run in runs) or 1.0
 
 
 def _lines(runs: Sequence[Outcome]) -> int:

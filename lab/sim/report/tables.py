@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,31 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+_MOST_QUEUES = 8
+"""The table has the job times of so many queues at most; JSON has all."""
+
+_BETWEEN = 3
+"""How many places a column of a table takes besides its own."""
+
+_MAIN = {
+    "makespan, s": "makespan, s",
+    "job time, s: mean": "mean job time, s",
+    "  median": "median",
+    "mean job time, % better": "% better",
+    "slowed jobs, %, by": "slowed jobs, %",
+}
+"""The figures that are shown of many runs, by the name of their line, and the heading of each."""
+
 NOTES = (
     "Job time: from a job's arrival to the end of its last task. Use: what tasks really use, mean over the time from "
-    "the first start to the last. Over-allocated: the part of machines and time in which more is wanted than there is.",
+    "the first start to the last; a task that only waits for its gang uses its memory alone. Over-allocated: the part "
+    "of machines and time in which more is wanted than there is.",
     f"Slowed jobs: those that take over {SLOWED_PERCENT:g} % longer than under the first policy, and by how much in "
     "the mean and at worst. Unfairness: the jobs that got less than an equal share over their life, and how much less "
-    "(Tetris, 5.3.2).",
+    "(Tetris, 5.3.2). Median of job changes: half of the jobs gain more than that, in percent of their time.",
+    "Longest wait: from a job's arrival to its first start. Task slow-down: how many times as long as at their peaks "
+    "tasks take. Fragmentation: of the waiting tasks that would fit if all free room were one machine, the part that "
+    "fits into no single machine. Decisions/s: tasks placed in a second of planning.",
 )
 
 
@@ -36,41 +55,86 @@ class FigureLine:
 def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     """Return all figures of these runs; comparisons are with the first run."""
     first = runs[0]
-    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(first.axis)]
+    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(first)]
     against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
     if any(run.opportunistic is not None for run in runs):
         of_all.append(FigureLine("killed by memory", [_killed(run) for run in runs]))
+    if any(run.begun_anew.times for run in runs):
+        of_all.append(FigureLine("begun anew: times, s lost", [_begun_anew(run) for run in runs]))
     return of_all + (against if len(runs) > 1 else [])
 
 
-def _figures(axis: Sequence[str]) -> list[tuple[str, Callable[[Outcome], str]]]:
-    """Return the figures of every run; those by resource go along the axis."""
+def _figures(first: Outcome) -> list[tuple[str, Callable[[Outcome], str]]]:
+    """Return the figures of every run; those by resource and by queue are named as in the first."""
+    axis, queues = first.axis, first.queue_names[:_MOST_QUEUES] if len(first.queue_names) > 1 else ()
     contended = [place for place, name in enumerate(DIMENSIONS) if name != MEMORY]
     return [
         *_TIMES,
+        *((f"mean by queue: {name}" if not row else f"  {name}", _of_queue(name)) for row, name in enumerate(queues)),
+        *_TASKS,
         *((f"use: {name}" if not place else f"  {name}", _used(place)) for place, name in enumerate(axis)),
         *((f"over-allocated: {axis[place]}" if not place else f"  {axis[place]}", _over(place)) for place in contended),
         *_OTHERS,
     ]
 
 
-def table(runs: Sequence[Outcome]) -> "Table":
-    """Return the lines as a table that fits a terminal."""
+def table(runs: Sequence[Outcome], width: int) -> "Table":
+    """Return the lines as a table of at most this width, or, where the runs do not fit, a line for each run."""
+    headings, rows = ["", *(run.policy for run in runs)], [(line.name, *line.cells) for line in lines(runs)]
+    widths = _widths(headings, rows, width)
+    return _table(headings, rows, widths) if widths else _by_run(runs, width)
+
+
+def _by_run(runs: Sequence[Outcome], width: int) -> "Table":
+    """Return a line for each run, with the main figures."""
+    shown = [line for line in lines(runs) if line.name in _MAIN]
+    headings = ["", *(_MAIN[line.name] for line in shown)]
+    rows = [(run.policy, *(_first_part(line.cells[row]) for line in shown)) for row, run in enumerate(runs)]
+    made = _table(headings, rows, _widths(headings, rows, width))
+    made.caption = "More runs than fit beside each other: --report FILE and --json have all figures."
+    return made
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the widths of the columns, in which no word is broken; [] where that does not fit into `width`."""
+    names, *columns = zip(*rows, strict=True)
+    words = [" ".join((heading, *column)).split() for heading, column in zip(headings[1:], columns, strict=True)]
+    least = [max(map(len, names)), *(max(map(len, some)) for some in words)]
+    spare = width - sum(least) - _BETWEEN * len(least) - 1
+    if spare < 0:
+        return []
+    for place, column in enumerate(columns, 1):
+        more = min(max(0, max(map(len, column)) - least[place]), spare)
+        least[place], spare = least[place] + more, spare - more
+    return least
+
+
+def _first_part(cell: str) -> str:
+    """Return the first of what a cell lists, as in 25.0, +54, +60; a number such as 1,170 is one."""
+    return cell.partition(", ")[0]
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int] = ()) -> "Table":
     from rich import box
     from rich.table import Table
 
-    text_table = Table("", *(run.policy for run in runs), box=box.SIMPLE_HEAD)
+    text_table = Table(*headings, box=box.SIMPLE_HEAD)
     for column in text_table.columns[1:]:
         column.justify = "right"
-    for line in lines(runs):
-        text_table.add_row(line.name, *line.cells)
+    for column, width in zip(text_table.columns, widths, strict=False):
+        column.width = width
+    for row in rows:
+        text_table.add_row(*row)
     return text_table
 
 
 def as_json(runs: Sequence[Outcome]) -> dict[str, Any]:
     """Return everything about the runs, and each compared with the first, as JSON takes it."""
     first = runs[0]
-    return {"runs": [run.to_dict() for run in runs], "compared": [_compared(first, run) for run in runs[1:]]}
+    return {
+        "runs": [run.to_dict() | _summed_up(run) for run in runs],
+        "compared": [_compared(first, run) for run in runs[1:]],
+    }
 
 
 def mean_use(run: Outcome) -> Floats:
@@ -86,6 +150,22 @@ def mean_running(run: Outcome) -> float:
 def slow_down(run: Outcome) -> float:
     """Return how many times as long as at their peaks tasks take, in the mean of all."""
     return run.task_seconds / run.ideal_task_seconds if run.ideal_task_seconds else 1.0
+
+
+def queue_seconds(run: Outcome) -> dict[str, float]:
+    """Return the mean job time of each queue."""
+    queue = np.array([job.queue for job in run.jobs])
+    return {name: float(run.job_seconds[queue == name].mean()) for name in run.queue_names}
+
+
+def _summed_up(run: Outcome) -> dict[str, Any]:
+    """Return what the table shows and an outcome's own JSON does not have."""
+    return {
+        "mean_use": dict(zip(run.axis, mean_use(run).tolist(), strict=True)),
+        "longest_wait": float(run.job_waits.max(initial=0.0)),
+        "mean_job_time_by_queue": queue_seconds(run),
+        "begun_anew": asdict(run.begun_anew),
+    }
 
 
 def _while_starting(run: Outcome, values: Floats) -> Floats:
@@ -129,6 +209,14 @@ def _killed(run: Outcome) -> str:
     return "" if lost is None else f"{lost.killed_regular + lost.killed_opportunistic:,}"
 
 
+def _of_queue(name: str) -> Callable[[Outcome], str]:
+    return lambda run: f"{queue_seconds(run)[name]:,.0f}"
+
+
+def _begun_anew(run: Outcome) -> str:
+    return f"{run.begun_anew.times:,}, {run.begun_anew.seconds:,.0f}"
+
+
 def _unfair(run: Outcome) -> str:
     below = np.array([job.unfairness for job in run.jobs if job.unfairness < 0])
     return f"{len(below) / len(run.jobs):.0%}, {below.mean():.0%}" if len(below) else "0%"
@@ -149,6 +237,10 @@ _TIMES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
     ("  median", _percentile(50)),
     ("  p90", _percentile(90)),
     ("  p99", _percentile(99)),
+    ("longest wait of a job, s", lambda run: f"{run.job_waits.max(initial=0.0):,.0f}"),
+)
+
+_TASKS: Sequence[tuple[str, Callable[[Outcome], str]]] = (
     ("task slow-down, times", lambda run: f"{slow_down(run):.2f}"),
     ("running tasks, mean", lambda run: f"{mean_running(run):,.0f}"),
 )
@@ -168,7 +260,7 @@ _COMPARED: Sequence[tuple[str, Callable[[Outcome, Outcome], str]]] = (
         lambda first, run: f"{improvement(float(first.job_seconds.mean()), float(run.job_seconds.mean())):.1f}",
     ),
     (
-        "median job, % better",
+        "median of job changes, %",
         lambda first, run: f"{float(np.median(job_changes(first.job_seconds, run.job_seconds))):.1f}",
     ),
     ("slowed jobs, %, by", _slowed),

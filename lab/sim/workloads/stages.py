@@ -4,6 +4,7 @@ Jobs are in the order of (queue, name), stages in that of (job, place in the job
 every order of a trace. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from extender.cluster.resources import (
 from extender.control.queues.tree import QueueTree
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
+from lab.sim.workloads.names import stage_names
 from lab.sim.workloads.waves import Waves
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Use, Workload
 
@@ -189,7 +191,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         queue_names=queues,
         queue_weight=np.array([workload.weights.get(queue, 1.0) for queue in queues]),
         arrives_at=np.array([job.arrives_at for job in jobs]),
-        names=[f"{jobs[row].name}/{stage.name}" for row, _, stage in stages],
+        names=stage_names(jobs),
         job=np.array([row for row, _, _ in stages], dtype=np.intp),
         demand=demand,
         reading=reading,
@@ -269,12 +271,11 @@ def _key(job: Job) -> tuple[str, str]:
 
 def _check_names(jobs: Sequence[Job]) -> None:
     """Raise if two jobs, or two stages of one, have one name: schedulers keep notes under these names."""
-    names: set[str] = set()
-    for job in jobs:
-        for name in (job.name, *(f"{job.name}/{stage.name}" for stage in job.stages)):
-            if name in names:
+    for names in ([job.name for job in jobs], stage_names(jobs)):
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise DovetailError(f"two are named {name!r}; names of jobs, and of the stages of one, must differ")
-            names.add(name)
+    for job in jobs:
         if not job.stages:
             raise DovetailError(f"job {job.name!r} has no stages")
 

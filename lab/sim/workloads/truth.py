@@ -87,8 +87,8 @@ def declared_wrongly(workload: Workload, machines: Machines, part: float, seed: 
     if not 0 < part <= 1:
         raise DovetailError(f"know_demands: {part:g}; accepted: above 0, to 1")
     if len(machines.axis) > len(DIMENSIONS):
-        more = ", ".join(machines.axis[len(DIMENSIONS) :])
-        raise DovetailError(f"wrong demands are simulated of {', '.join(DIMENSIONS)}; not where machines offer {more}")
+        counted = ", ".join(DIMENSIONS)
+        raise DovetailError(f"wrong demands are simulated of {counted}; not where these count too: {machines.beyond}")
     random = np.random.default_rng((seed, _DECLARE))
     copied = workload.output_copies > 1
     jobs = [

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import ANYWHERE, Constraints
 from extender.cluster.model import Node
-from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX, NETWORK_IN_INDEX
+from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX, NETWORK_IN_INDEX, PODS
 from extender.control.queues.tree import QueueTree
 from lab.sim.workloads.waves import Waves
 
@@ -94,7 +94,8 @@ class Workload:
     `at_once`: no more jobs than this are there at a time, the next one comes when one has ended (None: any number).
     `weights` are those of queues, by name; 1 for any other. `tree` has their parents and minimums too (None: no queue
     has any). `output_copies`: on how many machines the final output of a job is written, its task's own among them
-    (engine/outputs.py; HDFS: 3).
+    (engine/outputs.py; HDFS: 3). `taken` [T] is what each task takes in all, contention included, in the order of the
+    tasks (None: contention slows tasks down).
     """
 
     name: str
@@ -104,6 +105,7 @@ class Workload:
     weights: Mapping[str, float] = field(default_factory=dict)
     tree: QueueTree | None = None
     output_copies: int = 1
+    taken: Floats | None = None
 
     @property
     def tasks(self) -> int:
@@ -149,6 +151,12 @@ class Machines:
     def output_holders(self) -> Rows:
         """The machines that can hold a copy of an output: those with a disk and a network."""
         return np.flatnonzero((self.capacity[:, [DISK_WRITE_INDEX, NETWORK_IN_INDEX]] > 0).all(axis=1))
+
+    @property
+    def beyond(self) -> str:
+        """The names of what is counted beyond the six dimensions, as errors show them."""
+        words = {PODS: "places for pods (some node may run out of them before its CPU and memory)"}
+        return ", ".join(words.get(name, name) for name in self.axis[len(DIMENSIONS) :])
 
     def allowed(self, constraints: Constraints) -> Mask:
         """Return which machines a task with these constraints may go to [N]: the service says."""

@@ -38,8 +38,8 @@ class StageEstimates:
 
     def __init__(self, table: StageTable, machines: Machines) -> None:
         if len(machines.axis) > len(DIMENSIONS):
-            more = ", ".join(machines.axis[len(DIMENSIONS) :])
-            raise DovetailError(f"demands of {', '.join(DIMENSIONS)} are estimated; not where machines offer {more}")
+            counted = ", ".join(DIMENSIONS)
+            raise DovetailError(f"demands of {counted} are estimated; not where these count too: {machines.beyond}")
         self._table, self._capacity = table, machines.capacity
         self.demand, self.reading, self.busy = table.demand.copy(), table.reading.copy(), table.busy.copy()
         self._declared = table.demand.copy()

@@ -101,6 +101,7 @@ class Sampler:
         """Take the scrapes of a time in which nothing changes, before the tasks go on."""
         while self._next <= end:
             self._scrapes.append(self._scrape(self._next, self._next - begin, tasks))
+            self._forget(self._next)
             self._next += self._sampling.scrape
         self._used += tasks.use_on * (end - begin)
         self._waited += tasks.waits * (end - begin)
@@ -116,6 +117,13 @@ class Sampler:
         """Return when the next sample will be known."""
         late = [scrape.at for scrape in self._scrapes if scrape.at + self._sampling.delay > now]
         return (late[0] if late else self._next) + self._sampling.delay
+
+    def _forget(self, now: float) -> None:
+        """Forget the scrapes before all windows from now on, whether anybody asks for samples or not."""
+        sampling = self._sampling
+        newest_known = now - sampling.delay - sampling.scrape
+        while len(self._scrapes) > 1 and self._scrapes[1].at <= newest_known - sampling.window_seconds:
+            self._scrapes.popleft()
 
     def _scrape(self, at: float, seconds: float, tasks: UsedTasks) -> _Scrape:
         running, own = tasks.running, tasks.now_used()[0]

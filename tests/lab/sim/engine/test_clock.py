@@ -12,6 +12,7 @@ from extender.cluster.waiting import Blocks, Spread
 from extender.errors import DovetailError
 from extender.planner import Assignments, Plan
 from lab.sim.engine.clock import SimulationSettings, run
+from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 CAPACITY = np.array([4000.0, 64, 100, 100, 100, 100])
@@ -353,6 +354,13 @@ def test_what_could_never_run_is_refused_before_anything_runs(wrong, complaint):
 def test_no_two_jobs_have_one_name():
     with pytest.raises(DovetailError, match="two are named 'a'"):
         replay(workload(Job("a", 0.0, [stage("s", [1.0])]), Job("a", 1.0, [stage("s", [1.0])])))
+
+
+def test_names_that_are_joined_alike_are_not_taken_for_one():
+    jobs = [Job("a", 0.0, [stage("b/c", [1.0])]), Job("a/b", 0.0, [stage("c", [1.0]), stage("d", [1.0])])]
+    given = workload(*jobs, Job("a/b/c", 0.0, [stage("e", [1.0])]))
+    assert table_of(given, machines(1)).names == ["'a'/'b/c'", "'a/b'/'c'", "a/b/d", "a/b/c/e"]
+    assert [job.name for job in replay(given).jobs] == ["a", "a/b", "a/b/c"]
 
 
 def test_a_task_that_makes_no_progress_is_an_error_not_an_endless_run():

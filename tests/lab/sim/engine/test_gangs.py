@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.use.sampling import Sampling
@@ -61,3 +62,15 @@ def test_two_groups_that_hold_what_the_other_needs_never_go_on_and_one_is_named(
     jobs = stage("a", 4), stage("b", 4), stage("f", 5, 5, gang=True), stage("g", 5, 5, 5, gang=True)
     with pytest.raises(DovetailError, match="g/g has begun and never goes on: tasks of groups hold room"):
         ran(2, *jobs, settings=settings)
+
+
+def test_a_task_that_waits_for_its_group_does_not_use_the_devices_that_it_holds():
+    # Two cores and two GPUs. a has a core and a GPU until 10 s; g holds the other GPU from 0 s on, and works from 10 s.
+    axis = (*DIMENSIONS, "nvidia.com/gpu")
+    machines = Machines("one", np.array([[2000.0, 64, 100, 100, 100, 100, 2]]), axis=axis)
+    stages = [replace(one, demand=np.append(one.demand, 1.0)) for one in (stage("a", 10), stage("g", 9, 9, gang=True))]
+    stages = [replace(one, demand=one.demand + np.array([0, 8, 0, 0, 0, 0, 0])) for one in stages]
+    workload = Workload("test", [Job(one.name, 0.0, [one]) for one in stages])
+    made = run(workload, machines, FirstFit(), seed=1, settings=EVENTS)
+    of = {at: row.tolist() for at, row in zip(made.series.at.tolist(), made.series.used[:, [0, 1, 6]], strict=True)}
+    assert (of[5.0], of[15.0]) == ([0.5, 0.25, 0.5], [1.0, 0.25, 1.0])

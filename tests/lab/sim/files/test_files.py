@@ -73,6 +73,9 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(cpu=1), "field stages[0].cpu: there is no such field; accepted: name, demand, seconds"),
         (stage(input={"rate": 1, "of": 2}), "field stages[0].input.of: there is no such field; accepted: rate, from"),
         (stage(seconds=-1), "field stages[0].seconds"),
+        (stage(seconds=1e-300), "field stages[0].seconds: Expected `float` >= 0.001"),
+        (stage(demand={"memory": 1, "cpu": True}), "field stages[0].demand.cpu: Expected `"),
+        (stage(nodeSelector={"a": "b", "zone": 1}), "field stages[0].nodeSelector.zone: Expected `str`, got `int`"),
         (stage(tasks=0), "field stages[0].tasks"),
         (stage(demand={"cpu": -1}), "field stages[0].demand.cpu: '-1' is negative"),
         (stage(demand={"cpu": "lots"}), "field stages[0].demand.cpu: 'lots' is not a quantity; accepted"),
@@ -113,6 +116,31 @@ def test_a_mistake_in_a_job_names_file_line_field_and_what_is_accepted(tmp_path,
         workload_of(path, machines_of(machines))
     assert str(refused.value).startswith(f"{path}, line 2")
     assert said in str(refused.value)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path, machines):
+    path = tmp_path / "jobs.jsonl"
+    path.write_text(json.dumps(job()).replace('"seconds": 10', '"seconds": 10, "seconds": 20') + "\n")
+    with pytest.raises(TraceError, match="line 1: the key 'seconds' stands twice in one object; accepted: once"):
+        workload_of(path, machines_of(machines))
+
+
+def test_a_number_of_very_many_digits_is_read_or_refused_in_our_words(tmp_path, machines):
+    path = tmp_path / "jobs.jsonl"
+    path.write_text(json.dumps(job()).replace('"seconds": 10', '"seconds": ' + "9" * 5000) + "\n")
+    with pytest.raises(TraceError, match="line 1"):
+        workload_of(path, machines_of(machines))
+
+
+def test_places_for_pods_are_read_as_nodes_have_them_and_do_not_count(tmp_path):
+    path = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": {"cpu": 4, "pods": "110"}})
+    made = machines_of(path)
+    assert ("pods" in made.axis, made.name) == (False, "machines.jsonl (1; places for pods do not count)")
+
+
+def test_what_starts_at_once_starts_at_0_in_json(tmp_path, machines):
+    made = replay(tmp_path, machines, "dovetail", job())
+    assert json.dumps(made.jobs[0].started) == "0.0"
 
 
 def test_tasks_that_wait_one_to_one_start_as_theirs_end(tmp_path, machines):
@@ -589,8 +617,8 @@ def test_moves_cost_tasks_of_plain_seconds_too_and_nothing_where_machines_are_on
     [
         ({"rest": {"0": 1}}, "stages[0].seconds.rest: '0'; accepted: counts of machines, 1 to 999999"),
         ({"rest": {"1": 1}, "first": {"1.5": 1}}, "stages[0].seconds.first: '1.5'; accepted: counts of machines"),
-        ({"rest": {"1": 1}, "fresh": {"2": 0}}, "stages[0].seconds.fresh.2: 0; accepted: seconds above 0"),
-        ({"rest": {"1": 2e9}}, "stages[0].seconds.rest.1: 2e+09; accepted: seconds above 0, at most 1e+09"),
+        ({"rest": {"1": 1}, "fresh": {"2": 0}}, "stages[0].seconds.fresh.2: 0; accepted: 0.001 to 1e+09 seconds"),
+        ({"rest": {"1": 2e9}}, "stages[0].seconds.rest.1: 2e+09; accepted: 0.001 to 1e+09 seconds"),
         ({"rest": {}}, "stages[0].seconds.rest: Expected `object` of length >= 1"),
         ({"first": {"1": 1}}, "stages[0].seconds: Object missing required field `rest`"),
         (

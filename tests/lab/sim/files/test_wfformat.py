@@ -75,8 +75,9 @@ def test_the_oldest_form_names_parents_by_their_names(stages):
         {"name": "then", "id": "ID2", "parents": ["first"], "runtime": 2.0},
     ]
     found = stages({"workflow": {"tasks": tasks}})
-    assert found["ID1"].demand == {"cpu": 4, "memory": 10}
+    assert found["ID1"].demand == {"cpu": 4, "memory": 10_000}  # KB
     assert found["ID2"].parents == ["ID1"]
+    assert stages({"schemaVersion": "1.1", "workflow": {"jobs": tasks}}) == found
 
 
 def test_a_workflow_is_a_workload_of_one_job(tmp_path):

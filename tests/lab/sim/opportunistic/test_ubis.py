@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from extender.cluster.eligibility import Constraints
+from extender.cluster.model import Node
 from extender.cluster.resources import DISK_READ_INDEX
 from extender.control.preemption.overload import Limits, Pressure
 from extender.errors import DovetailError
@@ -59,6 +61,28 @@ def figure_3():
     first = job("first", T, of=use((1.0, 1.0, 1.0)))
     second = job("second", 2 * T, of=use((0.75, 1.0, 1.0), (1.0, 0.0, 0.0)))
     return first, second, job("job", 2 * T, 3, at=1.0, of=use((1.0, 0.8, 0.8)))
+
+
+def test_opportunistic_tasks_go_only_where_their_node_selector_lets_them():
+    # Each zone has a machine, which a task that uses a tenth fills for others. `wants` may go to zone b alone.
+    zones = tuple(Node(f"m{zone}", {}, labels={"zone": zone}) for zone in "ab")
+
+    def only(zone, made):
+        return replace(made, stages=[replace(made.stages[0], constraints=Constraints(selector=(("zone", zone),)))])
+
+    tenth = use((1.0, 0.1, 1.0))
+    jobs = [only(zone, job(f"fills {zone}", T, of=tenth)) for zone in "ab"]
+    jobs.append(only("b", job("wants", T, 2, at=1.0, cpu=400.0, of=tenth)))
+    outcome = run(
+        Workload("test", jobs),
+        replace(machines(2), nodes=zones),
+        Planner(),
+        seed=0,
+        settings=EVENTS,
+        opportunism=Ubis(UbisSettings(1.0)),
+    )
+    assert outcome.opportunistic.opportunistic == 2
+    assert outcome.tasks.node.tolist() == [0, 1, 1, 1]
 
 
 def test_figure_3_takes_4t_without_opportunistic_tasks():

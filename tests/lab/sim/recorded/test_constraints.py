@@ -10,6 +10,7 @@ from extender.cluster.eligibility import Constraints, Requirement, Taint, Tolera
 from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, decoded, encoded
 from extender.cluster.recording.pseudonyms import Pseudonyms
+from extender.errors import DovetailError
 from lab.sim import runs
 from lab.sim.commands import simulate
 from lab.sim.engine.clock import SimulationSettings
@@ -178,6 +179,16 @@ def test_places_that_cannot_run_out_do_not_count_so_any_policy_may_be_named(tmp_
     assert json.loads(shown.stdout)["runs"][0]["makespan"] == 20.0
 
 
+def test_one_pod_that_asks_for_nothing_does_not_make_places_count(tmp_path):
+    # Three places. The pod without CPU and two of 2 cores fit at once, and no third of these.
+    pods = [pod("z", cpu=0.0), *(pod(name, cpu=2000.0) for name in "abc")]
+    assert "pods" not in replay_of(recording(tmp_path, places(3), *pods)).machines.axis
+    file = recording(tmp_path, places(2), *pods)
+    run = runs.Run(f"recording:{file}", "recorded", "tetris", 1, settings=SimulationSettings(0.0, estimate=True))
+    with pytest.raises(DovetailError, match=r"places for pods \(some node may run out of them before"):
+        runs.perform(run, lambda _done, _total: None)
+
+
 def test_the_command_takes_recorded_and_refuses_policies_that_do_not_see_gpus(tmp_path):
     file = recording(tmp_path, [node("n0", gpus=1)], pod("a", gpus=1))
     options = [f"--workload=recording:{file}", "--machines=recorded", "--json", "--processes=1"]
@@ -226,3 +237,20 @@ def test_an_anonymous_recording_binds_pods_as_the_one_with_names_does(tmp_path):
     named.write_bytes(b"".join(map(encoded, lines)))
     assert b"pool" not in named.read_bytes()
     assert sorted(at for at, _ in tasks(named, "kube-default")) == starts
+
+
+def test_what_preemption_makes_begin_anew_is_counted_with_the_time_that_it_had_run(tmp_path):
+    # a has the node from 10 s on. At 14 s b comes with a higher priority: a begins anew when b has ended.
+    pods = [pod("a", cpu=4000.0), pod("b", at=114, cpu=4000.0, priority=9, on="n1")]
+    nodes = [node("n0"), NodeLine(100.0, "n1", {"cpu": 4000.0, "memory": 8e9}, unschedulable=True)]
+    file = recording(tmp_path, nodes, *pods)
+    options = [f"--workload=recording:{file}", "--machines=recorded", "--processes=1", "--policy=kube-default,tetris"]
+    shown = CliRunner().invoke(simulate, [*options, "--json"])
+    assert shown.exit_code == 0, shown.output
+    first, second = json.loads(shown.stdout)["runs"]
+    assert (first["begun_anew"], second["begun_anew"]) == (
+        {"times": 1, "seconds": 4.0},
+        {"times": 0, "seconds": 0.0},
+    )
+    table = CliRunner().invoke(simulate, options).output
+    assert "begun anew: times, s lost" in table

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -71,6 +72,33 @@ def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
     assert was.tasks.ended.tolist() == [30.0, 35.0]
 
 
+def test_recorded_is_exact_where_pods_asked_for_more_cpu_than_there_is(tmp_path):
+    # Three regular pods of 1 core and two opportunistic ones share 4 cores from 10 to 110.
+    regular = [pod(f"r{row}", f"r{row}", 110, 110, 410, "n0") for row in range(3)]
+    idle = [pod(f"o{row}", f"o{row}", 110, 110, 210, "n0", opportunistic=True) for row in range(2)]
+    for some in (*regular, *idle):
+        some.demand["memory"] = 1e9
+    file = recording(tmp_path, *regular, *idle)
+    was = outcome(file, "recorded")
+    assert sorted(was.tasks.ended) == [110.0] * 2 + [310.0] * 3
+    assert was.series.used[20, 0] == 0.5  # one of the two nodes is full, and no more
+    # The other policies see that each takes as long as it took.
+    replay = replay_of(file)
+    assert sorted(job.stages[0].durations.item() for job in replay.workload.jobs) == [100.0] * 2 + [300.0] * 3
+
+
+def test_recorded_is_exact_where_reading_and_writing_were_slowed_at_different_times(tmp_path):
+    nodes = [NodeLine(100.0, "n0", {"cpu": 9000.0, "memory": 9e9, DISK: 100.0, "disk-write": 100.0})]
+    pods = [pod("a", "a", 110, 110, 130, "n0", disk=100.0), pod("b", "b", 110, 110, 120, "n0", disk=100.0)]
+    pods.append(pod("c", "c", 120, 120, 130, "n0"))
+    pods[0].demand["disk-write"] = pods[2].demand["disk-write"] = 100.0
+    file = tmp_path / "recording"
+    lines = [Begin(100.0), Checkpoint(100.0, nodes, []), *pods, Checkpoint(500.0, nodes, []), End(500.0)]
+    file.write_bytes(b"".join(map(encoded, lines)))
+    # Its reading goes at half speed from 10 to 20, its writing from 20 to 30.
+    assert sorted(outcome(file, "recorded").tasks.ended) == [20.0, 30.0, 30.0]
+
+
 def test_without_over_allocation_a_task_takes_as_long_as_it_took():
     start, end = np.array([0.0, 1.0, 1.0]), np.array([5.0, 4.0, 9.0])
     demand, capacity = np.ones((3, 6)), np.full((2, 6), 2.0)
@@ -105,6 +133,19 @@ def test_pods_of_one_owner_that_come_much_later_are_another_job(tmp_path):
     assert [(job.name, job.arrives_at) for job in jobs] == [("team/team/j", 10.0), ("team/team/j, 2", 200.0)]
 
 
+def test_jobs_of_queues_and_owners_that_are_joined_alike_are_two(tmp_path):
+    names = [("a/b", "c"), ("a", "b/c"), ("q", "j, 2"), ("q", "j"), ("q", "j")]
+    times = [(110, 112, 150)] * 4 + [(300, 301, 310)]
+    pods = [pod(str(row), "j", *times[row], f"n{row % 2}") for row in range(5)]
+    renamed = [
+        msgspec.structs.replace(some, queue=queue, job=job) for some, (queue, job) in zip(pods, names, strict=True)
+    ]
+    file = recording(tmp_path, *renamed)
+    jobs = [job.name for job in replay_of(file).workload.jobs]
+    assert jobs == ["'a/b'/'c', 1", "'a'/'b/c', 1", "'q'/'j, 2', 1", "q/j", "'q'/'j', 2"]
+    assert sorted(outcome(file, "recorded").tasks.ended) == [50.0] * 4 + [210.0]
+
+
 def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
     with pytest.raises(SpecError, match="accepted: a file of dovetail record"):
         replay_of(tmp_path / "nothing")
@@ -119,6 +160,26 @@ def test_no_tail_is_drawn_for_a_recording(tmp_path):
     run = runs.Run(f"recording:{file}", "recorded", "recorded", 1, tail=1.5)
     with pytest.raises(DovetailError, match="a recording says how long each task took"):
         runs.perform(run, lambda _done, _total: None)
+
+
+@pytest.mark.parametrize(
+    ("workload", "machines", "said"),
+    [
+        ("suite:jobs=1", "recorded", "machines recorded: those of a recording; write --workload recording:FILE"),
+        (
+            "{file}.jsonl",
+            "tetris:2",
+            "{file}.jsonl is a recording (dovetail record); write --workload recording:{file}",
+        ),
+        ("{file}", "tetris:2", "if it is a recording, write --workload recording:{file}"),
+    ],
+)
+def test_how_a_recording_is_named_is_said_where_it_is_named_in_another_way(tmp_path, workload, machines, said):
+    file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"))
+    file.with_suffix(".jsonl").write_bytes(file.read_bytes())
+    options = [f"--workload={workload.format(file=file)}", f"--machines={machines}", "--policy=recorded"]
+    shown = CliRunner().invoke(simulate, options)
+    assert said.format(file=file) in str(shown.exception)
 
 
 def test_recorded_is_a_policy_of_recordings_only():

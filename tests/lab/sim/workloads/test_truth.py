@@ -116,7 +116,7 @@ def test_a_part_outside_its_bounds_is_refused(part):
 
 def test_machines_with_other_resources_are_refused_by_their_names():
     gpus = Machines("gpus", np.ones((1, 7)), axis=(*DIMENSIONS, "nvidia.com/gpu"))
-    with pytest.raises(DovetailError, match=r"not where machines offer nvidia\.com/gpu"):
+    with pytest.raises(DovetailError, match=r"not where these count too: nvidia\.com/gpu"):
         declared_wrongly(workload(stage()), gpus, 0.5, seed=1)
 
 

@@ -95,7 +95,7 @@ def test_an_estimate_that_no_machine_could_hold_is_cut_to_what_is_declared():
 
 def test_machines_with_other_resources_are_refused_by_their_names():
     gpus = Machines("gpus", np.ones((1, 7)), axis=(*DIMENSIONS, "nvidia.com/gpu"))
-    with pytest.raises(DovetailError, match=r"not where machines offer nvidia\.com/gpu"):
+    with pytest.raises(DovetailError, match=r"not where these count too: nvidia\.com/gpu"):
         StageEstimates(table_of(Workload("w", []), gpus), gpus)
 
 

@@ -54,6 +54,14 @@ def test_what_tasks_used_that_have_ended_is_in_the_window_and_can_be_told():
     assert seen.of_others(np.array([3])).sum() == 0
 
 
+def test_scrapes_that_no_later_sample_needs_are_forgotten_though_nobody_asks():
+    # The window from 85 to 95, which is known from 97 on, may still be asked for at 100: 85, 90, 95, 100, and one more.
+    tasks, sampler = machines(), Sampler(Sampling(scrape=5, window=10, delay=2), 1, 6, 0.0)
+    passes(sampler, tasks, 0.0, 100.0)
+    assert len(sampler._scrapes) <= 5
+    assert (sampler.newest(100.0).since, sampler.newest(100.0).at) == (85, 95)
+
+
 def test_a_window_shorter_than_a_scrape_is_refused():
     with pytest.raises(DovetailError, match="window"):
         Sampling(scrape=15, window=5)
