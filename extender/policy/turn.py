@@ -75,7 +75,7 @@ def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:
 def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     """Return the order of the queues [Q] (rows `leaf` of the groups): first by their highest parents' keys [G], ...
 
-    Without parents these are the keys themselves, else ranks. Equal keys of queues below one parent are equal there too.
+    Without parents these are the keys themselves, else ranks: equal for equal keys of queues below one parent.
     """
     if not (parent[leaf] >= 0).any():
         return keys[leaf]

@@ -70,7 +70,7 @@ def _figures(first: Outcome) -> list[tuple[str, Callable[[Outcome], str]]]:
     contended = [place for place, name in enumerate(DIMENSIONS) if name != MEMORY]
     return [
         *_TIMES,
-        *((f"mean by queue: {name}" if not row else f"  {name}", _of_queue(name)) for row, name in enumerate(queues)),
+        *((f"mean job time: {name}" if not row else f"  {name}", _of_queue(name)) for row, name in enumerate(queues)),
         *_TASKS,
         *((f"use: {name}" if not place else f"  {name}", _used(place)) for place, name in enumerate(axis)),
         *((f"over-allocated: {axis[place]}" if not place else f"  {axis[place]}", _over(place)) for place in contended),

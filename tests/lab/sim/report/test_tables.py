@@ -54,11 +54,11 @@ def test_many_runs_have_a_line_each_with_their_whole_names(width):
 def test_waits_and_job_times_by_queue_are_in_the_table_and_in_json():
     made = outcome()
     assert cells([made])["longest wait of a job, s"] == ["10"]
-    assert (cells([made])["mean by queue: a"], cells([made])["b"]) == (["10"], ["20"])
+    assert (cells([made])["mean job time: a"], cells([made])["b"]) == (["10"], ["20"])
     [told] = tables.as_json([made])["runs"]
     assert (told["longest_wait"], told["mean_job_time_by_queue"]) == (10.0, {"a": 10.0, "b": 20.0})
     assert told["mean_use"]["cpu"] == 1.0
-    assert "mean by queue: a" not in cells([outcome(queues=("a",))])
+    assert "mean job time: a" not in cells([outcome(queues=("a",))])
 
 
 def test_the_median_of_the_changes_is_called_so():
