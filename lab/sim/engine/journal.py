@@ -23,6 +23,7 @@ class Journal:
 
     def start(self, starts: Starts, now: float) -> None:
         """Write down tasks that start."""
+        now += 0.0  # the first heartbeat is at -0.0; draws go by that, so it stays so elsewhere
         self._started[starts.task] = now
         self._node[starts.task] = starts.node
         self._source[starts.task] = np.where(starts.source < self._nodes, starts.source, -1)
