@@ -199,6 +199,8 @@ class Reservations:
         return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
 
     def _may_claim(self, claimant: Claimant) -> bool:
+        if claimant.gang >= 0 and sum(claimant.tasks) < self._gangs.least[claimant.gang]:
+            return False  # some of it are not there: it could not start
         lapse = self.lapsed.get(self._name(claimant))
         return lapse is None or self._now >= lapse.again_at
 

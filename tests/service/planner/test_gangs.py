@@ -131,6 +131,9 @@ def test_room_is_reserved_for_all_of_a_due_gang_or_for_none_of_it():
     hopeless = once(snapshot, replace(waiting, running=never), now=1000.0)
     assert not hopeless.carried.reserved
     assert started(hopeless, 2) == [0, 7]
+    short = once(snapshot, replace(waiting, count=np.array([1, 9])), now=1000.0)
+    assert not short.carried.reserved, "one of two is not there"
+    assert started(short, 2) == [0, 7]
 
 
 def test_a_gang_is_planned_with_the_lowest_of_its_priorities():
