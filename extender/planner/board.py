@@ -35,6 +35,10 @@ _NOBODY = (-1, -np.inf)
 _UNLIMITED = -(2**31)
 
 
+_FAR_WORSE = 2.0
+"""A shape of nodes is far worse for a class than another by whose misfit its own is so many times."""
+
+
 class Board:
     """One plan on its way; a `matching.Table`. It owns its arrays: resources [R, N], classes [C] or [C, N].
 
@@ -85,6 +89,8 @@ class Board:
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
+        self._shapes = classes.shapes if self.locality is None and policy.matching != BUNDLE else None
+        self._better: dict[tuple[int, int], int] = {}
         self._bundling = policy.matching == BUNDLE and self.locality is None
         self._links_demanded = NETWORK_OUT_INDEX in classes.asked
         no_rows = np.zeros(0, dtype=np.intp)
@@ -98,6 +104,7 @@ class Board:
         """Let only these classes [C] go from now on."""
         self.alive = classes & (np.array(self.left) > 0)
         self.patient = True
+        self._better.clear()
         self.fairness.among(np.where(self.alive, self.left, 0))
 
     def checkpoint(self) -> Callable[[], None]:
@@ -212,6 +219,13 @@ class Board:
             return False
         if self.locality is not None:
             self.locality.pass_over(candidates)
+        if (better := self._better_shaped(task_class, node)) >= 0 and self._goes_next(task_class, better):
+            self._place(task_class, better, near=True, compared=True)
+            self._latest = candidates
+            if not self.left[task_class]:
+                candidates.leave_out()
+            return True
+        self._latest = candidates
         near = bool(candidates.near.item(picked))
         started = self._place(task_class, node, near=near, compared=True)
         if started:
@@ -227,6 +241,31 @@ class Board:
         """Start one task of a class, where it fits, without comparing it with others."""
         self._latest = None
         return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=False)
+
+    def _better_shaped(self, task_class: int, node: int) -> int:
+        """Return a node with room now whose shape suits a class far better than that of this one; -1 for none."""
+        shapes = self._shapes
+        if shapes is None or not self.classes.own[task_class]:
+            return -1
+        # 1. The last one found for the class and a node of this shape, while it has room. Where there was none there is
+        #    none: room only gets less.
+        row, key = np.array([task_class]), (task_class, shapes.of_node.item(node))
+        found = self._better.get(key)
+        if found is not None and (found < 0 or self.room.fits(row, np.array([found]))[0].all()):
+            return found
+        # 2. Else the emptiest of those of the shape that suits it best.
+        misfit = shapes.misfit[task_class]
+        nodes = (_FAR_WORSE * misfit < misfit[key[1]])[shapes.of_node].nonzero()[0]
+        nodes = nodes[self.room.fits(row, nodes)[0][0]]
+        order = np.lexsort((-self.room.order(nodes), misfit[shapes.of_node[nodes]]))
+        self._better[key] = nodes.item(order[0]) if len(nodes) else -1
+        return self._better[key]
+
+    def _goes_next(self, task_class: int, node: int) -> bool:
+        """Say whether it is the turn of a class on a node too; that is then looked at last."""
+        self._latest = self._look(node)
+        self._pick(self._latest)
+        return self._latest.picked >= 0 and self._latest.rows.item(self._latest.picked) == task_class
 
     # One node
 

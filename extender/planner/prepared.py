@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, needs
+from extender.arrays import Floats, Mask, Rows, needs
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
@@ -17,7 +17,8 @@ class Prepared:
 
     `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit, or where it says nothing of how well a pod
     suits a node (`Layout.packed`); `unlimited` says whether any has no limit. `special` [N] says how many more devices
-    (extended resources) a node has than the mean node: 0 for no more, 1 for twice as many, 2 for four times.
+    (extended resources) a node has than the mean node: 0 for no more, 1 for twice as many, 2 for four times. `shapes`
+    are those of the nodes, None where all have the same.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
     `*_needs` say the same with minus infinity for nothing, so that nothing always fits, and `ways_needs` [2 C, R] both,
     one after the other; `whole` [C, R] is what it takes of the cluster. `total` [R] is all that nodes have, as shares
@@ -30,6 +31,7 @@ class Prepared:
     capacity: Floats
     per_unit: Floats
     special: Floats
+    shapes: "Shapes | None"
     unlimited: bool
     total: Floats
     whole: Floats
@@ -71,6 +73,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
     here[:, DISK_READ_INDEX] += reading
     away[:, NETWORK_IN_INDEX] += reading
     blocks = np.array([isinstance(inputs, Blocks) for inputs in waiting.inputs], dtype=np.bool_)
+    packed_capacity = np.where(packed, capacity, 0.0)
     here_needs, away_needs = needs(here), needs(away)
     shuffles = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if isinstance(inputs, Spread)]
     spread = np.zeros(len(blocks), dtype=np.bool_)
@@ -83,7 +86,8 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         layout=layout,
         capacity=capacity,
         per_unit=per_unit,
-        special=_special(np.where(packed, capacity, 0.0)[len(DIMENSIONS) :]),
+        special=_special(packed_capacity[len(DIMENSIONS) :]),
+        shapes=_shapes(packed_capacity, per_unit, demand),
         unlimited=not limited.all(),
         total=layout.total,
         whole=np.where(spread[:, np.newaxis], away, here),
@@ -103,6 +107,38 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         rate_needs=needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The shapes of nodes: `of_node` [N] is each one's, `misfit` [C, S] how badly each suits a class.
+
+    A misfit is the largest part that a task takes of any resource of such a node, times the node's size, which is the
+    mean of its parts of all that there is. So a node of twice as much of everything suits as well; one of twice as much
+    of what the task needs little of suits worse.
+    """
+
+    of_node: Rows
+    misfit: Floats
+
+
+_STEPS = 4
+"""Nodes whose amounts differ by less than a step, of so many in which an amount doubles, have one shape."""
+
+
+def _shapes(capacity: Floats, per_unit: Floats, demand: Floats) -> Shapes | None:
+    """Return the shapes of nodes by what they have [R, N]; None where all have the same."""
+    steps = np.round(_STEPS * np.log2(np.maximum(capacity, 1.0)))
+    _, first, of_node = np.unique(steps.T, axis=0, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        return None
+    total = capacity.sum(axis=1, keepdims=True)
+    offered = total[:, 0] > 0
+    size = (capacity[offered][:, first] / total[offered]).mean(axis=0)
+    part = np.zeros((len(demand), len(first)))
+    for amounts, of_one in zip(demand.T, per_unit[:, first], strict=True):
+        np.maximum(part, amounts[:, np.newaxis] * of_one, out=part)
+    return Shapes(of_node.ravel().astype(np.intp), part * size)
 
 
 def _special(devices: Floats) -> Floats:

@@ -1,0 +1,36 @@
+"""On nodes of unequal shapes each class goes where it suits, if there is room, whichever node is filled first."""
+
+import pytest
+
+from extender.planner import Policy
+from tests.service.planner.scenes import cluster, once, pairs, tasks
+
+CPU_NODE, MEMORY_NODE = (32, 64), (8, 128)
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+@pytest.mark.parametrize("nodes", [(CPU_NODE, MEMORY_NODE), (MEMORY_NODE, CPU_NODE)])
+def test_each_class_starts_on_the_shape_that_suits_it(matching, nodes):
+    # Class 0 needs memory, class 1 cores. On the wrong nodes only 17 of class 1 would start beside class 0.
+    waiting = tasks((0, 2, (1, 48)), (1, 32, (1, 2)))
+    started = pairs(once(cluster(*nodes), waiting, Policy(matching=matching)))
+    assert {node for task_class, node in started if task_class == 0} == {nodes.index(MEMORY_NODE)}
+    assert sum(task_class == 1 for task_class, _ in started) == 32
+
+
+def test_who_has_the_next_turn_on_the_better_node_goes_there_first():
+    # Both classes are better off on the memory node; the second job's turn is first, as it has nothing.
+    waiting = tasks((0, 1, (1, 100)), (1, 1, (1, 100)), held=[[8, *[0] * 5], [0] * 6])
+    started = pairs(once(cluster((64, 110), MEMORY_NODE), waiting, Policy(fairness=0.9)))
+    assert started[0] == (1, 1)
+
+
+def test_a_full_node_of_the_right_shape_keeps_nobody_waiting():
+    waiting = tasks((0, 1, (1, 48)))
+    snapshot = cluster(CPU_NODE, MEMORY_NODE, allocated=[[0] * 6, [0, 100, *[0] * 4]])
+    assert pairs(once(snapshot, waiting)) == [(0, 0)]
+
+
+def test_larger_nodes_of_one_shape_are_no_other_shape():
+    waiting = tasks((0, 1, (1, 4)))
+    assert pairs(once(cluster((16, 64), (32, 128)), waiting)) == pairs(once(cluster((16, 64), (16, 64)), waiting))
