@@ -47,6 +47,8 @@ class Candidates:
     def at(self, node: int) -> tuple[Rows, Mask, Mask]:
         """Return the classes that fit on a node, and which of them fit reading there, and from elsewhere."""
         column = self._column[node]
+        if not self._is_known[column]:
+            self._look(np.array([column]))
         places: Rows = self._fits[column].nonzero()[0]
         return self._rows[places], self._near[column][places], self._far[column][places]
 

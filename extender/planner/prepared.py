@@ -11,6 +11,19 @@ from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_I
 from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
 
 
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The shapes of nodes: `of_node` [N] is each one's, `misfit` [C, S] how badly each suits a class.
+
+    A misfit is the largest part that a task takes of any resource of such a node, times the node's size, which is the
+    mean of its parts of all that there is. So a node of twice as much of everything suits as well; one of twice as much
+    of what the task needs little of suits worse.
+    """
+
+    of_node: Rows
+    misfit: Floats
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """Nodes [N] and classes [C], resources [R] in rows where nodes are in columns.
@@ -31,7 +44,7 @@ class Prepared:
     capacity: Floats
     per_unit: Floats
     special: Floats
-    shapes: "Shapes | None"
+    shapes: Shapes | None
     unlimited: bool
     total: Floats
     whole: Floats
@@ -107,19 +120,6 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         rate_needs=needs(rates),
         rates_row=(np.cumsum(spread) - 1).tolist(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """The shapes of nodes: `of_node` [N] is each one's, `misfit` [C, S] how badly each suits a class.
-
-    A misfit is the largest part that a task takes of any resource of such a node, times the node's size, which is the
-    mean of its parts of all that there is. So a node of twice as much of everything suits as well; one of twice as much
-    of what the task needs little of suits worse.
-    """
-
-    of_node: Rows
-    misfit: Floats
 
 
 _STEPS = 4

@@ -34,3 +34,9 @@ def test_a_full_node_of_the_right_shape_keeps_nobody_waiting():
 def test_larger_nodes_of_one_shape_are_no_other_shape():
     waiting = tasks((0, 1, (1, 4)))
     assert pairs(once(cluster((16, 64), (32, 128)), waiting)) == pairs(once(cluster((16, 64), (16, 64)), waiting))
+
+
+def test_nodes_that_come_late_in_the_order_are_found_as_well():
+    # Where nodes are looked at, 256 at a time, those of many cores come last: they are half full.
+    nodes, used = [(4, 64)] * 260 + [(64, 64)] * 40, [[0] * 6] * 260 + [[32, 32, *[0] * 4]] * 40
+    assert pairs(once(cluster(*nodes, allocated=used), tasks((0, 1, (1, 1))))) == [(0, 260)]
