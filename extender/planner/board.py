@@ -254,7 +254,7 @@ class Board:
         if found is not None and (found < 0 or self.room.fits(row, np.array([found]))[0].all()):
             return found
         # 2. Else the emptiest of those of the shape that suits it best.
-        misfit = shapes.misfit[task_class]
+        misfit = shapes.misfit(self.classes.whole[task_class])
         nodes = (_FAR_WORSE * misfit < misfit[key[1]])[shapes.of_node].nonzero()[0]
         nodes = nodes[self.room.fits(row, nodes)[0][0]]
         order = np.lexsort((-self.room.order(nodes), misfit[shapes.of_node[nodes]]))

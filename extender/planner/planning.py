@@ -36,7 +36,7 @@ class Planner:
         handed over are not to be changed in place: what was made of them is used again.
         """
         if self._prepared is None or not self._prepared.suits(waiting, snapshot.layout):
-            self._prepared = prepared(waiting, snapshot.layout)
+            self._prepared = prepared(waiting, snapshot.layout, self._prepared)
         plan = _plan(
             self.policy, snapshot, waiting, now, self.carried, self._prepared, explain=self._explain, most=most
         )

@@ -13,15 +13,21 @@ from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """The shapes of nodes: `of_node` [N] is each one's, `misfit` [C, S] how badly each suits a class.
+    """The shapes of nodes: `of_node` [N] is each one's; `weight` [R, S] is 1 / what such a node has, times its size.
 
-    A misfit is the largest part that a task takes of any resource of such a node, times the node's size, which is the
-    mean of its parts of all that there is. So a node of twice as much of everything suits as well; one of twice as much
-    of what the task needs little of suits worse.
+    A node's size is the mean of its parts of all that there is.
     """
 
     of_node: Rows
-    misfit: Floats
+    weight: Floats
+
+    def misfit(self, demand: Floats) -> Floats:
+        """Return how badly each shape suits tasks that demand this [R]: the largest part of a node, times its size [S].
+
+        So a node of twice as much of everything suits as well; one of twice as much of what they need little of suits
+        worse.
+        """
+        return np.asarray((demand[:, np.newaxis] * self.weight).max(axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +81,8 @@ class Prepared:
         )
 
 
-def prepared(waiting: Waiting, layout: Layout) -> Prepared:
-    """Return what a plan needs of these."""
+def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -> Prepared:
+    """Return what a plan needs of these; what is of nodes alone is taken from `before` where they are the same."""
     capacity = np.ascontiguousarray(layout.capacity.T)
     limited = np.isfinite(capacity)
     packed = np.isfinite(layout.packed.T) & (capacity > 0)
@@ -100,7 +106,7 @@ def prepared(waiting: Waiting, layout: Layout) -> Prepared:
         capacity=capacity,
         per_unit=per_unit,
         special=_special(packed_capacity[len(DIMENSIONS) :]),
-        shapes=_shapes(packed_capacity, per_unit, demand),
+        shapes=before.shapes if before is not None and before.layout is layout else _shapes(packed_capacity, per_unit),
         unlimited=not limited.all(),
         total=layout.total,
         whole=np.where(spread[:, np.newaxis], away, here),
@@ -126,7 +132,7 @@ _STEPS = 4
 """Nodes whose amounts differ by less than a step, of so many in which an amount doubles, have one shape."""
 
 
-def _shapes(capacity: Floats, per_unit: Floats, demand: Floats) -> Shapes | None:
+def _shapes(capacity: Floats, per_unit: Floats) -> Shapes | None:
     """Return the shapes of nodes by what they have [R, N]; None where all have the same."""
     steps = np.round(_STEPS * np.log2(np.maximum(capacity, 1.0)))
     _, first, of_node = np.unique(steps.T, axis=0, return_index=True, return_inverse=True)
@@ -135,10 +141,7 @@ def _shapes(capacity: Floats, per_unit: Floats, demand: Floats) -> Shapes | None
     total = capacity.sum(axis=1, keepdims=True)
     offered = total[:, 0] > 0
     size = (capacity[offered][:, first] / total[offered]).mean(axis=0)
-    part = np.zeros((len(demand), len(first)))
-    for amounts, of_one in zip(demand.T, per_unit[:, first], strict=True):
-        np.maximum(part, amounts[:, np.newaxis] * of_one, out=part)
-    return Shapes(of_node.ravel().astype(np.intp), part * size)
+    return Shapes(of_node.ravel().astype(np.intp), per_unit[:, first] * size)
 
 
 def _special(devices: Floats) -> Floats:

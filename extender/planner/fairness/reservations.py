@@ -128,10 +128,10 @@ class Reservations:
         waits = self._left_waiting(level & (self._gangs.of < 0))
         for queue in self._queues(waits):
             rows = self._longest_waiting(waits, queue)
-            claimants = [Claimant((row,), (1,)) for row in rows]
-            entitled = [claimant for claimant in claimants if self._may_claim(claimant) and self._is_entitled(claimant)]
-            if entitled and not self._any_fits(np.array(rows)):
-                self._claim(entitled[0])
+            claimants = (Claimant((row,), (1,)) for row in rows)
+            first = next((one for one in claimants if self._may_claim(one) and self._is_entitled(one)), None)
+            if first is not None and not self._any_fits(np.array(rows)):
+                self._claim(first)
 
     def outcome(self, now: float) -> Carried:
         """Return what the next plan goes on with."""
