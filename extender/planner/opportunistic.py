@@ -6,11 +6,12 @@ decision opportunistic tasks become regular where regular room has appeared (alg
 """
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows, fits
+from extender.arrays import Counts, Floats, Mask, Rows, fits
 from extender.cluster.ledger.snapshot import Nominations, Snapshot, read_only
 from extender.cluster.waiting import Waiting
 from extender.planner.caps import Caps, Room, below
@@ -84,14 +85,25 @@ def _only(plan: Plan, places: Rows) -> Plan:
     return replace(plan, assignments=kept, terms=[plan.terms[place] for place in places.tolist()])
 
 
-def nobody_before(share: Floats, queue: Rows, node: Rows, wanted: Mask) -> Mask:
-    """Return which opportunistic tasks [P] may have regular room of their `node` [P] before what waits (IV.E).
+Waits = tuple[float, float, Callable[[], Mask]]
+"""A class that waits: its priority, what its queue has of its share, and what says on which nodes [N] it fits now."""
 
-    Room that a queue with a smaller regular `share` [Q] (by weight) waits for is that queue's. `queue` [P] is that of
-    each task, `wanted` [Q, N] says which queues have something waiting that fits there now.
+
+def nobody_before(priority: Counts, share: Floats, node: Rows, waiting: Iterable[Waits], nodes: int) -> Mask:
+    """Return which opportunistic tasks [P], at least one, may have regular room of their `node` [P] now (IV.E).
+
+    What waits and fits there comes before them if it has a higher `priority` [P], or if its queue has less of its share
+    than theirs has, `share` [P]. `nodes` is how many there are.
     """
-    smaller = share[:, np.newaxis] < share[queue]
-    return np.asarray(~(smaller & wanted[:, node]).any(axis=0))
+    lowest, most = priority.min(), share.max()
+    # Holds at each turn: what is the highest priority, and the least share, of the classes so far that want a node.
+    highest, least = np.full(nodes, -np.inf), np.full(nodes, np.inf)
+    for rank, less, fitting in waiting:
+        if rank > lowest or less < most:  # else it comes before none of these tasks
+            wants = fitting()
+            highest[wants] = np.maximum(highest[wants], rank)
+            least[wants] = np.minimum(least[wants], less)
+    return np.asarray((priority >= highest[node]) & (share <= least[node]))
 
 
 def promotions(free: Floats, node: Rows, demand: Floats, since: Floats, *, may: Mask) -> Rows:

@@ -7,6 +7,7 @@ priority, or of a queue that has less of its share (C3 before algorithm 1). The 
 from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -22,7 +23,7 @@ from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
 from extender.control.release.planned import regular_only
 from extender.errors import ClusterError
-from extender.planner.opportunistic import promotions
+from extender.planner.opportunistic import nobody_before, promotions
 
 SHOWS_SECONDS = 60.0
 """A promotion that is not granted after so long, Deferred or Infeasible, has failed: it is taken back."""
@@ -103,28 +104,23 @@ class Promoter:
         return not stays and pod.uid not in self._rests_until and pod.uid not in self._writing
 
     def _nobody_before(self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, free: Floats) -> Mask:
-        """Return of these pods [A] whether nobody waits for their node who comes first.
-
-        That is a class of a higher priority, or one of a queue with less of its share, that fits there now.
-        """
+        """Return of these pods [A] whether nobody waits for their node who comes first."""
         waiting, classes = regular_only(plan_input), plan_input.classes
         nodes, place = np.unique(pods.node[able], return_inverse=True)
         room, demand = free[nodes], needs(waiting.demand)
         share = self._shares(plan_input)
         own = np.array([share.get(pods.pods[pod].identity.queue, 0.0) for pod in able.tolist()])
-        lowest, most = pods.priority[able].min(), own.max()
-        # Holds at each turn: what is the highest priority, and the least share, of the classes so far that want a node.
-        highest, least = np.full(len(nodes), -np.inf), np.full(len(nodes), np.inf)
-        for row in np.flatnonzero((waiting.count > 0) & needs_fit(room.max(axis=0), demand)).tolist():
-            rank, less = classes[row].template.priority, share.get(classes[row].job.queue, 0.0)
-            if rank <= lowest and less >= most:  # it comes before none of these pods
-                continue
-            wants = needs_fit(room, demand[row])
-            if waiting.barred is not None:
-                wants &= ~waiting.barred[row, nodes]
-            highest[wants] = np.maximum(highest[wants], rank)
-            least[wants] = np.minimum(least[wants], less)
-        return np.asarray((pods.priority[able] >= highest[place]) & (own <= least[place]))
+
+        def fitting(row: int) -> Mask:
+            fits_there = needs_fit(room, demand[row])
+            return fits_there if waiting.barred is None else fits_there & ~waiting.barred[row, nodes]
+
+        rows = np.flatnonzero((waiting.count > 0) & needs_fit(room.max(axis=0), demand)).tolist()
+        waits = (
+            (classes[row].template.priority, share.get(classes[row].job.queue, 0.0), partial(fitting, row))
+            for row in rows
+        )
+        return nobody_before(pods.priority[able], own, place, waits, len(nodes))
 
     def _shares(self, plan_input: PlanInput) -> dict[str, float]:
         """Return what each queue has of its fair share."""

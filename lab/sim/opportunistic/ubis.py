@@ -10,8 +10,9 @@ One decision, by algorithm 1 of the paper:
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.starved import STARVED_TIMES, Squeezed, Starved, on_full_nodes
 from extender.errors import DovetailError
 from extender.planner import Policy
-from extender.planner.opportunistic import nobody_before, promotions, second_pass, second_planner
+from extender.planner.opportunistic import Waits, nobody_before, promotions, second_pass, second_planner
 from extender.policy import slack
 from extender.policy.peak import auto_room
 from extender.policy.shares import dominant_shares
@@ -248,8 +249,10 @@ class Ubis:
         if not len(given):
             return
         tasks, free = used.running.of(given), used.capacity - used.allocated
-        queue = world.table.job_queue[world.table.job[tasks.stage]]
-        may = nobody_before(self._queue_shares(), queue, tasks.node, self._wanted(free))
+        table, share = world.table, self._queue_shares()
+        priority = np.zeros(len(given), dtype=np.int64) if table.priority is None else table.priority[tasks.stage]
+        own = share[table.job_queue[table.job[tasks.stage]]]
+        may = nobody_before(priority, own, tasks.node, self._waiting(share, free), len(free))
         chosen = promotions(free, tasks.node, tasks.demand.T, tasks.began, may=may)
         chosen = self._with_sources(tasks, chosen, free)
         if len(chosen):
@@ -275,12 +278,15 @@ class Ubis:
         shares = dominant_shares(held, self._empty.layout.total)
         return sibling_keys(shares, shares, table.queue_weight, np.zeros(len(shares)))
 
-    def _wanted(self, free: Floats) -> Mask:
-        """Return which queues have a task waiting that fits on each node now [Q, N]."""
+    def _waiting(self, share: Floats, free: Floats) -> Iterator[Waits]:
+        """Yield what waits, given the shares of queues [Q] and what is free as regular [N, R]."""
         backlog, table = self._world.backlog, self._world.table
-        wanted = np.zeros((len(table.queue_names), len(free)), dtype=np.bool_)
         waits = backlog.count > 0
-        demand, queue = backlog.task_demand[waits], table.job_queue[table.job[backlog.classes[waits]]]
-        for row, needs in zip(queue.tolist(), demand, strict=True):
-            wanted[row] |= fits(free, needs)
-        return wanted
+        for stage, needs in zip(backlog.classes[waits].tolist(), backlog.task_demand[waits], strict=True):
+            rank = 0 if table.priority is None else table.priority.item(stage)
+            yield rank, share.item(table.job_queue[table.job[stage]]), partial(self._fitting, stage, needs, free)
+
+    def _fitting(self, stage: int, needs: Floats, free: Floats) -> Mask:
+        """Return on which nodes a task of a stage fits and may run [N]."""
+        table, fitting = self._world.table, fits(free, needs)
+        return fitting if table.constraint is None else fitting & table.allowed[table.constraint[stage]]

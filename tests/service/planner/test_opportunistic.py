@@ -78,9 +78,14 @@ def test_the_oldest_become_regular_first_where_room_is():
 
 def test_a_queue_with_less_that_waits_for_the_room_comes_before_a_promotion():
     # The task of queue 0 (half of all) on node 0 waits for queue 1 (a tenth); on node 1 nothing of that queue fits.
-    may = nobody_before(
-        np.array([0.5, 0.1]), np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([[True, True], [True, False]])
-    )
+    waits = [(0, 0.5, lambda: np.array([True, True])), (0, 0.1, lambda: np.array([True, False]))]
+    may = nobody_before(np.zeros(3, np.int64), np.array([0.5, 0.5, 0.1]), np.array([0, 1, 0]), waits, 2)
+    assert may.tolist() == [False, True, True]
+
+
+def test_room_that_a_higher_priority_waits_for_makes_nobody_of_a_lower_one_regular():
+    waits = [(5, 0.9, lambda: np.array([True, False]))]
+    may = nobody_before(np.array([0, 5, 0]), np.full(3, 0.5), np.array([0, 0, 1]), waits, 2)
     assert may.tolist() == [False, True, True]
 
 
