@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows, needs_fit
-from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import LOWEST_PRIORITY, Snapshot
 from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import Candidates, Fits, NodeCandidates
@@ -32,7 +32,6 @@ from extender.policy.bundling import CLASSES, bundle
 from extender.policy.locality import remote_factor
 
 _NOBODY = (-1, -np.inf)
-_UNLIMITED = -(2**31)
 
 
 _FAR_WORSE = 2.0
@@ -63,7 +62,7 @@ class Board:
         self.most: int | None = None
         # 1. What is free for a pod of any priority, and what waits.
         self.free = classes.capacity - (snapshot.allocated + snapshot.in_flight).T
-        nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=_UNLIMITED, uid="")
+        nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=LOWEST_PRIORITY, uid="")
         if nominated is not None:
             self.free -= nominated.T
         self.reserved: Floats = np.zeros(self.free.shape)

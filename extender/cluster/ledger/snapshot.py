@@ -22,6 +22,9 @@ from extender.cluster.resources import DEVICE_CLAIMS, DIMENSIONS, IO_DIMENSIONS,
 
 Number = TypeVar("Number", np.float64, np.int64, np.intp)
 
+LOWEST_PRIORITY = -(2**31)
+"""That of no pod is lower: what is nominated counts whatever its priority."""
+
 _NOT_SAID: Floats = np.zeros((0, 0))
 _NOT_SAID.setflags(write=False)
 
@@ -272,6 +275,15 @@ class Snapshot:
                 object.__setattr__(self, book, np.broadcast_to(0.0, self.allocated.shape))
         if self.opportunistic is _NOBODY:
             object.__setattr__(self, "opportunistic", OpportunisticPods((), self.layout))
+
+    def free(self, priority: int = LOWEST_PRIORITY) -> Floats:
+        """Return what is free as regular for a pod of a priority [N, R], once what is in flight or nominated is there.
+
+        Below 0 where a node is promised more than once.
+        """
+        free = self.layout.capacity - self.allocated - self.in_flight
+        nominated = self.nominations.load(free.shape, priority=priority, uid="")
+        return free if nominated is None else free - nominated
 
     def with_nodes(self, nodes: Sequence[Node]) -> "Snapshot":
         """Return a snapshot that also knows these empty nodes, after the others, on the same axis."""

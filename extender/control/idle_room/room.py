@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, sum_by
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.snapshot import LOWEST_PRIORITY, Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS, PODS
 from extender.cluster.usage import Usage
@@ -27,9 +27,6 @@ from extender.policy.peak import auto_room
 
 RAMP_UP_SECONDS = 30.0
 """A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
-
-LOWEST_PRIORITY = -(2**31)
-"""No pod has a lower one."""
 
 SLOTS_KEPT = 0.2
 """The part of a node's pod slots that opportunistic pods leave to regular ones."""

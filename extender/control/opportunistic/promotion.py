@@ -18,7 +18,6 @@ from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.cluster_view import ClusterView
-from extender.control.idle_room.room import LOWEST_PRIORITY
 from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
 from extender.control.release.planned import regular_only
@@ -83,8 +82,7 @@ class Promoter:
         under_way = pods.rows_of(self._under_way)
         taken = self._taken(snapshot, under_way)
         # 2. See who may be, and whose node has the room.
-        load = snapshot.nominations.load(snapshot.layout.capacity.shape, priority=LOWEST_PRIORITY, uid="")
-        free = taken.layout.capacity - taken.allocated - taken.in_flight - (0.0 if load is None else load)
+        free = taken.free()
         may = _has_room(free, pods)
         may[under_way] = False
         going = self._going()

@@ -16,7 +16,6 @@ from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.idle_room.room import LOWEST_PRIORITY
 from extender.control.preemption.choice import Choice, shortages, work_lost
 from extender.control.release.planned import Planned
 from extender.planner.making_way import InTheWay, MakingWay, Way
@@ -151,9 +150,7 @@ def _groups(planned: Planned, rows: Rows) -> list[tuple[list[int], int]]:
 def _free(planned: Planned) -> Floats:
     """Return what is free as regular once all that is planned, nominated and in flight is there [N, R]."""
     snapshot, assignments = planned.snapshot, planned.plan.assignments
-    free = snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight
-    load = snapshot.nominations.load(free.shape, priority=LOWEST_PRIORITY, uid="")
-    free = free if load is None else free - load
+    free = snapshot.free()
     np.add.at(free, assignments.node, -planned.plan_input.waiting.demand[assignments.task_class])
     return free
 

@@ -39,7 +39,7 @@ def passed_over_in(waiting: Waiting, assignments: Assignments, snapshot: Snapsho
     Between queues of different parents it is the parents' shares that count.
     """
     queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, snapshot.layout.total)
-    free = _free(snapshot)
+    free = snapshot.free()
     # 1. Follow the plan start by start; note those by which a queue, or one above it, gets more than its share.
     given: list[tuple[int, int, Mask]] = []
     for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
@@ -107,13 +107,6 @@ def _path(row: int, parent: Rows) -> list[int]:
     while parent[path[0]] >= 0:
         path.insert(0, int(parent[path[0]]))
     return path
-
-
-def _free(snapshot: Snapshot) -> Floats:
-    """Return what nodes have free, without what is on its way to them [N, R]."""
-    free = snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight
-    nominated = snapshot.nominations.load(snapshot.allocated.shape, priority=-(2**31), uid="")
-    return np.array(free if nominated is None else free - nominated)
 
 
 def _alone(waiting: Waiting) -> Mask:

@@ -115,10 +115,7 @@ class _Room:
         snapshot = self._snapshot
         if self._empty:
             return snapshot.layout.capacity
-        free = snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight
-        nominated = snapshot.nominations.load(free.shape, priority=priority, uid="")
-        if nominated is not None:
-            free -= nominated
+        free = snapshot.free(priority)
         if self._below is None:
             return free
         gone = self._below.below(priority)
