@@ -161,6 +161,23 @@ def test_a_gang_is_released_whole_or_not_at_all(control_plane, client, order):
         bound(client, 3)
 
 
+@BY_ORDER
+@pytest.mark.usefixtures("priorities")
+def test_a_gang_of_a_higher_priority_does_not_wait_for_the_end_of_those_of_a_lower_one(control_plane, client, order):
+    # Each of two nodes has room for four pods of the backlog at a time, which end at different moments; the gang needs
+    # both nodes whole. kube-scheduler preempts for no gang.
+    with dovetail_on(control_plane, settings={"order": order}), control_on(control_plane, order=order):
+        workload.create_nodes(client, equal_nodes(builders, 2))
+        low = [held(f"low-{n:02d}", cpu=4, duration=3 + n % 4) for n in range(80)]
+        workload.create_pods(client, low)
+        bound(client, 8)
+        group = {"scheduling.x-k8s.io/pod-group": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "2"}
+        workload.create_pods(client, [held(f"gang-{n}", cpu=16, priority="high", labels=group) for n in range(2)])
+        workload.wait_until(lambda: {"gang-0", "gang-1"} <= workload.bound_pods(client).keys(), 30, "the gang")
+        assert len(workload.bound_pods(client)) < 2 + 60
+        assert not over_allocated(client)
+
+
 def test_a_nominated_node_that_goes_before_the_pod_is_bound_does_not_hold_the_pod_up(control_plane, client):
     # No scheduler at first: the pod is nominated and released, and its node goes.
     workload.create_nodes(client, equal_nodes(builders, 1))
