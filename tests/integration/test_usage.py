@@ -126,10 +126,14 @@ def test_pods_are_measured_one_by_one_and_in_the_sum_of_their_node_without_the_h
 def test_of_each_node_the_longest_waiting_of_a_regular_pod_counts_without_what_its_own_limit_held_it(prometheus):
     one, two, three = PODS
 
-    def pressure_beside(*opportunistic):
+    def pressure_beside(*pods):
+        opportunistic = [replace(pod, opportunistic=True) for pod in pods]
         return source(prometheus[1], pressure=True).look(NODES, opportunistic).usage.pressure
 
-    assert pressure_beside() == {"a": pytest.approx(0.6, rel=0.1), "b": pytest.approx(0.1, abs=0.02)}
+    alone = {"a": pytest.approx(0.6, rel=0.1), "b": pytest.approx(0.1, abs=0.02)}
+    assert pressure_beside() == alone
+    regular = [replace(pod, opportunistic=False) for pod in PODS]
+    assert source(prometheus[1], pressure=True).look(NODES, regular).usage.pressure == alone
     # `two.x` is another pod than `two-x`; of b nobody regular is left, so nothing is known.
     assert pressure_beside(two) == {"a": pytest.approx(0.3, rel=0.1), "b": pytest.approx(0.1, abs=0.02)}
     assert pressure_beside(one, two, three) == {"a": pytest.approx(0.05, rel=0.1)}
