@@ -244,7 +244,7 @@ class Board:
     def _better_shaped(self, task_class: int, node: int) -> int:
         """Return a node with room now whose shape suits a class far better than that of this one; -1 for none."""
         shapes = self._shapes
-        if shapes is None or not self.classes.own[task_class]:
+        if shapes is None or not self.classes.own[task_class] or self.room.beyond is not None:
             return -1
         # 1. The last one found for the class and a node of this shape, while it has room. Where there was none there is
         #    none: room only gets less.

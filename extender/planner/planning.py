@@ -73,7 +73,7 @@ def _plan(
     times = due_times(policy, waiting, board.fairness, carried, now)
     board.fairness.set_due(times.due, np.array([name in carried.by_due for name in jobs.queue_names], dtype=np.bool_))
     order = levels(waiting)
-    reservations = Reservations(board, gangs, ~order[-1], now)
+    reservations = Reservations(board, gangs, order, now)
     # 2. Plan one priority after the other, the highest first.
     #    For shuffles of this level and of those above it a part of each disk is kept.
     planned = np.zeros(len(waiting.count), dtype=np.bool_)

@@ -64,12 +64,14 @@ def near_the_least(keys: Floats, loose: Floats, family: Rows, pool: Mask) -> Mas
 def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:
     """Return the groups above each queue [Q] and its own, level by level, the highest first.
 
-    A shorter chain repeats its highest group.
+    A shorter chain repeats the queue's own group: so siblings are on one level, however much is below them.
     """
-    paths = [leaf]
-    while (parent[paths[-1]] >= 0).any():
-        paths.append(np.where(parent[paths[-1]] >= 0, parent[paths[-1]], paths[-1]))
-    return paths[::-1]
+    upwards = [leaf]
+    while (parent[upwards[-1]] >= 0).any():
+        upwards.append(np.where(parent[upwards[-1]] >= 0, parent[upwards[-1]], upwards[-1]))
+    chains, queue = np.array(upwards), np.arange(len(leaf))
+    depth = np.count_nonzero(np.diff(chains, axis=0), axis=0)
+    return [chains[np.maximum(depth - level, 0), queue] for level in range(len(upwards))]
 
 
 def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
@@ -79,10 +81,9 @@ def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     """
     if not (parent[leaf] >= 0).any():
         return keys[leaf]
-    *above, own = paths_from_top(parent, leaf)
-    below_first: list[Floats | Rows] = [keys[own]]
-    for path in above[::-1]:  # a shorter chain repeats its top: equal keys there decide nothing
-        below_first += [path, keys[path]]
+    below_first: list[Floats | Rows] = []
+    for path in paths_from_top(parent, leaf)[::-1]:  # what is below groups with equal keys stays together
+        below_first += [np.where(path == leaf, -1, path), keys[path]]
     order = np.lexsort(below_first)
     steps = np.any([np.diff(column[order]) != 0 for column in below_first], axis=0)
     ranks = np.empty(len(leaf))

@@ -76,9 +76,8 @@ class WithoutNode:
         return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in refused)
 
     def _oldest(self, task_class: TaskClass) -> float:
-        """Return when the first of its pods that may be released was created; infinite where there is none."""
         with self._backlog.lock:
-            return next((pod.created for pod in task_class.pods[PodPhase.READY].values()), np.inf)
+            return min((pod.created for pod in task_class.pods[PodPhase.READY].values()), default=np.inf)
 
 
 class _Room:

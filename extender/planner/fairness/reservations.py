@@ -4,8 +4,8 @@ One claimant a queue, the queue whose turn is next first: the class or gang that
 that has waited longest of those that outrank others; else, where nothing of a queue below its part fits anywhere, the
 class that has waited longest. A queue is *entitled* to that class if it stays within its part of the cluster; to one
 that is due if it has no more than its part, and the claimant alone is no more: it passes its part by that one at most.
-For a larger one what it was owed while it saved must pay. Priority goes before queues: to a class or gang that outrank
-others a queue is entitled whatever it has, or what those of lower priority leave would never add up to its room.
+For a larger one what it was owed while it saved must pay. Where it waits alone in its level, a queue is entitled to who
+outranks others whatever it has: else what those of lower priority leave would never add up to its room.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
@@ -35,11 +35,15 @@ _ROUNDING = 1e-9
 class Reservations:
     """What is reserved while a plan is made; `room` are amounts [R, N], already taken from the board's `free`.
 
-    `outranking` [C] are the classes of a higher priority than some that wait.
+    `levels` are the classes [C] by priority, the highest first.
     """
 
-    def __init__(self, board: Board, gangs: Gangs, outranking: Mask, now: float) -> None:
-        self._board, self._gangs, self._outranking, self._now = board, gangs, outranking, now
+    def __init__(self, board: Board, gangs: Gangs, levels: Sequence[Mask], now: float) -> None:
+        self._board, self._gangs, self._now = board, gangs, now
+        self._outranking: Mask = ~levels[-1]
+        queues = [len(np.unique(board.fairness.queue[level & board.alive])) for level in levels]
+        alone = [level for level, count in zip(levels, queues, strict=True) if count <= 1]
+        self._alone: Mask = np.any([np.zeros_like(self._outranking), *alone], axis=0)
         self._before = board.carried
         self.reserved: dict[str, Reservation] = {}
         self.owed: dict[str, float] = {}
@@ -109,8 +113,11 @@ class Reservations:
     # -- at its end
 
     def reserve_for_outranking(self, level: Mask) -> None:
-        """Reserve room for who outranks others and fits nowhere now, before these take what comes free."""
-        if self._board.waiting.running is None:
+        """Reserve room for who outranks others and fits nowhere now, before these take what comes free.
+
+        Who is due in this level comes first: then there is none.
+        """
+        if self._board.waiting.running is None or self._is_due(level):
             return
         waits = self._left_waiting(level & self._outranking)
         for queue in self._queues(waits):
@@ -145,6 +152,11 @@ class Reservations:
 
     # -- who may claim
 
+    def _is_due(self, level: Mask) -> bool:
+        """Whether anybody who waits in a level is due."""
+        board = self._board
+        return bool((level & (np.array(board.left) > 0) & (board.fairness.due < np.inf)).any())
+
     def _left_waiting(self, classes: Mask) -> Mask:
         """Return those of these classes [C] that the plan leaves waiting, for no nearer node: they want no other."""
         board = self._board
@@ -158,13 +170,19 @@ class Reservations:
         return oldest
 
     def _still_valid(self, level: Mask) -> Iterable[tuple[str, Reservation]]:
-        """Yield what is still reserved: its class waits, its queue is entitled, its nodes are there, in time."""
+        """Yield what is still reserved: its class waits, its queue is entitled, its nodes are there, in time.
+
+        Nothing is for who merely outranks others while somebody of its level is due.
+        """
+        fairness, is_due = self._board.fairness, self._is_due(level)
         for name, reservation in self._before.reserved.items():
             row = self._row.get(name, -1)
             if row < 0 or not level[row] or not self._board.left[row]:
                 continue
             claimant = self._claimant_of(row)
             if not self._still_fits(reservation) or not self._is_entitled(claimant):
+                continue
+            if is_due and self._outranking[row] and not fairness.is_due(row):
                 continue
             if self._now > reservation.until:
                 self._note_lapse(name)
@@ -219,7 +237,7 @@ class Reservations:
     def _is_entitled(self, claimant: Claimant) -> bool:
         fairness = self._board.fairness
         queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
-        if self._outranking[claimant.row]:
+        if self._outranking[claimant.row] and self._alone[claimant.row]:
             return True
         if not fairness.is_due(claimant.row):
             return fairness.queues.within_part(queue, takes)

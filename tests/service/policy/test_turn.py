@@ -109,3 +109,15 @@ def test_queues_with_equal_keys_below_one_parent_are_equal_and_those_of_other_pa
     parent, leaf = np.array([-1, -1, 0, 0, 1]), np.array([2, 3, 4])
     ranks = leaf_ranks(np.array([0.5, 0.5, 0.2, 0.2, 0.2]), parent, leaf).tolist()
     assert ranks[0] == ranks[1] != ranks[2]
+
+
+def test_a_queue_beside_a_group_is_held_against_the_group_however_much_is_below_that():
+    # Below p: queue x, and group g with queue y. x has less than g: it goes first, though p has more than y.
+    parent, leaf = np.array([-1, 0, 0, 2]), np.array([1, 3])
+    assert leaf_ranks(np.array([1.0, 0.4, 0.6, 0.6]), parent, leaf).tolist() == [0, 1]
+    assert leaf_ranks(np.array([1.0, 0.6, 0.4, 0.4]), parent, leaf).tolist() == [1, 0]
+
+
+def test_queues_at_the_top_with_equal_keys_are_equal_beside_one_that_has_a_parent():
+    parent, leaf = np.array([-1, -1, -1, 0]), np.array([1, 2, 3])
+    assert leaf_ranks(np.array([0.5, 0.2, 0.2, 0.5]), parent, leaf).tolist() == [0, 0, 1]

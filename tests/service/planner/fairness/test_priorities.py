@@ -5,8 +5,19 @@ import pytest
 from hypothesis import given, settings
 
 from extender.cluster.waiting import Blocks, Running, Spread
-from extender.planner import Policy
-from tests.service.planner.scenes import cluster, left_in, left_out, load_of, once, pairs, real_scenes, tasks
+from extender.planner import Carried, Policy
+from extender.planner.plan import Reservation
+from tests.service.planner.scenes import (
+    cluster,
+    left_in,
+    left_out,
+    load_of,
+    once,
+    pairs,
+    real_scenes,
+    reserved_nodes,
+    tasks,
+)
 
 
 def with_priority(waiting, *priority):
@@ -69,6 +80,29 @@ def test_a_queue_may_have_more_than_its_part_for_a_higher_priority():
     waiting = replace(waiting, jobs=replace(waiting.jobs, **queues))
     snapshot = cluster((4,), (4,), allocated=[[3, *[0] * 5]] * 2)
     assert pairs(once(snapshot, with_priority(waiting, 1, 0), now=0.0)) == []
+
+
+def test_who_is_due_in_a_level_comes_before_who_merely_outranks_others():
+    # A gang that needs both nodes is due; room is reserved for a small task of its level; a lower priority waits.
+    waiting = tasks((0, 2, (4,)), (1, 9, (1,)), (2, 1, (9,)), running=running_on(2, 4.0, 1050.0))
+    waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2]))
+    waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
+    snapshot = cluster((4,), (4,), allocated=[[4, *[0] * 5]] * 2)
+    carried = Carried(reserved={"class1": Reservation((("class1", "n0", 1),), 2000.0)}, planned_at=999.0)
+    plan = once(snapshot, with_priority(waiting, 1, 1, 0), now=1000.0, carried=carried)
+    assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}
+
+
+def test_between_queues_of_one_level_nobody_has_more_than_its_part_because_a_lower_one_waits():
+    # The first queue has three quarters; its gang would have more. The second queue waits in the same level.
+    waiting = tasks(
+        (0, 2, (4,)), (1, 2, (1,)), (1, 1, (9,)), running=running_on(2, 3.0, 50.0), held=[[6, *[0] * 5], [0] * 6]
+    )
+    waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2]))
+    queues = {"queue": np.array([0, 1]), "queue_names": ["a", "b"], "queue_weight": np.ones(2)}
+    waiting = replace(waiting, jobs=replace(waiting.jobs, **queues))
+    snapshot = cluster((4,), (4,), allocated=[[3, *[0] * 5]] * 2)
+    assert pairs(once(snapshot, with_priority(waiting, 1, 1, 0), now=0.0)) == [(1, 0), (1, 1)]
 
 
 def test_fairness_is_among_those_of_one_level():
