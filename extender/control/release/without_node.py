@@ -76,8 +76,9 @@ class WithoutNode:
         return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in refused)
 
     def _oldest(self, task_class: TaskClass) -> float:
+        """Return when the first in line of its pods that may be released was created; infinite where there is none."""
         with self._backlog.lock:
-            return min((pod.created for pod in task_class.pods[PodPhase.READY].values()), default=np.inf)
+            return next((pod.created for pod in task_class.pods[PodPhase.READY].values()), np.inf)
 
 
 class _Room:
