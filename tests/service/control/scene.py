@@ -46,6 +46,17 @@ LONG_SECONDS = 100_000.0
 """Whatever waits beside: who has waited for so long is due."""
 
 
+class Counted(dict):
+    """Pods of which it counts how many are looked at: `seen`."""
+
+    seen = 0
+
+    def values(self):
+        for value in super().values():
+            self.seen += 1
+            yield value
+
+
 class Scene:
     """`written`: what was written, in order; `refuse`: (verb, name) that fail; nothing comes back while `deaf`.
 

@@ -11,7 +11,7 @@ from extender.control.filter_order.waking import Calls, Waker
 from extender.errors import ClusterError
 from extender.planner import Policy
 from tests.service.control.filter_order.asked import free
-from tests.service.control.scene import OURS, Scene, node, pod
+from tests.service.control.scene import OURS, Counted, Scene, node, pod
 
 
 class Night:
@@ -53,14 +53,6 @@ def test_the_oldest_refused_pods_are_woken_as_many_as_have_their_turn():
 
 
 def test_of_many_refused_pods_as_many_are_looked_at_as_have_their_turn():
-    class Counted(dict):
-        seen = 0
-
-        def values(self):
-            for value in super().values():
-                self.seen += 1
-                yield value
-
     night = Night(*(refused(f"p{n}") for n in range(50)))
     (task_class,) = night.backlog.classes()
     pods = task_class.pods[PodPhase.UNGATED] = Counted(task_class.pods[PodPhase.UNGATED])

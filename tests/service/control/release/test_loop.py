@@ -13,7 +13,7 @@ from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.control.release.without_node import WithoutNode
 from extender.planner import Policy
-from tests.service.control.scene import Scene, node, pod
+from tests.service.control.scene import Counted, Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
 FIFO = (Queue("q", fifo=True),)
@@ -368,14 +368,6 @@ class TestOutlets:
         assert scene.told[-1][1] == "scale-up"
 
     def test_of_a_class_that_may_scale_up_only_the_first_pod_is_looked_at(self):
-        class Counted(dict):
-            seen = 0
-
-            def values(self):
-                for value in super().values():
-                    self.seen += 1
-                    yield value
-
         scene = self.scaling(scale_up_after=150.0)
         scene.see(*(pod(f"a{n}", 500, job="a") for n in range(50)))
         task_class, phase = scene.backlog.find("uid-a")
