@@ -17,6 +17,7 @@ from extender.arrays import Counts, Floats, Mask, Rows, needs_fit
 from extender.cluster.ledger.snapshot import LOWEST_PRIORITY, Snapshot
 from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.cluster.waiting import Waiting
+from extender.planner.better_nodes import BetterNodes
 from extender.planner.candidates import Candidates, Fits, NodeCandidates
 from extender.planner.fairness.turn import Fairness
 from extender.planner.locality.delay import Locality
@@ -32,10 +33,6 @@ from extender.policy.bundling import CLASSES, bundle
 from extender.policy.locality import remote_factor
 
 _NOBODY = (-1, -np.inf)
-
-
-_FAR_WORSE = 2.0
-"""A shape of nodes is far worse for a class than another by whose misfit its own is so many times."""
 
 
 class Board:
@@ -88,8 +85,9 @@ class Board:
         self.spared = np.zeros(len(self.left), dtype=np.bool_)
         self.patient = True
         self._factors = remote_factor(np.array([True, False]), penalty=policy.remote_penalty)  # elsewhere, and there
-        self._shapes = classes.shapes if self.locality is None and policy.matching != BUNDLE else None
-        self._better: dict[tuple[int, int], int] = {}
+        self._better_nodes: BetterNodes | None = None
+        if classes.shapes is not None and self.locality is None and policy.matching != BUNDLE:
+            self._better_nodes = BetterNodes(classes, classes.shapes, self.room)
         self._bundling = policy.matching == BUNDLE and self.locality is None
         self._links_demanded = NETWORK_OUT_INDEX in classes.asked
         no_rows = np.zeros(0, dtype=np.intp)
@@ -103,7 +101,8 @@ class Board:
         """Let only these classes [C] go from now on."""
         self.alive = classes & (np.array(self.left) > 0)
         self.patient = True
-        self._better.clear()
+        if self._better_nodes is not None:
+            self._better_nodes.forget()
         self.fairness.among(np.where(self.alive, self.left, 0))
 
     def checkpoint(self) -> Callable[[], None]:
@@ -218,7 +217,8 @@ class Board:
             return False
         if self.locality is not None:
             self.locality.pass_over(candidates)
-        if (better := self._better_shaped(task_class, node)) >= 0 and self._goes_next(task_class, better):
+        better = -1 if self._better_nodes is None else self._better_nodes.node_for(task_class, node)
+        if better >= 0 and self._goes_next(task_class, better):
             self._place(task_class, better, near=True, compared=True)
             self._latest = candidates
             if not self.left[task_class]:
@@ -240,25 +240,6 @@ class Board:
         """Start one task of a class, where it fits, without comparing it with others."""
         self._latest = None
         return self._place(task_class, node, near=self.room.reads_there(task_class, node), compared=False)
-
-    def _better_shaped(self, task_class: int, node: int) -> int:
-        """Return a node with room now whose shape suits a class far better than that of this one; -1 for none."""
-        shapes = self._shapes
-        if shapes is None or not self.classes.own[task_class] or self.room.beyond is not None:
-            return -1
-        # 1. The last one found for the class and a node of this shape, while it has room. Where there was none there is
-        #    none: room only gets less.
-        row, key = np.array([task_class]), (task_class, shapes.of_node.item(node))
-        found = self._better.get(key)
-        if found is not None and (found < 0 or self.room.fits(row, np.array([found]))[0].all()):
-            return found
-        # 2. Else the emptiest of those of the shape that suits it best.
-        misfit = shapes.misfit(self.classes.whole[task_class])
-        nodes = (_FAR_WORSE * misfit < misfit[key[1]])[shapes.of_node].nonzero()[0]
-        nodes = nodes[self.room.fits(row, nodes)[0][0]]
-        order = np.lexsort((-self.room.order(nodes), misfit[shapes.of_node[nodes]]))
-        self._better[key] = nodes.item(order[0]) if len(nodes) else -1
-        return self._better[key]
 
     def _goes_next(self, task_class: int, node: int) -> bool:
         """Say whether it is the turn of a class on a node too; that is then looked at last."""
