@@ -21,7 +21,7 @@ from extender.explain.wait_reasons import (
     TURN,
     Reason,
     gates_of_others,
-    group_size,
+    group_sizes,
 )
 from extender.planner import Near
 
@@ -88,7 +88,7 @@ def _gates(case: Case) -> list[str]:
 
 def _gang(case: Case) -> list[str]:
     group = case.pod.identity.group
-    pods, least = group_size(case.order.backlog, group)
+    pods, least = group_sizes(case.order.backlog, [group])[group]
     if pods < least:
         more = least - pods
         return [

@@ -1,6 +1,6 @@
 """Why a pod waits: what the planner says of its class, and what only the loop and the API server know."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cluster.eligibility import Constraints
@@ -57,7 +57,7 @@ def reasons(
         lines = [(task_class, line) for task_class in backlog.classes() if (line := line_of(backlog, task_class))]
         placed = places_in_plan(backlog, plan_input, plan)
         groups = {task_class.template.identity.group for task_class in plan_input.short}
-        gangs = {group: _gang(backlog, group) for group in groups}
+        gangs = {group: _gang(*size) for group, size in group_sizes(backlog, groups).items()}
         ungated = {pod.uid: pod for pod in backlog.at(PodPhase.UNGATED)}
     refused = refused_pods(backlog)
     for task_class, line in lines:
@@ -81,7 +81,9 @@ def places_in_plan(backlog: Backlog, plan_input: PlanInput, plan: Plan) -> dict[
     lines: dict[TaskClass, list[str]] = {}
     for place, (row, pod) in enumerate(pods_of(plan_input, plan)):
         task_class = plan_input.classes[row]
-        line = lines.setdefault(task_class, line_of(backlog, task_class)[::-1])
+        if task_class not in lines:
+            lines[task_class] = line_of(backlog, task_class)[::-1]
+        line = lines[task_class]
         uid = pod.uid if pod is not None else line.pop() if line else None
         if uid is not None:
             places.setdefault(task_class, {})[uid] = place
@@ -157,13 +159,16 @@ def line_of(backlog: Backlog, task_class: TaskClass) -> list[str]:
     return [pod.uid for pod in backlog.waiting_pods(task_class)]
 
 
-def group_size(backlog: Backlog, group: str) -> tuple[int, int]:
-    """Return how many pods a pod group has that have not ended badly, and how many it must start together."""
-    members = [task_class for task_class in backlog.classes() if task_class.template.identity.group == group]
-    known = backlog.owners.groups.get(group)
-    stated = max((task_class.template.identity.least for task_class in members), default=0)
-    least = known.least if known is not None else stated
-    return sum(task_class.unfinished + task_class.finished for task_class in members), least
+def group_sizes(backlog: Backlog, groups: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return how many pods each group has that have not ended badly, and how many of them it must start together."""
+    pods, stated = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
+    for task_class in backlog.classes():
+        identity = task_class.template.identity
+        if identity.group in pods:
+            pods[identity.group] += task_class.unfinished + task_class.finished
+            stated[identity.group] = max(stated[identity.group], identity.least)
+    known = backlog.owners.groups
+    return {group: (pods[group], known[group].least if group in known else stated[group]) for group in groups}
 
 
 def gates_of_others(pod: Pod) -> Sequence[str]:
@@ -195,8 +200,7 @@ def _refused(like: Sequence[Pod]) -> Reason:
     return Reason(REFUSED, f"kube-scheduler refuses pod {first.namespace}/{first.name}, which asks for the same")
 
 
-def _gang(backlog: Backlog, group: str) -> Reason:
-    pods, least = group_size(backlog, group)
+def _gang(pods: int, least: int) -> Reason:
     if pods >= least:
         return Reason(GANG, f"not all {least} pods of its pod group may start yet: gates of others hold some")
     return Reason(GANG, f"its pod group has {pods} of {least} pods")

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from extender.cluster.eligibility import ANYWHERE
 from extender.cluster.model import Pod
 
 SHORTEST_SECONDS = 1.0
@@ -118,15 +117,8 @@ class TaskClass:
 
 
 def name_of(pod: Pod) -> str:
-    """Return the name of a pod's task class. It is made of what tells classes apart, so it outlives a restart."""
-    identity, constraints = pod.identity, pod.constraints
-    amounts = ",".join(f"{name}={amount:g}" for name, amount in sorted(pod.demand.items()))
-    bounds: object = ""
-    if constraints != ANYWHERE:
-        bounds = (constraints.selector, constraints.terms, constraints.tolerations, *constraints.volumes)
-    near = "|input" if pod.inputs else f"|{pod.prefers}" if pod.prefers else ""
-    near += f"|{pod.choice}" if pod.choice else ""
-    return f"{identity.queue}|{identity.job}|{identity.stage}|{amounts}|{pod.priority}|{pod.duration}|{bounds}{near}"
+    """Return the name of a pod's task class. It is made of all that tells classes apart, so it outlives a restart."""
+    return str((pod.identity.queue, pod.identity.job, *key_of(pod)))
 
 
 def key_of(pod: Pod) -> Key:

@@ -8,11 +8,13 @@ from extender.cluster.eligibility import Constraints
 from extender.cluster.events import GroupSeen
 from extender.cluster.model import HOLD_GATE, Group
 from extender.cluster.queues import Queue
+from extender.control.backlog.backlog import Backlog
 from extender.control.release.loop import Pace
 from extender.explain import wait_reasons as reasons
-from extender.explain.wait_reasons import KINDS, Reason, counted
+from extender.explain.wait_reasons import KINDS, Reason, counted, line_of
 from tests.service.control.scene import Scene, node, pod
 
+classes_of = Backlog.classes
 KUEUE = "kueue.x-k8s.io/admission"
 
 
@@ -97,6 +99,30 @@ def test_of_one_class_the_older_are_paced_and_the_others_wait_for_their_turn():
     scene = Scene(node("n1"))
     scene.see(*(pod(f"p{n}", 400, job="j", created=float(n)) for n in range(3)))
     assert scene.why() == {"p0": reasons.IS_PACED, "p1": reasons.IS_PACED, "p2": reasons.OTHERS_FIRST}
+
+
+def test_the_line_of_a_class_is_read_as_often_however_many_of_it_the_plan_places(monkeypatch):
+    """It is read under the backlog's lock."""
+    read = []
+    monkeypatch.setattr(reasons, "line_of", lambda backlog, of: read.append(of) or line_of(backlog, of))
+    scene = Scene(node("n1", cpu=10_000))
+    for number in range(2, 42, 20):
+        scene.see(*(pod(f"p{n}", job="j") for n in range(number)))
+        read.clear()
+        assert len(scene.view().plan.assignments) == number
+        assert len(read) == 2
+
+
+def test_all_pod_groups_that_miss_pods_are_counted_in_one_pass(monkeypatch):
+    passes, passes_of = [], {}
+    monkeypatch.setattr(Backlog, "classes", lambda backlog: passes.append(1) or classes_of(backlog))
+    scene = Scene(node("n1"))
+    for number in (2, 20):
+        scene.see(*(pod(f"g{n}", job=f"g{n}", group=f"default/g{n}", least=2) for n in range(number)))
+        passes.clear()
+        assert len(scene.why()) == number
+        passes_of[number] = len(passes)
+    assert passes_of[2] == passes_of[20]
 
 
 def test_a_pod_that_fits_but_for_a_higher_priority_says_so():

@@ -166,6 +166,19 @@ def test_what_stands_for_a_class_is_regular_also_where_the_first_pod_seen_is_not
 
 def test_pods_whose_users_chose_otherwise_are_of_another_class(scene):
     scene.see(*(pod(str(choice), job="j", choice=choice) for choice in (None, "never", "only")))
-    names = {task_class.name for task_class in scene.backlog.classes()}
-    assert len(names) == 3
-    assert {name.rpartition("|")[2] for name in names} == {"", "never", "only"}
+    assert len({task_class.name for task_class in scene.backlog.classes()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"cpu": 2.0**40}, {"cpu": 2.0**40 + 2.0**20}),
+        ({"group": "default/g1"}, {"group": "default/g2"}),
+        ({"may_preempt": True}, {"may_preempt": False}),
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_classes_that_are_told_apart_have_names_of_their_own(scene, one, other):
+    """The planner keeps by name what a class was promised."""
+    scene.see(*(pod(name, job="j", **changes) for name, changes in (("p", one), ("q", other))))
+    assert len({task_class.name for task_class in scene.backlog.classes()}) == 2
