@@ -117,8 +117,11 @@ class TaskClass:
 
 
 def name_of(pod: Pod) -> str:
-    """Return the name of a pod's task class. It is made of all that tells classes apart, so it outlives a restart."""
-    return str((pod.identity.queue, pod.identity.job, *key_of(pod)))
+    """Return the name of a pod's task class: its queue, its job, and all that tells the job's classes apart.
+
+    So it outlives a restart.
+    """
+    return f"{pod.identity.queue}|{pod.identity.job}|{key_of(pod)}"
 
 
 def key_of(pod: Pod) -> Key:

@@ -61,16 +61,19 @@ def _below_share(order: PlannedOrder) -> Iterator[str]:
 def reserved_room(facts: Facts) -> Iterator[Finding]:
     """Say for whom room is kept idle, and how much."""
     if facts.reserved:
-        jobs = {pod.identity.job: job_name(pod) for pod in facts.pods}
-        named = (f"{_class(name, jobs)} on {', '.join(nodes[:3])}" for name, nodes in sorted(facts.reserved.items()))
-        text = f"{percent(facts.kept_idle)} of the cluster is free and reserved: for " + "; ".join(named)
+        names = {pod.identity.job: job_name(pod) for pod in facts.pods}
+        nodes_of: dict[str, set[str]] = {}
+        for name, nodes in facts.reserved.items():
+            nodes_of.setdefault(_claimant(name, names), set()).update(nodes)
+        claims = (f"{name} on {', '.join(sorted(nodes)[:3])}" for name, nodes in sorted(nodes_of.items()))
+        text = f"{percent(facts.kept_idle)} of the cluster is free and reserved: for " + "; ".join(claims)
         yield Finding("reserved room", OK, text)
 
 
-def _class(name: str, jobs: Mapping[str, str]) -> str:
-    """Return the name of a task class ("queue|job|...") with its job as users know it."""
-    queue, *rest = name.strip("|").split("|")
-    return "|".join((queue, *(jobs.get(part, part) for part in rest[:1]), *rest[1:]))
+def _claimant(task_class: str, names: Mapping[str, str]) -> str:
+    """Return whom the room is for that is reserved for a task class ("queue|job|..."); jobs are called by `names`."""
+    queue, job, _ = f"{task_class}||".split("|", 2)
+    return f"{names.get(job, job)} of queue {queue}"
 
 
 def queue_names(facts: Facts) -> Iterator[Finding]:

@@ -258,15 +258,18 @@ class TestShares:
 
 
 def test_room_that_is_reserved_is_said_with_whom_it_is_for():
-    told = found("reserved room", reserved={"poor|big||cpu=8": ("n2", "n3")}, kept_idle=0.021)
-    assert told == [("ok", "2.1 % of the cluster is free and reserved: for poor|big||cpu=8 on n2, n3")]
+    reserved = {"poor|big|small ones": ("n2", "n3"), "poor|big|large ones": ("n3", "n1"), "rich|other|": ("n4",)}
+    told = found("reserved room", reserved=reserved, kept_idle=0.021)
+    whom = "big of queue poor on n1, n2, n3; other of queue rich on n4"
+    assert told == [("ok", f"2.1 % of the cluster is free and reserved: for {whom}")]
     assert found("reserved room") == []
 
 
 def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
     scene = scene_of(pod("a", job="3f2b", queue="poor", owner="3f2b", owner_kind="Job", owner_name="nightly"))
-    ((_, text),) = found("reserved room", scene, reserved={"poor|3f2b||cpu=8": ("n2",)}, kept_idle=0.5)
-    assert text == "50.0 % of the cluster is free and reserved: for poor|Job/nightly||cpu=8 on n2"
+    (task_class,) = scene.backlog.classes()
+    ((_, text),) = found("reserved room", scene, reserved={task_class.name: ("n2",)}, kept_idle=0.5)
+    assert text == "50.0 % of the cluster is free and reserved: for Job/nightly of queue poor on n2"
 
 
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():
