@@ -187,7 +187,7 @@ class Waiting:
     topology: Rows | None = None
     level_names: Sequence[str] = ("node", "rack", "zone")
     order: TaskOrder | None = None
-    preferred: Counts | None = None
+    preferred: NDArray[np.int16] | None = None
     suited: Floats | None = None
     waits_as: Sequence[str] | None = None
     jobs_there: Collection[str] | None = None

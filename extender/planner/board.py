@@ -76,7 +76,7 @@ class Board:
         )
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
-            self.locality = Locality(policy, waiting, classes, carried, now=now, local=self.sources.local)
+            self.locality = Locality(policy, waiting, classes, carried, now=now, sources=self.sources)
         self.room = Room(classes, self.sources, self.free, waiting.barred)
         # 3. Whose turn it is, and what everybody scores.
         self.fairness = Fairness(policy, waiting, classes.total, classes.whole)
@@ -231,7 +231,7 @@ class Board:
             candidates.follow(self.room.limit(node))
             if candidates.in_bundle > 0:
                 candidates.bundle[picked] -= 1
-        no_block_left = near and not self.sources.local[task_class, node]
+        no_block_left = near and not self.sources.has_local(task_class, node)
         if not started or not self.left[task_class] or no_block_left:
             candidates.leave_out()
         return started
@@ -253,12 +253,13 @@ class Board:
         """Return the candidates of the node as it is now."""
         # 1. Of the classes that fitted when the matching began, those that still do, and what each takes of the node:
         #    who reads there takes of its disk, the others of its link.
-        classes, local = self.classes, self.sources.local[:, node]
+        classes = self.classes
         rows, near, far = self._candidates.at(node)
         needs = self._needs(rows, near)
         fits = self._still_fit(needs, node)
         if classes.block_rows:
-            fits &= (local.take(rows) > 0) >= near  # the last block that was there may be taken
+            has_block = self.sources.local(rows, np.array([node])) > 0
+            fits &= has_block >= near  # the last block that was there may be taken
         if np.count_nonzero(fits) < len(rows):
             near &= fits
             fits = near | (far & self._still_fit(classes.away_needs.take(rows, axis=0), node))
@@ -343,7 +344,7 @@ class Board:
         """Return how many tasks of these candidates wait, of those that read there how many can [k]."""
         rows = candidates.rows[places]
         waiting = np.array([self.left[row] for row in rows.tolist()])
-        can_read = np.minimum(waiting, self.sources.local[rows, candidates.node])
+        can_read = np.minimum(waiting, self.sources.local(rows, np.array([candidates.node])))
         return np.where(candidates.near[places], can_read, waiting)
 
     # Accounts

@@ -50,7 +50,7 @@ class Room:
         readers = (~classes.own[rows]).nonzero()[0]
         if len(readers):
             reading = rows[readers]
-            near[readers] &= sources.local[reading[:, np.newaxis], nodes] > 0
+            near[readers] &= sources.local(reading[:, np.newaxis], nodes) > 0
             link_needs = classes.away_needs[:, NETWORK_IN_INDEX][reading, np.newaxis]
             far[readers] = sources.able(reading, nodes) & (free[NETWORK_IN_INDEX] >= link_needs) & fits[readers]
         return near, far
@@ -95,5 +95,6 @@ class Room:
         """Whether a task of the class would read on the node that it runs on."""
         if self._classes.own[task_class]:
             return True
-        has_block = bool(self._sources.local[task_class, node])
-        return has_block and bool(needs_fit(self.limit(node), self._classes.here_needs[task_class]))
+        return self._sources.has_local(task_class, node) and bool(
+            needs_fit(self.limit(node), self._classes.here_needs[task_class])
+        )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.arrays import Counts, Floats, Mask
 from extender.cluster.eligibility import Constraints
@@ -63,7 +64,7 @@ class ClassArrays:
     reading: Floats
     priority: Counts | None
     barred: Mask | None
-    preferred: Counts | None
+    preferred: NDArray[np.int16] | None
     waits_as: Sequence[str]
 
     def suits(self, classes: Sequence[TaskClass], suffixes: Sequence[str], layout: Layout, nodes_version: int) -> bool:
@@ -132,7 +133,7 @@ class ClassRowsBuilder:
         barred = ~np.array(allowed, dtype=np.bool_)
         return barred[row] if barred.any() else None
 
-    def _preferred(self, classes: Sequence[TaskClass], layout: Layout) -> Counts | None:
+    def _preferred(self, classes: Sequence[TaskClass], layout: Layout) -> NDArray[np.int16] | None:
         """Return how far nodes are from those that classes prefer [C, N]; None where none prefers any."""
         distances = {
             row: distance
@@ -142,7 +143,7 @@ class ClassRowsBuilder:
         }
         if not distances:
             return None
-        preferred = np.zeros((len(classes), len(layout.names)), dtype=np.int64)
+        preferred = np.zeros((len(classes), len(layout.names)), dtype=np.int16)
         for row, distance in distances.items():
             preferred[row] = distance
         return preferred

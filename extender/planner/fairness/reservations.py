@@ -343,7 +343,7 @@ def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bo
     places = nodes[(near | far)[0]]
     key = board.room.order(places)
     if not board.classes.own[row]:
-        key = key + board.sources.local[row, places]
+        key = key + board.sources.local(np.array([row]), places)
     order = places[np.argsort(-key, kind="stable")].tolist()
     first = [node for node in preferred if node in order]
     for node in (first + [node for node in order if node not in first])[:_NODES_TRIED]:
@@ -357,6 +357,6 @@ def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bo
 
 def _demand_on(board: Board, row: int, node: int) -> Floats:
     """Return what a task takes of the node [R], reading there if it can."""
-    near = board.classes.own[row] or bool(board.sources.local[row, node])
+    near = board.classes.own[row] or board.sources.has_local(row, node)
     amounts = board.classes.here[row] if near else board.classes.away[row]
     return np.asarray(amounts)

@@ -80,7 +80,7 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
 def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
     """Return on which nodes a task would read if all were empty, and on which it could start at all [N]."""
     waiting, classes = board.waiting, board.classes
-    near = (board.sources.local[row] > 0) & needs_fit(classes.capacity.T, classes.here_needs[row])
+    near = (board.sources.local_on_all(np.array([row]))[0] > 0) & needs_fit(classes.capacity.T, classes.here_needs[row])
     far = needs_fit(classes.capacity.T, classes.away_needs[row])
     if classes.own[row]:
         far[:] = False

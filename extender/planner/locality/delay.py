@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import NodeCandidates
 from extender.planner.fairness.turn import Fairness
 from extender.planner.locality.locality_waits import Waits
 from extender.planner.locality.nearness import Nearness
+from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, LocalityWait
 from extender.planner.prepared import Prepared
 from extender.planner.tuning import Policy
@@ -21,10 +22,10 @@ class Locality:
     """How near classes [C] would start on nodes [N], and for how long their jobs have waited."""
 
     def __init__(
-        self, policy: Policy, waiting: Waiting, classes: Prepared, carried: Carried, *, now: float, local: Counts
+        self, policy: Policy, waiting: Waiting, classes: Prepared, carried: Carried, *, now: float, sources: Sources
     ) -> None:
-        """Take how many of each class's tasks can read on each node, `local` [C, N], as it changes."""
-        self.nearness = Nearness(waiting, classes, local, long_task=policy.long_task)
+        """Take where classes read, as it changes."""
+        self.nearness = Nearness(waiting, classes, sources, long_task=policy.long_task)
         near = self.nearness
         existing = near.existing(len(policy.locality_waits))
         self.waits = Waits(policy, waiting, carried, now, chooses=near.chooses, existing=existing)
@@ -41,8 +42,12 @@ class Locality:
 
     def farther(self, rows: Rows, nodes: Rows, near: Mask, far: Mask) -> Mask:
         """Return where classes fit, but farther from their input than elsewhere [rows, nodes]."""
-        levels = np.where(near | far, self.nearness.levels(rows, nodes, near), _NOWHERE)
-        return np.asarray((levels < _NOWHERE) & (levels > levels.min(axis=1, keepdims=True)))
+        farther = np.zeros_like(near)
+        choosing = self.nearness.chooses[rows].nonzero()[0]
+        near = near[choosing]
+        levels = np.where(near | far[choosing], self.nearness.levels(rows[choosing], nodes, near), _NOWHERE)
+        farther[choosing] = (levels < _NOWHERE) & (levels > levels.min(axis=1, keepdims=True))
+        return farther
 
     def look(self, candidates: NodeCandidates) -> Mask:
         """Take note of how far from their input classes would start on a node; return who would not be next to it."""

@@ -10,32 +10,31 @@ import numpy as np
 
 from extender.arrays import Counts, Mask, Rows, needs_fit
 from extender.cluster.waiting import Blocks, Waiting
+from extender.planner.locality.sources import Sources
 from extender.planner.prepared import Prepared
 
 _NOWHERE = 2**31
 
 
 class Nearness:
-    """The levels of classes [C] on nodes [N]; `local` [C, N] is that of `sources.Sources`, as it changes.
+    """The levels of classes [C] on nodes [N], by where `sources` has their blocks, which changes.
 
     `chooses` [C]: it makes a difference to the class where it starts. `long_task` seconds make a class one of long
     tasks; one whose duration nobody knows is one, too.
     """
 
-    def __init__(self, waiting: Waiting, classes: Prepared, local: Counts, *, long_task: float) -> None:
+    def __init__(self, waiting: Waiting, classes: Prepared, sources: Sources, *, long_task: float) -> None:
         nodes = classes.capacity.shape[1]
         topology = waiting.topology
         self._topology = np.empty((0, nodes), dtype=np.intp) if topology is None else topology
-        self._classes, self._local, self._barred = classes, local, waiting.barred
+        self._classes, self._sources, self._barred = classes, sources, waiting.barred
         self.anywhere = len(self._topology) + 1
         afar = [isinstance(inputs, Blocks) and inputs.afar for inputs in waiting.inputs]
         self._near = classes.blocks & ~np.array(afar, dtype=np.bool_)
         self._prefers = np.zeros(len(afar), dtype=np.bool_)
-        self._preferred = np.zeros((0, nodes), dtype=np.int64) if waiting.preferred is None else waiting.preferred
+        self._preferred = np.zeros((0, nodes), dtype=np.int16) if waiting.preferred is None else waiting.preferred
         if waiting.preferred is not None:
-            self._prefers = ~classes.blocks & (
-                self._preferred > self._preferred.min(axis=1, initial=2**31, keepdims=True)
-            ).any(axis=1)
+            self._prefers = ~classes.blocks & (self._preferred != self._preferred[:, :1]).any(axis=1)
         self.chooses: Mask = self._near | self._prefers
         self._long = ~(waiting.duration < long_task) & self.chooses
         self._long_tasks = _long_tasks(waiting, nodes, long_task)
@@ -94,7 +93,7 @@ class Nearness:
         """Return which of these nodes are in a group with one that holds a block [rows, nodes]."""
         mine = group[nodes]
         among = np.isin(group, mine).nonzero()[0] if len(nodes) < len(group) else np.arange(len(group))
-        row, node = (self._local[np.ix_(rows, among)] > 0).nonzero()
+        row, node = (self._sources.local(rows[:, np.newaxis], among) > 0).nonzero()
         holds = np.zeros((len(rows), int(group.max(initial=-1)) + 2), dtype=np.bool_)
         holds[row, group[among[node]]] = True
         holds[:, -1] = False  # the last place is for nodes that are in no group
@@ -115,7 +114,7 @@ class Nearness:
         able = needs_fit(self._classes.capacity.T, self._classes.demand_needs[:, rows].T[:, np.newaxis])
         if self._barred is not None:
             able &= ~self._barred[rows]
-        at = np.where(able, self.levels(rows, nodes, self._local[rows] > 0), _NOWHERE)
+        at = np.where(able, self.levels(rows, nodes, self._sources.local_on_all(rows) > 0), _NOWHERE)
         existing = np.zeros((len(self.chooses), levels), dtype=np.bool_)
         for level in range(levels):
             existing[rows, level] = (at == level).any(axis=1)

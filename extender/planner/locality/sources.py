@@ -18,8 +18,8 @@ _LITTLE = 0.01
 class Sources:
     """The inputs of classes [C] against what disks and links have `free` [R, N], which it takes from.
 
-    `local` [C, N] is how many of a class's waiting tasks can read on a node: those whose block is there, all of a class
-    that reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
+    `local` says how many of a class's waiting tasks can read on a node: those whose block is there, all of a class that
+    reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
     for shuffles that wait: at most `headroom` of it. A shuffle takes little of each of many nodes, and the fullest one
     would hold up all others: so it may start while the links that it reads from have at most the part `excess` promised
     beyond what they have, and those of which it takes at most a hundredth may have more. `dead` are classes found to
@@ -33,9 +33,13 @@ class Sources:
     ) -> None:
         """Take how many of each class's tasks are `left` [C]."""
         self._classes, self._inputs, self._free = classes, inputs, free
-        self.local = np.where(classes.own, _ANY_NUMBER, 0)[:, np.newaxis] + np.zeros(free.shape[1], dtype=np.int64)
-        for row in classes.block_rows:
-            self.local[row] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
+        # A row for those that read where they run, one for shuffles, and one for each class that reads blocks.
+        self._local = np.zeros((2 + len(classes.block_rows), free.shape[1]), dtype=np.int64)
+        self._local[0] = _ANY_NUMBER
+        self._local_row = np.where(classes.own, 0, 1)
+        for place, row in enumerate(classes.block_rows, 2):
+            self._local[place] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
+            self._local_row[row] = place
         self.dead: set[int] = set()
         self._headroom = headroom
         rates = classes.capacity[_SERVING]
@@ -58,15 +62,26 @@ class Sources:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is taken from now on, but for what is `free`."""
-        rows = self._classes.block_rows
-        local, kept, dead = self.local[rows], self.kept.copy(), self.dead.copy()
+        local, kept, dead = self._local[2:].copy(), self.kept.copy(), self.dead.copy()
         waits = {row: tasks.copy() for row, tasks in self._waits.items()}
 
         def undo() -> None:
-            self.local[rows], self.kept[:], self.dead = local, kept, dead.copy()
+            self._local[2:], self.kept[:], self.dead = local, kept, dead.copy()
             self._waits = {row: tasks.copy() for row, tasks in waits.items()}
 
         return undo
+
+    def local(self, rows: Rows, nodes: Rows) -> Counts:
+        """Return how many tasks of these classes can read on these nodes; both [k], or of shapes that go together."""
+        return np.asarray(self._local[self._local_row[rows], nodes])
+
+    def has_local(self, task_class: int, node: int) -> bool:
+        """Say whether a task of the class can read on the node."""
+        return self._local.item(self._local_row.item(task_class), node) > 0
+
+    def local_on_all(self, rows: Rows) -> Counts:
+        """Return how many tasks of these classes can read on each node [rows, N]."""
+        return self._local.take(self._local_row[rows], axis=0)
 
     def left(self, task_class: int, inputs: Blocks) -> Mask:
         """Return which tasks of a class that reads blocks still wait [T]."""
@@ -91,7 +106,7 @@ class Sources:
         if len(blocks):
             readers = rows[blocks]
             lend = self.lending() >= classes.waiting.reading[readers, np.newaxis]
-            able[blocks] = ((self.local.take(readers, axis=0) > 0) & lend).any(axis=1, keepdims=True)
+            able[blocks] = ((self.local_on_all(readers) > 0) & lend).any(axis=1, keepdims=True)
         shuffles = classes.spread[rows].nonzero()[0]
         if len(shuffles):
             full_disks, blocked = self._full(np.take(classes.rates_row, rows[shuffles]))
@@ -108,7 +123,7 @@ class Sources:
         """Whether the class finds no room at its sources, whichever node it runs on."""
         classes = self._classes
         if classes.blocks[task_class]:
-            lent = np.where(self.local[task_class] > 0, self.lending(), -np.inf)
+            lent = np.where(self._local[self._local_row[task_class]] > 0, self.lending(), -np.inf)
             return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
         if not classes.spread[task_class]:
             return False
@@ -155,7 +170,7 @@ class Sources:
     def _take_block(
         self, inputs: Blocks, task_class: int, node: int, *, near: bool, within: Sequence[Mask]
     ) -> tuple[int, int] | None:
-        free, local, source = self._free, self.local[task_class], node
+        free, local, source = self._free, self._local[self._local_row[task_class]], node
         waits = self._waits.get(task_class)
         if waits is None:
             waits = self._waits[task_class] = inputs.waiting.copy()

@@ -162,10 +162,14 @@ def filled(board, waiting):
     board.fairness.set_due(np.where(waiting.since < 500, waiting.since, np.inf), np.zeros(1, bool))
     match(board, board)
     taken, terms, fairness, sources = board.taken.assignments(), board.taken.terms(), board.fairness, board.sources
+    rows = np.arange(len(waiting.count))
     return [
         *(np.array(column) for column in (taken.task_class, taken.node, taken.task, taken.source)),
         *(np.array(column) for column in zip(*((it.score, it.owed, it.starved) for it in terms), strict=True)),
-        *(np.array(amounts) for amounts in (board.free, board.left, board.reserved, sources.local, sources.kept)),
+        *(
+            np.array(amounts)
+            for amounts in (board.free, board.left, board.reserved, sources.local_on_all(rows), sources.kept)
+        ),
         *(np.array(share) for share in (fairness.owed, fairness.in_line, fairness.due)),
         np.array(sorted(sources.dead)),
     ]
