@@ -4,13 +4,13 @@ After the Hadoop Fair Scheduler (Delay Scheduling, section 4): a queue that is k
 of its fair share, gets room from those above their fair share. The paper does not say how far below is starved: any is,
 here; and no loser is cut below its own fair share, so that nothing is taken back and forth.
 
-Queues [Q] are the first of the groups [G]; the others are what is above them, and `member` [Q, G] says which groups
-each is in, itself among them.
+Queues [Q] are the first of the groups [G]; the others are what is above them. `groups_of` [Q, D] are the groups that
+each is in, itself among them, filled up with -1.
 """
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, Rows
 from extender.policy.shares import dominant_shares
 
 _ROUNDING = 1e-9
@@ -22,14 +22,14 @@ def below_fair_share(share: Floats, fair: Floats, wants: Mask) -> Mask:
     return np.asarray(wants & (share[:queues] < fair[:queues] - _ROUNDING))
 
 
-def below_minimum_share(share: Floats, fair: Floats, minimum: Floats, wants: Mask, member: Mask) -> Mask:
+def below_minimum_share(share: Floats, fair: Floats, minimum: Floats, wants: Mask, groups_of: Rows) -> Mask:
     """Return which queues want more and have a right to it by a minimum share that is not met [Q].
 
     Their own, or that of a group that they are in, as long as they are below their own fair share. A minimum counts as
     far as there is that much for its group: its fair share.
     """
     unmet = share < np.minimum(minimum, fair) - _ROUNDING
-    return np.asarray(below_fair_share(share, fair, wants) & (member & unmet).any(axis=1))
+    return np.asarray(below_fair_share(share, fair, wants) & (unmet[groups_of] & (groups_of >= 0)).any(axis=1))
 
 
 def excess(share: Floats, fair: Floats) -> Floats:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.control.queues.tree import QueueTree
@@ -21,14 +21,14 @@ class Standings:
     """The active queues [Q] and the groups [G]: first the queues themselves, then those above them.
 
     `stays` [G, R] is what runs and was not asked to go, `coming` [G, R] what is on its way to a node: together what is
-    committed (`usage`) once those that were asked to go have gone. `gain` and `lose` change both in place. `member`
-    [Q, G] says which groups a queue is in, `fair` and `minimum` [G] are shares.
+    committed (`usage`) once those that were asked to go have gone. `gain` and `lose` change both in place.
+    `groups_of` [Q, D] are the groups that each queue is in, filled up with -1; `fair` and `minimum` [G] are shares.
     """
 
     layout: Layout
     queues: Sequence[str]
     rows: Mapping[str, int]
-    member: Mask
+    groups_of: Rows
     fair: Floats
     minimum: Floats
     total: Floats
@@ -39,7 +39,7 @@ class Standings:
         """Return which queues that want more are below their share of this kind [Q]."""
         share = self._share()
         if why == MINIMUM_SHARE:
-            return below_minimum_share(share, self.fair, self.minimum, wants, self.member)
+            return below_minimum_share(share, self.fair, self.minimum, wants, self.groups_of)
         return below_fair_share(share, self.fair, wants)
 
     def missing(self) -> Floats:
@@ -52,11 +52,15 @@ class Standings:
 
     def gain(self, queue: str, amount: Floats) -> None:
         """Count as on its way to a node, for a queue."""
-        self.coming[self.member[self.rows[queue]]] += amount
+        self.coming[self._groups(queue)] += amount
 
     def lose(self, queue: str, amount: Floats) -> None:
         """Count as no longer running, for a queue."""
-        self.stays[self.member[self.rows[queue]]] -= amount
+        self.stays[self._groups(queue)] -= amount
+
+    def _groups(self, queue: str) -> Rows:
+        groups = self.groups_of[self.rows[queue]]
+        return np.asarray(groups[groups >= 0])
 
     def _share(self) -> Floats:
         return dominant_shares(self.stays + self.coming, self.total)
@@ -68,31 +72,38 @@ def standings_of(usage: QueueUsage, going: Iterable[Pod], tree: QueueTree, layou
     stays = usage.on_nodes.copy()
     for pod in going:
         stays[rows[pod.identity.queue]] -= layout.vector(pod.counted)
-    groups, member = _groups(usage.queues, tree)
-    queues_of = member.T.astype(np.float64)
+    groups, groups_of = _groups(usage.queues, tree)
+    queue, place = (groups_of >= 0).nonzero()
+    member_of = groups_of[queue, place]
+
+    def by_group(amounts: Floats) -> Floats:
+        total = np.zeros((len(groups), *amounts.shape[1:]))
+        np.add.at(total, member_of, amounts[queue])
+        return total
+
     return Standings(
         layout=layout,
         queues=usage.queues,
         rows=rows,
-        member=member,
-        fair=(member * usage.fair[:, np.newaxis]).sum(axis=0),
+        groups_of=groups_of,
+        fair=by_group(usage.fair),
         minimum=np.array([tree.minimum(name) for name in groups]),
         total=usage.total,
-        stays=queues_of @ stays,
-        coming=queues_of @ usage.coming,
+        stays=by_group(stays),
+        coming=by_group(usage.coming),
     )
 
 
-def _groups(queues: Sequence[str], tree: QueueTree) -> tuple[Sequence[str], Mask]:
-    """Return the names of the groups [G], and which of them each queue is in [Q, G].
+def _groups(queues: Sequence[str], tree: QueueTree) -> tuple[Sequence[str], Rows]:
+    """Return the names of the groups [G], and which of them each queue is in [Q, D], filled up with -1.
 
     The pods of a queue that has others below it are one more queue below it, without a name and a minimum.
     """
     chains = [tree.chain(queue) for queue in queues]
     above = sorted({name for chain in chains for name in chain})
-    groups = [("" if name in above else name) for name in queues] + above
-    member = np.zeros((len(queues), len(groups)), dtype=np.bool_)
+    row_of = {name: row for row, name in enumerate(above, len(queues))}
+    groups = [("" if name in row_of else name) for name in queues] + above
+    groups_of = np.full((len(queues), 1 + max(map(len, chains), default=0)), -1, dtype=np.intp)
     for row, chain in enumerate(chains):
-        member[row, row] = True
-        member[row, [len(queues) + above.index(name) for name in chain]] = True
-    return groups, member
+        groups_of[row, : 1 + len(chain)] = [row, *(row_of[name] for name in chain)]
+    return groups, groups_of

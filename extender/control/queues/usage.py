@@ -88,9 +88,10 @@ class QueueUsage:
 
     def with_more(self, demands: Iterable[tuple[str, Floats]]) -> "QueueUsage":
         """Return the usage with one more pod on its way for each queue and demand [R]; fair shares stay."""
-        coming = self.coming.copy()
+        coming, row_of = self.coming.copy(), {name: row for row, name in enumerate(self.queues)}
         for queue, demand in demands:
-            coming[self._rows({queue})] += demand
+            if queue in row_of:
+                coming[row_of[queue]] += demand
         return replace(self, coming=coming)
 
     def _share(self, amounts: Floats, queues: Collection[str]) -> float:

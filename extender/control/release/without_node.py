@@ -13,6 +13,7 @@ from extender.control.backlog.pods import holds_room
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.queues.usage import QueueUsage
 from extender.control.release.refusals import is_refused
+from extender.policy.shares import dominant_shares
 from extender.verdict import demand_on
 
 
@@ -56,14 +57,16 @@ class WithoutNode:
         layout = snapshot.layout
         now, empty = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, empty=True)
         usage = self._usage(layout)
+        row_of, committed = {name: row for row, name in enumerate(usage.queues)}, usage.regular
         chosen: list[TaskClass] = []
         for task_class in waiting:
-            # Holds at each turn: `usage` counts a pod of each class chosen so far.
-            queue, pod = task_class.job.queue, task_class.template
-            more = usage.with_more([(queue, layout.vector(pod.demand))])
-            within = more.share({queue}) <= (more.fair_share({queue}) or 0.0)
-            if within and not now.has(pod) and empty.has(pod):
-                usage = more
+            # Holds at each turn: `committed` counts a pod of each class chosen so far.
+            row, pod = row_of.get(task_class.job.queue), task_class.template
+            if row is None or now.has(pod) or not empty.has(pod):
+                continue
+            more = committed[row] + layout.vector(pod.demand)
+            if dominant_shares(more, usage.total) <= usage.fair[row]:
+                committed[row] = more
                 chosen.append(task_class)
             if len(chosen) == most:
                 break

@@ -9,8 +9,8 @@ TOTAL = np.array([10.0, 100.0])
 
 
 def alone(queues):
-    """Return the membership of queues without parents: each in itself."""
-    return np.eye(queues, dtype=bool)
+    """Return the groups of queues without parents: each is in itself."""
+    return np.arange(queues)[:, np.newaxis]
 
 
 def test_a_queue_is_below_its_fair_share_only_while_it_wants_more():
@@ -33,9 +33,9 @@ def test_a_minimum_counts_as_far_as_its_fair_share_goes():
 @pytest.mark.parametrize(("parent", "expected"), [(0.3, True), (0.4, False)])
 def test_a_child_has_a_right_by_its_parents_minimum_while_that_is_not_met(parent, expected):
     # Two children with 0.25 of fair share each, the first with nothing; the parent is sure of 0.4.
-    member = np.array([[True, False, True], [False, True, True]])
+    groups_of = np.array([[0, 2], [1, 2]])
     share, fair, minimum = np.array([0.0, parent, parent]), np.array([0.25, 0.25, 0.5]), np.array([0.0, 0.0, 0.4])
-    found = below_minimum_share(share, fair, minimum, np.array([True, True]), member)
+    found = below_minimum_share(share, fair, minimum, np.array([True, True]), groups_of)
     assert found.tolist() == [expected, False], "the other is at its fair share or above"
 
 
