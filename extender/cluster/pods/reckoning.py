@@ -50,6 +50,7 @@ class Reckoning:
         self._link = _UNLIMITED
         self._as_seen: dict[str, Pod] = {}
         self._declaring: set[str] = set()
+        self._inputs: dict[str, int] = {}  # on how many nodes those of these that have an input have it
 
     def parts(self, event: Event) -> list[Event]:
         """Return what is to be taken in, in this order, for an event of a watch."""
@@ -70,11 +71,12 @@ class Reckoning:
                 ]
             case PodGone(uid):
                 self._as_seen.pop(uid, None)
-                self._declaring.discard(uid)
+                self._note(uid, None)
             case PodsListed(pods):
                 uids = {pod.uid for pod in pods}
                 self._as_seen = {uid: pod for uid, pod in self._as_seen.items() if uid in uids}
-                self._declaring &= uids
+                for gone in self._declaring - uids:
+                    self._note(gone, None)
                 return [PodsListed([self._see(pod).pod for pod in pods])]
         return [event]
 
@@ -89,10 +91,7 @@ class Reckoning:
         known = self._as_seen.get(pod.uid) or self._pods.get(pod.uid)
         if known is not None and known.node is not None and pod.node is not None:
             pod = _as_demoted(_as_bound(pod, known), known)
-        if _declares(pod):
-            self._declaring.add(pod.uid)
-        else:
-            self._declaring.discard(pod.uid)
+        self._note(pod.uid, pod)
         counted = self.counted(pod)
         if counted is pod:
             self._as_seen.pop(pod.uid, None)
@@ -100,17 +99,29 @@ class Reckoning:
             self._as_seen[pod.uid] = pod
         return PodSeen(counted)
 
+    def _note(self, uid: str, pod: Pod | None) -> None:
+        """Note what a pod declares; None: it is gone."""
+        self._declaring.discard(uid)
+        self._inputs.pop(uid, None)
+        if pod is not None and _declares(pod):
+            self._declaring.add(uid)
+            if pod.inputs:
+                self._inputs[uid] = len(pod.inputs)
+
     def _change_nodes(self, nodes: dict[str, Amounts]) -> Iterable[Event]:
         """Take other nodes, and return news of the pods that count as something else by it."""
         before, self._nodes = self._nodes, nodes
         changed = {name for name in before.keys() | nodes.keys() if before.get(name) != nodes.get(name)}
         if not changed:
             return []
-        then = (self._most, self._link, len(before))
+        then = (self._most, self._link)
         self._most, self._link = _most_offered(nodes.values()), _fastest_link(nodes.values())
         uids = {uid for name in changed for uid in self._held.on(name)}
-        if then != (self._most, self._link, len(nodes)):
+        if then != (self._most, self._link):
             uids |= self._declaring
+        elif len(before) != len(nodes):
+            fewer = min(len(before), len(nodes))
+            uids |= {uid for uid, holding in self._inputs.items() if holding > fewer}
         there = [(uid, self._pods[uid]) for uid in sorted(uids) if uid in self._pods]
         seen = [(pod, self._see(self._as_seen.get(uid, pod))) for uid, pod in there]
         return [news for pod, news in seen if news.pod != pod]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
+from extender.cluster.pods import reckoning
 from extender.cluster.pods.opportunistic import RegularRequests
 from extender.cluster.pods.reckoning import CHANGED, CHANGED_REQUESTS
 
@@ -91,6 +92,31 @@ def test_pods_are_judged_anew_when_the_largest_node_comes_or_goes():
     ):
         made.apply(event)
         assert known(made).demand == demand
+
+
+def test_inputs_are_judged_anew_when_nodes_come_and_go():
+    made = ledger(node("a"))
+    made.apply(PodSeen(pod(inputs=("a", "b"))))
+    for event, problem in (
+        (NodeSeen(node("b")), None),
+        (NodeSeen(node("c")), None),
+        (NodeGone("a"), None),
+        (NodeGone("b"), "annotation dovetail.dev/input: 2 nodes, there are 1"),
+    ):
+        made.apply(event)
+        assert known(made).problem == problem
+
+
+def test_a_node_that_offers_no_more_than_others_has_no_pod_judged_anew(monkeypatch):
+    """Pods that declare may be many, and nodes come many at a time."""
+    made = ledger(node("a"), node("b"))
+    made.apply(PodsListed([pod("p", network_in=5), pod("q", "a", network_in=5), pod("r", inputs=("a", "b"))]))
+    judged = []
+    monkeypatch.setattr(reckoning, "_plausible", lambda pod, *_: judged.append(pod) or pod)
+    made.apply(NodeSeen(node("c")))
+    assert judged == []
+    made.apply(NodeSeen(node("d", 500.0)))
+    assert len(judged) == 3
 
 
 def test_pods_that_are_listed_before_the_nodes_are_judged_when_these_come():
