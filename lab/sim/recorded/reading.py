@@ -28,7 +28,7 @@ from lab.sim.recorded.jobs import SHORTEST_SECONDS, Ran, delayed, jobs_of, whole
 from lab.sim.recorded.nodes import Columns, Versions
 from lab.sim.recorded.notes import notes_of
 from lab.sim.recorded.placements import Placements
-from lab.sim.workloads.workload import Machines, Workload
+from lab.sim.workloads.workload import Job, Machines, Workload
 
 FORM, MACHINES, STEADY, RECORDED = "recording:", "recorded", "recorded-all", "recorded"
 """How a workload, its machines (as they came and went, or all of them all the time) and the policy that did what was
@@ -40,7 +40,8 @@ done are named.
 class Replay:
     """A recording as the simulator takes it. `notes` say what is not in it, `ended` [T] when each task ended.
 
-    `workload` is for the policy `recorded`: a task takes what it took. `simulated` is the workload for simulated
+    `workload` is for the policy `recorded`: a task takes what it took, and may go wherever it ran, whatever labels and
+    taints that node has for most of the time. `simulated` is the workload for simulated
     schedulers, which start a task without delay: each takes longer by the delay that was usual.
     """
 
@@ -162,7 +163,7 @@ def _replay(read: _Read, file: str) -> Replay:
         pods, together=together, stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
     )
     return Replay(
-        replace(workload, taken=(ended - begun)[order]),
+        replace(workload, jobs=[_anywhere(job) for job in jobs], taken=(ended - begun)[order]),
         replace(workload, jobs=[delayed(job, delay) for job in jobs]),
         machines,
         Placements.of(jobs, bound[order], node[order]),
@@ -188,6 +189,12 @@ def _only(node: str) -> Constraints:
     """Return the constraints of a pod that keeps its node whatever the node's taints."""
     there = Requirement("metadata.name", "In", (node,), field=True)
     return Constraints(terms=((there,),), tolerations=(Toleration(operator="Exists"),))
+
+
+def _anywhere(job: Job) -> Job:
+    """Return a job whose tasks may go to any node."""
+    constraints = Constraints(tolerations=(Toleration(operator="Exists"),))
+    return replace(job, stages=[replace(stage, constraints=constraints) for stage in job.stages])
 
 
 def _of_the_rest(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:

@@ -87,6 +87,17 @@ def test_a_cordon_a_taint_and_a_label_count_while_they_last(tmp_path, policy):
     assert tasks(file, policy) == [(7.0, 0), (9.0, 0)]
 
 
+@pytest.mark.parametrize("machines", ["recorded", "recorded-all"])
+def test_the_policy_recorded_goes_by_no_cordon_or_taint_that_came_later(tmp_path, machines):
+    # n0 is closed from 102 s on, so for most of the time; n1 would have taken both pods.
+    taint = Taint("mine", "", "NoSchedule")
+    closed, tainted = node("n0", 102.0, unschedulable=True), node("n2", 102.0, taints=(taint,))
+    nodes = (node("n0"), node("n1"), node("n2"))
+    lines = [closed, tainted, pod("a", at=101), pod("b", at=101, on="n2"), pod("c", at=140, on="n1")]
+    file = recording(tmp_path, *lines, nodes=nodes, last=(closed, node("n1"), tainted))
+    assert tasks(file, "recorded", machines) == [(1.0, 0), (1.0, 2), (40.0, 1)]
+
+
 def test_gpus_that_a_node_advertises_later_are_there_later(tmp_path):
     later = node("n0", 108.0, gpus=1.0)
     file = recording(tmp_path, later, pod("a", at=101), pod("b", at=112, gpus=1.0), last=(later,))
