@@ -76,10 +76,14 @@ class DueTime:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room that is kept for a class or gang: (class name, node name, tasks) each; it lapses after `until`."""
+    """Room that is kept for a class or gang: (class name, node name, tasks) each; it lapses after `until`.
+
+    By the ends of what runs it should be there at `ready`.
+    """
 
     room: tuple[tuple[str, str, int], ...]
     until: float
+    ready: float = -np.inf
 
     @property
     def nodes(self) -> tuple[str, ...]:

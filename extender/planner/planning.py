@@ -89,12 +89,14 @@ def _plan(
         # 4. Reserve room for who is due and fits nowhere, before others take it.
         board.admit(level)
         reservations.reserve_for_due(level)
-        # 5. Match the rest, node by node, until nothing fits; then, where that is on, beyond what there is.
+        # 5. Match the rest, node by node, until nothing fits; then, where that is on, beyond what there is; then in
+        #    reserved room who ends before that is needed.
         if len(gangs.rows(level)):
             fill_by_gangs(board, gangs, level, out)
         else:
             match(board, board)
             overbook(board, level, now)
+        reservations.backfill(level)
         # 6. Reserve room for who outranks others, and for queues below their part, of which nothing fits yet.
         reservations.reserve_for_outranking(level)
         reservations.reserve_for_queues(level)

@@ -3,9 +3,12 @@
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, needs_fit
-from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 from extender.planner.locality.sources import Sources
 from extender.planner.prepared import Prepared
+
+_LITTLE = 0.01
+"""So little counts how empty nodes are, where as large a part of their devices is free."""
 
 
 class Room:
@@ -19,15 +22,21 @@ class Room:
         self.beyond: Floats | None = None
 
     def order(self, nodes: Rows) -> Floats:
-        """Return how early these nodes are filled [n], the largest first: the mean part that is free, less `special`.
+        """Return how early these nodes are filled [n], the largest first.
 
-        So the emptiest comes first, but nodes with more devices than others come late: who needs devices can go
-        nowhere else.
+        The emptiest comes first, by the mean part that is free. Of nodes with devices it is the one with the smallest
+        part of its devices free, so that others keep all of theirs for who needs as many; and nodes with more devices
+        than others come late (`special`), as who needs devices can go nowhere else.
         """
         per_unit = self._classes.per_unit[:, nodes]
         free = np.where(per_unit > 0, self._free[:, nodes], 0.0) * per_unit
-        counted = np.maximum(np.count_nonzero(per_unit, axis=0), 1)
-        return np.asarray(free.sum(axis=0) / counted - self._classes.special[nodes])
+        early = _mean_part(free, per_unit)
+        if len(free) > len(DIMENSIONS):
+            devices = per_unit[len(DIMENSIONS) :]
+            with_devices = (devices > 0).any(axis=0)
+            taken_first = _LITTLE * early - _mean_part(free[len(DIMENSIONS) :], devices)
+            early = np.where(with_devices, taken_first, early)
+        return np.asarray(early - self._classes.special[nodes])
 
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
@@ -98,3 +107,8 @@ class Room:
         return self._sources.has_local(task_class, node) and bool(
             needs_fit(self.limit(node), self._classes.here_needs[task_class])
         )
+
+
+def _mean_part(free: Floats, per_unit: Floats) -> Floats:
+    """Return the mean of the free parts [R, n] over the resources that each node has [n]."""
+    return np.asarray(free.sum(axis=0) / np.maximum(np.count_nonzero(per_unit, axis=0), 1))

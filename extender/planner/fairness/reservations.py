@@ -20,6 +20,7 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.planner.board import Board
 from extender.planner.fairness.soonest_room import Claimant, on_empty_nodes, soonest_room
+from extender.planner.filling import match
 from extender.planner.gangs import Gangs, goes_whole
 from extender.planner.plan import Carried, Lapse, Reservation
 from extender.policy.shares import dominant_shares, parts
@@ -111,6 +112,28 @@ class Reservations:
             )
 
     # -- at its end
+
+    def backfill(self, level: Mask) -> None:
+        """Let tasks that end before reserved room is all there use it meanwhile (EASY backfilling; Lifka 1995).
+
+        Only those of the claimant's own queue: what others declare delays nobody. And only while no reservation for
+        the claimant has come to nothing, so durations that are wrong delay it once.
+        """
+        board, fairness = self._board, self._board.fairness
+        ends = self._now + board.waiting.duration
+        may = level & (self._gangs.of < 0) & (board.waiting.count > 0)
+        for name, reservation in self.reserved.items():
+            row = self._row_of(name)
+            short = may & (ends <= reservation.ready) & (fairness.queue == fairness.queue[row])
+            short[list(self._claimant_of(row).rows)] = False
+            short &= np.array(board.left) > 0
+            if name in self.lapsed or not short.any():
+                continue
+            self._keep(reservation, -1.0)
+            if self._any_fits(short.nonzero()[0]):
+                board.admit(short)
+                match(board, board)
+            self._keep(reservation, 1.0)
 
     def reserve_for_outranking(self, level: Mask) -> None:
         """Reserve room for who outranks others and fits nowhere now, before these take what comes free.
@@ -315,7 +338,9 @@ class Reservations:
         seconds = max(2 * (ends_at - self._now), board.policy.starved_after, _LEAST_LAPSE_SECONDS)
         until = self._now + min(seconds, _LONGEST_LAPSE_SECONDS)
         names, nodes = board.waiting.names, board.snapshot.layout.names
-        self.reserved[name] = Reservation(tuple((names[row], nodes[node], tasks) for row, node, tasks in room), until)
+        self.reserved[name] = Reservation(
+            tuple((names[row], nodes[node], tasks) for row, node, tasks in room), until, ends_at
+        )
         self._keep(self.reserved[name], 1.0)
         return True
 

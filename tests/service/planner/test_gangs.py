@@ -124,6 +124,7 @@ def test_room_is_reserved_for_all_of_a_due_gang_or_for_none_of_it():
     never = Running(np.empty(0, np.intp), np.empty(0), np.empty((0, 6)))
     waiting = tasks((0, 2, (4,)), (1, 9, (1,)), running=ends)
     waiting = with_gangs(waiting, [0, -1], [2], since=np.array([0.0, 999.0]))
+    waiting = replace(waiting, duration=np.array([10.0, 100.0]))
     plan = once(snapshot, waiting, now=1000.0)
     assert not pairs(plan)
     assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}

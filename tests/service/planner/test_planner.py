@@ -21,6 +21,25 @@ def test_the_class_that_aligns_best_goes_first(matching):
     assert plan.terms[0].alignment == pytest.approx(0.44)
 
 
+def test_of_nodes_with_devices_those_are_filled_first_of_which_most_devices_are_taken():
+    # Eight devices each: the second node has five free and the emptier CPU, the third three. Three tasks of one device
+    # go where three are free, so that the first keeps all of its.
+    snapshot, waiting = cluster((32,), (32,), (32,)), tasks((0, 3, (1,)))
+    layout, wider = snapshot.layout, ((0, 0), (0, 1))
+    devices = replace(layout, axis=(*DIMENSIONS, "gpu.com/a"), capacity=np.pad(layout.capacity, wider))
+    devices.capacity[:, -1] = 8
+    allocated, others = np.pad(snapshot.allocated, wider), np.pad(snapshot.in_flight, wider)
+    allocated[:, -1], allocated[:, 0] = (0, 3, 5), (0, 1, 20)
+    demand = np.pad(waiting.demand, wider)
+    demand[:, -1] = 1
+    jobs = replace(waiting.jobs, allocated=np.pad(waiting.jobs.allocated, wider))
+    plan = once(
+        replace(snapshot, layout=devices, allocated=allocated, in_flight=others),
+        replace(waiting, demand=demand, jobs=jobs),
+    )
+    assert pairs(plan) == [(0, 2)] * 3
+
+
 def test_nodes_with_devices_are_filled_last_and_are_filled():
     # The node with devices is empty, the other half full: it takes the three that have no room elsewhere.
     snapshot, waiting = cluster((10,), (10,), allocated=[[0] * 6, [5, *[0] * 5]]), tasks((0, 5, (2,)))

@@ -64,6 +64,7 @@ def running_on(nodes, cpu, ends_at):
 def test_what_comes_free_adds_up_for_a_higher_priority_though_lower_ones_fit_into_it(gang):
     # On each of two nodes 1 of 4 is free. The first class needs a whole node, or both; the second takes what is free.
     waiting = tasks((0, 2 if gang else 1, (4,)), (1, 2, (1,)), running=running_on(2, 3.0, 50.0))
+    waiting = replace(waiting, duration=np.array([10.0, 100.0]))
     if gang:
         waiting = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([2]))
     snapshot = cluster((4,), (4,), allocated=[[3, *[0] * 5]] * 2)
