@@ -151,9 +151,13 @@ def _stays(reader: Reader, pod: Pod) -> str:
 
 
 def _refusal(raw: dict[str, Any]) -> Refusal | None:
-    """Return what kube-scheduler said of a pod last, where it refused it."""
+    """Return what kube-scheduler said of a pod last, where it refused it; that it had gates says nothing."""
     conditions = raw.get("status", {}).get("conditions", ())
-    refusals = (entry for entry in conditions if entry["type"] == "PodScheduled" and entry["status"] == "False")
+    refusals = (
+        entry
+        for entry in conditions
+        if entry["type"] == "PodScheduled" and entry["status"] == "False" and entry.get("reason") != "SchedulingGated"
+    )
     entry = next(refusals, None)
     if entry is None:
         return None

@@ -84,7 +84,11 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
 
 def _refusal(pod: Explanation) -> str:
     """Return why a released pod waits: what kube-scheduler said."""
-    return pod.refusal if pod.state == RELEASED else ""
+    if pod.state != RELEASED:
+        return ""
+    return pod.refusal or (
+        "kube-scheduler has not tried it yet; it never does where a ResourceClaim or PodGroup of the pod is not there"
+    )
 
 
 def _wait(wait: WaitLeft) -> str:

@@ -25,6 +25,7 @@ from extender.control.release.planned import Planned, PlannedReleases, UngatedTu
 from extender.control.release.recover import unfinished
 from extender.control.release.refusals import Refusals
 from extender.control.release.sending import COMPLETED, PREEMPTING, SCALE_UP, Release, Sender
+from extender.control.release.unanswered import Unanswered
 from extender.control.release.without_node import WithoutNode
 from extender.planner import Planner
 
@@ -35,7 +36,7 @@ _LANDING_LOOK_SECONDS = 0.2
 """While pods that were released without a node are on their way, the loop looks so often whether it may plan."""
 
 _SILENT_SECONDS = 60.0
-"""After so long a released pod of another scheduler loses its room, if that has neither bound nor refused it."""
+"""After so long a released pod loses its room, if its scheduler has neither bound nor refused it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,8 @@ class Releaser:
         self._changed_version, self._changed_at = -1, 0.0
         self._planned_at = 0.0
         self._silent_since: dict[str, float] = {}
+        self._unanswered = Unanswered(cluster.backlog)
+        self._doubted: Sequence[Pod] = ()
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -138,21 +141,28 @@ class Releaser:
             return 0
         # 2. Forget what is over: claims whose write never showed, flights of pods that are idle again.
         self._forget_what_is_over(now)
+        self._unanswered.look(now)
         flights, snapshot = self.cluster.flights(), self.cluster.snapshot()
         # 3. Complete or clear what a predecessor, or a failed write, left behind.
         left_behind = self._tidy_up(snapshot, flights, now)
         self._sender.send(left_behind, now)
         # 4. Count how many more pods may be on their way. A plan costs the same for few as for many.
-        self.unbound = len(self._on_their_way(flights))
+        on_their_way = self._on_their_way(flights)
+        self.unbound = len(on_their_way)
         slots = self.pace.unbound_pods - self.unbound
+        self._doubted = self._unanswered.to_doubt(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
+        if self._doubted:
+            slots = 1
         if slots <= 0:
-            self.again_at = math.inf  # nothing is planned before a slot is free, which wakes us
+            # Nothing is planned before a slot is free, which wakes us, or nothing was heard of anybody for long.
+            self.again_at = self._unanswered.again_at(on_their_way, now)
             return len(left_behind)
         if not self._is_time_to_plan(slots, now):
             return len(left_behind)
         # 5. Plan over all that waits, and release as many as there are slots.
         self._planned_at, self.again_at = now, math.inf
         releases = self._by_plan(snapshot, slots, now)
+        self._unanswered.note(releases, now)
         self._sender.send(releases, now)
         return len(left_behind) + len(releases)
 
@@ -170,7 +180,7 @@ class Releaser:
                 self.cluster.ledger.forget(uid)
 
     def _on_their_way(self, flights: set[str]) -> set[str]:
-        """Return the pods that were released, or are being so, and are neither bound nor refused.
+        """Return the pods that were released, or are being so, and are neither bound nor refused nor passed by.
 
         They count however long ago that was: kube-scheduler may be down. Pods for other schedulers do not count, as we
         do not know whether these run.
@@ -179,7 +189,8 @@ class Releaser:
         pending = backlog.at(PodPhase.PENDING)
         released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
         being_written = writes.in_progress.keys() | writes.queued.keys()
-        return (flights | being_written | released) - self.cluster.awaiting_evictions - writes.backoff.keys()
+        over = {pod.uid for pod in self._unanswered.passed_by()} | writes.backoff.keys()
+        return (flights | being_written | released) - self.cluster.awaiting_evictions - over
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether enough slots are free for a plan, or the last one was long enough ago."""
@@ -235,12 +246,13 @@ class Releaser:
         ]
 
     def _given_up(self, now: float) -> list[Pod]:
-        """Return the nominated pods that are being deleted, or whose scheduler, not ours, has been silent for long."""
+        """Return the nominated pods that are being deleted, passed by, or whose scheduler has been silent for long."""
         nominated = self.cluster.ledger.nominated()
+        passed_by = {pod.uid for pod in self._unanswered.passed_by() + self._unanswered.silent(now, _SILENT_SECONDS)}
         foreign = [pod for pod in nominated if not (pod.gates or pod.leaving or self._backlog.is_ours(pod))]
         self._silent_since = {pod.uid: min(self._silent_since.get(pod.uid, now), now) for pod in foreign}
         silent = [pod for pod in foreign if now - self._silent_since[pod.uid] >= _SILENT_SECONDS]
-        return [pod for pod in nominated if pod.leaving] + silent
+        return [pod for pod in nominated if pod.leaving or pod.uid in passed_by] + silent
 
     def _level_of(self, pod: Pod, snapshot: Snapshot) -> str:
         """Return the locality level of the node that a pod is nominated for; empty where it makes no difference."""
@@ -253,7 +265,10 @@ class Releaser:
         """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
         # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
         #    Where all surely find room there is nothing to plan: held pods go then, where `filter` chooses the nodes.
-        trials_left = self._refusals.trials_left(now)
+        trials_left = {
+            **self._refusals.trials_left(now, self._unanswered.passed_by()),
+            **{shape_of(pod): 0 for pod in self._doubted},
+        }
         refused = self._refused(trials_left)
         if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
             if self._promoter is not None:

@@ -4,7 +4,7 @@ A plan does not know all that kube-scheduler looks at (host ports, affinity betw
 wrong. Shapes and not task classes are counted, as each job of one pod is a task class of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
@@ -46,12 +46,14 @@ class Refusals:
         self._backlog = backlog
         self._trials: dict[Shape, _Trial] = {}
 
-    def trials_left(self, now: float) -> Mapping[Shape, int]:
-        """Return how many more pods of each refused shape may be released now.
+    def trials_left(self, now: float, passed_by: Iterable[Pod] = ()) -> Mapping[Shape, int]:
+        """Return how many more pods of each refused shape may be released now; `passed_by` count as refused.
 
         Once a try is bound, twice as many may try at once; once one is refused, the next waits for twice as long.
         """
         refused = {shape: {pod.uid for pod in pods} for shape, pods in refused_pods(self._backlog).items()}
+        for pod in passed_by:
+            refused.setdefault(shape_of(pod), set()).add(pod.uid)
         self._trials = {shape: self._trials.get(shape) or _Trial(now + FIRST_SECONDS) for shape in refused}
         return {shape: self._left(trial, refused[shape], now) for shape, trial in self._trials.items()}
 

@@ -141,9 +141,44 @@ def test_released_pods_count_until_they_are_bound_however_long_that_takes():
         scene.step(1)
     assert scene.released() == ["p0", "p1", "p2"]
     assert scene.releaser.unbound == 3
-    scene.bind("p0")
+    scene.bind("p0", "n1")
     scene.step(1)
     assert scene.released() == ["p0", "p1", "p2", "p3"]
+
+
+def test_pods_that_kube_scheduler_never_tries_stop_nobody_else():
+    # Three of one queue never get an answer, as where their ResourceClaim is missing. Nobody else has a slot.
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=3))
+    scene.see(*(pod(f"stuck{n}", job="stuck", created=float(n)) for n in range(9)))
+    scene.step()
+    scene.see(*(pod(f"good{n}", 200, queue="r", created=50.0) for n in range(8)))
+    for _ in range(60):
+        scene.step(1)
+        for name in scene.released():
+            if name.startswith("good") and scene.pods[name].node is None:
+                scene.bind(name, "n1")
+    assert {name for name in scene.released() if name.startswith("good")} == {f"good{n}" for n in range(8)}
+    assert [scene.pods[f"stuck{n}"].nominated for n in range(3)] == [None] * 3, "they keep no room"
+    assert scene.released().count("stuck0") == 1
+    assert sum(name.startswith("stuck") for name in scene.released()) <= 3 + 4, "of their like a few try"
+
+
+def test_while_kube_scheduler_is_down_few_more_go_than_usual():
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"p{n}", 100 + n, queue=f"q{n}") for n in range(40)))
+    for _ in range(600):
+        scene.step(1)
+    assert len(scene.released()) == 8
+
+
+def test_room_that_pods_without_an_answer_keep_is_given_back():
+    # Nothing else fits, so nothing can be released to find out.
+    scene = Scene(node("n1", cpu=1_000))
+    scene.see(pod("stuck", 900), pod("good", 800, queue="r", created=50.0))
+    scene.step()
+    for _ in range(62):
+        scene.step(1)
+    assert scene.released() == ["stuck", "good"]
 
 
 def test_pods_for_schedulers_that_are_not_ours_do_not_stop_ours():
