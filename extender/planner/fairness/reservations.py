@@ -114,20 +114,21 @@ class Reservations:
     # -- at its end
 
     def backfill(self, level: Mask) -> None:
-        """Let tasks that end before reserved room is all there use it meanwhile (EASY backfilling; Lifka 1995).
+        """Let tasks that end before a gang's room is all there use it meanwhile (EASY backfilling; Lifka 1995).
 
-        Only those of the claimant's own queue: what others declare delays nobody. And only while no reservation for
-        the claimant has come to nothing, so durations that are wrong delay it once.
+        Only those of the gang's own queue: what others declare delays nobody. And only while no reservation for the
+        gang has come to nothing, so durations that are wrong delay it once.
         """
         board, fairness = self._board, self._board.fairness
         ends = self._now + board.waiting.duration
         may = level & (self._gangs.of < 0) & (board.waiting.count > 0)
         for name, reservation in self.reserved.items():
             row = self._row_of(name)
+            if self._gangs.of[row] < 0 or name in self.lapsed:
+                continue
             short = may & (ends <= reservation.ready) & (fairness.queue == fairness.queue[row])
-            short[list(self._claimant_of(row).rows)] = False
             short &= np.array(board.left) > 0
-            if name in self.lapsed or not short.any():
+            if not short.any():
                 continue
             self._keep(reservation, -1.0)
             if self._any_fits(short.nonzero()[0]):

@@ -14,8 +14,8 @@ from tests.service.planner.scenes import cluster, once, pairs, reserved_nodes, t
 LATE = 1000.0
 
 
-def ends(*tasks_of, at=1009.0):
-    """Return what runs: (node, cores) each; it ends before a task of ten seconds would."""
+def ends(*tasks_of, at=1050.0):
+    """Return what runs: (node, cores) each."""
     return Running(
         np.array([node for node, _ in tasks_of], np.intp),
         np.full(len(tasks_of), at),
@@ -158,34 +158,36 @@ def test_reasons_say_for_whom_room_is_kept():
     )
 
 
-@pytest.mark.parametrize(("ready", "started"), [(1010.0, 1), (1009.9, 0)])
-def test_who_ends_before_reserved_room_is_all_there_uses_it_meanwhile(ready, started):
-    # 3 of 4 cores are in use; the claimant needs all 4. The other task takes ten seconds.
-    waiting = due_and_small(4, ends((0, 3), at=ready))
-    plan = once(taken(3), waiting, now=LATE)
-    assert pairs(plan) == [(1, 0)] * started
-    assert reserved_nodes(plan) == {"class0": ["n0"]}
-    # What is reserved stays so when that has ended, though it had to be there by now.
-    waiting = replace(waiting, count=np.array([1, 98]), running=ends((0, 3), at=1060.0))
-    later = once(taken(3), waiting, now=ready, carried=plan.carried)
-    assert (pairs(later), reserved_nodes(later)) == ([], {"class0": ["n0"]})
+def gang_and_small(*queues, ready=1050.0):
+    """Return a gang that is due and needs two nodes of 4 cores, of which 3 are in use, and small tasks of 10 s."""
+    running = ends((0, 3), (1, 3), at=ready)
+    waiting = in_queues((queues[0], 2, 4), (queues[1], 99, 1), weight=[9.0, 1.0][: max(queues) + 1], running=running)
+    waiting = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([2]))
+    return replace(waiting, since=np.array([0.0, 999.0]))
 
 
-@pytest.mark.parametrize(("queue", "nodes"), [(0, {0, 1}), (1, {1})])
-def test_nobody_of_another_queue_uses_reserved_room_however_short_he_says_he_is(queue, nodes):
-    # The claimant needs one of two nodes, which is its queue's half; one core of each is free.
-    running = ends((0, 3), (1, 3), at=1050.0)
-    waiting = replace(in_queues((0, 1, 4), (queue, 99, 1), running=running), since=np.array([0.0, 999.0]))
+@pytest.mark.parametrize(("ready", "started"), [(1010.0, [(1, 0), (1, 1)]), (1009.9, [])])
+def test_who_ends_before_a_gangs_room_is_all_there_uses_it_meanwhile(ready, started):
+    waiting = gang_and_small(0, 0, ready=ready)
     plan = once(taken(3, 3), waiting, now=LATE)
-    assert reserved_nodes(plan) == {"class0": ["n0"]}
-    assert {node for _, node in pairs(plan)} == nodes
+    assert pairs(plan) == started
+    assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}
+    # It had to be there by now: what comes free late is kept.
+    late = replace(waiting, running=ends((0, 3), (1, 3), at=1060.0))
+    later = once(taken(3, 3), late, now=ready, carried=plan.carried)
+    assert (pairs(later), reserved_nodes(later)) == ([], {"class0": ["n0", "n1"]})
 
 
-def test_nobody_uses_room_that_is_reserved_again():
-    waiting = due_and_small(4, ends((0, 3), at=1050.0))
+def test_nobody_of_another_queue_uses_a_gangs_room_however_short_he_says_he_is():
+    assert pairs(once(taken(3, 3), gang_and_small(0, 0), now=LATE)) == [(1, 0), (1, 1)]
+    plan = once(taken(3, 3, 4), gang_and_small(0, 1), now=LATE)
+    assert (pairs(plan), reserved_nodes(plan)) == ([], {"class0": ["n0", "n1"]})
+
+
+def test_nobody_uses_room_that_is_reserved_for_a_gang_again():
     lapsed = Carried(lapsed={"class0": Lapse(LATE - 1, 60.0)}, planned_at=LATE)
-    plan = once(taken(3), waiting, now=LATE, carried=lapsed)
-    assert (pairs(plan), reserved_nodes(plan)) == ([], {"class0": ["n0"]})
+    plan = once(taken(3, 3), gang_and_small(0, 0), now=LATE, carried=lapsed)
+    assert (pairs(plan), reserved_nodes(plan)) == ([], {"class0": ["n0", "n1"]})
 
 
 def test_a_node_that_goes_takes_its_reservation_with_it():
