@@ -67,28 +67,33 @@ def parse_quantity(text: object, *, per_unit: int = 1) -> float:
     return float(math.ceil(amount))
 
 
+_OWN_DOMAIN = "kubernetes.io/"
+
+
 def is_extended(name: str) -> bool:
     """Say whether Kubernetes calls this an extended resource (a domain that is not its own, as in nvidia.com/gpu)."""
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+    return "/" in name and _OWN_DOMAIN not in name and not name.startswith("requests.")
 
 
 def is_packed(name: str) -> bool:
     """Say whether a dimension takes part in how well a pod suits a node.
 
     Pod slots, scratch space and huge pages do not: nearly all pods leave nearly all of them, whichever node they take.
+    Nor does what has Kubernetes' own domain, such as kubernetes.io/batch-cpu: it is CPU or memory by another name.
     """
-    return name not in (PODS, EPHEMERAL) and not name.startswith(HUGEPAGES)
+    return name not in (PODS, EPHEMERAL) and not name.startswith(HUGEPAGES) and _OWN_DOMAIN not in name
 
 
 def countable(quantities: Mapping[str, str]) -> dict[str, float]:
-    """Return the amounts of those resources that we count: CPU, memory, scratch space, huge pages, extended ones.
+    """Return the amounts of those resources that we count, as kube-scheduler does.
 
+    They are CPU, memory, scratch space, huge pages, extended ones, and those of Kubernetes' own domain.
     What Kubernetes let through but is larger than we can add up exactly counts as the largest amount.
     """
     return {
         name: _clamped(quantity, 1000 if name == CPU else 1)
         for name, quantity in quantities.items()
-        if name in (CPU, MEMORY, EPHEMERAL) or name.startswith(HUGEPAGES) or is_extended(name)
+        if name in (CPU, MEMORY, EPHEMERAL) or name.startswith(HUGEPAGES) or _OWN_DOMAIN in name or is_extended(name)
     }
 
 

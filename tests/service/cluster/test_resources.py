@@ -152,10 +152,28 @@ def test_an_extended_resource_is_one_of_a_foreign_domain(name, extended):
     assert is_extended(name) is extended
 
 
+BATCH = "kubernetes.io/batch-cpu"
+"""Koordinator's, of what others reserved and do not use."""
+
+
 def test_what_kube_scheduler_counts_is_counted():
-    quantities = {"cpu": "2", "memory": "1Ki", "ephemeral-storage": "1Ki", "hugepages-2Mi": "2Mi", "a.b/gpu": "3"}
+    quantities = {
+        "cpu": "2",
+        "memory": "1Ki",
+        "ephemeral-storage": "1Ki",
+        "hugepages-2Mi": "2Mi",
+        "a.b/gpu": "3",
+        BATCH: "900",
+    }
     others = {"pods": "110", "attachable-volumes-x": "5", "requests.nvidia.com/gpu": "1"}
-    counted = {"cpu": 2000, "memory": 1024, "ephemeral-storage": 1024, "hugepages-2Mi": 2 * 2**20, "a.b/gpu": 3}
+    counted = {
+        "cpu": 2000,
+        "memory": 1024,
+        "ephemeral-storage": 1024,
+        "hugepages-2Mi": 2 * 2**20,
+        "a.b/gpu": 3,
+        BATCH: 900,
+    }
     assert countable(quantities | others) == counted
     assert offered(quantities | others) == counted | {"pods": 110}
 
