@@ -154,21 +154,22 @@ class Dag:
                 if not missing[edge.row]:
                     ready.append(edge.row)
         if len(ready) < len(self):
-            cycle = self._cycle(missing)
+            rows = cycle_of([[edge.row for edge in edges] for edges in self.parents], missing)
+            cycle = [self.stages[row].name for row in rows]
             raise GraphError(f"stages wait for each other: {' -> '.join(cycle)}; accepted: no cycle")
         return np.array(ready)
 
-    def _cycle(self, missing: Sequence[int]) -> list[str]:
-        """Return the names along one cycle of the stages that still miss parents."""
-        row = next(row for row, count in enumerate(missing) if count)
-        seen: dict[int, int] = {}
-        path: list[int] = []
-        while row not in seen:
-            seen[row] = len(path)
-            path.append(row)
-            row = next(edge.row for edge in self.parents[row] if missing[edge.row])
-        cycle = [*path[seen[row] :], row][::-1]
-        return [self.stages[row].name for row in cycle]
+
+def cycle_of(parents: Sequence[Sequence[int]], missing: Sequence[int]) -> list[int]:
+    """Return the rows along one cycle, the first again at its end, of those that still miss parents."""
+    row = next(row for row, count in enumerate(missing) if count)
+    seen: dict[int, int] = {}
+    path: list[int] = []
+    while row not in seen:
+        seen[row] = len(path)
+        path.append(row)
+        row = next(parent for parent in parents[row] if missing[parent])
+    return [*path[seen[row] :], row][::-1]
 
 
 def _check_numbers(stage: Stage, resources: int) -> None:

@@ -94,6 +94,10 @@ class JobLine(_Line):
     gang: bool = False
     recurring: Name | None = None
 
+    def field(self, number: int, part: str = "") -> str:
+        """Return the field that says a stage, or this part of it, for errors."""
+        return f"stages[{number}].{part}" if part else f"stages[{number}]"
+
 
 class TaintLine(_Line):
     """A taint, as a node has it."""

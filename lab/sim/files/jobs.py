@@ -19,14 +19,18 @@ from extender.cluster.resources import (
     NETWORK_OUT,
 )
 from extender.errors import TraceError
+from extender.graph.dag import cycle_of
 from lab.sim.files.format import COUNT, LEAST_SECONDS, MOST_SECONDS, InputLine, JobLine, StageLine, WavesLine
-from lab.sim.files.lines import csv_jobs, json_lines
+from lab.sim.files.lines import csv_jobs, json_lines, shown
 from lab.sim.files.machines import amounts
 from lab.sim.files.wfformat import wfformat_job
 from lab.sim.workloads.waves import Curve, Waves, curve_of, least_seconds, seconds_alone
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
 
 MOST_TASKS = 10_000_000
+_MOST_SHOWN = 10
+"""How many stages of a cycle an error names."""
+
 _FOLLOWS = (DISK_READ, NETWORK_IN, NETWORK_OUT)
 
 
@@ -85,8 +89,8 @@ class _Maker:
         )
 
     def _stage(self, where: str, line: JobLine, number: int, places: Mapping[str, int]) -> Stage:
-        stage, field = line.stages[number], f"stages[{number}]"
-        demand = self._demand(where, f"{field}.demand", stage)
+        stage, field = line.stages[number], line.field(number)
+        demand = self._demand(where, line.field(number, "demand"), stage)
         reading, source = 0.0, LOCAL
         if stage.input is not None:
             reading = amounts(where, f"{field}.input", {DISK_READ: stage.input.rate})[DISK_READ]
@@ -97,7 +101,9 @@ class _Maker:
             )
         constraints = _constraints(stage)
         constraints = self._same.setdefault(constraints, constraints)
-        at_once = self._held_at_once(where, field, demand, reading, source, constraints)
+        need = demand.copy()
+        need[NETWORK_IN_INDEX if source == SHUFFLE else DISK_READ_INDEX] += reading
+        at_once = self._held_at_once(where, line, number, need, constraints)
         if line.gang and stage.tasks > at_once:
             raise TraceError(
                 f"{where}, field {field}.tasks: {stage.tasks} tasks of a gang start together, and all machines that "
@@ -143,26 +149,22 @@ class _Maker:
             row[self._columns[name]] = amount
         return row
 
-    def _held_at_once(
-        self, where: str, field: str, demand: Floats, reading: float, source: str, constraints: Constraints
-    ) -> float:
+    def _held_at_once(self, where: str, line: JobLine, number: int, need: Floats, constraints: Constraints) -> float:
         """Return how many tasks empty machines hold at once; raise TraceError where one fits none that it may go to."""
-        need = demand.copy()
-        need[NETWORK_IN_INDEX if source == SHUFFLE else DISK_READ_INDEX] += reading
         key = need.tobytes(), constraints
         if key not in self._at_once:
             allowed, asked = self._machines.allowed(constraints), need > 0
             parts = self._machines.capacity[allowed][:, asked] / need[asked]
             self._at_once[key] = float(np.floor(parts.min(axis=1, initial=np.inf)).sum())
             if not allowed.any():
+                field = line.field(number)
                 raise TraceError(
                     f"{where}, field {field}: no machine has its node selector and taints that it tolerates"
                 )
         if not self._at_once[key]:
             words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
-            raise TraceError(
-                f"{where}, field {field}.demand: a task fits no machine that it may go to: it needs {words}"
-            )
+            field = line.field(number, "demand")
+            raise TraceError(f"{where}, field {field}: a task fits no machine that it may go to: it needs {words}")
         return self._at_once[key]
 
     def _copies(self, where: str, field: str, stage: StageLine) -> NDArray[np.intp] | None:
@@ -244,8 +246,8 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
         if stage.name in numbers:
             raise TraceError(f"{where}, field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}")
         numbers[stage.name] = number
+    above: list[list[int]] = [[] for _ in line.stages]
     children: list[list[int]] = [[] for _ in line.stages]
-    missing = [len(stage.parents) + len(stage.one_to_one) for stage in line.stages]
     for number, stage in enumerate(line.stages):
         for field, parents in (("parents", stage.parents), ("oneToOne", stage.one_to_one)):
             for place, parent in enumerate(parents):
@@ -253,8 +255,10 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
                     raise TraceError(
                         f"{where}, field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}"
                     )
+                above[number].append(numbers[parent])
                 children[numbers[parent]].append(number)
     # 2. At each turn, all parents of the stages in `order` are in `order` before them.
+    missing = [len(parents) for parents in above]
     order = [number for number, count in enumerate(missing) if not count]
     for number in order:
         for child in children[number]:
@@ -262,8 +266,10 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
             if not missing[child]:
                 order.append(child)
     if len(order) < len(line.stages):
-        names = [stage.name for stage, count in zip(line.stages, missing, strict=True) if count]
-        raise TraceError(f"{where}, field stages: a cycle of parents; in it or behind it: {', '.join(names[:10])}")
+        cycle = cycle_of(above, missing)
+        names = [shown(line.stages[number].name) for number in cycle]
+        words = " -> ".join(names if len(names) <= _MOST_SHOWN else [*names[:_MOST_SHOWN], "..."])
+        raise TraceError(f"{where}, field {line.field(cycle[0])}: a cycle of parents: {words}; accepted: no cycle")
     return order
 
 

@@ -17,6 +17,9 @@ from lab.sim.files.format import JobLine, StageLine
 LONGEST_LINE = 64 * 2**20
 """The most bytes of a line; a million tasks with a number each are 20 MB."""
 
+_LONGEST_SHOWN = 100
+"""How many characters of a name an error shows."""
+
 Line = TypeVar("Line", bound=msgspec.Struct)
 
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`")
@@ -160,8 +163,18 @@ def _number(where: str, column: str, text: str) -> float:
     return number
 
 
-def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct], line: bytes = b"") -> str:
-    """Return a mistake of a line in words: the field, and what is accepted there."""
+def shown(name: str) -> str:
+    """Return a name as an error shows it: a long one is cut."""
+    return name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..."
+
+
+def mistake(
+    error: msgspec.ValidationError,
+    kind: type[msgspec.Struct],
+    line: bytes = b"",
+    whole: str = "one JSON object on each line",
+) -> str:
+    """Return a mistake of a line in words: the field, and what is accepted there, or that `whole` is."""
     found = _PATH.fullmatch(str(error))
     text, field = (found[1], found[2]) if found else (str(error), "")
     if line and field.endswith(_ANY_KEY):
@@ -170,7 +183,7 @@ def mistake(error: msgspec.ValidationError, kind: type[msgspec.Struct], line: by
         accepted = ", ".join(_fields_at(kind, field))
         return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
     if not field and text.startswith("Expected"):  # the line itself is no object
-        return f"{text}; accepted: one JSON object on each line, with {', '.join(_fields_at(kind, field))}"
+        return f"{text}; accepted: {whole}, with {', '.join(_fields_at(kind, field))}"
     if text.startswith("Invalid enum value"):
         text += f"; accepted: {', '.join(repr(choice) for choice in _choices(kind, field))}"
     return f"field {field}: {text}" if field else text
