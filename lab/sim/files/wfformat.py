@@ -5,17 +5,23 @@ those before say both in `workflow.tasks`, up to 1.3 under other names, the firs
 are alike in all but their durations become one stage.
 """
 
+import codecs
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from extender.errors import TraceError
-from lab.sim.files.format import JobLine, StageLine
-from lab.sim.files.lines import LONGEST_LINE, mistake
+from lab.sim.files.format import MOST_SECONDS, JobLine, StageLine
+from lab.sim.files.lines import LONGEST_LINE, mistake, shown
 
-_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
+_Runtime = Annotated[float, msgspec.Meta(ge=0, le=MOST_SECONDS)]
+_Bytes = Annotated[float, msgspec.Meta(ge=0, le=9e15)]
+_Thousands = Annotated[float, msgspec.Meta(ge=0, le=9e12)]
+"""KB, and cores, which are counted in thousandths: amounts stay below 2**53."""
 
 _MEMORY_UNIT = 1000.0
 """The bytes in the unit of `memory`, KB; `memoryInBytes` is in bytes."""
@@ -31,12 +37,20 @@ class _Task(msgspec.Struct, rename="camel"):
     id: str = ""
     parents: list[str] = []
     children: list[str] = []
-    runtime_in_seconds: _Amount | None = None
-    runtime: _Amount | None = None
-    core_count: _Amount | None = None
-    cores: _Amount | None = None
-    memory_in_bytes: _Amount | None = None
-    memory: _Amount | None = None
+    runtime_in_seconds: _Runtime | None = None
+    runtime: _Runtime | None = None
+    core_count: _Thousands | None = None
+    cores: _Thousands | None = None
+    memory_in_bytes: _Bytes | None = None
+    memory: _Thousands | None = None
+
+    def key(self) -> str:
+        """Return what it alone is called."""
+        return self.id or self.name
+
+    def words(self) -> str:
+        """Return what stands behind a field of it in an error."""
+        return f" (task {shown(self.key())!r})"
 
 
 class _Tasks(msgspec.Struct):
@@ -55,98 +69,149 @@ class _Document(msgspec.Struct):
     name: Annotated[str, msgspec.Meta(min_length=1)] = "workflow"
 
 
+class _WorkflowLine(JobLine):
+    """The job of a document; `fields`: those of each stage's first task and of what that demands."""
+
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def field(self, number: int, part: str = "") -> str:
+        task, demand = self.fields[number]
+        return demand if part == "demand" else task
+
+
 def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
     """Yield where the job of a document is and what it is. Raises TraceError, naming file and field."""
     where = str(path)
     try:
         if path.stat().st_size > LONGEST_LINE:
             raise TraceError(f"{where}: over {LONGEST_LINE} bytes; accepted: at most as many")
-        document = msgspec.json.decode(path.read_bytes(), type=_Document)
+        text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise TraceError(f"{where} cannot be read: {error.strerror}") from None
+    try:
+        document = msgspec.json.decode(text, type=_Document)
     except msgspec.ValidationError as error:
-        raise TraceError(f"{where}: {mistake(error, _Document)}") from None
+        said = mistake(error, _Document, whole="one JSON object")
+        raise TraceError(f"{where}: {_with_task(said, text)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TraceError(f"{where}: not one JSON document (is it cut off?): {error}") from None
-    yield where, JobLine(job=document.name[:253], stages=_stages(where, document.workflow))
+        raise TraceError(f"{where}: {_unreadable(text, error)}; accepted: one JSON document in UTF-8") from None
+    yield where, _job(where, document)
 
 
-def _stages(where: str, workflow: _Workflow) -> list[StageLine]:
-    """Return the stages of a workflow."""
-    field, tasks, taken = _found(where, workflow)
-    places = _places(where, field, tasks)
-    edges = _edges(where, field, tasks, places)
+def _with_task(said: str, text: bytes) -> str:
+    """Return a mistake with the task that its field is of, if it is of one."""
+    found = re.match(r"field workflow\.([a-z.]+)\[(\d+)\]", said)
+    if not found:
+        return said
+    try:
+        given: Any = msgspec.json.decode(text)["workflow"]
+        for part in (*found[1].split("."), int(found[2])):
+            given = given[part]
+        task = msgspec.convert({key: given[key] for key in ("id", "name") if key in given}, _Task)
+    except (msgspec.DecodeError, LookupError, TypeError):  # it is wrong in more than one way
+        return said
+    return said.replace(": ", f"{task.words()}: ", 1) if task.key() else said
+
+
+def _unreadable(text: bytes, error: Exception) -> str:
+    """Return in words why a text is no JSON."""
+    if "truncated" in str(error):
+        return f"not one JSON document (is it cut off?): {error}"
+    try:
+        text.decode()
+    except UnicodeDecodeError as found:
+        return f"not UTF-8 text, from byte {found.start} on"
+    return f"not one JSON document: {error}"
+
+
+def _job(where: str, document: _Document) -> JobLine:
+    """Return the job of a document."""
+    field, tasks, taken = _found(where, document.workflow)
+    edges = _edges(where, field, tasks)
     followed: list[list[int]] = [[] for _ in tasks]
     for child, parents in enumerate(edges):
         for parent in parents:
             followed[parent].append(child)
     # 1. Tasks of one name with the same parents, children and demand are a stage: an edge between two of those joins
     #    all tasks of both.
+    demands = [_demand(task) for _, task in taken]
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, task in enumerate(tasks):
-        demand = tuple(sorted(_demand(taken[place]).items()))
+        demand = frozenset(demands[place].items())
         key = (task.name, frozenset(edges[place]), frozenset(followed[place]), demand)
         groups.setdefault(key, []).append(place)
-    names = {place: _id(tasks[members[0]]) for members in groups.values() for place in members}
+    names = {place: tasks[members[0]].key() for members in groups.values() for place in members}
     # 2. Each is named after its first task.
-    return [
+    firsts = [members[0] for members in groups.values()]
+    stages = [
         StageLine(
             name=names[first],
-            demand=dict(_demand(taken[first])),
-            seconds=[_seconds(where, f"{field}[{place}]", taken[place]) for place in members],
+            demand=dict(demands[first]),
+            seconds=[_seconds(where, *taken[place]) for place in members],
             tasks=len(members),
             parents=sorted({names[parent] for parent in edges[first]}),
         )
-        for members in groups.values()
-        for first in members[:1]
+        for first, members in zip(firsts, groups.values(), strict=True)
     ]
+    fields = tuple((f"{field}[{first}]{tasks[first].words()}", _demand_field(*taken[first])) for first in firsts)
+    return _WorkflowLine(job=document.name[:253], stages=stages, fields=fields)
 
 
-def _found(where: str, workflow: _Workflow) -> tuple[str, Sequence[_Task], Sequence[_Task]]:
-    """Return the field of the tasks, the tasks, and for each what it took."""
+def _found(where: str, workflow: _Workflow) -> tuple[str, Sequence[_Task], Sequence[tuple[str, _Task]]]:
+    """Return the field of the tasks, the tasks, and for each what it took and the field of that."""
     if workflow.specification is None:
         field, both = ("workflow.tasks", workflow.tasks) if workflow.tasks else ("workflow.jobs", workflow.jobs)
         if not both:
             raise TraceError(f"{where}, field workflow: no tasks; needed: specification and execution, tasks, or jobs")
-        return field, both, both
+        return field, both, [(f"{field}[{place}]", task) for place, task in enumerate(both)]
     tasks, field = workflow.specification.tasks, "workflow.specification.tasks"
     if not tasks:
         raise TraceError(f"{where}, field {field}: there are none; needed: one or more")
     if workflow.execution is None:
         raise TraceError(f"{where}, field workflow: no execution, so nobody knows what tasks take; needed: execution")
-    took = {task.id: task for task in workflow.execution.tasks}
+    taken = "workflow.execution.tasks"
+    places = _places(where, taken, workflow.execution.tasks)
     for place, task in enumerate(tasks):
-        if task.id not in took:
-            raise TraceError(f"{where}, field {field}[{place}].id: {task.id!r} is not in workflow.execution.tasks")
-    return field, tasks, [took[task.id] for task in tasks]
+        if task.id not in places:
+            raise TraceError(f"{where}, field {field}[{place}].id: {shown(task.id)!r} is not in {taken}")
+    found = [places[task.id] for task in tasks]
+    return field, tasks, [(f"{taken}[{place}]", workflow.execution.tasks[place]) for place in found]
 
 
-def _id(task: _Task) -> str:
-    return (task.id or task.name)[:253]
-
-
-def _places(where: str, field: str, tasks: Sequence[_Task]) -> Mapping[str, int]:
-    """Return the place of each task by what may name it: its ID, or, up to version 1.3, its name."""
+def _places(where: str, field: str, tasks: Sequence[_Task]) -> dict[str, int]:
+    """Return the place of each task by what it alone is called."""
     places: dict[str, int] = {}
     for place, task in enumerate(tasks):
-        if not _id(task):
+        key = task.key()
+        if not key:
             raise TraceError(f"{where}, field {field}[{place}]: it has no id; accepted: id, or name")
-        if _id(task) in places:
-            raise TraceError(f"{where}, field {field}[{place}].id: {_id(task)!r} stands twice; accepted: each once")
-        places[_id(task)] = place
-    for place, task in enumerate(tasks):
-        places.setdefault(task.name, place)
+        if key in places:
+            part = "id" if task.id else "name"
+            raise TraceError(
+                f"{where}, field {field}[{place}].{part}: {shown(key)!r} stands twice; accepted: each once"
+            )
+        places[key] = place
     return places
 
 
-def _edges(where: str, field: str, tasks: Sequence[_Task], places: Mapping[str, int]) -> list[set[int]]:
-    """Return the parents of each task: those that it names, and those that name it as a child."""
+def _edges(where: str, field: str, tasks: Sequence[_Task]) -> list[set[int]]:
+    """Return the parents of each task: those that it names, and those that name it as a child.
+
+    Up to version 1.3 names stand there; one that many tasks share says nothing.
+    """
+    counts = Counter(task.name for task in tasks if task.name)
+    alone = {task.name: place for place, task in enumerate(tasks) if counts[task.name] == 1}
+    places = alone | _places(where, field, tasks)
     edges: list[set[int]] = [set() for _ in tasks]
     for place, task in enumerate(tasks):
         for kind, others in (("parents", task.parents), ("children", task.children)):
             for number, other in enumerate(others):
                 if other not in places:
-                    raise TraceError(f"{where}, field {field}[{place}].{kind}[{number}]: there is no task {other!r}")
+                    known = f"{counts[other]} tasks are called" if other in counts else "there is no task"
+                    raise TraceError(
+                        f"{where}, field {field}[{place}].{kind}[{number}]{task.words()}: {known} {shown(other)!r}; "
+                        "accepted: an id, or a name that only one task has"
+                    )
                 parent, child = (places[other], place) if kind == "parents" else (place, places[other])
                 edges[child].add(parent)
     return edges
@@ -159,8 +224,15 @@ def _demand(took: _Task) -> Mapping[str, float]:
     return {"cpu": cores or 1.0} | ({"memory": memory} if memory else {})
 
 
+def _demand_field(field: str, took: _Task) -> str:
+    """Return the fields that say what a task demands; that of the task where none does."""
+    amounts = {"coreCount": took.core_count, "cores": took.cores, "memoryInBytes": took.memory_in_bytes}
+    given = [name for name, amount in (amounts | {"memory": took.memory}).items() if amount is not None]
+    return " and ".join(f"{field}.{name}" for name in given) + took.words() if given else field + took.words()
+
+
 def _seconds(where: str, field: str, took: _Task) -> float:
     seconds = took.runtime_in_seconds if took.runtime_in_seconds is not None else took.runtime
     if seconds is None:
-        raise TraceError(f"{where}, field {field}: nobody says what it took; needed: runtimeInSeconds")
+        raise TraceError(f"{where}, field {field}{took.words()}: nobody says what it took; needed: runtimeInSeconds")
     return max(seconds, _SHORTEST)

@@ -1,5 +1,7 @@
 """Workflows of WfCommons, as published in each form of its format; and documents that are wrong."""
 
+import codecs
+import gzip
 import json
 
 import pytest
@@ -27,13 +29,17 @@ def document(tasks=TASKS, took=TOOK):
     return {"name": "blast", "schemaVersion": "1.5", "workflow": workflow}
 
 
+def took_s(**amounts):
+    return document(took=[{**TOOK[0], **amounts}, *TOOK[1:]])
+
+
 @pytest.fixture
 def stages(tmp_path):
     """Return what reads a document's stages, by name."""
 
     def read(made):
         path = tmp_path / "workflow.json"
-        path.write_text(made if isinstance(made, str) else json.dumps(made))
+        path.write_bytes(made if isinstance(made, bytes) else json.dumps(made).encode())
         [(_, line)] = wfformat_job(path)
         return {stage.name: stage for stage in line.stages}
 
@@ -80,6 +86,17 @@ def test_the_oldest_form_names_parents_by_their_names(stages):
     assert stages({"schemaVersion": "1.1", "workflow": {"jobs": tasks}}) == found
 
 
+def test_a_byte_order_mark_is_left_out(stages):
+    assert stages(codecs.BOM_UTF8 + json.dumps(document()).encode()) == stages(document())
+
+
+def test_long_ids_that_differ_at_their_end_are_tasks_of_their_own(stages):
+    first, second = (f"{'q' * 300}{number}" for number in (1, 2))
+    tasks = [{"name": "a", "id": first}, {"name": "b", "id": second, "parents": [first]}]
+    found = stages(document(tasks, [{"id": name, "runtimeInSeconds": 1} for name in (first, second)]))
+    assert found[second].parents == [first]
+
+
 def test_a_workflow_is_a_workload_of_one_job(tmp_path):
     path = tmp_path / "workflow.json"
     path.write_text(json.dumps(document()))
@@ -90,17 +107,39 @@ def test_a_workflow_is_a_workload_of_one_job(tmp_path):
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ('{"workflow"', "not one JSON document (is it cut off?)"),
-        ("[]", "Expected `object`"),
+        (b'{"workflow"', "not one JSON document (is it cut off?)"),
+        (b'{"workflow": NaN}', ": not one JSON document: JSON is malformed: invalid character (byte 13); accepted"),
+        (gzip.compress(b"{}"), ": not UTF-8 text, from byte 1 on; accepted: one JSON document in UTF-8"),
+        ("{}".encode("utf-16"), ": not UTF-8 text, from byte 0 on; accepted: one JSON document in UTF-8"),
+        (b"[]", ": Expected `object`, got `array`; accepted: one JSON object, with workflow, name"),
+        (b"null", ": Expected `object`, got `null`; accepted: one JSON object, with workflow, name"),
         ({"workflow": {}}, "field workflow: no tasks; needed"),
         ({"workflow": {"specification": {"tasks": TASKS}}}, "field workflow: no execution"),
         (document([], []), "field workflow.specification.tasks: there are none"),
         (document(took=TOOK[1:]), "field workflow.specification.tasks[0].id: 's' is not in workflow.execution.tasks"),
         (document([*TASKS, CAT]), "field workflow.specification.tasks[4].id: 'c' stands twice"),
-        (document([SPLIT, {**CAT, "parents": ["z"]}]), "tasks[0].children[0]: there is no task 'a'"),
-        (document(took=[{**TOOK[0], "runtimeInSeconds": -1}]), "execution.tasks[0].runtimeInSeconds: Expected"),
-        (document(took=[{"id": name} for name in "sabc"]), "tasks[0]: nobody says what it took; needed"),
-        (document([{"parents": []}]), "field workflow.specification.tasks[0]"),
+        (
+            document([SPLIT, {**CAT, "parents": ["z"]}]),
+            "tasks[0].children[0] (task 's'): there is no task 'a'; accepted",
+        ),
+        (
+            document([SPLIT, *BLASTS, {**CAT, "parents": ["blast"]}]),
+            "field workflow.specification.tasks[3].parents[0] (task 'c'): 2 tasks are called 'blast'; accepted: an id, "
+            "or a name that only one task has",
+        ),
+        (document(took=[*TOOK, TOOK[0]]), "field workflow.execution.tasks[4].id: 's' stands twice; accepted"),
+        (
+            document(took=[*TOOK[1:], {"id": "s"}]),
+            "field workflow.execution.tasks[3] (task 's'): nobody says what it took; needed: runtimeInSeconds",
+        ),
+        (took_s(runtimeInSeconds=-1), "field workflow.execution.tasks[0].runtimeInSeconds (task 's'): Expected"),
+        (took_s(runtimeInSeconds=2e9), "runtimeInSeconds (task 's'): Expected `float` <= 1000000000.0"),
+        (took_s(memoryInBytes=1e17), "memoryInBytes (task 's'): Expected `float` <= 9000000000000000.0"),
+        (took_s(coreCount=1e13), "coreCount (task 's'): Expected `float` <= 9000000000000.0"),
+        (document([3]), "field workflow.specification.tasks[0]: Expected `object`, got `int`"),
+        (document([{"parents": []}]), "field workflow.specification.tasks[0].id: '' is not in"),
+        ({"workflow": {"tasks": [{"parents": []}]}}, "field workflow.tasks[0]: it has no id; accepted: id, or name"),
+        ({"workflow": {"tasks": [{"name": "a"}] * 2}}, "field workflow.tasks[1].name: 'a' stands twice"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_field(stages, made, said):
@@ -109,8 +148,33 @@ def test_what_is_wrong_is_named_with_its_field(stages, made, said):
     assert said in str(refused.value)
 
 
-def test_a_cycle_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (
+            document([{**SPLIT, "parents": ["c"]}, *TASKS[1:]]),
+            "field workflow.specification.tasks[0] (task 's'): a cycle of parents: s -> a -> c -> s; accepted: no",
+        ),
+        (document([{**SPLIT, "parents": ["s"]}, *TASKS[1:]]), "tasks[0] (task 's'): a cycle of parents: s -> s;"),
+        (took_s(coreCount=9), "field workflow.execution.tasks[0].coreCount (task 's'): a task fits no machine"),
+        (
+            document(took=[{**took, "coreCount": 9} if took["id"] in "ab" else took for took in TOOK]),
+            "field workflow.execution.tasks[1].coreCount and workflow.execution.tasks[1].memoryInBytes (task 'a'): a",
+        ),
+    ],
+)
+def test_what_no_workload_can_be_made_of_is_named_as_the_document_has_it(tmp_path, made, said):
     path = tmp_path / "workflow.json"
-    path.write_text(json.dumps(document([{**SPLIT, "parents": ["c"]}, *TASKS[1:]])))
-    with pytest.raises(TraceError, match="a cycle of parents"):
+    path.write_text(json.dumps(made))
+    with pytest.raises(TraceError) as refused:
+        workload_of(path, specs.machines("2x2c8g,disk=1G,net=1G", Parameters()))
+    assert f"{path}, " in str(refused.value)
+    assert said in str(refused.value)
+
+
+def test_a_long_cycle_is_cut_where_it_is_named(tmp_path):
+    path = tmp_path / "workflow.json"
+    tasks = [{"id": f"t{place}", "parents": [f"t{(place - 1) % 30}"], "runtime": 1} for place in range(30)]
+    path.write_text(json.dumps({"workflow": {"tasks": tasks}}))
+    with pytest.raises(TraceError, match=r"t\d+ -> \.\.\.; accepted: no cycle"):
         workload_of(path, specs.machines("2x2c8g,disk=1G,net=1G", Parameters()))
