@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
 from extender.graph.dag import Dag
 from extender.graph.replay import Ranks
 
@@ -67,13 +67,15 @@ def critical(dag: Dag, begins: Sequence[Floats]) -> list[int]:
     chain = [row]
     while moment > 0:
         parents = [edge.row for edge in dag.parents[row]]
-        row = next((one for one in [*parents, *range(len(dag))] if _ended(ends[one], moment)), -1)
+        rows = [*parents, *range(len(dag))]
+        row = next((one for one in rows if _before(begins[one], ends[one], moment).any()), -1)
         if row < 0:
             break
         chain.append(row)
-        moment = float(begins[row][np.abs(ends[row] - moment) <= _ROUNDING * max(moment, 1.0)].min())
+        moment = float(begins[row][_before(begins[row], ends[row], moment)].min())
     return sorted(set(chain))
 
 
-def _ended(ends: Floats, moment: float) -> bool:
-    return bool((np.abs(ends - moment) <= _ROUNDING * max(moment, 1.0)).any())
+def _before(begins: Floats, ends: Floats, moment: float) -> Mask:
+    """Return which tasks ended at this moment; a task so short that it may have begun then as well is none of them."""
+    return (begins < moment) & (np.abs(ends - moment) <= _ROUNDING * max(moment, 1.0))
