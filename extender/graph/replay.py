@@ -4,7 +4,7 @@ A search replays thousands of orders, and at one moment few machines get room: s
 """
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +20,8 @@ Where all are equal the tasks are taken by their alignment with what is free (Te
 """
 _ROUNDING = 1e-9
 _LOOKS_PER_EFFORT = 100
+_MOVES_PER_LOOK = 1_000
+"""So many places in a list are moved in the time of a look."""
 _MANY = 20
 """So many stages that wait are looked at together, by arrays, for what can fit."""
 
@@ -57,6 +59,19 @@ class _Line:
         if self.ranks is not None and self.at < len(self.tasks):
             self.rank = self.ranks[self.at]
         return self.tasks[begin : self.at]
+
+    def put(self, task: int, ranks: Floats | None) -> int:
+        """Put a task in its place, by these ranks of its stage, then by number; return how many come after it."""
+        if self.ranks is None or ranks is None:
+            place = bisect_left(self.tasks, task, self.at)
+        else:
+            rank = ranks.item(task)
+            first, last = bisect_left(self.ranks, rank, self.at), bisect_right(self.ranks, rank, self.at)
+            place = bisect_left(self.tasks, task, first, last)
+            self.ranks.insert(place, rank)
+            self.rank = self.ranks[self.at]
+        self.tasks.insert(place, task)
+        return len(self.tasks) - 1 - place
 
 
 class Replay:
@@ -161,15 +176,19 @@ class _Run:
         line = self._waiting.get(row)
         if line is None:
             self._opened.add(row)
-        else:
-            tasks = line.tasks[line.at :] + tasks
-        tasks.sort()
+            self._waiting[row] = self._line_of(row, sorted(tasks))
+            return
+        ranks = None if line.ranks is None else self._ranks[row]
+        for task in tasks:
+            self._looks += line.put(task, ranks) // _MOVES_PER_LOOK
+
+    def _line_of(self, row: int, tasks: list[int]) -> _Line:
+        """Return these tasks of the stage, which are sorted, in their order."""
         everything = self._lines[row]
         if everything.ranks is None:
-            self._waiting[row] = _Line(everything.rank, None, tasks)
-            return
+            return _Line(everything.rank, None, tasks)
         by_rank = sorted(zip(self._ranks[row][tasks].tolist(), tasks, strict=True))
-        self._waiting[row] = _Line(by_rank[0][0], [rank for rank, _ in by_rank], [task for _, task in by_rank])
+        return _Line(by_rank[0][0], [rank for rank, _ in by_rank], [task for _, task in by_rank])
 
     def _start(self, now: float) -> bool:
         """Start what fits, in the order of the ranks; return whether the end can still be in time."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.building import PAPER, usual_effort
 from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, shrinking_work, strip_part
-from extender.graph.replay import Replay, replay
+from extender.graph.replay import Replay, _Line, replay
 from tests.service.graph.dags import (
     drawn,
     figure_8,
@@ -178,6 +178,31 @@ def test_a_stage_that_goes_on_one_by_one_need_not_wait_for_all():
     run = replay(dag, one_machine(), breadth_first(dag))
     assert run.begins[1].tolist() == [1, 2, 3, 4]
     assert run.span == 5
+
+
+def test_tasks_that_come_to_wait_one_by_one_start_by_their_ranks():
+    # While the child's first task runs, the others come to wait in their order, and their ranks turn it round.
+    parent = Stage("map", np.array([1.0, 2, 3, 4]), np.array([0.0]))
+    dag = Dag([parent, stage("next", 4, 10, [1], one_to_one=("map",))])
+    run = replay(dag, one_machine(), [np.zeros(4), np.array([3.0, 2, 1, 0])])
+    assert run.begins[1].tolist() == [1, 31, 21, 11]
+    equal = replay(dag, one_machine(), [np.zeros(4), np.ones(4)])
+    assert equal.begins[1].tolist() == [1, 11, 21, 31]
+
+
+@pytest.mark.parametrize("order", [longest_path, lambda dag: shrinking_work(dag, one_machine())])
+def test_a_task_that_comes_to_wait_does_not_line_up_all_others_again(order, monkeypatch):
+    lined_up = []
+
+    def counted(rank, ranks, tasks):
+        lined_up.append(len(tasks))
+        return _Line(rank, ranks, tasks)
+
+    monkeypatch.setattr("extender.graph.replay._Line", counted)
+    parent = Stage("map", 1 + np.arange(200) / 200, np.array([0.0]))
+    dag = Dag([parent, stage("next", 200, 10, [1], one_to_one=("map",))])
+    replay(dag, one_machine(), order(dag))
+    assert sum(lined_up) <= 3 * 400
 
 
 def test_it_stops_when_it_is_told_and_still_has_an_order():
