@@ -16,7 +16,8 @@ from extender.graph.dag import Dag, Edge, Machines, Parent, Stage
 from extender.graph.moves import Moves
 from extender.graph.placement import Placement, most_compact
 from extender.graph.replay import Ranks, Replay, Replayed, say_nothing
-from extender.graph.subsets import candidates, divide
+from extender.graph.space import SpentError
+from extender.graph.subsets import Subsets, candidates, divide
 
 PAPER, BACKWARDS, MOVED = "troublesome first", "backwards", "moved"
 _MEETS, _ROUNDING = 1 + 1e-6, 1e-9
@@ -28,6 +29,9 @@ _SHORT_SECONDS = 1.0
 """A job that the longest path serves in so little time is over before a better order is found."""
 _PAPER_PART = 0.25
 """Of the effort, at most, for the paper's construction."""
+_GIVEN_UP = 4
+"""A placement that costs so many times the effort of the search is given up: of thousands of stages it takes minutes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class _Search:
         self, dag: Dag, machines: Machines, random: np.random.Generator, effort: int, ended: Callable[[], bool]
     ) -> None:
         self._dag, self._machines, self._random, self._ended = dag, machines, random, ended
-        self._effort = effort
+        self._effort, self._most = effort, _GIVEN_UP * effort
         self._bounds = bounds_of(dag, machines)
         self._replay = Replay(dag, machines, self._bounds.behind)
         self._mirrored = Replay(_mirrored(dag), machines)
@@ -234,16 +238,26 @@ class _Search:
         placed, trouble = None, nothing
         divisions = candidates(dag, machines, rows) if len(rows) > _PLAIN_STAGES else iter(())
         for subsets in divisions:
-            placement = most_compact(dag, machines, subsets, placed.span if placed else np.inf, self._ended)
-            self._effort -= 1 + placement.effort
+            placement = self._placement(subsets, placed.span if placed else np.inf)
+            if placement is None:
+                return placed, trouble
             if placed is None or (placement.span < placed.span and len(placement.begins) == len(rows)):
                 placed, trouble = placement, subsets.trouble
             if self._effort <= least or self._ended():
                 break
         if placed is None and not self._ended():
-            placed = most_compact(dag, machines, divide(dag, rows, nothing))
-            self._effort -= 1 + placed.effort
+            placed = self._placement(divide(dag, rows, nothing))
         return placed, trouble
+
+    def _placement(self, subsets: Subsets, most: float = np.inf) -> Placement | None:
+        """Return the most compact placement; None where it was given up."""
+        try:
+            placement = most_compact(self._dag, self._machines, subsets, most, self._ended, self._most)
+        except SpentError:
+            self._effort = 0
+            return None
+        self._effort -= 1 + placement.effort
+        return placement
 
 
 def _settled(ranks: Ranks) -> Ranks:

@@ -14,6 +14,7 @@ from extender.graph.dag import Dag, Machines
 from extender.graph.space import FAR, Space
 from extender.graph.subsets import Subsets
 
+_LOOKS_PER_EFFORT = 10
 _NO_BEGINS: dict[int, Floats] = {}
 
 
@@ -28,12 +29,12 @@ class Placement:
     @property
     def effort(self) -> int:
         """What it cost, and all that were tried from the same empty space: a tenth of the segments looked at."""
-        return self.space.looked[0] // 10
+        return self.space.looked[0] // _LOOKS_PER_EFFORT
 
     @classmethod
-    def empty(cls, dag: Dag, machines: Machines) -> "Placement":
-        """Return one on which nothing is placed."""
-        return cls(dag, dag.total / dag.count, Space(machines), dict(_NO_BEGINS))
+    def empty(cls, dag: Dag, machines: Machines, effort: float = np.inf) -> "Placement":
+        """Return one on which nothing is placed; placing raises SpentError once it cost more than this effort."""
+        return cls(dag, dag.total / dag.count, Space(machines, effort * _LOOKS_PER_EFFORT), dict(_NO_BEGINS))
 
     @property
     def first(self) -> float:
@@ -125,13 +126,14 @@ def most_compact(
     subsets: Subsets,
     most: float = np.inf,
     ended: Callable[[], bool] = lambda: False,
+    effort: float = np.inf,
 ) -> Placement:
     """Return the most compact placement with the troublesome stages first, over all orders without a dead end (4.3).
 
     Where the troublesome stages alone reach over `most` seconds, that placement is returned, which lacks the others. It
-    stops with what there is once it has `ended`.
+    stops with what there is once it has `ended`. Raises SpentError once it cost more than this effort.
     """
-    best = trouble = Placement.empty(dag, machines).either(subsets.trouble)
+    best = trouble = Placement.empty(dag, machines, effort).either(subsets.trouble)
     if trouble.span >= most:
         return trouble
     for placement in _in_all_orders(trouble, subsets, most):

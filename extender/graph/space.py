@@ -16,22 +16,28 @@ FAR = 1e18
 """Before and after all times."""
 
 
+class SpentError(Exception):
+    """More segments were looked at than may be."""
+
+
 class Space:
     """A share of machines over time. `times[i]` is when segment i begins; a clone shares what nobody has changed.
 
-    `looked` counts the segments that were looked at, in this space and all its clones: what placing cost.
+    `looked` counts the segments that were looked at, in this space and all its clones: what placing cost;
+    `most` of them may be.
     """
 
-    def __init__(self, machines: Machines) -> None:
+    def __init__(self, machines: Machines, most: float = np.inf) -> None:
         empty = np.tile(machines.capacity.astype(float), (machines.count, 1))
         self.times: list[float] = [-FAR]
         self._free: list[Floats] = [empty]
-        self.looked = [0]
+        self.looked, self.most = [0], most
 
     def clone(self) -> "Space":
         """Return a copy that can be filled on its own."""
         other: Space = object.__new__(Space)
         other.times, other._free, other.looked = self.times.copy(), self._free.copy(), self.looked
+        other.most = self.most
         return other
 
     def mirrored(self) -> "Space":
@@ -39,15 +45,18 @@ class Space:
         other: Space = object.__new__(Space)
         other.times = [-FAR, *(-time for time in reversed(self.times[1:]))]
         other._free, other.looked = self._free[::-1], self.looked
+        other.most = self.most
         return other
 
     def place(self, count: int, seconds: float, demand: Floats, earliest: float) -> Floats:
-        """Place so many tasks, each as early as it can, and return when they begin [count], ascending."""
+        """Place so many tasks, each as early as it can; return their begins [count], ascending. Raises SpentError."""
         begins: list[float] = []
         demanded = np.flatnonzero(demand > 0)
         amounts = demand[demanded]
         start = earliest
         while len(begins) < count:
+            if self.looked[0] > self.most:
+                raise SpentError
             room = self._room(start, start + seconds, demanded)
             each = self._fitting(room, amounts, count - len(begins))
             placed = int(each.sum())

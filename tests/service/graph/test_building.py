@@ -205,6 +205,14 @@ def test_a_task_that_comes_to_wait_does_not_line_up_all_others_again(order, monk
     assert sum(lined_up) <= 3 * 400
 
 
+def test_a_placement_that_costs_far_more_than_the_search_is_given_up(monkeypatch):
+    assert PAPER in build(like_figure_9(10), one_machine()).spans
+    monkeypatch.setattr("extender.graph.building._GIVEN_UP", 0)
+    order = build(like_figure_9(10), one_machine())
+    assert PAPER not in order.spans
+    assert order.span < np.inf
+
+
 def test_it_stops_when_it_is_told_and_still_has_an_order():
     dag, machines = like_figure_9(10), one_machine()
     order = build(dag, machines, ended=lambda: True)
