@@ -23,7 +23,11 @@ _LOOKS_PER_EFFORT = 100
 _MOVES_PER_LOOK = 1_000
 """So many places in a list are moved in the time of a look."""
 _MANY = 20
-"""So many stages that wait are looked at together, by arrays, for what can fit."""
+"""So many demands that wait are looked at together, by arrays, for what can fit."""
+
+
+_Place = tuple[float, int]
+"""What a stage that waits goes by, the smallest first, and its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ class Replay:
         self.needs = [
             [(column, amount) for column, amount in enumerate(row) if amount > 0] for row in dag.demand.tolist()
         ]
-        self.least = dag.demand * (1 - 10 * _ROUNDING)  # what is smaller than this does not hold a task
+        demands: dict[tuple[float, ...], int] = {}
+        self.demand_of = [demands.setdefault(tuple(row), len(demands)) for row in dag.demand.tolist()]
+        self.least = np.array(list(demands)) * (1 - 10 * _ROUNDING)  # what is smaller than this does not hold a task
         alike = (dag.longest == dag.shortest).tolist()
         self.lasts = [length if same else None for length, same in zip(dag.longest.tolist(), alike, strict=True)]
         self.missing = [sum(not edge.one_to_one for edge in edges) for edges in dag.parents]
@@ -115,7 +121,11 @@ class Replay:
 
 
 class _Run:
-    """One run. Tasks of a stage that start together are one event when they take equally long."""
+    """One run. Tasks of a stage that start together are one event when they take equally long.
+
+    Stages of one demand wait in one queue: where its first finds no room, none of them does. What is out of date in a
+    queue stays there until it comes first.
+    """
 
     def __init__(self, replay: Replay, ranks: Ranks, lines: list[_Line], most: float) -> None:
         self._replay, self._ranks, self._lines, self._most = replay, ranks, lines, most
@@ -129,6 +139,9 @@ class _Run:
         ]
         self._left: list[int] = dag.count.tolist()
         self._waiting: dict[int, _Line] = {}
+        self._queues: dict[int, list[_Place]] = {}
+        self._places: dict[int, _Place] = {}
+        self._behind: list[_Place] = []
         # Since tasks were started last, when nothing that waited fitted: which machines got room, and who came to wait.
         self._freed: set[int] = set()
         self._opened: set[int] = set()
@@ -164,8 +177,7 @@ class _Run:
         """Let all tasks of a stage wait for room for whose one parents nobody waits."""
         each, line = self._each[row], self._lines[row]
         if each is None:
-            self._waiting[row] = _Line(line.rank, line.ranks, line.tasks)
-            self._opened.add(row)
+            self._wait(row, _Line(line.rank, line.ranks, line.tasks))
         else:
             self._open(row, [task for task, missing in enumerate(each) if not missing])
 
@@ -175,12 +187,12 @@ class _Run:
             return
         line = self._waiting.get(row)
         if line is None:
-            self._opened.add(row)
-            self._waiting[row] = self._line_of(row, sorted(tasks))
+            self._wait(row, self._line_of(row, sorted(tasks)))
             return
         ranks = None if line.ranks is None else self._ranks[row]
         for task in tasks:
             self._looks += line.put(task, ranks) // _MOVES_PER_LOOK
+        self._queue(row, line.rank)
 
     def _line_of(self, row: int, tasks: list[int]) -> _Line:
         """Return these tasks of the stage, which are sorted, in their order."""
@@ -190,43 +202,90 @@ class _Run:
         by_rank = sorted(zip(self._ranks[row][tasks].tolist(), tasks, strict=True))
         return _Line(by_rank[0][0], [rank for rank, _ in by_rank], [task for _, task in by_rank])
 
+    def _wait(self, row: int, line: _Line) -> None:
+        """Let a stage wait of which no task did."""
+        self._opened.add(row)
+        self._waiting[row] = line
+        self._places.pop(row, None)
+        self._queue(row, line.rank)
+        heapq.heappush(self._behind, (-self._replay.behind[row], row))
+
+    def _queue(self, row: int, rank: float) -> None:
+        """Give a stage that waits the place of this rank among those of its demand."""
+        known = self._places.get(row)
+        if known is None or known[0] != rank:
+            place = self._places[row] = rank, row
+            heapq.heappush(self._queues.setdefault(self._replay.demand_of[row], []), place)
+
+    def _first(self, demand: int) -> _Place | None:
+        """Return the place of the first stage of a demand."""
+        queue = self._queues[demand]
+        while queue and self._places.get(queue[0][1]) is not queue[0]:
+            heapq.heappop(queue)
+        if queue:
+            return queue[0]
+        del self._queues[demand]
+        return None
+
+    def _second(self, demand: int) -> float:
+        """Return the rank of the second stage of a demand, infinity if there is none."""
+        queue = self._queues[demand]
+        if len(queue) == 1:
+            return np.inf
+        place = heapq.heappop(queue)
+        while queue and self._places.get(queue[0][1]) is not queue[0]:
+            heapq.heappop(queue)
+        rank = queue[0][0] if queue else np.inf
+        heapq.heappush(queue, place)
+        return rank
+
+    def _late(self, latest: float) -> bool:
+        """Return whether behind a stage that waits more must follow than there is time."""
+        behind = self._behind
+        while behind and behind[0][1] not in self._waiting:
+            heapq.heappop(behind)
+        return bool(behind) and -behind[0][0] > latest
+
     def _start(self, now: float) -> bool:
         """Start what fits, in the order of the ranks; return whether the end can still be in time."""
         waiting, behind, latest = self._waiting, self._replay.behind, self._most - now
         if not self._freed and not self._opened:
             return True
         freed, everywhere = sorted(self._freed), range(len(self._room))
-        if len(waiting) > _MANY and any(behind[row] > latest for row in waiting):
+        if len(waiting) > _MANY and self._late(latest):
             return False
-        queue = [(waiting[row].rank, row) for row in self._candidates(freed)]
-        heapq.heapify(queue)
-        while queue:
-            _, row = heapq.heappop(queue)
-            line = waiting[row]
+        firsts = [place for demand in self._candidates(freed) if (place := self._first(demand))]
+        heapq.heapify(firsts)
+        while firsts:
+            _, row = heapq.heappop(firsts)
+            line, demand = waiting[row], self._replay.demand_of[row]
             if behind[row] > latest:
                 return False
-            count = line.count(queue[0][0] if queue else np.inf)
+            count = line.count(min(self._second(demand), firsts[0][0] if firsts else np.inf))
             placed, left = self._place(row, count, everywhere if row in self._opened else freed)
             if placed:
                 self._launch(row, placed, line.take(count - left), now)
             if line.at == len(line.tasks):
-                del waiting[row]
-            elif not left:  # else no more of it fits: room only shrinks here
-                heapq.heappush(queue, (line.rank, row))
+                del waiting[row], self._places[row]
+            else:
+                self._queue(row, line.rank)
+            # Where some are left no more of the demand fits: room only shrinks here.
+            if not left and (place := self._first(demand)):
+                heapq.heappush(firsts, place)
         self._freed.clear()
         self._opened.clear()
         return True
 
     def _candidates(self, freed: list[int]) -> Iterable[int]:
-        """Return the stages that wait, of many without those of which certainly no task fits."""
-        waiting = self._waiting
-        if len(waiting) <= _MANY or not freed:
-            return waiting
-        rows = list(waiting)
+        """Return the demands that wait, of many without those of which certainly no task fits."""
+        demands = list(self._queues)
+        if len(demands) <= _MANY or not freed:
+            return demands
         room = np.array([self._room[machine] for machine in freed])
-        self._looks += 10 + len(rows) * len(freed) // 20
-        fit: Mask = np.any(np.all(self._replay.least[rows][:, np.newaxis] <= room, axis=2), axis=1)
-        return {row for row, fits in zip(rows, fit.tolist(), strict=True) if fits} | self._opened
+        self._looks += 10 + len(demands) * len(freed) // 20
+        fit: Mask = np.any(np.all(self._replay.least[demands][:, np.newaxis] <= room, axis=2), axis=1)
+        opened = {self._replay.demand_of[row] for row in self._opened}
+        return {demand for demand, fits in zip(demands, fit.tolist(), strict=True) if fits} | opened
 
     def _place(self, row: int, count: int, machines: Iterable[int]) -> tuple[list[tuple[int, int]], int]:
         """Take room for so many tasks, the first machines before others; return how many where, and how many not."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.building import PAPER, usual_effort
 from extender.graph.orders import at_random, breadth_first, coffman_graham, longest_path, shrinking_work, strip_part
-from extender.graph.replay import Replay, _Line, replay
+from extender.graph.replay import Replay, _Line, _Run, replay
 from tests.service.graph.dags import (
     drawn,
     figure_8,
@@ -203,6 +203,25 @@ def test_a_task_that_comes_to_wait_does_not_line_up_all_others_again(order, monk
     dag = Dag([parent, stage("next", 200, 10, [1], one_to_one=("map",))])
     replay(dag, one_machine(), order(dag))
     assert sum(lined_up) <= 3 * 400
+
+
+def test_of_many_stages_that_demand_the_same_only_those_are_tried_that_may_fit(monkeypatch):
+    # 200 stages wait, two run at a time: at each end one of them is tried more than starts.
+    places, place = [], _Run._place
+    monkeypatch.setattr(_Run, "_place", lambda self, row, *rest: places.append(row) or place(self, row, *rest))
+    dag = Dag([stage(f"s{row}", 1, 1 + row / 200, [0.5]) for row in range(200)])
+    run = replay(dag, one_machine(), longest_path(dag))
+    assert run.span == pytest.approx(dag.total.sum() / 2, rel=0.01)
+    assert len(places) <= 2 * len(dag)
+
+
+def test_stages_of_one_demand_start_by_rank_though_one_gets_a_smaller_rank_while_it_waits():
+    # While "long" runs, b's task 0 waits with rank 5, then c with 3; b's task 1 comes last, and its rank is 1.
+    parent = Stage("map", np.array([1.0, 2]), np.array([0.0]))
+    long, late = stage("long", 1, 4, [1]), stage("c", 1, 10, [1], "map")
+    dag = Dag([parent, long, stage("b", 2, 10, [1], one_to_one=("map",)), late])
+    run = replay(dag, one_machine(), [np.zeros(2), np.zeros(1), np.array([5.0, 1]), np.array([3.0])])
+    assert [run.begins[row].tolist() for row in (1, 2, 3)] == [[0], [24, 4], [14]]
 
 
 def test_a_placement_that_costs_far_more_than_the_search_is_given_up(monkeypatch):
