@@ -49,6 +49,8 @@ class Windows:
     def bound(self, rows: Rows) -> tuple[float, Floats]:
         """Return how long these stages of one part take at least, and their tails [len(rows)]."""
         dag = self._dag
+        if len(rows) == 1 and dag.longest[rows] == dag.shortest[rows]:
+            return self._packed[rows].item(), np.zeros(1)  # equal tasks alone take just that
         forwards = self._ways(rows, dag.parents)
         backwards = self._ways(rows[::-1], dag.children)
         inside = set(rows.tolist())

@@ -26,6 +26,14 @@ def test_the_bound_of_figure_8_is_what_is_best():
     assert bounds_of(figure_8(4, 10), one_machine(4)).tightest == pytest.approx(13)
 
 
+def test_a_part_of_one_stage_of_equal_tasks_needs_no_windows(monkeypatch):
+    monkeypatch.delattr("extender.graph.windows.Windows._ways")
+    dag = Dag([stage("a", 3, 2, [0.6]), stage("b", 4, 1, [0.5], "a"), stage("c", 1, 5, [1], "b")])
+    bounds = bounds_of(dag, one_machine())
+    assert bounds.tightest == pytest.approx(6 + 2 + 5)
+    assert bounds.behind.tolist() == pytest.approx([2 + 2 + 5, 1 + 5, 5])
+
+
 def test_a_stage_counts_by_how_its_tasks_fit_on_machines():
     dag = Dag([stage("a", 10, 1, [0.6])])
     bounds = bounds_of(dag, Machines(3, np.ones(1)))
