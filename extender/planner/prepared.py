@@ -134,7 +134,8 @@ _STEPS = 4
 
 def _shapes(capacity: Floats, per_unit: Floats) -> Shapes | None:
     """Return the shapes of nodes by what they have [R, N]; None where all have the same."""
-    steps = np.round(_STEPS * np.log2(np.maximum(capacity, 1.0)))
+    has = capacity > 0
+    steps = np.where(has, np.round(_STEPS * np.log2(np.where(has, capacity, 1.0))), -np.inf)
     _, first, of_node = np.unique(steps.T, axis=0, return_index=True, return_inverse=True)
     if len(first) < 2:
         return None

@@ -345,10 +345,14 @@ class Releaser:
             self.waker.step(ungated.counts, now, self._changed_at, ungated.uids, ungated.choosing)
 
     def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
-        """Return releases by which an autoscaler learns that nodes are missing, also for shapes that are refused."""
+        """Return releases by which an autoscaler learns that nodes are missing, also for shapes that are refused.
+
+        None of a pod group, which starts whole or not at all.
+        """
         if self.pace.scale_up_after <= 0:
             return []
-        regular = [task_class for task_class in left if task_class.template.choice != ONLY]
+        templates = ((task_class, task_class.template) for task_class in left)
+        regular = [it for it, template in templates if template.choice != ONLY and not template.identity.group]
         classes = self._without_node.scaling_up(snapshot, regular, now - self.pace.scale_up_after, slots)
         return [release for task_class in classes for release in self._to_no_node(task_class, SCALE_UP, now)]
 

@@ -46,3 +46,10 @@ def test_nodes_that_come_late_in_the_order_are_found_as_well():
     used = np.where(many_cores[:, np.newaxis], [32.0, 32.0, 0, 0, 0, 0], 0.0)
     ((_, node),) = pairs(once(replace(snapshot, allocated=used), tasks((0, 1, (1, 1)))))
     assert many_cores[node]
+
+
+def test_shapes_are_the_same_in_whatever_units_amounts_are():
+    waiting, nodes = tasks((0, 2, (1, 48)), (1, 32, (1, 2))), cluster(CPU_NODE, MEMORY_NODE)
+    scale = np.array([2.0**-8, 2.0**-8, *[1.0] * 4])
+    small = cluster(*([amount * 2.0**-8 for amount in node] for node in (CPU_NODE, MEMORY_NODE)))
+    assert pairs(once(small, replace(waiting, demand=waiting.demand * scale))) == pairs(once(nodes, waiting))

@@ -420,6 +420,14 @@ class TestOutlets:
             scene.step(0.1)
         assert scene.released() == ["a0", "a1", "a2"]
 
+    def test_no_pod_of_a_refused_gang_goes_alone_so_that_nodes_are_added(self):
+        # The single pod of the same shape is refused; the gang needs more nodes than there are.
+        alone = pod("alone", 400, gates=(), unschedulable=True, queue="q")
+        scene = self.full(alone, *(pod(f"g{n}", 400, job="g", group="default/g", least=3) for n in range(3)))
+        for _ in range(30):
+            scene.step(1)
+        assert not {name for name in scene.released() if name.startswith("g")}
+
     def test_what_runs_is_looked_at_once_for_each_priority(self):
         class Counting(Ledger):
             looks = 0
