@@ -32,7 +32,7 @@ class BetterNodes:
         found = self._found.get(key)
         if found is not None and (found < 0 or room.fits(row, np.array([found]))[0].all()):
             return found
-        # 2. Else the emptiest of those of the shape that suits it best.
+        # 2. Else the one that is filled first of those of the shape that suits it best.
         misfit = shapes.misfit(self._classes.whole[task_class])
         nodes = (_FAR_WORSE * misfit < misfit[key[1]])[shapes.of_node].nonzero()[0]
         nodes = nodes[room.fits(row, nodes)[0][0]]

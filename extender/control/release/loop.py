@@ -36,7 +36,7 @@ _LANDING_LOOK_SECONDS = 0.2
 """While pods that were released without a node are on their way, the loop looks so often whether it may plan."""
 
 _SILENT_SECONDS = 60.0
-"""After so long a released pod loses its room, if its scheduler has neither bound nor refused it."""
+"""After so long a released pod of another scheduler loses its room, if that has neither bound nor refused it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Releaser:
         self._planned_at = 0.0
         self._silent_since: dict[str, float] = {}
         self._unanswered = Unanswered(cluster.backlog)
-        self._doubted: Sequence[Pod] = ()
+        self._doubted: Sequence[TaskClass] = ()
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -150,7 +150,7 @@ class Releaser:
         on_their_way = self._on_their_way(flights)
         self.unbound = len(on_their_way)
         slots = self.pace.unbound_pods - self.unbound
-        self._doubted = self._unanswered.to_doubt(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
+        self._doubted = self._unanswered.doubted(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
         if self._doubted:
             slots = 1
         if slots <= 0:
@@ -248,7 +248,7 @@ class Releaser:
     def _given_up(self, now: float) -> list[Pod]:
         """Return the nominated pods that are being deleted, passed by, or whose scheduler has been silent for long."""
         nominated = self.cluster.ledger.nominated()
-        passed_by = {pod.uid for pod in self._unanswered.passed_by() + self._unanswered.silent(now, _SILENT_SECONDS)}
+        passed_by = {pod.uid for pod in self._unanswered.given_up(now)}
         foreign = [pod for pod in nominated if not (pod.gates or pod.leaving or self._backlog.is_ours(pod))]
         self._silent_since = {pod.uid: min(self._silent_since.get(pod.uid, now), now) for pod in foreign}
         silent = [pod for pod in foreign if now - self._silent_since[pod.uid] >= _SILENT_SECONDS]
@@ -265,16 +265,14 @@ class Releaser:
         """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
         # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
         #    Where all surely find room there is nothing to plan: held pods go then, where `filter` chooses the nodes.
-        trials_left = {
-            **self._refusals.trials_left(now, self._unanswered.passed_by()),
-            **{shape_of(pod): 0 for pod in self._doubted},
-        }
-        refused = self._refused(trials_left)
+        passed_by = self._unanswered.passed_by()
+        trials_left = self._refusals.trials_left(now, passed_by)
+        refused = self._refused(trials_left, {*self._unanswered.classes_of(passed_by)})
         if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
             if self._promoter is not None:
                 snapshot = self._promoter.step(snapshot, None, now)
             return self._by_no_plan(snapshot, refused, slots, now)
-        if self._room_for_all is not None and not trials_left:
+        if self._room_for_all is not None and not trials_left and not self._doubted:
             releases = self._room_for_all.take(snapshot, slots, now)
             if releases is not None:
                 return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
@@ -282,7 +280,7 @@ class Releaser:
             self.again_at = now + _LANDING_LOOK_SECONDS
             return []
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        without = {*unused, *(task_class.name for task_class in refused)}
+        without = {*unused, *(task_class.name for task_class in (*refused, *self._doubted))}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
         plan_input = self.input_builder.build(snapshot.layout, now, without)
         if self._promoter is not None:
@@ -295,7 +293,7 @@ class Releaser:
         # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
         self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
-        self.again_at = min(plan.again_at, self._refusals.again_at())
+        self.again_at = min(plan.again_at, self._refusals.again_at(now))
         if self._room_wanted is not None:
             if len(plan.assignments) < slots:
                 self._room_wanted.note(planned, now)
@@ -328,15 +326,25 @@ class Releaser:
         if self._room_wanted is not None:
             self._room_wanted.note(None, now)
         self._wake(UngatedTurns(), snapshot, now)
-        self.again_at = self._refusals.again_at()
+        self.again_at = self._refusals.again_at(now)
         return self._scaling_up(snapshot, refused, slots, now)
 
-    def _refused(self, trials_left: Mapping[Shape, int]) -> list[TaskClass]:
-        """Return the classes that wait whose shape is refused, and of which none may try now."""
-        if all(trials_left.values()):
+    def _refused(self, trials_left: Mapping[Shape, int], passed_by: Collection[TaskClass]) -> list[TaskClass]:
+        """Return the classes that wait whose shape is refused, and of which none may try now.
+
+        Those of which pods were `passed_by` try only where no other class of their shape waits: what they lack is
+        theirs.
+        """
+        if not trials_left:
             return []
-        waiting = (task_class for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY])
-        return [task_class for task_class in waiting if trials_left.get(shape_of(task_class.template)) == 0]
+        waiting = [task_class for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY]]
+        shapes = {task_class: shape_of(task_class.template) for task_class in waiting}
+        others = {shape for task_class, shape in shapes.items() if task_class not in passed_by}
+        return [
+            task_class
+            for task_class, shape in shapes.items()
+            if trials_left.get(shape) == 0 or (task_class in passed_by and shape in others)
+        ]
 
     def _wake(self, ungated: UngatedTurns, snapshot: Snapshot, now: float) -> None:
         if self._changed_version != snapshot.version:
@@ -349,7 +357,7 @@ class Releaser:
 
         None of a pod group, which starts whole or not at all.
         """
-        if self.pace.scale_up_after <= 0:
+        if self.pace.scale_up_after <= 0 or self._doubted:
             return []
         templates = ((task_class, task_class.template) for task_class in left)
         regular = [it for it, template in templates if template.choice != ONLY and not template.identity.group]

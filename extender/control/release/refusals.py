@@ -63,9 +63,10 @@ class Refusals:
         if trial is not None:
             trial.out.add(pod.uid)
 
-    def again_at(self) -> float:
+    def again_at(self, now: float) -> float:
         """Return when the next pod of a refused shape may try; infinite where none waits for that."""
-        return min((trial.again_at for trial in self._trials.values() if not trial.out), default=float("inf"))
+        moments = (trial.again_at for trial in self._trials.values() if not trial.out)
+        return min((at for at in moments if at > now), default=float("inf"))
 
     def _left(self, trial: _Trial, refused: set[str], now: float) -> int:
         failed = trial.out & refused

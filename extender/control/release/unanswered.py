@@ -3,10 +3,11 @@
 It does not try a pod whose ResourceClaim or PodGroup is not there, and says so nowhere. Such pods would take up the
 pace of all releases, and keep their room, for ever. So:
 
-1. A pod is *passed by* once another was bound or refused that was released some time after it: kube-scheduler runs, and
-   does not try this one. It is not on its way any more, and its shape counts as refused.
+1. A pod is *passed by* once another of no higher priority was bound or refused that was released some time after it:
+   kube-scheduler runs, and does not try this one. It is not on its way any more, and its shape counts as refused.
 2. Where all that are on their way have waited for so long, nobody knows which of the two it is. Then one more pod, of
-   another shape, is released to find out.
+   another class, is released to find out.
+3. Where nothing else has room, nobody can find out. So now and then one that has waited for long gives its room up.
 """
 
 import math
@@ -14,13 +15,21 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, PodPhase
+from extender.cluster.pods.opportunistic import ONLY
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.release.sending import Release
 
 _SECONDS = 15.0
 """So long after a pod another must have been released, and been bound or refused."""
+_VOLUME_SECONDS = 615.0
+"""The same for pods with volumes: kube-scheduler waits for these for ten minutes, and says nothing meanwhile."""
 _MOST_AT_ONCE = 2.0
-"""While nothing is heard, at most so many times as many pods as usual are on their way."""
+"""While nothing is heard, at most so many times as many pods as usual are on their way..."""
+_RARE_SECONDS = 300.0
+"""... and then one more when nothing was heard of anybody for so long."""
+_GIVE_UP_SECONDS = 60.0
+_LONGEST_STEP_SECONDS = 60.0
+"""Who looks after a longer time was asleep, or its clock was set: that time does not count."""
 
 
 class Unanswered:
@@ -29,8 +38,9 @@ class Unanswered:
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
         self._since: dict[str, float] = {}
-        self._released: set[str] = set()
-        self._heard_of = -math.inf  # when the newest of those was released that were bound or refused
+        self._released: dict[str, Pod] = {}
+        self._heard: dict[int, float] = {}  # by priority: when the newest of those was released that had an answer
+        self._looked_at = self._given_up_at = -math.inf
 
     def note(self, releases: Iterable[Release], now: float) -> None:
         """Take note of pods that are being released."""
@@ -39,53 +49,85 @@ class Unanswered:
 
     def look(self, now: float) -> None:
         """Take note of who is there without a gate or an answer, and who was bound or refused since the last look."""
-        backlog = self._backlog
-        self._released = {
-            pod.uid for pod in backlog.at(PodPhase.PENDING) if not pod.unschedulable and backlog.is_ours(pod)
-        }
-        for uid in self._since.keys() - self._released:
-            if self._has_answer(uid):
-                self._heard_of = max(self._heard_of, self._since[uid])
+        backlog, step = self._backlog, now - self._looked_at
+        if not 0 <= step <= _LONGEST_STEP_SECONDS and self._looked_at > -math.inf:
+            self._since = {uid: since + step for uid, since in self._since.items()}
+            self._heard = {priority: at + step for priority, at in self._heard.items()}
+            self._given_up_at += step
+        self._looked_at = now
+        pending = backlog.at(PodPhase.PENDING)
+        self._released = {pod.uid: pod for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
+        for uid in self._since.keys() - self._released.keys():
+            answered = self._answered(uid)
+            if answered is not None:
+                before = self._heard.get(answered.priority, -math.inf)
+                self._heard[answered.priority] = max(before, self._since[uid])
             if not backlog.writes.busy(uid):
                 del self._since[uid]
-        # The clock may have been set back.
-        self._heard_of = min(self._heard_of, now)
-        known = self._released | self._since.keys()
-        self._since = {uid: min(self._since.get(uid, now), now) for uid in known}
+        for uid in self._released:
+            self._since.setdefault(uid, now)
 
     def passed_by(self) -> list[Pod]:
         """Return the released pods that kube-scheduler does not try."""
-        return self._pods(self._heard_of)
+        return [
+            pod
+            for uid, pod in self._released.items()
+            if any(
+                priority <= pod.priority and at - self._since[uid] >= _seconds(pod)
+                for priority, at in self._heard.items()
+            )
+        ]
 
-    def silent(self, now: float, seconds: float) -> list[Pod]:
-        """Return the released pods of which nothing was heard for so many seconds."""
-        return self._pods(now, seconds)
+    def given_up(self, now: float) -> list[Pod]:
+        """Return those passed by, and at times one that has had no answer for long: their room is for others.
 
-    def to_doubt(self, uids: AbstractSet[str], now: float, most: int) -> Sequence[Pod]:
-        """Return the pods on their way, if one more may go to find out whether kube-scheduler runs; else none.
+        Of a gang it is none: others could not start whole. Nor one that would never get another node.
+        """
+        waited = [pod for pod in self._silent(now, _GIVE_UP_SECONDS) if pod.nominated and not pod.identity.group]
+        oldest = sorted(filter(_may_lose, waited), key=lambda pod: self._since[pod.uid])[:1]
+        if now - self._given_up_at < _GIVE_UP_SECONDS:
+            oldest = []
+        elif oldest:
+            self._given_up_at = now
+        return [*filter(_may_lose, self.passed_by()), *oldest]
+
+    def doubted(self, uids: AbstractSet[str], now: float, most: int) -> Sequence[TaskClass]:
+        """Return the classes of the pods on their way, if one more may go to find out whether kube-scheduler runs.
 
         It may where all `uids` on their way are pods of which nothing was heard, and they are few enough for a pace of
-        `most`.
+        `most`; else none are returned.
         """
-        silent = self._pods(now)
-        if len(uids) >= _MOST_AT_ONCE * most or not uids <= {pod.uid for pod in silent}:
+        silent = self._silent(now, _SECONDS if len(uids) < _MOST_AT_ONCE * most else _RARE_SECONDS)
+        if not uids <= {pod.uid for pod in silent}:
             return ()
-        return silent
+        return self.classes_of(silent)
+
+    def classes_of(self, pods: Iterable[Pod]) -> Sequence[TaskClass]:
+        """Return the classes of pods, each once."""
+        positions = (self._backlog.find(pod.uid) for pod in pods)
+        return [*dict.fromkeys(position[0] for position in positions if position is not None)]
 
     def again_at(self, uids: AbstractSet[str], now: float) -> float:
         """Return when one more may go though all these are on their way; infinite where that is not known."""
         at = max((self._since.get(uid, math.inf) for uid in uids), default=math.inf) + _SECONDS
         return at if at > now else math.inf
 
-    def _pods(self, moment: float, seconds: float = _SECONDS) -> list[Pod]:
-        """Return the pods that were released so long before a moment."""
-        pods = (self._backlog.pod(uid) for uid in self._released if self._since[uid] + seconds <= moment)
-        return [pod for pod in pods if pod is not None]
+    def _silent(self, now: float, seconds: float) -> list[Pod]:
+        """Return the released pods of which nothing was heard for so many seconds, or as long as volumes take."""
+        return [pod for uid, pod in self._released.items() if now - self._since[uid] >= max(seconds, _seconds(pod))]
 
-    def _has_answer(self, uid: str) -> bool:
-        """Say whether a pod was bound or refused; of one that is gone nobody knows."""
-        position = self._backlog.find(uid)
-        if position is None:
-            return False
-        pod = self._backlog.pod(uid)
-        return position[1] is PodPhase.RUNNING or (pod is not None and pod.unschedulable)
+    def _answered(self, uid: str) -> Pod | None:
+        """Return a pod that was bound or refused; of one that is gone nobody knows."""
+        position, pod = self._backlog.find(uid), self._backlog.pod(uid)
+        if position is None or pod is None:
+            return None
+        return pod if position[1] is PodPhase.RUNNING or pod.unschedulable else None
+
+
+def _seconds(pod: Pod) -> float:
+    return _VOLUME_SECONDS if pod.claims else _SECONDS
+
+
+def _may_lose(pod: Pod) -> bool:
+    """Say whether a pod may lose its nomination: an opportunistic one that cannot be regular would get no other."""
+    return not pod.opportunistic or (pod.choice != ONLY and pod.regular_requests is not None)

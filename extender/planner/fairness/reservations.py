@@ -20,7 +20,7 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.planner.board import Board
 from extender.planner.fairness.soonest_room import Claimant, on_empty_nodes, soonest_room
-from extender.planner.filling import match
+from extender.planner.filling import AtMost, match
 from extender.planner.gangs import Gangs, goes_whole
 from extender.planner.plan import Carried, Lapse, Reservation
 from extender.policy.shares import dominant_shares, parts
@@ -116,8 +116,9 @@ class Reservations:
     def backfill(self, level: Mask) -> None:
         """Let tasks that end before a gang's room is all there use it meanwhile (EASY backfilling; Lifka 1995).
 
-        Only those of the gang's own queue: what others declare delays nobody. And only while no reservation for the
-        gang has come to nothing, so durations that are wrong delay it once.
+        Only those of the gang's own queue: what others declare delays nobody. No more than leave the queue its right to
+        the room. And only while no reservation for the gang has come to nothing, so durations that are wrong delay it
+        once.
         """
         board, fairness = self._board, self._board.fairness
         ends = self._now + board.waiting.duration
@@ -130,10 +131,11 @@ class Reservations:
             short &= np.array(board.left) > 0
             if not short.any():
                 continue
+            most = int(self._spare(self._claimant_of(row)) / fairness.takes[short].max(initial=_ROUNDING))
             self._keep(reservation, -1.0)
-            if self._any_fits(short.nonzero()[0]):
+            if most and self._any_fits(short.nonzero()[0], self._rows_of(reservation)):
                 board.admit(short)
-                match(board, board)
+                match(board, AtMost(board, most))
             self._keep(reservation, 1.0)
 
     def reserve_for_outranking(self, level: Mask) -> None:
@@ -254,9 +256,24 @@ class Reservations:
         sources.keeping = True
         return fits
 
-    def _any_fits(self, rows: Rows) -> bool:
-        near, far = self._board.room.fits(rows, np.arange(self._board.free.shape[1]))
+    def _any_fits(self, rows: Rows, nodes: Rows | None = None) -> bool:
+        near, far = self._board.room.fits(rows, np.arange(self._board.free.shape[1]) if nodes is None else nodes)
         return bool((near | far).any())
+
+    def _rows_of(self, reservation: Reservation) -> Rows:
+        rows = self._board.snapshot.layout.rows
+        return np.array([rows[node] for node in reservation.nodes if node in rows], dtype=np.intp)
+
+    def _spare(self, claimant: Claimant) -> float:
+        """Return which part of the cluster the claimant's queue may take and still be entitled to the claimant."""
+        fairness, board = self._board.fairness, self._board
+        if board.most is not None and len(board.taken) >= board.most:
+            return 0.0
+        if self._outranking[claimant.row] and self._alone[claimant.row]:
+            return 1.0
+        queue = int(fairness.queue[claimant.row])
+        saved = 0.0 if fairness.is_due(claimant.row) else float(self._takes(claimant).max())
+        return max(fairness.queues.part.item(queue) - fairness.queues.share(queue) - saved, 0.0)
 
     def _is_entitled(self, claimant: Claimant) -> bool:
         fairness = self._board.fairness

@@ -1,5 +1,7 @@
 """What kube-scheduler refuses holds back what is like it, and nobody else."""
 
+import pytest
+
 from extender.control.release.loop import Pace
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
@@ -166,7 +168,7 @@ def test_pods_that_kube_scheduler_never_tries_stop_nobody_else():
 def test_while_kube_scheduler_is_down_few_more_go_than_usual():
     scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
     scene.see(*(pod(f"p{n}", 100 + n, queue=f"q{n}") for n in range(40)))
-    for _ in range(600):
+    for _ in range(250):
         scene.step(1)
     assert len(scene.released()) == 8
 
@@ -179,6 +181,77 @@ def test_room_that_pods_without_an_answer_keep_is_given_back():
     for _ in range(62):
         scene.step(1)
     assert scene.released() == ["stuck", "good"]
+
+
+def test_jobs_like_one_that_kube_scheduler_never_tries_go_all_the_same():
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"stuck{n}", job="stuck", created=float(n)) for n in range(9)))
+    scene.step()
+    scene.see(*(pod(f"good{n}", job="good", created=50.0 + n) for n in range(8)))
+    for _ in range(90):
+        scene.step(1)
+        for name in scene.released():
+            if name.startswith("good") and scene.pods[name].node is None:
+                scene.bind(name, "n1")
+    assert {f"good{n}" for n in range(8)} <= set(scene.released())
+
+
+def one_after(*, between=20.0, **more):
+    """Return a scene in which one pod has no answer, and another that was released later is bound."""
+    scene = Scene(node("n1"), node("n2"))
+    scene.see(pod("first", 900, **more))
+    scene.step()
+    for _ in range(int(between)):
+        scene.step(1)
+    scene.see(pod("second", 800, queue="r", created=scene.now))
+    scene.step()
+    scene.bind("second")
+    scene.step(1)
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        ({}, False),
+        ({"between": 14.0}, True),
+        ({"claims": ("default/data",)}, True),
+        ({"priority": -1}, True),
+        ({"opportunistic": True, "choice": "only", "gates": (), "nominated": "n1", "promised": "n1"}, True),
+    ],
+    ids=["passed by", "too soon", "waits for a volume", "of lower priority", "never regular"],
+)
+def test_a_pod_loses_its_room_only_where_kube_scheduler_surely_passed_it_by(more, kept):
+    scene = one_after(**more)
+    assert (scene.pods["first"].nominated is not None) is kept
+
+
+def test_a_clock_that_is_set_forward_passes_nobody_by():
+    scene = one_after(between=5.0)
+    scene.now += 3600
+    scene.see(pod("third", 50, queue="r", created=scene.now))
+    scene.step()
+    scene.bind("third")
+    scene.step(1)
+    assert scene.pods["first"].nominated is not None
+
+
+def test_a_gang_keeps_its_room_while_nothing_is_heard():
+    scene = Scene(node("n1", cpu=300))
+    scene.see(*(pod(f"g{n}", 100, job="g", group="default/g", least=3) for n in range(3)))
+    scene.step()
+    scene.see(pod("other", 200, queue="r", created=50.0))
+    for _ in range(200):
+        scene.step(1)
+    assert scene.released() == ["g0", "g1", "g2"]
+    assert {scene.pods[f"g{n}"].nominated for n in range(3)} == {"n1"}
+
+
+def test_a_trial_that_may_go_makes_no_turn_due():
+    scene = one_refused(count=1)
+    for _ in range(10):
+        scene.step(1)
+        assert scene.releaser.again_at > scene.now
 
 
 def test_pods_for_schedulers_that_are_not_ours_do_not_stop_ours():
