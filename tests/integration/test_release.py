@@ -178,6 +178,24 @@ def test_a_gang_of_a_higher_priority_does_not_wait_for_the_end_of_those_of_a_low
         assert not over_allocated(client)
 
 
+@BY_ORDER
+def test_pods_that_kube_scheduler_never_tries_stop_nobody_else(control_plane, client, order):
+    """Their claim is not there, so it does not put them into its queue, and says nothing of them."""
+    stuck = [held(f"stuck-{n}", cpu="100m", queue="a") for n in range(80)]
+    for it in stuck:
+        it["spec"]["resourceClaims"] = [{"name": "device", "resourceClaimName": "missing"}]
+    with dovetail_on(control_plane, settings={"order": order}), control_on(control_plane, order=order):
+        workload.create_nodes(client, equal_nodes(builders, 4))
+        workload.create_pods(client, stuck)
+        workload.wait_until(lambda: len(ungated(client)) >= 64, 30, "all slots to be taken")
+        workload.create_pods(client, [held(f"good-{n}", queue="b") for n in range(30)])
+        assert {name.partition("-")[0] for name in bound(client, 30, seconds=60)} == {"good"}
+
+
+def ungated(client):
+    return [it for it in workload.pods(client) if "schedulingGates" not in it["spec"]]
+
+
 def test_a_nominated_node_that_goes_before_the_pod_is_bound_does_not_hold_the_pod_up(control_plane, client):
     # No scheduler at first: the pod is nominated and released, and its node goes.
     workload.create_nodes(client, equal_nodes(builders, 1))

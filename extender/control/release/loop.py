@@ -133,6 +133,7 @@ class Releaser:
         self._silent_since: dict[str, float] = {}
         self._unanswered = Unanswered(cluster.backlog)
         self._doubted: Sequence[TaskClass] = ()
+        self._doubts_shapes = True
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -162,6 +163,8 @@ class Releaser:
         # 5. Plan over all that waits, and release as many as there are slots.
         self._planned_at, self.again_at = now, math.inf
         releases = self._by_plan(snapshot, slots, now)
+        if self._doubted and not releases:  # nobody of another shape can go: then of another class, and so by turns
+            self._doubts_shapes = not self._doubts_shapes
         self._unanswered.note(releases, now)
         self._sender.send(releases, now)
         return len(left_behind) + len(releases)
@@ -280,7 +283,7 @@ class Releaser:
             self.again_at = now + _LANDING_LOOK_SECONDS
             return []
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        without = {*unused, *(task_class.name for task_class in (*refused, *self._doubted))}
+        without = {*unused, *(task_class.name for task_class in (*refused, *self._doubtful()))}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
         plan_input = self.input_builder.build(snapshot.layout, now, without)
         if self._promoter is not None:
@@ -345,6 +348,13 @@ class Releaser:
             for task_class, shape in shapes.items()
             if trials_left.get(shape) == 0 or (task_class in passed_by and shape in others)
         ]
+
+    def _doubtful(self) -> Sequence[TaskClass]:
+        """Return the classes that are not to find out whether kube-scheduler runs: those doubted, or all like them."""
+        if not self._doubts_shapes or not self._doubted:
+            return self._doubted
+        shapes = {shape_of(task_class.template) for task_class in self._doubted}
+        return [task_class for task_class in self._backlog.classes() if shape_of(task_class.template) in shapes]
 
     def _wake(self, ungated: UngatedTurns, snapshot: Snapshot, now: float) -> None:
         if self._changed_version != snapshot.version:

@@ -196,6 +196,17 @@ def test_jobs_like_one_that_kube_scheduler_never_tries_go_all_the_same():
     assert {f"good{n}" for n in range(8)} <= set(scene.released())
 
 
+def test_whether_kube_scheduler_runs_is_asked_by_a_pod_of_another_shape_first():
+    # Each is a job of its own, and the older ones are never tried.
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"stuck{n:02}", created=float(n)) for n in range(30)))
+    scene.step()
+    scene.see(pod("good", 200, created=50.0))
+    for _ in range(20):
+        scene.step(1)
+    assert "good" in scene.released()
+
+
 def one_after(*, between=20.0, **more):
     """Return a scene in which one pod has no answer, and another that was released later is bound."""
     scene = Scene(node("n1"), node("n2"))
