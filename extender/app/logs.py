@@ -10,7 +10,8 @@ from extender.settings import LogSettings
 
 
 def configure_logs(settings: LogSettings) -> None:
-    """Write structured lines to standard error."""
+    """Write structured lines to standard error, also what libraries warn of."""
+    logging.basicConfig(level=logging.WARNING, handlers=[_OfLibraries()])
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -31,6 +32,14 @@ def configure_logs(settings: LogSettings) -> None:
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
             cache_logger_on_first_use=True,
         )
+
+
+class _OfLibraries(logging.Handler):
+    """Writes what libraries log by Python's own logging as lines like all others."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
 
 
 def _json(event: object, **_: object) -> bytes:
