@@ -7,7 +7,7 @@ from extender.cluster.eligibility import ANYWHERE, Constraints, Taint, Terms
 from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.pods.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.pods.identity import NOBODY, Identity
-from extender.cluster.pods.opportunistic import RegularRequests
+from extender.cluster.pods.opportunistic import ONLY, RegularRequests
 from extender.cluster.pods.preference import Inputs, Preferences
 from extender.cluster.resources import DIMENSIONS, Amounts
 
@@ -106,6 +106,11 @@ class Pod:
     def may_run(self) -> str | None:
         """How it may run by what was chosen: by itself, else by its namespace, else by its queue; None: nobody did."""
         return self.choice or self.tenant_choice
+
+    @property
+    def stays_opportunistic(self) -> bool:
+        """Whether it is opportunistic for good: it never is regular, or nobody knows what it requested."""
+        return self.opportunistic and (self.choice == ONLY or self.regular_requests is None)
 
     @property
     def counted(self) -> Amounts:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from extender.adapters.kube.objects import Condition, GroupObject, JobObject, PodMeta, PodObject, PodSpec, PodStatus
+from extender.adapters.kube.objects import GroupObject, JobObject, PodMeta, PodObject, PodSpec, PodStatus
 from extender.adapters.kube.templates import Template, name_of, template_key, template_of
 from extender.cluster.model import Group, Owner, Pod
 from extender.cluster.pods.limits import LONGEST_NUMBER
@@ -58,7 +58,7 @@ def pod_of(document: PodObject, template: Template) -> Pod:
         failed=failed,
         rejected=failed and _is_rejection(status.reason or ""),
         near=template.near,
-        unschedulable=any(_is_refusal(condition) for condition in status.conditions or ()),
+        unschedulable=any(is_refusal(one.type, one.status, one.reason) for one in status.conditions or ()),
         resource_version=version_number(meta.resource_version),
         problem=template.problem,
         leaving=meta.deletion_timestamp is not None,
@@ -126,9 +126,9 @@ def _is_rejection(reason: str) -> bool:
     return reason.startswith("OutOf") or reason in _REJECTIONS
 
 
-def _is_refusal(condition: Condition) -> bool:
-    """Say whether this is kube-scheduler's refusal, which the condition of a gated pod is not."""
-    return condition.type == "PodScheduled" and condition.status == "False" and condition.reason != "SchedulingGated"
+def is_refusal(kind: str, status: str, reason: str | None) -> bool:
+    """Say whether a condition is kube-scheduler's refusal, which that of a gated pod is not."""
+    return kind == "PodScheduled" and status == "False" and reason != "SchedulingGated"
 
 
 def epoch(moment: str | None) -> float | None:

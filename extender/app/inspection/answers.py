@@ -8,6 +8,7 @@ import yaml
 
 from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused, connect, default_namespace
+from extender.adapters.kube.decoding import is_refusal
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.known_holding import lease_of, new_pods
@@ -153,11 +154,7 @@ def _stays(reader: Reader, pod: Pod) -> str:
 def _refusal(raw: dict[str, Any]) -> Refusal | None:
     """Return what kube-scheduler said of a pod last, where it refused it; that it had gates says nothing."""
     conditions = raw.get("status", {}).get("conditions", ())
-    refusals = (
-        entry
-        for entry in conditions
-        if entry["type"] == "PodScheduled" and entry["status"] == "False" and entry.get("reason") != "SchedulingGated"
-    )
+    refusals = (entry for entry in conditions if is_refusal(entry["type"], entry["status"], entry.get("reason")))
     entry = next(refusals, None)
     if entry is None:
         return None

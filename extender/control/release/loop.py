@@ -132,8 +132,7 @@ class Releaser:
         self._planned_at = 0.0
         self._silent_since: dict[str, float] = {}
         self._unanswered = Unanswered(cluster.backlog)
-        self._doubted: Sequence[TaskClass] = ()
-        self._doubts_shapes = True
+        self._in_doubt: Sequence[TaskClass] = ()
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -151,8 +150,8 @@ class Releaser:
         on_their_way = self._on_their_way(flights)
         self.unbound = len(on_their_way)
         slots = self.pace.unbound_pods - self.unbound
-        self._doubted = self._unanswered.doubted(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
-        if self._doubted:
+        self._in_doubt = self._unanswered.in_doubt(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
+        if self._in_doubt:
             slots = 1
         if slots <= 0:
             # Nothing is planned before a slot is free, which wakes us, or nothing was heard of anybody for long.
@@ -163,8 +162,6 @@ class Releaser:
         # 5. Plan over all that waits, and release as many as there are slots.
         self._planned_at, self.again_at = now, math.inf
         releases = self._by_plan(snapshot, slots, now)
-        if self._doubted and not releases:  # nobody of another shape can go: then of another class, and so by turns
-            self._doubts_shapes = not self._doubts_shapes
         self._unanswered.note(releases, now)
         self._sender.send(releases, now)
         return len(left_behind) + len(releases)
@@ -192,7 +189,7 @@ class Releaser:
         pending = backlog.at(PodPhase.PENDING)
         released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
         being_written = writes.in_progress.keys() | writes.queued.keys()
-        over = {pod.uid for pod in self._unanswered.passed_by()} | writes.backoff.keys()
+        over = {pod.uid for pod in self._unanswered.passed_by} | writes.backoff.keys()
         return (flights | being_written | released) - self.cluster.awaiting_evictions - over
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
@@ -241,9 +238,8 @@ class Releaser:
             pod
             for pod in self._backlog.at(PodPhase.PENDING)
             if pod.opportunistic
+            and not pod.stays_opportunistic
             and pod.promised is None
-            and pod.regular_requests is not None
-            and pod.choice != ONLY
             and pod.uid not in flights
             and not self._backlog.writes.busy(pod.uid)
         ]
@@ -251,11 +247,11 @@ class Releaser:
     def _given_up(self, now: float) -> list[Pod]:
         """Return the nominated pods that are being deleted, passed by, or whose scheduler has been silent for long."""
         nominated = self.cluster.ledger.nominated()
-        passed_by = {pod.uid for pod in self._unanswered.given_up(now)}
+        given_up = {pod.uid for pod in self._unanswered.give_up(now)}
         foreign = [pod for pod in nominated if not (pod.gates or pod.leaving or self._backlog.is_ours(pod))]
         self._silent_since = {pod.uid: min(self._silent_since.get(pod.uid, now), now) for pod in foreign}
         silent = [pod for pod in foreign if now - self._silent_since[pod.uid] >= _SILENT_SECONDS]
-        return [pod for pod in nominated if pod.leaving or pod.uid in passed_by] + silent
+        return [pod for pod in nominated if pod.leaving or pod.uid in given_up] + silent
 
     def _level_of(self, pod: Pod, snapshot: Snapshot) -> str:
         """Return the locality level of the node that a pod is nominated for; empty where it makes no difference."""
@@ -268,14 +264,14 @@ class Releaser:
         """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
         # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
         #    Where all surely find room there is nothing to plan: held pods go then, where `filter` chooses the nodes.
-        passed_by = self._unanswered.passed_by()
+        passed_by = self._unanswered.passed_by
         trials_left = self._refusals.trials_left(now, passed_by)
         refused = self._refused(trials_left, {*self._unanswered.classes_of(passed_by)})
         if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
             if self._promoter is not None:
                 snapshot = self._promoter.step(snapshot, None, now)
             return self._by_no_plan(snapshot, refused, slots, now)
-        if self._room_for_all is not None and not trials_left and not self._doubted:
+        if self._room_for_all is not None and not trials_left and not self._in_doubt:
             releases = self._room_for_all.take(snapshot, slots, now)
             if releases is not None:
                 return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
@@ -283,7 +279,7 @@ class Releaser:
             self.again_at = now + _LANDING_LOOK_SECONDS
             return []
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        without = {*unused, *(task_class.name for task_class in (*refused, *self._doubtful()))}
+        without = {*unused, *(task_class.name for task_class in (*refused, *self._in_doubt))}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
         plan_input = self.input_builder.build(snapshot.layout, now, without)
         if self._promoter is not None:
@@ -349,13 +345,6 @@ class Releaser:
             if trials_left.get(shape) == 0 or (task_class in passed_by and shape in others)
         ]
 
-    def _doubtful(self) -> Sequence[TaskClass]:
-        """Return the classes that are not to find out whether kube-scheduler runs: those doubted, or all like them."""
-        if not self._doubts_shapes or not self._doubted:
-            return self._doubted
-        shapes = {shape_of(task_class.template) for task_class in self._doubted}
-        return [task_class for task_class in self._backlog.classes() if shape_of(task_class.template) in shapes]
-
     def _wake(self, ungated: UngatedTurns, snapshot: Snapshot, now: float) -> None:
         if self._changed_version != snapshot.version:
             self._changed_version, self._changed_at = snapshot.version, now
@@ -367,10 +356,13 @@ class Releaser:
 
         None of a pod group, which starts whole or not at all.
         """
-        if self.pace.scale_up_after <= 0 or self._doubted:
+        if self.pace.scale_up_after <= 0 or self._in_doubt:
             return []
-        templates = ((task_class, task_class.template) for task_class in left)
-        regular = [it for it, template in templates if template.choice != ONLY and not template.identity.group]
+        regular = [
+            task_class
+            for task_class in left
+            if task_class.template.choice != ONLY and not task_class.template.identity.group
+        ]
         classes = self._without_node.scaling_up(snapshot, regular, now - self.pace.scale_up_after, slots)
         return [release for task_class in classes for release in self._to_no_node(task_class, SCALE_UP, now)]
 

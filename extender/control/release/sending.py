@@ -109,8 +109,7 @@ class Sender:
         So stays an opportunistic one that cannot become regular: nobody knows what it requested, or it never did.
         """
         pod = release.pod
-        endless = pod.choice == ONLY or (pod.opportunistic and pod.regular_requests is None)
-        if release.how == COMPLETED or endless:
+        if release.how == COMPLETED or pod.choice == ONLY or pod.stays_opportunistic:
             return pod
         return replace(release.pod, opportunistic=release.how == OPPORTUNISTIC)
 

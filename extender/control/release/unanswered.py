@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from extender.cluster.model import Pod
-from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.pod_shapes import shape_of
 from extender.control.release.sending import Release
 
 _SECONDS = 15.0
@@ -33,7 +33,10 @@ _LONGEST_STEP_SECONDS = 60.0
 
 
 class Unanswered:
-    """What is known of released pods for our schedulers. One thread; times in seconds since the epoch."""
+    """What is known of released pods for our schedulers. One thread; times in seconds since the epoch.
+
+    `passed_by` are those that kube-scheduler does not try.
+    """
 
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
@@ -41,9 +44,16 @@ class Unanswered:
         self._released: dict[str, Pod] = {}
         self._heard: dict[int, float] = {}  # by priority: when the newest of those was released that had an answer
         self._looked_at = self._given_up_at = -math.inf
+        self._asks, self._spares_shapes = False, True
+        self.passed_by: Sequence[Pod] = ()
 
-    def note(self, releases: Iterable[Release], now: float) -> None:
-        """Take note of pods that are being released."""
+    def note(self, releases: Sequence[Release], now: float) -> None:
+        """Take note of pods that are being released.
+
+        Where no pod of another shape could go to find out, the next question is for another class, and so by turns.
+        """
+        if self._asks and not releases:
+            self._spares_shapes = not self._spares_shapes
         for release in releases:
             self._since.setdefault(release.pod.uid, now)
 
@@ -54,7 +64,7 @@ class Unanswered:
             self._since = {uid: since + step for uid, since in self._since.items()}
             self._heard = {priority: at + step for priority, at in self._heard.items()}
             self._given_up_at += step
-        self._looked_at = now
+        self._looked_at, self._asks = now, False
         pending = backlog.at(PodPhase.PENDING)
         self._released = {pod.uid: pod for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
         for uid in self._since.keys() - self._released.keys():
@@ -66,41 +76,35 @@ class Unanswered:
                 del self._since[uid]
         for uid in self._released:
             self._since.setdefault(uid, now)
+        self.passed_by = [pod for pod in self._released.values() if self._is_passed_by(pod)]
 
-    def passed_by(self) -> list[Pod]:
-        """Return the released pods that kube-scheduler does not try."""
-        return [
-            pod
-            for uid, pod in self._released.items()
-            if any(
-                priority <= pod.priority and at - self._since[uid] >= _seconds(pod)
-                for priority, at in self._heard.items()
-            )
-        ]
+    def give_up(self, now: float) -> list[Pod]:
+        """Return those whose room is for others from now on: who was passed by, and at times one that waited for long.
 
-    def given_up(self, now: float) -> list[Pod]:
-        """Return those passed by, and at times one that has had no answer for long: their room is for others.
-
-        Of a gang it is none: others could not start whole. Nor one that would never get another node.
+        That one is not of a gang, which could not start whole then. Who stays opportunistic would get no other node.
         """
-        waited = [pod for pod in self._silent(now, _GIVE_UP_SECONDS) if pod.nominated and not pod.identity.group]
-        oldest = sorted(filter(_may_lose, waited), key=lambda pod: self._since[pod.uid])[:1]
-        if now - self._given_up_at < _GIVE_UP_SECONDS:
-            oldest = []
-        elif oldest:
-            self._given_up_at = now
-        return [*filter(_may_lose, self.passed_by()), *oldest]
+        gone = list(self.passed_by)
+        if now - self._given_up_at >= _GIVE_UP_SECONDS:
+            waited = [pod for pod in self._silent(now, _GIVE_UP_SECONDS) if pod.nominated and not pod.identity.group]
+            gone += sorted(waited, key=lambda pod: self._since[pod.uid])[:1]
+            if waited:
+                self._given_up_at = now
+        return [pod for pod in gone if not pod.stays_opportunistic]
 
-    def doubted(self, uids: AbstractSet[str], now: float, most: int) -> Sequence[TaskClass]:
-        """Return the classes of the pods on their way, if one more may go to find out whether kube-scheduler runs.
+    def in_doubt(self, uids: AbstractSet[str], now: float, most: int) -> Sequence[TaskClass]:
+        """Return the classes of which none may find out whether kube-scheduler runs, if one more pod may go to do so.
 
         It may where all `uids` on their way are pods of which nothing was heard, and they are few enough for a pace of
-        `most`; else none are returned.
+        `most`; else none are returned. The classes are those of these pods, and all of the same shapes.
         """
         silent = self._silent(now, _SECONDS if len(uids) < _MOST_AT_ONCE * most else _RARE_SECONDS)
-        if not uids <= {pod.uid for pod in silent}:
+        self._asks = uids <= {pod.uid for pod in silent}
+        if not self._asks:
             return ()
-        return self.classes_of(silent)
+        if not self._spares_shapes:
+            return self.classes_of(silent)
+        shapes = {shape_of(pod) for pod in silent}
+        return [task_class for task_class in self._backlog.classes() if shape_of(task_class.template) in shapes]
 
     def classes_of(self, pods: Iterable[Pod]) -> Sequence[TaskClass]:
         """Return the classes of pods, each once."""
@@ -111,6 +115,10 @@ class Unanswered:
         """Return when one more may go though all these are on their way; infinite where that is not known."""
         at = max((self._since.get(uid, math.inf) for uid in uids), default=math.inf) + _SECONDS
         return at if at > now else math.inf
+
+    def _is_passed_by(self, pod: Pod) -> bool:
+        since = self._since[pod.uid] + _seconds(pod)
+        return any(priority <= pod.priority and since <= at for priority, at in self._heard.items())
 
     def _silent(self, now: float, seconds: float) -> list[Pod]:
         """Return the released pods of which nothing was heard for so many seconds, or as long as volumes take."""
@@ -126,8 +134,3 @@ class Unanswered:
 
 def _seconds(pod: Pod) -> float:
     return _VOLUME_SECONDS if pod.claims else _SECONDS
-
-
-def _may_lose(pod: Pod) -> bool:
-    """Say whether a pod may lose its nomination: an opportunistic one that cannot be regular would get no other."""
-    return not pod.opportunistic or (pod.choice != ONLY and pod.regular_requests is not None)
