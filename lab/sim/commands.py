@@ -22,6 +22,8 @@ TRACES = Path("../shared/traces")
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120
+_COMPARED = "kube-default,dovetail"
+"""The policies where none is named: what a cluster has, and what it would have."""
 
 
 def _list(context: click.Context, _option: click.Parameter, listed: bool) -> None:
@@ -70,8 +72,17 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     metavar="SPEC|FILE",
     help="What is replayed: see --list; or a .jsonl, .csv or .json file.",
 )
-@click.option("--policy", "policies", required=True, metavar="NAME[,NAME...]", help="Who schedules it; see --list.")
-@click.option("--machines", required=True, metavar="SPEC|FILE", help="On what; see --list; or a .jsonl file.")
+@click.option(
+    "--policy",
+    "policies",
+    metavar="NAME[,NAME...]",
+    help="Who schedules it; see --list.  [default: kube-default,dovetail; on a recording's machines recorded, too]",
+)
+@click.option(
+    "--machines",
+    metavar="SPEC|FILE",
+    help="On what; see --list; or a .jsonl file.  [default with a recording: recorded; else required]",
+)
 @click.option(
     "--settings",
     "settings_file",
@@ -143,8 +154,8 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
 def simulate(
     *,
     workload: str,
-    policies: str,
-    machines: str,
+    policies: str | None,
+    machines: str | None,
     settings_file: Path | None,
     changes: tuple[str, ...],
     know: float,
@@ -167,7 +178,7 @@ def simulate(
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
     from lab.sim import sweep
     from lab.sim.engine.clock import SimulationSettings
-    from lab.sim.recorded.reading import RECORDED
+    from lab.sim.recorded.reading import MACHINES, RECORDED, STEADY
     from lab.sim.runs import Run, inputs_of, recording
     from lab.sim.schedulers.policies import BY_SETTINGS
     from lab.sim.workloads.parameters import Parameters
@@ -176,9 +187,12 @@ def simulate(
     replay = recording(workload)
     if replay and click.get_current_context().get_parameter_source("heartbeat") is ParameterSource.DEFAULT:
         heartbeat = 0.0  # what was recorded waited for no heartbeat
+    machines = machines or (MACHINES if replay else None)
+    if not machines:
+        raise click.MissingParameter(param_hint="'--machines'", param_type="option")
     simulation = SimulationSettings(heartbeat, loss, estimate=estimate)
     runs = {}
-    for name in _names(policies):
+    for name in _names(policies or (f"{RECORDED},{_COMPARED}" if machines in (MACHINES, STEADY) else _COMPARED)):
         for title, document in sweep.documents(settings_file, changes).items():
             called = f"{name} {title}".strip() if name in BY_SETTINGS else name
             runs[called] = Run(

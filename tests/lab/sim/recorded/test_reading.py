@@ -200,3 +200,23 @@ def test_the_command_shows_what_was_beside_what_would_have_been(tmp_path):
         ("kube-default", 40.0),
         ("tetris", 40.0),
     ]
+
+
+def test_a_recording_alone_is_compared_with_what_a_cluster_has_and_would_have(tmp_path):
+    file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"))
+    shown = CliRunner().invoke(simulate, [f"--workload=recording:{file}", "--json", "--processes=1"])
+    assert shown.exit_code == 0, shown.output
+    assert [run["policy"] for run in json.loads(shown.stdout)["runs"]] == ["recorded", "kube-default", "dovetail"]
+
+
+def test_on_other_machines_than_its_own_a_recording_is_compared_without_what_was(tmp_path):
+    file, machines = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1")), "--machines=2x8c16g,disk=800M,net=1250M"
+    shown = CliRunner().invoke(simulate, [f"--workload=recording:{file}", machines, "--json", "--processes=1"])
+    assert shown.exit_code == 0, shown.output
+    assert [run["policy"] for run in json.loads(shown.stdout)["runs"]] == ["kube-default", "dovetail"]
+
+
+def test_without_a_recording_the_machines_are_asked_for():
+    shown = CliRunner().invoke(simulate, ["--workload=suite:jobs=1"])
+    assert shown.exit_code == 2
+    assert "Missing option '--machines'" in shown.output
