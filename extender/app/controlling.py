@@ -20,7 +20,7 @@ from extender.adapters.kube.api import Api, UnsupportedVersion, connect
 from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.leases import ApiLease
 from extender.adapters.kube.nodes import nodes
-from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.recorder import EventRecorder
 from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.kube.writes import PodWriter
 from extender.adapters.metrics.control import ControlMetrics
@@ -43,7 +43,7 @@ from extender.control.backlog.tenancy import problem_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.filter_order.waking import Waker
-from extender.control.leading import Leader, Terms
+from extender.control.leading import Leader, LeaseTimes
 from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.loop import Reclaimer, Timeouts
@@ -103,7 +103,7 @@ class Control:
             run_soon=self._run_soon,
             assume_seconds=self._settings.assume_seconds,
         )
-        self._recorder = Recorder(self.liveness.over(api, _RECORDER))
+        self._recorder = EventRecorder(self.liveness.over(api, _RECORDER))
         teller = Teller(self._recorder, self._settings.held_event_seconds)
         listener = ControlListener(self._metrics, teller)
         # 3. The loops.
@@ -295,7 +295,7 @@ class Control:
     # -- wiring
 
     def _watch(self, resource: Resource) -> Watch:
-        return self._following.follow(resource, self._take, self._count_restart)
+        return self._following.follow(resource, self._take, self._metrics.watch_restarts.count)
 
     def _run_soon(self, write: Callable[[], None]) -> None:
         """Have the pool run a write; once we stop nothing more is begun, and the next leader takes it up."""
@@ -329,9 +329,6 @@ class Control:
         """Say this of a pod in an event, once for each message."""
         self._recorder.say(pod, reason, message, message)
 
-    def _count_restart(self, resource: str, cause: str) -> None:
-        self._metrics.watch_restarts.labels(resource, cause).inc()
-
     def _plan_by(self, policy: Policy) -> None:
         """Have the release loop plan by another policy from its next plan on."""
         self._releaser.planner.policy = policy
@@ -342,7 +339,7 @@ class Control:
         return Leader(
             ApiLease(self._api, lease.namespace, lease.name, lease.seconds, call_seconds),
             f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
-            Terms(lease.seconds, lease.renew_seconds, lease.retry_seconds),
+            LeaseTimes(lease.seconds, lease.renew_seconds, lease.retry_seconds),
             time.monotonic,
             moved=partial(self.liveness.beat, _LEASE),
         )

@@ -5,21 +5,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
+
+from extender.adapters.kube.recorder import Poster
 
 SILENT_SECONDS = 180.0
 """A loop that is silent for so long is taken for stuck: every call to the API server ends long before."""
 
 log = structlog.get_logger()
-
-
-class Poster(Protocol):
-    """What creates objects (an Api)."""
-
-    def post(self, path: str, body: Mapping[str, Any]) -> None:
-        """Create an object."""
 
 
 @dataclass(slots=True)

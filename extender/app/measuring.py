@@ -11,7 +11,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Api
-from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.recorder import EventRecorder
 from extender.adapters.metrics.peaks import PeakMetrics
 from extender.adapters.metrics.usage import UsageMetrics
 from extender.adapters.usage.access import Access
@@ -169,7 +169,7 @@ class Measuring:
         return written(msgspec.structs.replace(told, auto=auto))
 
     def start(
-        self, liveness: Liveness, stopped: threading.Event, recorder: Recorder, leads: Callable[[], bool]
+        self, liveness: Liveness, stopped: threading.Event, recorder: EventRecorder, leads: Callable[[], bool]
     ) -> None:
         """Begin to look, in a thread of its own. Who leads writes an event where the use is not known any more."""
         if self.reader is None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.adapters.kube.api import Api
 from extender.adapters.kube.autoscalers import Autoscalers
-from extender.adapters.kube.resizing import PodResources
+from extender.adapters.kube.resizing import PodResizer
 from extender.adapters.metrics.opportunistic import OpportunisticMetrics
 from extender.app.measuring import Measuring
 from extender.app.tuning import policy_of
@@ -24,10 +24,9 @@ from extender.control.opportunistic.eligibility import Surroundings, controller_
 from extender.control.opportunistic.exposure import Exposure
 from extender.control.opportunistic.promotion import Promoter
 from extender.control.opportunistic.resizing import Resizer
-from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.opportunistic.second_pass import OpportunisticLimits, SecondPass
 from extender.control.preemption.eviction_history import EvictionHistory
-from extender.control.preemption.loop import Preemptor
-from extender.control.preemption.loop import Terms as PreemptionTerms
+from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.rates import Rates
 from extender.control.preemption.regular_first import RegularFirst
@@ -76,11 +75,11 @@ def on_idle_room(
     wanted = settings.opportunistic
     if not wanted.enabled:
         return None
-    metrics, pods = OpportunisticMetrics(reporting.registry), PodResources(api)
+    metrics, pods = OpportunisticMetrics(reporting.registry), PodResizer(api)
     stays_off, history = StaysOff(), EvictionHistory()
     limits = _limits(wanted)
     caps = Caps(wanted.max_queue_share, wanted.max_job_share)
-    terms, listeners = Terms(_thresholds(wanted, limits), caps), [metrics.note_preemption]
+    terms, listeners = OpportunisticLimits(_thresholds(wanted, limits), caps), [metrics.note_preemption]
     if measuring.predicting is not None:
         measuring.predicting.follow(lambda: cluster.snapshot().layout, cluster.leads, terms.thresholds)
         terms = replace(terms, peaks=measuring.predicting.peaks)
@@ -105,7 +104,7 @@ def on_idle_room(
         measuring.usage,
         requests,
         _All(listeners),
-        PreemptionTerms(limits, Rates(in_all=wanted.evictions_per_minute), wanted.dry_run),
+        PreemptionLimits(limits, Rates(in_all=wanted.evictions_per_minute), wanted.dry_run),
         stays_off,
         history=history,
         starved=StarvedPods(second_pass.usual, STARVED_TIMES * wanted.evict_after_samples),
@@ -124,7 +123,7 @@ def on_idle_room(
 def way_back(api: Api) -> Resizer:
     """Return what brings requests back where no pod is to run on idle room any more; it takes none away."""
     nobody = Surroundings(opted_out=True)
-    return Resizer(PodResources(api), lambda _pod, _found: nobody, lambda _pod, _reason: None)
+    return Resizer(PodResizer(api), lambda _pod, _found: nobody, lambda _pod, _reason: None)
 
 
 class _Note(Protocol):
@@ -162,7 +161,7 @@ def _limits(wanted: OpportunisticSettings) -> Limits:
 class Around:
     """Where it is read what a pod's own spec does not say, and the version of Kubernetes."""
 
-    pods: PodResources
+    pods: PodResizer
     autoscalers: Autoscalers
     exposure: Exposure
     version: tuple[int, int]

@@ -20,7 +20,7 @@ from extender.cluster.events import Event
 from extender.cluster.recording.lines import Begin, End, Line, Quiet, encoded
 from extender.cluster.recording.past import NOTHING, Past, past_of
 from extender.cluster.recording.pseudonyms import Pseudonyms
-from extender.cluster.recording.recorder import Recorder, as_they_are
+from extender.cluster.recording.recorder import ClusterRecorder, as_they_are
 from extender.errors import ClusterError, DovetailError
 from extender.settings import Settings
 
@@ -70,7 +70,7 @@ class Recording:
         self._events: Queue[tuple[Event, float]] = Queue(_MOST_EVENTS)
         self._stopped = threading.Event()
         names = Pseudonyms(secrets.token_bytes(_KEY_BYTES)) if anonymous else as_they_are
-        self._recorder = Recorder(clock(), past, names)
+        self._recorder = ClusterRecorder(clock(), past, names)
         kinds = nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory), observed_pods()
         self._watches = {"nodes": self._watch(kinds[0]), "pods": self._watch(kinds[1])}
         self._was_connected: set[str] = set()

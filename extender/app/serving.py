@@ -15,7 +15,7 @@ from extender.adapters.http.server import Server
 from extender.adapters.http.verbs import Verbs
 from extender.adapters.kube.api import Api, UnsupportedVersion, connect
 from extender.adapters.kube.nodes import nodes
-from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.recorder import EventRecorder
 from extender.adapters.kube.services import services
 from extender.adapters.kube.watching import Resource, Watch, jobs, pods
 from extender.adapters.metrics.serve import Gauges, Metrics
@@ -65,7 +65,9 @@ class Service:
         self._address = settings.server.address
         self._metrics = Metrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
-        self._recorder = Recorder(self.liveness.over(api, "recorder"), warned=self._metrics.count_broken_annotation)
+        self._recorder = EventRecorder(
+            self.liveness.over(api, "recorder"), warned=self._metrics.count_broken_annotation
+        )
         self._backlog: Backlog | None = None
         resources = [nodes(rules, settings.opportunistic.evict_at_memory), pods()]
         if settings.asks_filter:
@@ -151,7 +153,7 @@ class Service:
             self.liveness.start(_PLANS, self._planning.run)
 
     def _watch(self, resource: Resource) -> Watch:
-        return self._following.follow(resource, self._take, self._count_restart)
+        return self._following.follow(resource, self._take, self._metrics.watch_restarts.count)
 
     def _make_planning(self, backlog: Backlog, settings: Settings) -> tuple[Planning, FilterOrder]:
         """Return what makes the same plans as `dovetail control`, and the order that filter keeps by them."""
@@ -221,9 +223,6 @@ class Service:
         for part in parts:
             if self._chooser is not None and isinstance(part, PodSeen) and part.pod.rejected:
                 self._chooser.failed(part.pod)
-
-    def _count_restart(self, resource: str, cause: str) -> None:
-        self._metrics.watch_restarts.labels(resource, cause).inc()
 
     def _gauges(self) -> Gauges:
         holding, others, in_flight = self._ledger.counts()

@@ -78,7 +78,7 @@ class GatedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenOfOurs:
     """What there is of ours now: names of policies and bindings, pods, and how many pods wait for our schedulers.
 
     `opportunistic` pods run and have given their requests up.
@@ -109,10 +109,10 @@ class Drained:
     taken_back: int = 0
 
 
-def look(cluster: Cluster, schedulers: frozenset[str]) -> Seen:
+def look(cluster: Cluster, schedulers: frozenset[str]) -> SeenOfOurs:
     """Return what `drain` would remove, and change nothing."""
     held, waiting = _waiting_pods(cluster, schedulers)
-    return Seen(
+    return SeenOfOurs(
         _named(cluster, POLICIES) or (), _named(cluster, BINDINGS) or (), held, waiting, len(_running_demoted(cluster))
     )
 

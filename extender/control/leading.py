@@ -28,7 +28,7 @@ class Lease(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTimes:
     """Others may take over `seconds` after the last renewal; we take the Lease for ours for `renew` < `seconds`.
 
     `retry` is the pause between two attempts.
@@ -49,7 +49,7 @@ class Leader:
         self,
         lease: Lease,
         identity: str,
-        terms: Terms,
+        terms: LeaseTimes,
         clock: Callable[[], float],
         moved: Callable[[], None] = lambda: None,
     ) -> None:

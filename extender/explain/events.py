@@ -23,7 +23,7 @@ _MOST_KEPT = 100_000
 
 
 class Events(Protocol):
-    """What writes events, in the background (a Recorder)."""
+    """What writes events, in the background (an EventRecorder)."""
 
     def say(self, pod: Pod, reason: str, message: str, key: str) -> None:
         """Write a Normal event; of one pod, reason and key only one."""

@@ -26,7 +26,7 @@ MOST_QUEUES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenWaits:
     """What the last look saw: pods by kind of reason; by queue (share, fair share) and the oldest wait in seconds.
 
     `held` pods have our gate, `ungated` ones have none and wait for their turn.
@@ -54,7 +54,7 @@ class Observer:
     carried: Callable[[], Carried]
     flight_time: Callable[[], float]
     clock: Callable[[], float] = time.monotonic
-    seen: Seen = field(default_factory=Seen)
+    seen: SeenWaits = field(default_factory=SeenWaits)
     load: MeasuredLoad = field(default_factory=MeasuredLoad)
     waits: TargetWait = field(default_factory=TargetWait)
     plan_by: Callable[[Policy], None] = lambda _: None
@@ -81,7 +81,7 @@ class Observer:
 
     def look_away(self) -> None:
         """Show nothing: another replica leads."""
-        self.seen = Seen()
+        self.seen = SeenWaits()
         self.load.look_away()
 
     def waits_by_level(self) -> Mapping[str, float]:
@@ -89,7 +89,7 @@ class Observer:
         return dict(zip(self.input_builder.preferred_nodes.level_names, self.waits.in_force, strict=False))
 
 
-def _summary(order: PlannedOrder) -> Seen:
+def _summary(order: PlannedOrder) -> SeenWaits:
     shares = order.plan_input.usage.by_queue()
     with order.backlog.lock:
         pods: dict[str, int] = {}
@@ -100,7 +100,7 @@ def _summary(order: PlannedOrder) -> Seen:
         ungated = order.why.keys() & order.backlog.uids_at(PodPhase.UNGATED)
     declared = order.input_builder.tree.declared
     names = sorted(shares, key=lambda name: (name not in declared, -pods.get(name, 0), name))[:MOST_QUEUES]
-    return Seen(
+    return SeenWaits(
         held=counted(reason for uid, reason in order.why.items() if uid not in ungated),
         ungated=counted(order.why[uid] for uid in ungated),
         shares={name: shares[name] for name in names},

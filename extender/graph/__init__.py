@@ -6,7 +6,7 @@ the service but `arrays` and `errors`.
 """
 
 from extender.graph.bounds import Bounds, bounds_of
-from extender.graph.building import Order, build
+from extender.graph.building import StageOrder, build
 from extender.graph.dag import Dag, Machines, Parent, Stage
 
-__all__ = ["Bounds", "Dag", "Machines", "Order", "Parent", "Stage", "bounds_of", "build"]
+__all__ = ["Bounds", "Dag", "Machines", "Parent", "Stage", "StageOrder", "bounds_of", "build"]

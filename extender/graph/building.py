@@ -14,7 +14,7 @@ from extender.graph import orders
 from extender.graph.bounds import Bounds, bounds_of
 from extender.graph.dag import Dag, Edge, Machines, Parent, Stage
 from extender.graph.moves import Moves
-from extender.graph.placement import Placement, most_compact
+from extender.graph.placement import StagePlacement, most_compact
 from extender.graph.replay import Ranks, Replay, Replayed, say_nothing
 from extender.graph.space import SpentError
 from extender.graph.subsets import Subsets, candidates, divide
@@ -35,7 +35,7 @@ _GIVEN_UP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StageOrder:
     """The best order that was found.
 
     `ranks`: for each stage a rank of each of its tasks [T], the smallest first. `span`: its seconds when replayed.
@@ -60,7 +60,7 @@ def build(
     seed: int = 1,
     effort: int | None = None,
     ended: Callable[[], bool] = lambda: False,
-) -> Order:
+) -> StageOrder:
     """Return the best order that was found until a bound is met, so much effort is spent, or it has `ended`.
 
     A unit of effort is a hundred looks at what a machine has free, about a tenth of a millisecond; by default it is
@@ -97,9 +97,9 @@ class _Search:
         self._ordered: tuple[Ranks, Replayed] = [], Replayed(np.inf, (), 0)
         self._from = ""
 
-    def outcome(self) -> Order:
+    def outcome(self) -> StageOrder:
         """Return the best so far."""
-        return Order(self._ranks, self._span, self._bounds, self._spans, self._won, self._trouble, self._begins)
+        return StageOrder(self._ranks, self._span, self._bounds, self._spans, self._won, self._trouble, self._begins)
 
     def portfolio(self) -> None:
         """Try the simple orders, then the paper's construction."""
@@ -228,7 +228,7 @@ class _Search:
             offset += placed.span
         return begins
 
-    def _part_by_trouble(self, rows: Rows, least: int) -> tuple[Placement | None, Mask]:
+    def _part_by_trouble(self, rows: Rows, least: int) -> tuple[StagePlacement | None, Mask]:
         """Return the most compact placement of a part, and its troublesome stages; stop when so little effort is left.
 
         A plain part, of a stage or two, is placed with nothing before others.
@@ -249,7 +249,7 @@ class _Search:
             placed = self._placement(divide(dag, rows, nothing))
         return placed, trouble
 
-    def _placement(self, subsets: Subsets, most: float = np.inf) -> Placement | None:
+    def _placement(self, subsets: Subsets, most: float = np.inf) -> StagePlacement | None:
         """Return the most compact placement; None where it was given up."""
         try:
             placement = most_compact(self._dag, self._machines, subsets, most, self._ended, self._most)

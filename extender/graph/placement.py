@@ -18,7 +18,7 @@ _LOOKS_PER_EFFORT = 10
 _NO_BEGINS: dict[int, Floats] = {}
 
 
-class Placement:
+class StagePlacement:
     """Stages placed on a space: `begins` [T] of each that is placed, by its row."""
 
     def __init__(self, dag: Dag, seconds: Floats, space: Space, begins: dict[int, Floats]) -> None:
@@ -32,7 +32,7 @@ class Placement:
         return self.space.looked[0] // _LOOKS_PER_EFFORT
 
     @classmethod
-    def empty(cls, dag: Dag, machines: Machines, effort: float = np.inf) -> "Placement":
+    def empty(cls, dag: Dag, machines: Machines, effort: float = np.inf) -> "StagePlacement":
         """Return one on which nothing is placed; placing raises SpentError once it cost more than this effort."""
         return cls(dag, dag.total / dag.count, Space(machines, effort * _LOOKS_PER_EFFORT), dict(_NO_BEGINS))
 
@@ -52,17 +52,17 @@ class Placement:
         """From the first to the last."""
         return self.last - self.first
 
-    def forwards(self, stages: Mask) -> "Placement":
+    def forwards(self, stages: Mask) -> "StagePlacement":
         """Return it with these stages placed too, parents first, each as early as it can."""
         return self._placed(self.space.clone(), self._release_by_parents, self._order(stages, forwards=True))
 
-    def backwards(self, stages: Mask) -> "Placement":
+    def backwards(self, stages: Mask) -> "StagePlacement":
         """Return it with these stages placed too, children first, each as late as it can."""
         order = self._order(stages, forwards=False)
         placed = self._placed(self.space.mirrored(), self._release_by_children, order)
-        return Placement(self._dag, self._seconds, placed.space.mirrored(), placed.begins)
+        return StagePlacement(self._dag, self._seconds, placed.space.mirrored(), placed.begins)
 
-    def either(self, stages: Mask) -> "Placement":
+    def either(self, stages: Mask) -> "StagePlacement":
         """Return the more compact of both."""
         if not stages.any():
             return self
@@ -71,10 +71,10 @@ class Placement:
     def _placed(
         self,
         space: Space,
-        release: Callable[["Placement", int, float], tuple[Floats, bool]],
+        release: Callable[["StagePlacement", int, float], tuple[Floats, bool]],
         order: Iterator[int],
-    ) -> "Placement":
-        result = Placement(self._dag, self._seconds, space, self.begins.copy())
+    ) -> "StagePlacement":
+        result = StagePlacement(self._dag, self._seconds, space, self.begins.copy())
         edge_of_all = self.first if release == self._release_by_parents else -self.last
         for row in order:
             releases, mirrored = release(result, row, edge_of_all)
@@ -102,7 +102,7 @@ class Placement:
                     if not missing[edge.row]:
                         heapq.heappush(ready, (-self._seconds.item(edge.row), edge.row))
 
-    def _release_by_parents(self, result: "Placement", row: int, begin: float) -> tuple[Floats, bool]:
+    def _release_by_parents(self, result: "StagePlacement", row: int, begin: float) -> tuple[Floats, bool]:
         """Return when each task may begin at the earliest [T]: after its parents that are placed."""
         releases = np.full(self._dag.count[row], -FAR)
         for edge in self._dag.parents[row]:
@@ -111,7 +111,7 @@ class Placement:
                 releases = np.maximum(releases, ends if edge.one_to_one else ends.max())
         return np.where(releases == -FAR, begin, releases), False
 
-    def _release_by_children(self, result: "Placement", row: int, end: float) -> tuple[Floats, bool]:
+    def _release_by_children(self, result: "StagePlacement", row: int, end: float) -> tuple[Floats, bool]:
         """Return the same with time running backwards: when each task may end at the latest, negative."""
         releases = np.full(self._dag.count[row], -FAR)
         for edge in self._dag.children[row]:
@@ -127,13 +127,13 @@ def most_compact(
     most: float = np.inf,
     ended: Callable[[], bool] = lambda: False,
     effort: float = np.inf,
-) -> Placement:
+) -> StagePlacement:
     """Return the most compact placement with the troublesome stages first, over all orders without a dead end (4.3).
 
     Where the troublesome stages alone reach over `most` seconds, that placement is returned, which lacks the others. It
     stops with what there is once it has `ended`. Raises SpentError once it cost more than this effort.
     """
-    best = trouble = Placement.empty(dag, machines, effort).either(subsets.trouble)
+    best = trouble = StagePlacement.empty(dag, machines, effort).either(subsets.trouble)
     if trouble.span >= most:
         return trouble
     for placement in _in_all_orders(trouble, subsets, most):
@@ -144,7 +144,7 @@ def most_compact(
     return best
 
 
-def _in_all_orders(trouble: Placement, subsets: Subsets, most: float) -> Iterator[Placement]:
+def _in_all_orders(trouble: StagePlacement, subsets: Subsets, most: float) -> Iterator[StagePlacement]:
     """Yield the placements; those that begin with the siblings only where that keeps below `most` seconds."""
     parents, children, siblings = subsets.parents, subsets.children, subsets.siblings
     yield trouble.forwards(children).backwards(siblings).backwards(parents)

@@ -25,7 +25,7 @@ from extender.planner.locality.nearness import level_between
 from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
-from extender.planner.refusals import Refusals
+from extender.planner.refusals import RefusedShuffles
 from extender.planner.room import Room
 from extender.planner.terms import Scores
 from extender.planner.tuning import BUNDLE, Policy
@@ -94,7 +94,7 @@ class Board:
         self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
-        self._refusals = Refusals(self.sources, self.taken, len(self.left))
+        self._refusals = RefusedShuffles(self.sources, self.taken, len(self.left))
         self._remembers_refusals = policy.matching == "machine" and self.locality is None
 
     def admit(self, classes: Mask) -> None:

@@ -28,7 +28,7 @@ class Caps:
         return min(self.queue, self.job) < 1.0
 
 
-class Room:
+class CapRoom:
     """What is left below the caps, as tasks are counted; `waiting` has what opportunistic tasks need already."""
 
     def __init__(self, caps: Caps, waiting: Waiting, total: Floats) -> None:
@@ -60,7 +60,7 @@ class Room:
         return True
 
 
-def below(room: Room, assignments: Assignments) -> Rows:
+def below(room: CapRoom, assignments: Assignments) -> Rows:
     """Return the places of those assignments that are below the caps, counted in their order."""
     places = [place for place, task_class in enumerate(assignments.task_class.tolist()) if room.take(task_class)]
     return np.array(places, dtype=np.intp)

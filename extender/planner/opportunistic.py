@@ -14,7 +14,7 @@ import numpy as np
 from extender.arrays import Counts, Floats, Mask, Rows, fits
 from extender.cluster.ledger.snapshot import Nominations, Snapshot, read_only
 from extender.cluster.waiting import Waiting
-from extender.planner.caps import Caps, Room, below
+from extender.planner.caps import CapRoom, Caps, below
 from extender.planner.plan import Assignments, Plan
 from extender.planner.planning import Planner
 from extender.planner.tuning import Policy
@@ -55,7 +55,7 @@ def second_pass(
     `planner` is that of the second pass, which keeps what one of its plans hands to the next; `most` is how many it is
     asked for. Gangs are never opportunistic. No queue or job gets more than its `caps`, with what it has already.
     """
-    room_below = Room(caps, waiting, snapshot.layout.total) if caps is not None and caps.limit else None
+    room_below = CapRoom(caps, waiting, snapshot.layout.total) if caps is not None and caps.limit else None
     allowed = np.ones(len(waiting.count), dtype=np.bool_) if may is None else may
     if waiting.gang is not None:
         allowed = allowed & (waiting.gang < 0)

@@ -11,7 +11,7 @@ from extender.planner.locality.sources import Sources
 from extender.planner.plan import Taken
 
 
-class Refusals:
+class RefusedShuffles:
     """The shuffles among classes [C] that were refused in the matching that goes on."""
 
     def __init__(self, sources: Sources, taken: Taken, classes: int) -> None:

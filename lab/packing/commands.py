@@ -99,12 +99,12 @@ def report(
     warehouse-scale computing".
     """
     MissingExtra.unless_installed(*(("matplotlib",) if file else ()))
-    from lab.packing.compaction import Policy, Terms
+    from lab.packing.compaction import CompactionLimits, Policy
     from lab.packing.reporting import Asked, report_of, steps
     from lab.packing.words import words
 
     moment = _live(kubeconfig, context, config) if source is None else _read(source)
-    asked = Asked([Policy(order, name) for name in names], Terms(tau / 100, mu, trials, seed), unit, unit_of)
+    asked = Asked([Policy(order, name) for name in names], CompactionLimits(tau / 100, mu, trials, seed), unit, unit_of)
     with click.progressbar(length=steps(asked), label="Packing", file=sys.stderr) as bar:
         found = report_of(moment, asked, lambda: bar.update(1))
     if file is not None:

@@ -29,7 +29,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CompactionLimits:
     """`tau`: the part of the tasks that may stay pending; `mu`: how many machines the search may be off."""
 
     tau: float = TAU
@@ -66,7 +66,7 @@ class Compaction:
 def compact(
     problem: Problem,
     policy: Policy,
-    terms: Terms,
+    terms: CompactionLimits,
     advance: Callable[[], None] = lambda: None,
     *,
     processes: int = 1,
@@ -108,7 +108,7 @@ class _Chain:
 
     problem: Problem
     policy: Policy
-    terms: Terms
+    terms: CompactionLimits
     order: Rows
     pending: int
     trials: Sequence[int]

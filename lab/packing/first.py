@@ -8,13 +8,13 @@ from extender.arrays import Counts, Floats, Rows
 from lab.packing.evenly import Key
 from lab.packing.keeping import Allowance
 from lab.packing.model import Problem
-from lab.packing.room import Group, Room
+from lab.packing.room import Group, MachinesInOrder
 
 _BLOCK = 64
 """Machines are looked at in blocks of so many: one that is too full for a class as a whole is passed over at once."""
 
 
-class FirstRoom(Room):
+class FirstRoom(MachinesInOrder):
     """Machines that are filled one after the other."""
 
     def __init__(self, problem: Problem, machines: Rows) -> None:

@@ -8,7 +8,7 @@ from extender.adapters.kube.api import Api
 from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.observed import observed_pods
 from extender.adapters.kube.watching import listed
-from extender.cluster.recording.recorder import Recorder
+from extender.cluster.recording.recorder import ClusterRecorder
 from extender.errors import ClusterError
 from extender.settings import Settings
 from lab.packing.budgets import exhausted_budgets
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def read_cluster(api: Api, settings: Settings, source: str) -> Moment:
     """Return the cluster as `dovetail record` would write it now. Raises ClusterError where it cannot be read."""
     now = time.time()
-    recorder, kind = Recorder(now), nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)
+    recorder, kind = ClusterRecorder(now), nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)
     list(recorder.take(kind.listed(listed(api, kind.path)[0]), now))
     pods, unread = _pods(api)
     list(recorder.take(pods, now))

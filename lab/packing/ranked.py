@@ -19,7 +19,7 @@ from extender.policy.alignment import offered
 from lab.packing.evenly import Key
 from lab.packing.keeping import Allowance
 from lab.packing.model import NO_GROUP, Problem
-from lab.packing.room import Group, Room
+from lab.packing.room import Group, MachinesInOrder
 from lab.packing.rules import Sought, held, rank_of, sought_of
 
 _MACHINES, _PLACES = 64, 1024
@@ -69,7 +69,7 @@ class _Turns:
         return -self.lowest[end[first]], self.luck[more][first]
 
 
-class RankedRoom(Room):
+class RankedRoom(MachinesInOrder):
     """Machines that are filled by the ranks of a rule; `draw` breaks its ties, without it the first machine wins.
 
     Behind the machines there is a row for each kind: an empty machine that stands for all empty ones of the kind.

@@ -9,7 +9,7 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU, MEMORY
-from lab.packing.compaction import Compaction, Policy, Terms, compact
+from lab.packing.compaction import Compaction, CompactionLimits, Policy, compact
 from lab.packing.draining import Drained, drainable
 from lab.packing.holes import fill, stranded, unit_of_median, unit_of_nodes, unit_of_tasks, utilisation
 from lab.packing.inflation import WAYS, by_chance, most, picky
@@ -108,7 +108,7 @@ class Asked:
     """What a report is to say. `unit`: percent of one of `UNITS`. `chances`: how often jobs are cloned at random."""
 
     policies: Sequence[Policy]
-    terms: Terms
+    terms: CompactionLimits
     unit: float = 10.0
     unit_of: str = "median"
     chances: int = 3

@@ -17,7 +17,7 @@ class Group(NamedTuple):
     clone: int
 
 
-class Room:
+class MachinesInOrder:
     """Machines of a problem [M'] in an order, empty at first."""
 
     def __init__(self, problem: Problem, machines: Rows) -> None:

@@ -124,7 +124,7 @@ def _worth(channel: Channel) -> tuple[bool, bool, float]:
     return channel.has_asked, channel.request is None, channel.last_activity
 
 
-class Listener(TcpWSGIServer):  # type: ignore[misc] # waitress has no types
+class ConnectionListener(TcpWSGIServer):  # type: ignore[misc] # waitress has no types
     """Takes every connection; where there are too many, the least wanted one is closed."""
 
     connections, request_seconds, unfinished_bytes = CONNECTIONS, REQUEST_SECONDS, 2**26

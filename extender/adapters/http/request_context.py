@@ -45,7 +45,7 @@ class Readiness(Protocol):
 
 
 class Warner(Protocol):
-    """What tells the user of a broken annotation (a Recorder)."""
+    """What tells the user of a broken annotation (an EventRecorder)."""
 
     def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
         """Write a Warning event, once for each owner, else for each object and message."""

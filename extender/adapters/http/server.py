@@ -18,7 +18,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.task import ThreadedTaskDispatcher
 
-from extender.adapters.http.listening import CONNECTIONS, REQUEST_SECONDS, Listener
+from extender.adapters.http.listening import CONNECTIONS, REQUEST_SECONDS, ConnectionListener
 from extender.errors import DovetailError
 from extender.settings import Server as ServerSettings
 
@@ -66,7 +66,7 @@ class Server:
         threads = ThreadedTaskDispatcher()
         threads.set_thread_count(bounds.threads)
         about = (listening.family, listening.type, listening.proto, listening.getsockname())
-        self._server = Listener(
+        self._server = ConnectionListener(
             app.wsgi_app,
             self._sockets,
             True,

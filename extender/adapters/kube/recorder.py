@@ -38,7 +38,7 @@ class _About:
     uid: str
 
 
-class Recorder:
+class EventRecorder:
     """Writes each event once: its name follows from what it is about, so a second replica finds it there.
 
     Warnings are about what users wrote, so their number has no bound; their rate has. `warned` is told the kind of

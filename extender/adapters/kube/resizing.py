@@ -12,7 +12,7 @@ _GONE = 404
 
 
 @dataclass(frozen=True, slots=True)
-class PodResources:
+class PodResizer:
     """The pods of one API server. Raises ClusterError where a call fails or the pod is another by now."""
 
     api: Api

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from extender.adapters.metrics.locality import LocalityMetrics
 from extender.adapters.metrics.serve import labelled
+from extender.adapters.metrics.watch_restarts import WatchRestarts
 
 _HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 _PLAN_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
@@ -90,12 +91,7 @@ class ControlMetrics:
             registry=self.registry,
         )
         self.failures = Counter("dovetail_control_failures", "Steps of a loop that failed.", registry=self.registry)
-        self.watch_restarts = Counter(
-            "dovetail_watch_restarts",
-            "Watches that had to be opened again: ended, expired (410 Gone), failed, garbled.",
-            ("resource", "cause"),
-            registry=self.registry,
-        )
+        self.watch_restarts = WatchRestarts(self.registry)
 
     def observe(self, gauges: Callable[[], ControlGauges]) -> None:
         """Register what is read at each scrape."""

@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from extender.adapters.metrics.locality import LocalityMetrics
+from extender.adapters.metrics.watch_restarts import WatchRestarts
 from extender.cluster.ledger.snapshot import UNADVERTISED, Snapshot
 from extender.cluster.resources import CPU
 
@@ -72,12 +73,7 @@ class Metrics:
             ("by",),
             registry=self.registry,
         )
-        self.watch_restarts = Counter(
-            "dovetail_watch_restarts",
-            "Watches that had to be opened again: ended, expired (410 Gone), failed, garbled.",
-            ("resource", "cause"),
-            registry=self.registry,
-        )
+        self.watch_restarts = WatchRestarts(self.registry)
         self.broken_annotations = Counter(
             "dovetail_broken_annotations",
             "Warnings of broken annotations, one for each owner of pods or each node.",

@@ -17,7 +17,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PrometheusAnswer:
     """The rows, and the time for which they were computed by Prometheus' clock; None where there are no rows."""
 
     rows: tuple[Row, ...]
@@ -59,7 +59,7 @@ class _Reply(Reply):
     data: _Vector | None = None
 
 
-def answer(body: bytes) -> Answer:
+def answer(body: bytes) -> PrometheusAnswer:
     """Return what an answer says. Raises UsageError: malformed, refused, partial, or given with warnings."""
     try:
         reply = msgspec.json.decode(body, type=_Reply)
@@ -71,4 +71,4 @@ def answer(body: bytes) -> Answer:
     times = {series.value[0] for series in result}
     if len(times) > 1:
         raise UsageError("malformed", "the answer is for several times; accepted: one")
-    return Answer(rows, next(iter(times), None))
+    return PrometheusAnswer(rows, next(iter(times), None))

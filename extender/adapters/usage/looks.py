@@ -13,7 +13,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Look:
+class UsageLook:
     """What one look brought. `node_of` says on which node each opportunistic pod was (by UID).
 
     Where one of these grows too old, so does its node. `strangers` counts series that are of no node here, `named`
@@ -38,7 +38,7 @@ class Look:
 class Source(Protocol):
     """Who measures: Prometheus, or the API `metrics.k8s.io`."""
 
-    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
+    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> UsageLook:
         """Return the use of these nodes, and of these pods, each of which is, or has ended, on a node.
 
         Raises UsageError.

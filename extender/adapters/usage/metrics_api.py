@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from extender.adapters.usage.looks import MOST_NAMED, Look
+from extender.adapters.usage.looks import MOST_NAMED, UsageLook
 from extender.adapters.usage.templates import TIME
-from extender.adapters.usage.trust import Tally, Terms, Values, judged
+from extender.adapters.usage.trust import SampleLimits, Tally, Values, judged
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, MEMORY, parse_quantity
 from extender.errors import BadQuantity, ClusterError, UsageError
@@ -34,7 +34,7 @@ class MetricsApi:
     node_of_all: Callable[[], Mapping[tuple[str, str], str]]
     clock: Callable[[], float] = time.time
 
-    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
+    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> UsageLook:
         """Return the use of these nodes, and of these pods, each of which is, or has ended, on a node.
 
         What metrics-server holds of pods that have ended is not known: it does not list them. Raises UsageError.
@@ -51,9 +51,9 @@ class MetricsApi:
             raise UsageError("malformed", f"metrics.k8s.io cannot be understood: {error}") from None
         if nodes and not tally.nodes:
             raise UsageError("empty", "metrics.k8s.io knows no node of this cluster")
-        usage = judged(tally, nodes, pods, Terms(self.clock(), since, self.stale_seconds))
+        usage = judged(tally, nodes, pods, SampleLimits(self.clock(), since, self.stale_seconds))
         node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
-        return Look(usage, node_of, len(strangers), tuple(strangers[:MOST_NAMED]))
+        return UsageLook(usage, node_of, len(strangers), tuple(strangers[:MOST_NAMED]))
 
     def _tally(
         self, of_nodes: Sequence[Any], of_pods: Sequence[Any], nodes: Sequence[Node], pods: Sequence[Pod]

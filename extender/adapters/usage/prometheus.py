@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from extender.adapters.usage.access import Access
-from extender.adapters.usage.decoding import Answer, Row, answer
-from extender.adapters.usage.looks import MOST_NAMED, Look
+from extender.adapters.usage.decoding import PrometheusAnswer, Row, answer
+from extender.adapters.usage.looks import MOST_NAMED, UsageLook
 from extender.adapters.usage.matching import NodeNames
 from extender.adapters.usage.pressure import LatelyOpportunistic
 from extender.adapters.usage.queries import NODE, PODS_ON, TAG, Queries
 from extender.adapters.usage.templates import NAMES, PRESSURE, TIME
-from extender.adapters.usage.trust import SKEW_SECONDS, Tally, Terms, judged
+from extender.adapters.usage.trust import SKEW_SECONDS, SampleLimits, Tally, judged
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import UsageError
@@ -37,7 +37,7 @@ class Prometheus:
     timer: Callable[[], float] = time.monotonic
     _lately: LatelyOpportunistic = field(default_factory=LatelyOpportunistic)
 
-    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:
+    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> UsageLook:
         """Return the use of these nodes, and of these pods, each of which is, or has ended, on a node.
 
         Raises UsageError.
@@ -48,8 +48,8 @@ class Prometheus:
         #    first: a scrape between two questions then makes values newer than they are called, never older.
         times = self._ask(self.queries.of_times(names), deadline)
         answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
-        single = self._ask(self.queries.of_pods(names), deadline) if pods else Answer((), None)
-        waiting = self._ask_pressure(pods, deadline) if self.pressure else Answer((), None)
+        single = self._ask(self.queries.of_pods(names), deadline) if pods else PrometheusAnswer((), None)
+        waiting = self._ask_pressure(pods, deadline) if self.pressure else PrometheusAnswer((), None)
         if nodes and not any(one.rows for one in answers.values()):
             raise UsageError("empty", "there is not one series: see usage.nodeQueries, podQueries and matchers")
         # 2. Whose each series is.
@@ -61,19 +61,21 @@ class Prometheus:
         # 3. What can be believed. The window is the earliest that any answer reaches back to.
         evaluated = min(one.evaluated for one in answers.values() if one.evaluated is not None) if nodes else 0.0
         window = self.queries.window_seconds
-        usage = judged(sorting.tally, nodes, pods, Terms(self.clock(), evaluated - window, self.stale_seconds, window))
+        usage = judged(
+            sorting.tally, nodes, pods, SampleLimits(self.clock(), evaluated - window, self.stale_seconds, window)
+        )
         node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
-        return Look(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
+        return UsageLook(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
 
-    def _ask_pressure(self, pods: Sequence[Pod], deadline: float) -> Answer:
+    def _ask_pressure(self, pods: Sequence[Pod], deadline: float) -> PrometheusAnswer:
         opportunistic = [(pod.namespace, pod.name) for pod in pods if pod.opportunistic]
         others = self._lately.at(self.timer(), opportunistic, self.queries.window_seconds)
         return self._ask(self.queries.of_pressure(others), deadline)
 
-    def _ask(self, query: str, deadline: float) -> Answer:
+    def _ask(self, query: str, deadline: float) -> PrometheusAnswer:
         """Return the answer, by Prometheus' own clock, which must be near ours."""
         if not query:
-            return Answer((), None)
+            return PrometheusAnswer((), None)
         before = self.clock()
         milliseconds = max(round(1000 * (deadline - self.timer())), 1)
         one = answer(self.access.post(QUERY, {"query": query, "timeout": f"{milliseconds}ms"}, deadline))

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from extender.adapters.usage.looks import Look, Source
+from extender.adapters.usage.looks import Source, UsageLook
 from extender.adapters.usage.trust import nothing, oldest_sample, still_fresh
 from extender.cluster.model import Node, Pod
 from extender.cluster.usage import Usage
@@ -23,7 +23,7 @@ NOT_YET = "nothing was measured yet"
 log = structlog.get_logger()
 
 
-class Listener(Protocol):
+class LookListener(Protocol):
     """Hears of each look."""
 
     def note_look(self, kind: str) -> None:
@@ -45,11 +45,11 @@ class UsageReader:
     source: Source
     nodes: Callable[[], Sequence[Node]]
     pods: Callable[[], Sequence[Pod]]
-    listener: Listener
+    listener: LookListener
     interval_seconds: float
     stale_seconds: float
     clock: Callable[[], float] = time.time
-    last: Look = field(default_factory=lambda: Look(Usage(), failure=NOT_YET, kind="not_yet"))
+    last: UsageLook = field(default_factory=lambda: UsageLook(Usage(), failure=NOT_YET, kind="not_yet"))
     looked_at: float = 0.0
     _failed: bool = False
     _kept: "_Kept | None" = None
@@ -77,14 +77,14 @@ class UsageReader:
             pods = [pod for pod in self.pods() if pod.node is not None]
             look = self.source.look(self.nodes(), pods)
         except UsageError as error:
-            look = Look(Usage(), failure=str(error), kind=error.kind)
+            look = UsageLook(Usage(), failure=str(error), kind=error.kind)
         except Exception as error:  # whatever it is: a loop that ended here would never measure again
             log.exception("look failed")
-            look = Look(Usage(), failure=f"the look failed: {error!r}", kind="error")
+            look = UsageLook(Usage(), failure=f"the look failed: {error!r}", kind="error")
         self.last, self.looked_at = look, self.clock()
         self._tell(look)
 
-    def _tell(self, look: Look) -> None:
+    def _tell(self, look: UsageLook) -> None:
         """Count each look; log and say when failing begins and when it ends, not in between.
 
         It ends with the first look that measures a node: just after a failure there are samples, and none is believed.
@@ -103,6 +103,6 @@ class UsageReader:
 class _Kept:
     """What is left of a look, and until when nothing more of it grows too old."""
 
-    look: Look
+    look: UsageLook
     usage: Usage
     good_until: float

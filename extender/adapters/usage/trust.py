@@ -51,7 +51,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SampleLimits:
     """What samples are judged by: now by our clock, the start of the window, the oldest sample that still counts.
 
     `rate_seconds` is over how long rates are means (`Usage`).
@@ -63,7 +63,7 @@ class Terms:
     rate_seconds: float = 0.0
 
 
-def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: Terms) -> Usage:
+def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: SampleLimits) -> Usage:
     """Return what can be believed; `pods` are those that were asked about.
 
     A node is measured where its CPU and memory are, and everything about it can be believed: the node itself, its pods
@@ -134,7 +134,7 @@ def oldest_sample(usage: Usage) -> float:
     return float(min(samples_of(book).at.min(initial=math.inf) for book in books))
 
 
-def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:
+def wrong_with(values: Values, offers: Amounts, terms: SampleLimits) -> str | None:
     """Return why the values of a node, of its pods, or of a pod cannot be believed; None where they can."""
     doubled = next((name for name, found in values.items() if len(found) > 1), None)
     if doubled is not None:
@@ -150,7 +150,7 @@ def wrong_with(values: Values, offers: Amounts, terms: Terms) -> str | None:
     return _stale(terms.stale_seconds) if at < terms.now - terms.stale_seconds else None
 
 
-def _wrong_with_node(values: Values, pods_on: Values | None, offers: Amounts, terms: Terms) -> str | None:
+def _wrong_with_node(values: Values, pods_on: Values | None, offers: Amounts, terms: SampleLimits) -> str | None:
     if not values:
         return NO_SERIES
     for name in (CPU, MEMORY):
@@ -223,7 +223,7 @@ def _gone(tally: Mapping[str, Values], node_of: Mapping[str, str], offers: Mappi
     return dict(total)
 
 
-def _samples(tally: Mapping[str, Values], terms: Terms, believed: Callable[[str], bool]) -> dict[str, Sample]:
+def _samples(tally: Mapping[str, Values], terms: SampleLimits, believed: Callable[[str], bool]) -> dict[str, Sample]:
     return {
         who: Sample(
             {name: values[name][0] for name in DIMENSIONS if name in values},

@@ -14,7 +14,7 @@ from extender.app.inspection.eligible import eligible_pods
 from extender.app.inspection.known_holding import LEASES, has_policy, lease_of, new_pods
 from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
-from extender.app.inspection.reading import Look, Reader, in_short, look
+from extender.app.inspection.reading import ClusterLook, Reader, in_short, look
 from extender.cluster.model import Pod
 from extender.control.holding.decision import OFF_AFTER_SECONDS
 from extender.errors import ClusterError
@@ -37,7 +37,7 @@ class Diagnosis:
     again_seconds: float = 4.0
     hold_again_seconds: float = OFF_AFTER_SECONDS + 3.0
 
-    def facts(self, cluster: Look) -> Facts:
+    def facts(self, cluster: ClusterLook) -> Facts:
         """Return all that could be read. Where pods are due to be released, the cluster is read a second time."""
         told, always = new_pods(self.reader, cluster.settings), always_held(cluster.settings)
         later, told_later = None, None
@@ -80,7 +80,7 @@ class Diagnosis:
             eligible=eligible_pods(self.reader, _settled(cluster), jobs) if opportunistic else None,
         )
 
-    def _again(self, cluster: Look, told: NewPods | None, always: str) -> float | None:
+    def _again(self, cluster: ClusterLook, told: NewPods | None, always: str) -> float | None:
         """Return after how many seconds a second look would tell more; None where it would not."""
         if cluster.order is None:
             return None
@@ -140,7 +140,7 @@ def _autoscalers(deployments: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(_name("Deployment", deployment) for deployment in found)
 
 
-def _settled(cluster: Look) -> Sequence[Pod]:
+def _settled(cluster: ClusterLook) -> Sequence[Pod]:
     """Return the pods with what follows from their namespaces, where they take part in the order."""
     if cluster.order is None:
         return cluster.pods

@@ -11,7 +11,7 @@ from extender.adapters.kube.api import connect
 from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.writes import PodWriter
 from extender.app.on_idle_room import way_back
-from extender.control.drain import Drained, Seen, drain, look
+from extender.control.drain import Drained, SeenOfOurs, drain, look
 from extender.control.drain_opportunistic import Way, WayOut
 from extender.settings import Settings
 
@@ -44,7 +44,7 @@ def run(
     return not drained.left
 
 
-def would_do(seen: Seen) -> dict[str, Any]:
+def would_do(seen: SeenOfOurs) -> dict[str, Any]:
     """Return what a dry run found, for machines."""
     return {
         "dryRun": True,
@@ -71,7 +71,7 @@ def has_done(drained: Drained) -> dict[str, Any]:
     }
 
 
-def words_before(seen: Seen, ours: frozenset[str]) -> list[str]:
+def words_before(seen: SeenOfOurs, ours: frozenset[str]) -> list[str]:
     """Return what a dry run found, for people."""
     return [
         f"admission policies to remove    {_listed(seen.policies)}",

@@ -27,7 +27,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LocalityWaitQuestion:
     """A job of so many `tasks`, on so many `nodes`; `rate` is how many places free up per second under load.
 
     Either `target`, a part of its tasks, or `wait` in seconds is there. `sources` says where the other numbers come
@@ -44,7 +44,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LocalityWaitAnswer:
     """`skips` D, `wait_seconds` W1, the `expected` locality by the sum of 3.5, and `least` by its closed form."""
 
     skips: float
@@ -54,7 +54,7 @@ class Answer:
     rate: float
 
 
-def question(given: Given, measured: Measured | None) -> Question:
+def question(given: Given, measured: Measured | None) -> LocalityWaitQuestion:
     """Return the whole question: as given, else as measured, else by default. Raises NotMeasured."""
     tasks, tasks_by = _first(given.tasks, measured.tasks if measured else None, TASKS)
     replicas, replicas_by = _first(given.replicas, measured.replicas if measured else None, REPLICAS)
@@ -66,10 +66,10 @@ def question(given: Given, measured: Measured | None) -> Question:
         "replicas": replicas_by,
         "rate": GIVEN if given.rate or given.slots or given.task_seconds else MEASURED if measured else DEFAULT,
     }
-    return Question(tasks, nodes, replicas, rate, given.target, given.wait, sources)
+    return LocalityWaitQuestion(tasks, nodes, replicas, rate, given.target, given.wait, sources)
 
 
-def answer(question: Question) -> Answer:
+def answer(question: LocalityWaitQuestion) -> LocalityWaitAnswer:
     """Return the wait for a target, or what a wait comes to."""
     sizes = {"tasks": question.tasks, "nodes": question.nodes, "replicas": question.replicas}
     skips = (
@@ -77,7 +77,7 @@ def answer(question: Question) -> Answer:
         if question.wait is not None
         else skips_for(question.target or 0.0, **sizes)
     )
-    return Answer(
+    return LocalityWaitAnswer(
         skips=skips,
         wait_seconds=wait_for(skips, question.rate),
         expected=expected_locality(skips, **sizes),
@@ -86,7 +86,7 @@ def answer(question: Question) -> Answer:
     )
 
 
-def words(question: Question, answer: Answer, measured: Measured | None) -> str:
+def words(question: LocalityWaitQuestion, answer: LocalityWaitAnswer, measured: Measured | None) -> str:
     """Return an answer for people."""
     lines = (
         f"a job of {_many(question.tasks, 'task')}, {_many(question.nodes, 'node')}, "
@@ -99,7 +99,7 @@ def words(question: Question, answer: Answer, measured: Measured | None) -> str:
     return "\n".join((*lines, *(_measured_words(question, measured) if measured else ())))
 
 
-def as_json(question: Question, answer: Answer, measured: Measured | None) -> str:
+def as_json(question: LocalityWaitQuestion, answer: LocalityWaitAnswer, measured: Measured | None) -> str:
     """Return an answer for programs."""
     sizes = {
         "tasks": question.tasks,
@@ -126,7 +126,7 @@ def _rate_of_full(nodes: int, given: Given) -> float:
     return rate_of_room(nodes * (given.slots or SLOTS), given.task_seconds or TASK_SECONDS)
 
 
-def _measured_words(question: Question, measured: Measured) -> tuple[str, ...]:
+def _measured_words(question: LocalityWaitQuestion, measured: Measured) -> tuple[str, ...]:
     """Return the measurements that the answer rests on, and the locality that the present waits led to."""
     freed = f"{measured.freed or 0:,} times in {measured.loaded_seconds or 0.0:,.0f} s under load"
     by_default = [name for name, source in question.sources.items() if source == DEFAULT]

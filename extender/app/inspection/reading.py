@@ -109,7 +109,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ClusterLook:
     """The cluster at one moment. `order` is None where pods or nodes may not be read; `source` says whose settings."""
 
     settings: Settings
@@ -126,7 +126,7 @@ class Look:
         return self.order
 
 
-def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | None = None) -> Look:
+def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | None = None) -> ClusterLook:
     """Read the cluster and plan once; `waits` are what `control` reports, None: as if nobody had waited yet.
 
     Raises ClusterError where the API server cannot be reached.
@@ -146,7 +146,7 @@ def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | No
     if waits is not None:
         ledger.note_load(waits.load)
     readable = node_list is not None and pod_list is not None
-    return Look(
+    return ClusterLook(
         settings=settings,
         source=source,
         order=_order(settings, ledger, backlog, now, waits) if readable else None,

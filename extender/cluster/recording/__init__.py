@@ -4,7 +4,7 @@ Belongs here: the lines of a recording, which pods and nodes they are written fo
 says of its own past. Never here: reading a cluster, writing a file; what would have been (the laboratory's simulator).
 
 1. `adapters.kube.observed` turns what the API server sends into events with their times.
-2. `recorder.Recorder` keeps the pods that live. It yields a line for a pod when it ends, and forgets it.
+2. `recorder.ClusterRecorder` keeps the pods that live. It yields a line for a pod when it ends, and forgets it.
 3. `pseudonyms` takes the names out, where that was asked for.
 4. `past` reads where a file stopped, so that a recording goes on in it.
 """

@@ -36,7 +36,7 @@ def as_they_are(line: Line) -> Line:
     return line
 
 
-class Recorder:
+class ClusterRecorder:
     """Turns events into lines. Holds the nodes, the pods that live, and the UIDs of ended ones that are still there.
 
     Called by one thread. `begun` is when it began: pods that ended before are not its own. `past` is what the file said

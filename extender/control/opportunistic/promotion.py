@@ -35,7 +35,7 @@ _MOST_DOUBLINGS = 10
 log = structlog.get_logger()
 
 
-class Resizes(Protocol):
+class PromotionResizes(Protocol):
     """What changes a pod's requests. Raises ClusterError."""
 
     def restore(self, pod: Pod) -> int:
@@ -55,7 +55,7 @@ class Promoter:
     def __init__(
         self,
         cluster: ClusterView,
-        resizes: Resizes,
+        resizes: PromotionResizes,
         note: Callable[[Pod], object],
         going: Callable[[], Collection[str]] = tuple,
         note_refused: Callable[[Pod, str], object] = lambda _pod, _reason: None,

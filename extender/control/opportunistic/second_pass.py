@@ -42,7 +42,7 @@ _KEPT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class OpportunisticLimits:
     """T_alloc, and how much a queue and a job may have in all.
 
     `peaks` gives the predicted peaks that are good now, None where there are none.
@@ -65,7 +65,7 @@ class SecondPass:
         cluster: ClusterView,
         policy: Policy,
         usage: Callable[[], Usage],
-        terms: Terms,
+        terms: OpportunisticLimits,
         stays_off: StaysOff,
         history: EvictionHistory | None = None,
     ) -> None:

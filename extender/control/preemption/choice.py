@@ -15,7 +15,7 @@ from extender.policy.slack import smallest_set
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PreemptionChoice:
     """A node, what it has too little of by resource, and who is to go.
 
     It is overloaded, or a regular pod such as `room_for` fits there without them, or they are `starved` there. `over`
@@ -31,14 +31,14 @@ class Choice:
 
 def choices(
     snapshot: Snapshot, over: Floats, usage: Usage, now: float, *, going: Collection[str], spared: Collection[str]
-) -> list[Choice]:
+) -> list[PreemptionChoice]:
     """Return whom to evict of the nodes that are over their limits [N, R] by so much, the most overloaded first.
 
     Those that are `going` already (by UID) count as gone, those `spared` may not be asked now. Where all others
     together do not suffice, all that use what is short go: regular pods come first.
     """
     pods, layout = snapshot.opportunistic, snapshot.layout
-    found: dict[int, Choice] = {}
+    found: dict[int, PreemptionChoice] = {}
     for row in np.flatnonzero(over.any(axis=1)).tolist():
         if layout.names[row] in usage.problems:  # nobody goes by what was measured wrongly
             continue
@@ -52,7 +52,7 @@ def choices(
             chosen = np.flatnonzero(may_go & (use[:, left > 0] > 0).any(axis=1))
         if len(chosen):
             victims = [pods.pods[place] for place in there[chosen].tolist()]
-            found[row] = Choice(layout.names[row], shortages(layout, row, left), victims)
+            found[row] = PreemptionChoice(layout.names[row], shortages(layout, row, left), victims)
     return [found[row] for row in sorted(found, key=lambda row: -parts_of(layout, row, over[row]).max())]
 
 

@@ -19,7 +19,7 @@ from extender.control.backlog.task_classes import name_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionBatch, EvictionRequests
 from extender.control.idle_room.measured_use import MeasuredRows
-from extender.control.preemption.choice import Choice, choices
+from extender.control.preemption.choice import PreemptionChoice, choices
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.rates import EvictionRates, Rates
@@ -28,7 +28,7 @@ from extender.control.preemption.starved_pods import StarvedPods
 log = structlog.get_logger()
 
 
-class Listener(Protocol):
+class PreemptionListener(Protocol):
     """Who is told of what was done (metrics)."""
 
     def note_preemption(self, victim: Pod, resource: str, *, dry_run: bool) -> None:
@@ -36,7 +36,7 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PreemptionLimits:
     """When to preempt, and how fast; with `dry_run` nobody is asked to go."""
 
     limits: Limits
@@ -52,8 +52,8 @@ class Preemptor:
         cluster: ClusterView,
         usage: Callable[[], Usage],
         requests: EvictionRequests,
-        listener: Listener,
-        terms: Terms,
+        listener: PreemptionListener,
+        terms: PreemptionLimits,
         stays_off: StaysOff,
         *,
         history: EvictionHistory | None = None,
@@ -89,7 +89,7 @@ class Preemptor:
         measured = self._measured.of(snapshot.layout, usage)
         over = self._overload.look(measured)
         # 5. Choose who goes, and ask as far as the rates allow.
-        found: list[Choice] = []
+        found: list[PreemptionChoice] = []
         if over.any() and len(snapshot.opportunistic.pods):
             found = choices(snapshot, over, usage, now, going=going, spared=spared)
         if self._starved is not None:
@@ -102,7 +102,7 @@ class Preemptor:
         for uid in gone:
             self._overload.settle(self._evicted.pop(uid), now)
 
-    def make_way(self, choices: Sequence[Choice], now: float) -> bool:
+    def make_way(self, choices: Sequence[PreemptionChoice], now: float) -> bool:
         """Ask all of these victims to go, or none where the rates do not allow that; in a dry run tell it only."""
         counts = Counter[str]()
         for choice in choices:
@@ -113,11 +113,11 @@ class Preemptor:
             self._send(choice, now)
         return True
 
-    def _ask(self, choice: Choice, now: float) -> int:
+    def _ask(self, choice: PreemptionChoice, now: float) -> int:
         most = self._rates.most(choice.node, now)
         return self._send(replace(choice, victims=choice.victims[:most]), now) if most else 0
 
-    def _send(self, choice: Choice, now: float) -> int:
+    def _send(self, choice: PreemptionChoice, now: float) -> int:
         """Ask the victims to go, unless that is a dry run; return how many were asked."""
         self._rates.take(choice.node, len(choice.victims), now)
         if self._terms.dry_run:
@@ -145,7 +145,7 @@ class Preemptor:
                 for victim in staying:
                     self._evicted.pop(victim.uid, None)
 
-    def _tell_only(self, choice: Choice, now: float) -> None:
+    def _tell_only(self, choice: PreemptionChoice, now: float) -> None:
         for victim in choice.victims:
             self._listener.note_preemption(victim, _worst(choice), dry_run=True)
         self._overload.settle(choice.node, now)
@@ -157,12 +157,12 @@ class Preemptor:
 class _Outcome:
     """How many victims of a choice were asked to go before one was refused; `classes` are the names of theirs."""
 
-    choice: Choice
+    choice: PreemptionChoice
     classes: Sequence[str]
     asked: int
 
 
-def _batch_of(choice: Choice, listener: Listener) -> EvictionBatch:
+def _batch_of(choice: PreemptionChoice, listener: PreemptionListener) -> EvictionBatch:
     """Return the requests for one node's victims; the listener is told of each."""
     short = sorted(choice.over)
 
@@ -179,5 +179,5 @@ def _batch_of(choice: Choice, listener: Listener) -> EvictionBatch:
     return EvictionBatch(choice.victims, {"node": choice.node, "why": why, "short": short}, note_evicted)
 
 
-def _worst(choice: Choice) -> str:
+def _worst(choice: PreemptionChoice) -> str:
     return next(iter(choice.over))

@@ -16,7 +16,7 @@ from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.preemption.choice import Choice, shortages, work_lost
+from extender.control.preemption.choice import PreemptionChoice, shortages, work_lost
 from extender.control.release.planned import Planned
 from extender.planner.making_way import InTheWay, MakingWay, Way
 from extender.verdict import demand_on
@@ -28,7 +28,7 @@ _MOST_AT_ONCE = 64
 class Evicts(Protocol):
     """What asks opportunistic pods to go, as far as the rates allow."""
 
-    def make_way(self, choices: Sequence[Choice], now: float) -> bool:
+    def make_way(self, choices: Sequence[PreemptionChoice], now: float) -> bool:
         """Ask all of these victims to go, or none; say whether they go, or would but for a dry run."""
 
 
@@ -79,7 +79,7 @@ class RegularFirst:
                 self._ask(together, now)
         return served
 
-    def _ask(self, choices: Sequence[Choice], now: float) -> None:
+    def _ask(self, choices: Sequence[PreemptionChoice], now: float) -> None:
         if choices and self._evicts.make_way(choices, now) and self._dry_run:
             self._told |= {victim.uid for choice in choices for victim in choice.victims}
 
@@ -170,10 +170,10 @@ def _once_gone(free: Floats, snapshot: Snapshot, pods: InTheWay, going: Collecti
     return free
 
 
-def _choice(planned: Planned, row: int, way: Way) -> Choice:
+def _choice(planned: Planned, row: int, way: Way) -> PreemptionChoice:
     layout, pods = planned.snapshot.layout, planned.snapshot.opportunistic.pods
     victims = [pods[place] for place in way.victims.tolist()]
-    return Choice(
+    return PreemptionChoice(
         layout.names[way.node],
         shortages(layout, way.node, way.short),
         victims,

@@ -10,7 +10,7 @@ from extender.cluster.model import Pod
 from extender.cluster.resources import CPU, CPU_INDEX
 from extender.cluster.usage import Usage
 from extender.control.idle_room.measured_use import MeasuredUse
-from extender.control.preemption.choice import Choice, work_lost
+from extender.control.preemption.choice import PreemptionChoice, work_lost
 from extender.control.preemption.starved import Squeezed, Starved, on_full_nodes
 
 Usual = Callable[[Sequence[Pod], Floats], Floats]
@@ -32,8 +32,8 @@ class StarvedPods:
         now: float,
         *,
         out: Collection[str],
-        found: Sequence[Choice],
-    ) -> list[Choice]:
+        found: Sequence[PreemptionChoice],
+    ) -> list[PreemptionChoice]:
         """Return who is to go; nobody of a node that is in `found`, or who is `out` of the question (by UID).
 
         `measured` is on the rows of the snapshot. A look at the use that was seen before says nothing new.
@@ -55,7 +55,7 @@ class StarvedPods:
         )
         taken = {layout.rows[choice.node] for choice in found}
         return [
-            Choice(
+            PreemptionChoice(
                 layout.names[squeezed.node[place]],
                 {CPU: float(pods.demand[there[place], CPU_INDEX])},
                 [who[place]],

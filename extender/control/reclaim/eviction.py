@@ -11,7 +11,7 @@ from extender.control.queues.standings import MINIMUM_SHARE
 from extender.control.reclaim.trials import Vain
 
 
-class Listener(Protocol):
+class EvictionListener(Protocol):
     """Who is told of what was done (metrics)."""
 
     def note_reclaim(self, victim: Pod, queue: str, why: str) -> None:
@@ -39,7 +39,7 @@ class Eviction:
     shape: Shape
 
 
-def batch_of(eviction: Eviction, listener: Listener) -> EvictionBatch:
+def batch_of(eviction: Eviction, listener: EvictionListener) -> EvictionBatch:
     """Return the requests for one eviction's victims; the listener is told of each."""
     queue, why = eviction.queue, eviction.why
 

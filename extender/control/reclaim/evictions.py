@@ -17,11 +17,11 @@ from extender.control.backlog.backlog import PodPhase, phase_of
 from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.pod_shapes import Shape, queue_of, shape_of
-from extender.control.reclaim.eviction import Eviction, Listener, batch_of
+from extender.control.reclaim.eviction import Eviction, EvictionListener, batch_of
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.pod_needs import need_of
 from extender.control.reclaim.trials import GONE, LATE, REFUSED, TAKEN, Trials, Vain
-from extender.control.reclaim.victims import Choice
+from extender.control.reclaim.victims import ReclaimChoice
 from extender.control.release.sending import NOMINATED, Release, Sender
 from extender.verdict import judge, room_for
 
@@ -44,7 +44,7 @@ class Evictions:
         sender: Sender,
         waits: LocalityWaits,
         requests: EvictionRequests,
-        listener: Listener,
+        listener: EvictionListener,
     ) -> None:
         self.trials = Trials()
         self.requests = requests
@@ -52,7 +52,7 @@ class Evictions:
         self._cluster, self._sender, self._waits, self._listener = cluster, sender, waits, listener
         self._evictions: list[Eviction] = []
 
-    def begin(self, pod: Pod, queue: str, why: str, choice: Choice) -> None:
+    def begin(self, pod: Pod, queue: str, why: str, choice: ReclaimChoice) -> None:
         """Promise the node to the pod, which is claimed already, and ask for the evictions."""
         time, shape = self._cluster.flight_time(), shape_of(pod, volumes=False)
         eviction = Eviction(pod, queue, why, choice.node, choice.level, choice.victims, time, time, shape)

@@ -35,7 +35,7 @@ _LAST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ReclaimChoice:
     """The pods to evict from a node for one that waits.
 
     `level` is the locality level of that node, None where it makes no difference; `existing` are the levels of all
@@ -111,7 +111,7 @@ class VictimSearch:
         self._losers = Losers(standings)
         self._rank()
 
-    def room_for(self, pods: Iterable[Pod]) -> Choice | None:
+    def room_for(self, pods: Iterable[Pod]) -> ReclaimChoice | None:
         """Return whom to evict so that one of these pods fits, as near to its input as can be.
 
         The pods are of one class and read different inputs. None where no victims would do, or none are needed.
@@ -127,7 +127,7 @@ class VictimSearch:
         choices = (self._least_loss(candidate, level) for candidate, level in tries)
         return next(filter(None, choices), None)
 
-    def take(self, choice: Choice) -> None:
+    def take(self, choice: ReclaimChoice) -> None:
         """Count these victims as gone from now on, and the pod that they go for as there."""
         layout = self._snapshot.layout
         self._free(choice.pod, choice.node, -1.0)
@@ -196,7 +196,7 @@ class VictimSearch:
 
     # -- the victims
 
-    def _least_loss(self, candidate: _Candidate, level: int) -> Choice | None:
+    def _least_loss(self, candidate: _Candidate, level: int) -> ReclaimChoice | None:
         """Return the victims on that node of a level where the least is lost; None where evictions do on none."""
         # 1. Put the nodes in order: that with the pod worth least first.
         running, hopeful = self._running, candidate.hopeful & (candidate.levels == level)
@@ -220,7 +220,9 @@ class VictimSearch:
         victims = [running.pod(index) for index in best[1]]
         self._index_of |= {victim.uid: index for victim, index in zip(victims, best[1], strict=True)}
         existing = set(candidate.levels[candidate.allowed].tolist())
-        return Choice(candidate.pod, victims[0].node or "", victims, level if candidate.chooses else None, existing)
+        return ReclaimChoice(
+            candidate.pod, victims[0].node or "", victims, level if candidate.chooses else None, existing
+        )
 
     def _try(self, candidate: _Candidate, nodes: Rows, worth: Counts) -> _Trial:
         """Choose on each of these nodes [H] who is to go, as far as they may; `nodes` are places in `running.nodes`."""

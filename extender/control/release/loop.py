@@ -23,7 +23,7 @@ from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns, regular_only
 from extender.control.release.recover import unfinished
-from extender.control.release.refusals import Refusals
+from extender.control.release.refusals import ShapeRefusals
 from extender.control.release.sending import COMPLETED, PREEMPTING, SCALE_UP, Release, Sender
 from extender.control.release.unanswered import Unanswered
 from extender.control.release.without_node import WithoutNode
@@ -125,7 +125,7 @@ class Releaser:
         self.passed_over = PassedOver()
         self.kept_idle, self.again_at, self.unbound = 0.0, math.inf, 0
         self._backlog, self._sender = cluster.backlog, sender
-        self._refusals = Refusals(cluster.backlog)
+        self._refusals = ShapeRefusals(cluster.backlog)
         self._planned_releases = PlannedReleases(cluster, self._refusals)
         self._without_node = WithoutNode(cluster.ledger, cluster.backlog, cluster.input_builder)
         self._changed_version, self._changed_at = -1, 0.0

@@ -19,7 +19,7 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.plan_input.builder import PlanInput, pods_of
 from extender.control.pod_shapes import Shape, shape_of
-from extender.control.release.refusals import Refusals
+from extender.control.release.refusals import ShapeRefusals
 from extender.control.release.sending import NOMINATED, Release
 from extender.planner import Plan
 
@@ -104,7 +104,7 @@ def regular_only(plan_input: PlanInput) -> Waiting:
 class PlannedReleases:
     """Takes pods of a plan from the backlog. One thread."""
 
-    def __init__(self, cluster: ClusterView, refusals: Refusals) -> None:
+    def __init__(self, cluster: ClusterView, refusals: ShapeRefusals) -> None:
         self._cluster, self._backlog, self._refusals = cluster, cluster.backlog, refusals
 
     def ungated_turns(self, planned: Planned) -> UngatedTurns:

@@ -39,7 +39,7 @@ class _Trial:
     out: set[str] = field(default_factory=set)
 
 
-class Refusals:
+class ShapeRefusals:
     """Says how many pods of each refused shape may go. One thread; times in seconds since the epoch."""
 
     def __init__(self, backlog: Backlog) -> None:

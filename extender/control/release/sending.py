@@ -52,14 +52,14 @@ class Writer(Protocol):
         """Remove our nomination."""
 
 
-class Listener(Protocol):
+class ReleaseListener(Protocol):
     """Who is told of what was done (events, metrics)."""
 
     def note_release(self, release: Release, node: str | None, waited_seconds: float) -> None:
         """Note a release, to a node or to none."""
 
 
-class Resizes(Protocol):
+class DemotionResizes(Protocol):
     """What changes a pod's requests; each call returns its resource version then. Raises ClusterError."""
 
     def demote(self, pod: Pod, memory_bytes: int) -> int:
@@ -77,7 +77,7 @@ class Sender:
     """
 
     def __init__(
-        self, cluster: ClusterView, writer: Writer, listener: Listener, resizes: Resizes | None = None
+        self, cluster: ClusterView, writer: Writer, listener: ReleaseListener, resizes: DemotionResizes | None = None
     ) -> None:
         self._cluster, self._writer, self._listener, self._resizes = cluster, writer, listener, resizes
         self._backlog, self._writes = cluster.backlog, cluster.backlog.writes

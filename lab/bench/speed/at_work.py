@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from extender.adapters.usage.looks import Look
+from extender.adapters.usage.looks import UsageLook
 from extender.app.ordering import backlog_of
 from extender.arrays import Floats
 from extender.cluster.events import Event, NodesListed, PodGone, PodSeen, PodsListed
@@ -139,7 +139,7 @@ class Cluster:
         """Return the pods that are measured one by one."""
         return [pod for pod in self._pods.values() if pod.opportunistic and pod.node]
 
-    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> Look:  # noqa: ARG002 - the port
+    def look(self, nodes: Sequence[Node], pods: Sequence[Pod]) -> UsageLook:  # noqa: ARG002 - the port
         """Return the use of all nodes and of these pods in the last window."""
         use = self._regular_use[:, np.newaxis] * CAPACITY
         rows = np.array([self._rows[pod.node or ""] for pod in pods], dtype=np.intp)
@@ -149,7 +149,7 @@ class Cluster:
         use[overloaded, MEMORY_INDEX] = _OVERLOADED * CAPACITY[MEMORY_INDEX]
         on_nodes = {name: self._sample(row) for name, row in zip(self._rows, use.tolist(), strict=True)}
         alone = {pod.uid: self._sample([_USE * amount for amount in row_of(pod.demand)]) for pod in pods}
-        return Look(Usage(on_nodes, dict(on_nodes), alone), {pod.uid: pod.node or "" for pod in pods})
+        return UsageLook(Usage(on_nodes, dict(on_nodes), alone), {pod.uid: pod.node or "" for pod in pods})
 
     def _sample(self, use: Sequence[float]) -> Sample:
         return Sample(dict(zip(DIMENSIONS, use, strict=True)), self.now - WINDOW_SECONDS, self.now)

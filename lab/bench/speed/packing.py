@@ -11,7 +11,7 @@ from rich.table import Table
 from extender.cluster.eligibility import ANYWHERE, Constraints
 from extender.cluster.model import Node
 from extender.cluster.resources import CPU, MEMORY, PODS
-from lab.packing.compaction import TAU, Compaction, Policy, Terms, compact
+from lab.packing.compaction import TAU, Compaction, CompactionLimits, Policy, compact
 from lab.packing.holes import fill, unit_of_median
 from lab.packing.inflation import most
 from lab.packing.model import Problem, problem_of
@@ -85,7 +85,7 @@ def measure(size: Size, rule: str = OURS, advance: Callable[[], None] = lambda: 
     problem, policy = cluster(size), Policy(rule=rule)
     every = np.arange(len(problem.classes.count))
     begin = time.perf_counter()
-    found = compact(problem, policy, Terms(), processes=usable_cores())
+    found = compact(problem, policy, CompactionLimits(), processes=usable_cores())
     compacted = time.perf_counter()
     most(problem, "horizontal", every, policy, TAU)
     inflated = time.perf_counter()

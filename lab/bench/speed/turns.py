@@ -23,10 +23,9 @@ from extender.control.cluster_view import ClusterView
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.opportunistic.promises import Promises
 from extender.control.opportunistic.promotion import Promoter
-from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.opportunistic.second_pass import OpportunisticLimits, SecondPass
 from extender.control.plan_input.builder import PlanInput
-from extender.control.preemption.loop import Preemptor
-from extender.control.preemption.loop import Terms as PreemptionTerms
+from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits
 from extender.control.release.loop import Pace, Releaser
 from extender.control.release.planned import Planned
@@ -141,10 +140,10 @@ class Loops:
 
     def _idle_parts(self) -> _IdleParts:
         requests, stays_off = EvictionRequests(self._view, self.cluster), StaysOff()
-        usage, terms = self._reader.usage, PreemptionTerms(Limits.of())
+        usage, terms = self._reader.usage, PreemptionLimits(Limits.of())
         return _IdleParts(
             Preemptor(self._view, usage, requests, self.cluster, terms, stays_off),
-            _TimedIdleRoom(SecondPass(self._view, self._policy, usage, Terms(), stays_off), self._timed),
+            _TimedIdleRoom(SecondPass(self._view, self._policy, usage, OpportunisticLimits(), stays_off), self._timed),
             _TimedPromoter(Promoter(self._view, self.cluster, lambda _pod: None, requests.asked), self._timed),
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from extender.arrays import Floats, Mask
-from extender.policy.locality import rate_of_room, skips_in_all, wait_for
+from extender.policy.locality import rate_of_room, wait_for
 from lab.experiments.delay.groups import (
     DelayPart,
     Results,
@@ -24,6 +24,7 @@ from lab.experiments.delay.groups import (
 from lab.experiments.delay.runs import FIFO, DelayContender, DelayOutcome, YahooTrace
 from lab.experiments.delay.scales import BINS, DelayScale
 from lab.experiments.delay.scans import TASK_SECONDS, Scans
+from lab.experiments.delay.skips import skips_in_all
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds, seed_words
 from lab.sim.workloads.yahoo import maps as maps_of

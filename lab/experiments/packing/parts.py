@@ -10,7 +10,7 @@ import numpy as np
 from lab.experiments import running
 from lab.experiments.sections import Figure, Listing, Section, Skipped
 from lab.experiments.seeds import Seeds
-from lab.packing.compaction import Compaction, Policy, Terms, compact
+from lab.packing.compaction import Compaction, CompactionLimits, Policy, compact
 from lab.packing.holes import fill, unit_of_median
 from lab.packing.inflation import Inflated, most
 from lab.packing.model import Problem
@@ -120,7 +120,7 @@ def perform(run: PackingRun, tell: Tell) -> PackingOutcome:
     """Measure one contender on one cluster. Raises TraceError."""
     problem, policy = _problem(run), CONTENDERS[run.contender]
     every, steps = np.arange(len(problem.classes.count)), iter(range(1, run.scale.trials + 1))
-    terms = Terms(TAU, trials=run.scale.trials, seed=run.seed)
+    terms = CompactionLimits(TAU, trials=run.scale.trials, seed=run.seed)
     compacted = compact(problem, policy, terms, lambda: tell(next(steps), run.scale.trials + 1))
     horizontal, vertical = (most(problem, way, every, policy, TAU, run.seed) for way in ("horizontal", "vertical"))
     machines, draw = np.arange(problem.machines), np.random.default_rng(run.seed)

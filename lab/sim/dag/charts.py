@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from extender.arrays import Floats, Mask
-from extender.graph import Dag, Machines, Order
+from extender.graph import Dag, Machines, StageOrder
 from lab.report import page as parts
 from lab.report.drawing import COLOURS, OURS, THEIRS, finish, svg
 from lab.sim.dag.showing import words
@@ -16,7 +16,7 @@ _MOST_STAGES = 60
 _POINTS = 400
 
 
-def page(name: str, dag: Dag, machines: Machines, resources: Sequence[str], order: Order) -> str:
+def page(name: str, dag: Dag, machines: Machines, resources: Sequence[str], order: StageOrder) -> str:
     """Return the page; `resources` [R] are the names of what tasks demand."""
     first = np.array([begins.min() for begins in order.begins])
     rows = np.argsort(first, kind="stable")[:_MOST_STAGES].tolist()
@@ -50,7 +50,7 @@ def page(name: str, dag: Dag, machines: Machines, resources: Sequence[str], orde
     )
 
 
-def _stages(axes: Axes, dag: Dag, order: Order, rows: Sequence[int]) -> None:
+def _stages(axes: Axes, dag: Dag, order: StageOrder, rows: Sequence[int]) -> None:
     edges = np.linspace(0.0, order.span, _POINTS + 1)
     for place, row in enumerate(rows):
         runs = _running(order.begins[row], dag.stages[row].seconds, edges)
@@ -65,7 +65,7 @@ def _stages(axes: Axes, dag: Dag, order: Order, rows: Sequence[int]) -> None:
     axes.set_xlabel("seconds")
 
 
-def _use(axes: Axes, dag: Dag, machines: Machines, resources: Sequence[str], order: Order) -> None:
+def _use(axes: Axes, dag: Dag, machines: Machines, resources: Sequence[str], order: StageOrder) -> None:
     edges = np.linspace(0.0, order.span, _POINTS + 1)
     used = np.zeros((_POINTS, len(machines.capacity)))
     for stage, begins in zip(dag.stages, order.begins, strict=True):

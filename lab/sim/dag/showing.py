@@ -9,18 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from extender.arrays import Floats
-from extender.graph import Dag, Machines, Order
+from extender.graph import Dag, Machines, StageOrder
 
 _WIDTH = 48
 _MOST_STAGES = 60
 
 
-def text(name: str, dag: Dag, machines: Machines, order: Order) -> Group:
+def text(name: str, dag: Dag, machines: Machines, order: StageOrder) -> Group:
     """Return what was found, the orders that were tried, and when each stage runs."""
     return Group(Text("\n".join(words(name, dag, machines, order))), _tried(order), _chart(dag, order))
 
 
-def words(name: str, dag: Dag, machines: Machines, order: Order) -> list[str]:
+def words(name: str, dag: Dag, machines: Machines, order: StageOrder) -> list[str]:
     """Return in sentences what was found."""
     trouble = [dag.stages[row].name for row in np.flatnonzero(order.trouble).tolist()]
     bounds = order.bounds
@@ -34,7 +34,7 @@ def words(name: str, dag: Dag, machines: Machines, order: Order) -> list[str]:
     ]
 
 
-def _tried(order: Order) -> Table:
+def _tried(order: StageOrder) -> Table:
     table = Table("order", box=box.SIMPLE_HEAD)
     table.add_column("seconds", justify="right")
     table.add_column("of the bound", justify="right")
@@ -43,7 +43,7 @@ def _tried(order: Order) -> Table:
     return table
 
 
-def _chart(dag: Dag, order: Order) -> Table:
+def _chart(dag: Dag, order: StageOrder) -> Table:
     """Return the stages as they begin, each with a bar from 0 to the end; `.` where it has begun and no task runs."""
     table = Table("stage", box=box.SIMPLE_HEAD)
     for heading in ("tasks", "from s", "to s"):
@@ -71,7 +71,7 @@ def _bar(begins: Floats, ends: Floats, span: float) -> str:
     return "".join("#" if run else "." if waits else " " for run, waits in zip(runs, between, strict=True)).rstrip()
 
 
-def as_json(name: str, dag: Dag, machines: Machines, order: Order) -> dict[str, Any]:
+def as_json(name: str, dag: Dag, machines: Machines, order: StageOrder) -> dict[str, Any]:
     """Return everything as plain values."""
     bounds = order.bounds
     return {

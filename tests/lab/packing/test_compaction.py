@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.eligibility import Constraints
 from lab.packing.bound import fewest_machines
-from lab.packing.compaction import Policy, Terms, compact
+from lab.packing.compaction import CompactionLimits, Policy, compact
 from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
@@ -65,7 +65,7 @@ def test_no_placement_at_all_beats_the_bound_and_no_rule_beats_the_best_placemen
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bound_for_the_same_permutations_never_exceeds_the_sizes(rule, seed):
     problem = drawn(seed, machines=60, classes=25, most=8)
-    found = compact(problem, Policy("arrival", rule), Terms(tau=0.02, trials=5, seed=seed))
+    found = compact(problem, Policy("arrival", rule), CompactionLimits(tau=0.02, trials=5, seed=seed))
     assert found is not None
     assert (found.bounds <= found.sizes).all()
     assert (found.sizes >= 1).all()
@@ -90,7 +90,7 @@ def test_the_bound_looks_at_the_machines_that_tasks_are_bound_to():
 def test_equal_machines_and_tasks_are_compacted_to_what_the_arithmetic_says(rule, tasks, tau):
     # Four tasks of a core on each machine of four.
     problem = problem_of([node(f"n{row:02}") for row in range(30)], [task(1000, 1)] * tasks)
-    found = compact(problem, Policy("arrival", rule), Terms(tau=tau, trials=3))
+    found = compact(problem, Policy("arrival", rule), CompactionLimits(tau=tau, trials=3))
     assert found is not None
     assert set(found.sizes.tolist()) == {math.ceil((tasks - int(tau * tasks)) / 4)}
     assert (found.bounds == found.sizes).all()
@@ -99,19 +99,19 @@ def test_equal_machines_and_tasks_are_compacted_to_what_the_arithmetic_says(rule
 
 def test_a_cluster_that_is_too_small_is_grown_by_clones_of_itself():
     problem = problem_of([node(f"n{row}") for row in range(3)], [task(1000, 1)] * 31)
-    found = compact(problem, Policy(), Terms(tau=0.0, trials=3))
+    found = compact(problem, Policy(), CompactionLimits(tau=0.0, trials=3))
     assert found is not None
     assert (found.times, found.percentile) == (4, 8)  # 6 machines hold 24 tasks, 12 hold 48; 31 / 4 is more than 7
 
 
 def test_a_workload_that_fits_on_no_number_of_machines_has_no_compacted_size():
-    assert compact(problem_of([node("n")], [task(5000)]), Policy(), Terms(tau=0.0)) is None
+    assert compact(problem_of([node("n")], [task(5000)]), Policy(), CompactionLimits(tau=0.0)) is None
 
 
 def test_a_larger_error_bound_stops_the_search_at_most_that_far_above():
     problem = drawn(3, machines=60, classes=25, most=8, plain=True)
-    exact = compact(problem, Policy(), Terms(trials=4))
-    rough = compact(problem, Policy(), Terms(trials=4, mu=5))
+    exact = compact(problem, Policy(), CompactionLimits(trials=4))
+    rough = compact(problem, Policy(), CompactionLimits(trials=4, mu=5))
     assert exact is not None
     assert rough is not None
     assert ((rough.sizes - exact.sizes >= 0) & (rough.sizes - exact.sizes < 5)).all()
@@ -119,7 +119,7 @@ def test_a_larger_error_bound_stops_the_search_at_most_that_far_above():
 
 
 def test_first_fit_without_constraints_has_no_neighbour_that_disagrees():
-    found = compact(drawn(5, machines=60, classes=25, most=8, plain=True), Policy(), Terms(trials=11))
+    found = compact(drawn(5, machines=60, classes=25, most=8, plain=True), Policy(), CompactionLimits(trials=11))
     assert found is not None
     assert found.looked > 0
     assert found.disagree == 0
@@ -129,7 +129,7 @@ def test_first_fit_without_constraints_has_no_neighbour_that_disagrees():
 def test_first_fit_finds_the_first_prefix_that_holds_the_workload_when_each_is_tried(seed):
     problem = drawn(seed, machines=70, classes=20, most=8)
     pending = int(0.02 * problem.classes.tasks)
-    found = compact(problem, Policy(), Terms(tau=0.02, trials=1, seed=seed))
+    found = compact(problem, Policy(), CompactionLimits(tau=0.02, trials=1, seed=seed))
     assert found is not None
     assert found.times == 1
     machines = np.random.default_rng([seed, 0]).permutation(problem.machines)
@@ -139,13 +139,15 @@ def test_first_fit_finds_the_first_prefix_that_holds_the_workload_when_each_is_t
 
 
 def test_a_packing_that_is_not_monotone_is_seen_by_its_neighbours():
-    founds = [compact(drawn(seed, 80, 40, 8), Policy("arrival", "stock"), Terms(tau=0.0)) for seed in range(6)]
+    founds = [
+        compact(drawn(seed, 80, 40, 8), Policy("arrival", "stock"), CompactionLimits(tau=0.0)) for seed in range(6)
+    ]
     assert sum(found.disagree for found in founds if found is not None) > 0
 
 
 def test_trials_come_out_the_same_each_time():
     problem = drawn(1, machines=40, classes=20)
-    twice = [compact(problem, Policy("sum", "dovetail"), Terms(trials=3, seed=7)) for _ in range(2)]
+    twice = [compact(problem, Policy("sum", "dovetail"), CompactionLimits(trials=3, seed=7)) for _ in range(2)]
     assert twice[0] is not None
     assert twice[1] is not None
     assert twice[0].sizes.tolist() == twice[1].sizes.tolist()

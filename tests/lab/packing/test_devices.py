@@ -7,7 +7,7 @@ import pytest
 
 from extender.cluster.model import Node
 from lab.packing.bound import fewest_machines
-from lab.packing.compaction import Policy, Terms, compact
+from lab.packing.compaction import CompactionLimits, Policy, compact
 from lab.packing.devices import PARTS, devices_of
 from lab.packing.misfits import without_misfits
 from lab.packing.model import problem_of
@@ -222,6 +222,6 @@ def test_no_placement_at_all_beats_the_bound_and_no_rule_beats_the_best_placemen
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_bound_for_the_same_permutations_never_exceeds_the_sizes(rule):
-    found = compact(drawn(3, machines=40, classes=25), Policy("arrival", rule), Terms(tau=0.02, trials=5))
+    found = compact(drawn(3, machines=40, classes=25), Policy("arrival", rule), CompactionLimits(tau=0.02, trials=5))
     assert found is not None
     assert (found.bounds <= found.sizes).all()

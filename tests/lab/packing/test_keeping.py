@@ -8,7 +8,7 @@ import pytest
 from extender.cluster.eligibility import Constraints, Requirement, Taint
 from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
 from lab.packing.bound import fewest_machines
-from lab.packing.compaction import Policy, Terms, compact
+from lab.packing.compaction import CompactionLimits, Policy, compact
 from lab.packing.inflation import horizontal
 from lab.packing.model import problem_of
 from lab.packing.orders import order_of
@@ -302,7 +302,7 @@ def test_no_placement_at_all_beats_the_bound_and_no_rule_beats_the_best_placemen
 
 
 def compacted(nodes, tasks, rule="dovetail", tau=0.0):
-    found = compact(problem_of(nodes, tasks), Policy(rule=rule), Terms(tau=tau, trials=3))
+    found = compact(problem_of(nodes, tasks), Policy(rule=rule), CompactionLimits(tau=tau, trials=3))
     assert found is not None
     return found
 

@@ -6,7 +6,7 @@ from extender.cluster.eligibility import Requirement
 from extender.cluster.events import NodesListed
 from extender.cluster.model import Claim, Node, Pod, Volume
 from extender.cluster.recording.observed import Moments, PodsObserved
-from extender.cluster.recording.recorder import Recorder
+from extender.cluster.recording.recorder import ClusterRecorder
 from lab.packing.moment import NEVER_MODELLED, moment_of
 from lab.packing.volumes import Bound
 from tests.lab.packing.small import GIB
@@ -44,7 +44,7 @@ def test_of_a_claim_without_a_volume_nobody_knows_to_which_nodes_it_ties():
 def test_a_pod_that_is_tied_to_a_node_may_go_to_no_other():
     offers = {"cpu": 4000.0, "memory": 8 * GIB}
     nodes = [Node(name, offers, labels={"kubernetes.io/hostname": name}) for name in ("n0", "n1")]
-    recorder = Recorder(0.0)
+    recorder = ClusterRecorder(0.0)
     for event in (NodesListed(nodes), BOUND.tied(PodsObserved([replace(pod("here"), node="n1")], [Moments()]))):
         assert not [*recorder.take(event, 1.0)]
     moment = moment_of(recorder.checkpoint(2.0), "here")

@@ -11,7 +11,7 @@ from extender.adapters.http.health import create_health_app
 from extender.app.controlling import Control
 from extender.app.liveness import SILENT_SECONDS, Liveness
 from extender.app.serving import Service
-from extender.control.leading import Leader, Terms
+from extender.control.leading import Leader, LeaseTimes
 from extender.errors import ClusterError
 from extender.settings import Settings
 from extender.settings.sections import Server
@@ -102,7 +102,7 @@ def test_who_runs_for_a_lease_moves_at_each_turn_also_where_the_server_is_gone(l
                 leader.stop()
             raise ClusterError("gone")
 
-    leader = Leader(Gone(), "a", Terms(15, 10, 0.001), clock, moved=partial(liveness.beat, "lease"))
+    leader = Leader(Gone(), "a", LeaseTimes(15, 10, 0.001), clock, moved=partial(liveness.beat, "lease"))
     leader.run()
     assert clock.now == 2_100
     assert liveness.problem() is None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from extender.graph import Dag, Machines
-from extender.graph.placement import Placement, most_compact
+from extender.graph.placement import StagePlacement, most_compact
 from extender.graph.space import Space
 from extender.graph.subsets import candidates, divide
 from tests.service.graph.dags import drawn, four_subsets, like_figure_2, one_machine, stage
@@ -33,7 +33,7 @@ def test_backwards_is_as_late_as_can_be():
     dag = Dag([stage("a", 1, 1, [0.5]), stage("b", 1, 1, [1], "a"), stage("c", 1, 3, [0.5], "a")])
     stages = np.ones(3, dtype=bool)
     forwards, backwards = (
-        getattr(Placement.empty(dag, one_machine()), way)(stages) for way in ("forwards", "backwards")
+        getattr(StagePlacement.empty(dag, one_machine()), way)(stages) for way in ("forwards", "backwards")
     )
     assert [float(forwards.begins[row][0]) for row in range(3)] == [0, 4, 1]
     assert [float(backwards.begins[row][0]) for row in range(3)] == [
@@ -64,7 +64,7 @@ def test_exactly_the_orders_without_a_dead_end_are_tried(monkeypatch):
     whole = set()
 
     def noted(way):
-        original = getattr(Placement, way)
+        original = getattr(StagePlacement, way)
 
         def method(self, stages):
             result = original(self, stages)
@@ -76,7 +76,7 @@ def test_exactly_the_orders_without_a_dead_end_are_tried(monkeypatch):
         return method
 
     for way in ("forwards", "backwards"):
-        monkeypatch.setattr(Placement, way, noted(way))
+        monkeypatch.setattr(StagePlacement, way, noted(way))
     most_compact(dag, one_machine(), subsets)
     first_way, sibling_way = next(iter(whole))[1], {trail[4] for trail in whole if trail[3] == "s"}
     assert len(sibling_way) == 1, "the more compact of both ways"

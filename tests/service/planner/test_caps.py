@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cluster.waiting import Jobs, Waiting
-from extender.planner.caps import Caps, Room, below
+from extender.planner.caps import CapRoom, Caps, below
 from extender.planner.plan import Assignments
 
 TOTAL = np.array([10.0, 20.0])
@@ -45,20 +45,20 @@ def in_order(rows):
 def test_a_class_may_have_as_many_as_its_queue_and_its_job_leave_room_for():
     # The queue may have 5 and 10, and has 2 and 0: 3 of 1. The job may have 4 and 8, and has 2: 2 of 1.
     there = waiting([[1, 1]], [0], [0], [[2, 0]])
-    assert Room(Caps(queue=0.5), there, TOTAL).most(there.count).tolist() == [3]
-    assert Room(Caps(queue=0.5, job=0.4), there, TOTAL).most(there.count).tolist() == [2]
+    assert CapRoom(Caps(queue=0.5), there, TOTAL).most(there.count).tolist() == [3]
+    assert CapRoom(Caps(queue=0.5, job=0.4), there, TOTAL).most(there.count).tolist() == [2]
 
 
 def test_what_somebody_else_of_the_queue_takes_counts_and_other_queues_do_not():
     there = waiting([[1, 1], [1, 1], [1, 1]], [0, 1, 2], [0, 0, 1])
-    places = below(Room(Caps(queue=0.2), there, TOTAL), in_order([0, 1, 0, 2, 2, 2]))
+    places = below(CapRoom(Caps(queue=0.2), there, TOTAL), in_order([0, 1, 0, 2, 2, 2]))
     assert places.tolist() == [0, 1, 3, 4]
 
 
 def test_who_is_above_a_cap_already_gets_nothing_and_one_is_no_cap():
     there = waiting([[1, 1]], [0], [0], [[9, 0]])
-    assert Room(Caps(queue=0.5), there, TOTAL).most(there.count).tolist() == [0]
-    assert Room(Caps(), there, TOTAL).most(there.count).tolist() == there.count.tolist()
+    assert CapRoom(Caps(queue=0.5), there, TOTAL).most(there.count).tolist() == [0]
+    assert CapRoom(Caps(), there, TOTAL).most(there.count).tolist() == there.count.tolist()
 
 
 @settings(max_examples=200, deadline=None)
@@ -71,7 +71,7 @@ def test_who_is_above_a_cap_already_gets_nothing_and_one_is_no_cap():
 def test_no_cap_is_ever_passed(classes, starts, of_queue, of_job):
     there = waiting([demand for *demand, _ in classes], [job for *_, job in classes], [0, 0, 1])
     rows = [row for row in starts if row < len(classes)]
-    kept = below(Room(Caps(of_queue, of_job), there, TOTAL), in_order(rows))
+    kept = below(CapRoom(Caps(of_queue, of_job), there, TOTAL), in_order(rows))
     job, queue = np.zeros((3, 2)), np.zeros((2, 2))
     for place in kept.tolist():
         job[there.job[rows[place]]] += there.demand[rows[place]] / TOTAL

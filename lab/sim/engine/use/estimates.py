@@ -17,10 +17,10 @@ from extender.cluster.resources import (
 )
 from extender.cluster.waiting import Inputs, Spread
 from extender.errors import DovetailError
-from extender.policy.estimates import LEAST_ENDED, estimated_demand
 from extender.policy.remaining import work_by_resource
 from lab.sim.engine.open_classes import OpenClasses
 from lab.sim.engine.running import Ends, Promised
+from lab.sim.engine.use.peak_estimates import LEAST_ENDED, estimated_demand
 from lab.sim.workloads.stages import SOURCES, StageTable, everywhere
 from lab.sim.workloads.workload import LOCAL, SHUFFLE, Machines
 

@@ -23,10 +23,10 @@ from extender.cluster.resources import (
     NETWORK_OUT_INDEX,
 )
 from extender.cluster.waiting import Running
-from extender.policy.estimates import ramp_up_allowance
 from lab.sim.engine.contention import TERM_COLUMNS, TERMS, spread_part, term_rates
 from lab.sim.engine.outputs import add_copies, add_on_all_nodes, copying_rate
 from lab.sim.engine.running import DONE_SECONDS, Ends, Promised, Starts
+from lab.sim.engine.use.peak_estimates import ramp_up_allowance
 from lab.sim.engine.use.profiles import Profiles
 from lab.sim.engine.use.shares import kept_cpu, killed, parts
 

@@ -6,7 +6,7 @@ import pytest
 
 from extender.adapters.kube import recorder as module
 from extender.adapters.kube.api import Refused
-from extender.adapters.kube.recorder import Recorder
+from extender.adapters.kube.recorder import EventRecorder
 from extender.cluster.model import Pod
 from extender.errors import ClusterError
 
@@ -25,7 +25,7 @@ class Board:
 
 
 def written(board, *warnings):
-    recorder = Recorder(board)
+    recorder = EventRecorder(board)
     for warning in warnings:
         recorder.warn(*warning)
     recorder.stop()
@@ -68,7 +68,7 @@ def test_a_warning_is_written_once_for_each_object_and_message():
 
 def test_each_warning_that_is_written_is_counted_once_by_its_kind():
     kinds = []
-    recorder = Recorder(Board(), warned=kinds.append)
+    recorder = EventRecorder(Board(), warned=kinds.append)
     for warning in (POD, POD, ("Node", "", "n1", "n1", "broken")):
         recorder.warn(*warning)
     assert kinds == ["Pod", "Node"]
@@ -81,7 +81,7 @@ def test_pods_of_one_owner_are_warned_of_once_whatever_the_words():
 
 def test_warnings_come_at_a_bounded_rate_and_those_left_out_can_be_given_later():
     board, seconds = Board(), [0.0]
-    recorder = Recorder(board, clock=lambda: seconds[0])
+    recorder = EventRecorder(board, clock=lambda: seconds[0])
     for second in range(6):
         seconds[0] = second
         for number in range(100):
@@ -92,7 +92,7 @@ def test_warnings_come_at_a_bounded_rate_and_those_left_out_can_be_given_later()
 
 
 def test_what_was_said_already_does_not_use_up_the_rate():
-    recorder = Recorder(Board(), clock=lambda: 0.0)
+    recorder = EventRecorder(Board(), clock=lambda: 0.0)
     for _ in range(100):
         recorder.warn(*POD)
     recorder.warn("Pod", "shop", "other", "u2", "broken")
@@ -112,7 +112,7 @@ def test_a_refusal_or_an_outage_does_not_stop_the_next_warning(failure):
 
 def test_where_too_much_waits_already_a_warning_can_be_given_again_later():
     board = Board()
-    recorder = Recorder(board)
+    recorder = EventRecorder(board)
     for number in range(module._WAITING):
         recorder.say(Pod(f"u{number}", "shop", "web", {}), "Held", "no room", "")
     recorder.warn(*POD)  # finds the queue full and must not wait
@@ -135,7 +135,7 @@ def test_long_names_and_messages_are_cut_to_what_kubernetes_takes():
 
 def test_many_threads_that_say_the_same_write_it_once():
     board = Board()
-    recorder = Recorder(board)
+    recorder = EventRecorder(board)
     threads = [threading.Thread(target=lambda: [recorder.warn(*POD) for _ in range(50)]) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -148,7 +148,7 @@ def test_many_threads_that_say_the_same_write_it_once():
 
 def test_what_became_of_a_pod_is_one_normal_event_for_each_reason_and_key_whatever_the_words():
     board, pod = Board(), Pod("u1", "shop", "web", {})
-    recorder = Recorder(board)
+    recorder = EventRecorder(board)
     for reason, message, key in (("Held", "a", "no-room"), ("Held", "b", "no-room"), ("Held", "c", "gates")):
         recorder.say(pod, reason, message, key)
     recorder.say(pod, "Released", "d", "")
@@ -164,7 +164,7 @@ def test_after_a_restart_what_became_of_a_pod_has_the_same_name_whatever_the_wor
     names = []
     for message in ("2 of 3", "1 of 3"):
         board = Board()
-        recorder = Recorder(board)
+        recorder = EventRecorder(board)
         recorder.say(Pod("u1", "shop", "web", {}), "Held", message, "gang")
         recorder.stop()
         recorder.run()

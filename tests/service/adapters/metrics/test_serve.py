@@ -35,7 +35,7 @@ def metrics():
     metrics.request_seconds.labels("filter", "ok").observe(0.003)
     metrics.wait_seconds.observe(0.1)
     metrics.refusals.labels("insufficient cpu").inc(2)
-    metrics.watch_restarts.labels("pods", "expired").inc()
+    metrics.watch_restarts.count("pods", "expired")
     metrics.broken_annotations.labels("Pod").inc()
     return metrics
 

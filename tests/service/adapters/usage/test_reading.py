@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from structlog.testing import capture_logs
 
-from extender.adapters.usage.looks import Look
+from extender.adapters.usage.looks import UsageLook
 from extender.adapters.usage.reading import NOT_YET, UsageReader
 from extender.adapters.usage.report import read, report_of, written
 from extender.adapters.usage.trust import NO_SERIES
@@ -60,7 +60,7 @@ def reader_of(*looks, now=100.0, pods=()):
     return reader, heard, time
 
 
-GOOD = Look(USAGE, {"uid": "a"}, strangers=1, named=("x",))
+GOOD = UsageLook(USAGE, {"uid": "a"}, strangers=1, named=("x",))
 
 
 def test_before_the_first_look_nothing_is_known_of_any_node():
@@ -101,7 +101,7 @@ def test_failing_is_counted_each_time_and_told_once_until_a_look_is_good_again()
 
 
 def test_failing_ends_with_the_first_look_that_measures_a_node():
-    nobody = Look(Usage(problems=dict.fromkeys("ab", "newest sample is older than 30 s")))
+    nobody = UsageLook(Usage(problems=dict.fromkeys("ab", "newest sample is older than 30 s")))
     reader, heard, _ = reader_of(nobody, UsageError("slow", "no answer in time"), nobody, GOOD, nobody)
     with capture_logs() as logs:
         for _ in range(5):
@@ -139,7 +139,7 @@ def test_only_pods_that_are_or_were_on_a_node_are_asked_about():
 
 def test_the_report_says_ages_and_who_has_no_partner():
     problems = {"c": NO_SERIES, "d": "cpu is negative", "e": "cpu is negative"}
-    reader, _, _ = reader_of(Look(Usage(USAGE.nodes, problems=problems), strangers=1, named=("x",)))
+    reader, _, _ = reader_of(UsageLook(Usage(USAGE.nodes, problems=problems), strangers=1, named=("x",)))
     reader.look()
     report = read("here", written(report_of(reader, "http://there")).decode())
     assert (report.source, report.failure, report.measured) == ("http://there", None, 2)
@@ -157,14 +157,14 @@ def test_the_report_says_why_nothing_is_known():
 
 def test_how_long_pods_wait_is_forgotten_with_the_samples_of_their_node():
     usage = Usage(USAGE.nodes, USAGE.pods_on, USAGE.pods, pressure={"a": 0.5, "b": 0.25})
-    reader, _, time = reader_of(Look(usage, {"uid": "a"}))
+    reader, _, time = reader_of(UsageLook(usage, {"uid": "a"}))
     reader.look()
     time[0] = 122.0
     assert reader.usage().pressure == {"b": 0.25}
 
 
 def test_the_report_counts_the_measured_nodes_of_which_no_waiting_is_known_where_it_is_asked_for():
-    reader, _, _ = reader_of(Look(Usage(USAGE.nodes, pressure={"a": 0.5})))
+    reader, _, _ = reader_of(UsageLook(Usage(USAGE.nodes, pressure={"a": 0.5})))
     reader.look()
     assert read("here", written(report_of(reader, "x", pressure=True)).decode()).without_pressure == 1
     assert report_of(reader, "x").without_pressure == 0
@@ -173,7 +173,7 @@ def test_the_report_counts_the_measured_nodes_of_which_no_waiting_is_known_where
 def test_a_regular_pod_whose_sample_grows_too_old_is_left_out_alone():
     pods = {"regular": Sample({}, 20.0, 80.0), "opportunistic": Sample({}, 30.0, 95.0)}
     usage = replace(USAGE, pods=pods, gone={"a": {"cpu": 1.0}, "b": {"cpu": 2.0}})
-    reader, _, time = reader_of(Look(usage, {"opportunistic": "b"}))
+    reader, _, time = reader_of(UsageLook(usage, {"opportunistic": "b"}))
     reader.look()
     time[0] = 115.0
     assert (set(reader.usage().nodes), set(reader.usage().pods)) == ({"a", "b"}, {"opportunistic"})

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from extender.app.inspection.drain import has_done, words_after, words_before, would_do
 from extender.cli import cli
-from extender.control.drain import Drained, GatedPod, Seen
+from extender.control.drain import Drained, GatedPod, SeenOfOurs
 
 OURS = frozenset({"dovetail"})
 
@@ -48,7 +48,7 @@ def test_of_many_pods_that_are_left_ten_are_shown_with_the_reason():
 
 def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
     held = (GatedPod("default", "a", True, None, False), GatedPod("default", "b", False, "node-1", True))
-    seen = Seen(("gating",), ("gating",), held, waiting=0, opportunistic=2)
+    seen = SeenOfOurs(("gating",), ("gating",), held, waiting=0, opportunistic=2)
 
     assert words_before(seen, OURS) == [
         "admission policies to remove    gating",

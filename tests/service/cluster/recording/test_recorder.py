@@ -12,7 +12,7 @@ from extender.cluster.recording.lines import Gap, NodeGoneLine, NodeLine, PodLin
 from extender.cluster.recording.observed import Moments, PodObserved, PodsObserved
 from extender.cluster.recording.past import Past
 from extender.cluster.recording.pseudonyms import Pseudonyms
-from extender.cluster.recording.recorder import Recorder
+from extender.cluster.recording.recorder import ClusterRecorder
 
 NODE = Node("n", {"cpu": 4000.0})
 
@@ -36,7 +36,7 @@ def listed(*pods, moments=()):
 
 def begun(*pods, past=None, at=90.0):
     """Return a recorder that has listed one node and these pods."""
-    recorder = Recorder(at, past) if past else Recorder(at)
+    recorder = ClusterRecorder(at, past) if past else ClusterRecorder(at)
     assert recorder.synced is False
     lines = [*recorder.take(NodesListed([NODE]), at), *recorder.take(listed(*pods), at)]
     assert recorder.synced
@@ -86,7 +86,7 @@ def test_a_pod_that_is_removed_before_it_ends_is_deleted():
 
 def test_pods_that_ended_before_the_recording_began_are_not_written():
     ended = pod(node="n", finished=True)
-    recorder = Recorder(90.0)
+    recorder = ClusterRecorder(90.0)
     assert [*recorder.take(listed(ended, moments=[Moments(ended=60.0)]), 90.0)] == []
     assert [*recorder.take(PodObserved(ended, Moments(ended=60.0)), 91.0)] == []
     assert live(recorder) == 0
@@ -118,7 +118,7 @@ def test_a_recording_that_goes_on_takes_up_its_pods_and_writes_none_twice():
     kept = [line for line in checkpoint.pods if line.uid != written.uid]
     past = Past(99.4, tuple(checkpoint.nodes), tuple(kept), frozenset({written.uid}))
     ended = pod("a", version=3, node="n", finished=True)
-    second = Recorder(300.0, past)
+    second = ClusterRecorder(300.0, past)
     lines = [*second.take(listed(ended, pod("c"), moments=[Moments(91.0, 99.0), Moments()]), 300.0)]
     assert [(type(line).__name__, getattr(line, "uid", "")) for line in lines] == [("Gap", ""), ("PodLine", "b")]
     assert lines[0] == Gap("pods", 99.4, 300.0)
@@ -190,7 +190,7 @@ def test_a_recording_that_goes_on_knows_the_selectors_of_the_pods_that_it_had():
     for _ in before.take(seen("b", moments=Moments(peers=about("web"))), 100.0):
         raise AssertionError
     past = Past(110.0, (), tuple(before.checkpoint(110.0).pods))
-    recorder = Recorder(120.0, past)
+    recorder = ClusterRecorder(120.0, past)
     (line,) = recorder.take(seen("c", version=9, finished=True, moments=Moments(labels={"app": "x", "n": "1"})), 121.0)
     assert line.labels == {"app": "x"}
 

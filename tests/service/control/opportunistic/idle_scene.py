@@ -7,7 +7,7 @@ from extender.cluster.pods.opportunistic import RegularRequests
 from extender.cluster.stays_off import StaysOff
 from extender.cluster.usage import Sample, Usage
 from extender.control.opportunistic.promotion import Promoter
-from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.opportunistic.second_pass import OpportunisticLimits, SecondPass
 from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.release.loop import Releaser
 from extender.control.release.sending import Sender
@@ -59,7 +59,7 @@ class IdleScene(Scene):
 
     def idle_terms(self):
         """Return by what room is found."""
-        return Terms()
+        return OpportunisticLimits()
 
     def take(self, planned, slots, now):
         releases = self.second_pass.take(planned, slots, now)

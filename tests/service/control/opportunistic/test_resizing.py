@@ -5,7 +5,7 @@ import json
 import pytest
 
 from extender.adapters.kube.api import Refused
-from extender.adapters.kube.resizing import PodResources
+from extender.adapters.kube.resizing import PodResizer
 from extender.cluster.model import Pod
 from extender.control.opportunistic.demotion import annotation
 from extender.control.opportunistic.eligibility import Ineligible, Surroundings
@@ -61,7 +61,7 @@ class Bench:
         self.server = Server(pods.pod(**more))
         self.refused, self.around = [], around or Surroundings()
         self.resizer = Resizer(
-            PodResources(self.server), lambda *_: self.around, lambda _, reason: self.refused.append(reason)
+            PodResizer(self.server), lambda *_: self.around, lambda _, reason: self.refused.append(reason)
         )
 
 

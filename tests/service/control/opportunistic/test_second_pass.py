@@ -9,7 +9,7 @@ from extender.cluster.events import NamespaceSeen
 from extender.cluster.pods.opportunistic import NEVER, ONLY
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
-from extender.control.opportunistic.second_pass import SecondPass, Terms
+from extender.control.opportunistic.second_pass import OpportunisticLimits, SecondPass
 from extender.control.release.loop import Pace
 from extender.planner.caps import Caps
 from tests.service.control.opportunistic.idle_scene import REQUESTS, IdleScene, needs, opportunistic, runs
@@ -173,7 +173,12 @@ def test_no_queue_has_more_than_its_cap_though_what_was_started_does_not_show_ye
     # 200 of 1,000: one of 150 of each queue.
     scene = full(*(needs(f"{queue}{n}", 150, queue=queue) for queue in "ab" for n in range(3)), use=0)
     scene.second_pass = SecondPass(
-        scene.cluster, scene.policy, scene.usage, Terms(caps=Caps(queue=0.2)), scene.stays_off, scene.history
+        scene.cluster,
+        scene.policy,
+        scene.usage,
+        OpportunisticLimits(caps=Caps(queue=0.2)),
+        scene.stays_off,
+        scene.history,
     )
     scene.late = True
     for _ in range(3):
@@ -278,5 +283,5 @@ def test_what_a_class_uses_is_learned_though_nobody_waits():
     pods, unknown = list(scene.pods.values()), np.zeros((5, 6))
     assert not scene.second_pass.usual(pods, unknown).any()
     look = Usage(pods={it.uid: Sample({"cpu": 100.0}, 940.0, 1000.0) for it in pods}, rate_seconds=60.0)
-    second_pass = SecondPass(scene.cluster, scene.policy, lambda: look, Terms(), scene.stays_off)
+    second_pass = SecondPass(scene.cluster, scene.policy, lambda: look, OpportunisticLimits(), scene.stays_off)
     assert second_pass.usual(pods, unknown)[:, 0].tolist() == [100.0] * 5

@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.control.idle_room.predicted import PredictedPeaks
 from extender.control.idle_room.room import Thresholds
-from extender.control.opportunistic.second_pass import Terms
+from extender.control.opportunistic.second_pass import OpportunisticLimits
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, runs
 from tests.service.control.scene import node
 
@@ -17,7 +17,7 @@ class AutoScene(IdleScene):
     peak, cutoff = 500.0, None
 
     def idle_terms(self):
-        return replace(Terms(), thresholds=Thresholds(None), peaks=lambda: self.peaks(self.now))
+        return replace(OpportunisticLimits(), thresholds=Thresholds(None), peaks=lambda: self.peaks(self.now))
 
     def peaks(self, now):
         if self.peak is None:

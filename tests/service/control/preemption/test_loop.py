@@ -15,7 +15,7 @@ from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
 from extender.control.preemption.eviction_history import EvictionHistory
-from extender.control.preemption.loop import Preemptor, Terms
+from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.rates import Rates
 from tests.service.control.scene import Scene, node, pod
@@ -29,7 +29,7 @@ class PreemptionScene(Scene):
     """
 
     def __init__(self, *nodes, **terms):
-        self.terms = Terms(**{"limits": Limits.of(), "rates": Rates(600, 600), **terms})
+        self.terms = PreemptionLimits(**{"limits": Limits.of(), "rates": Rates(600, 600), **terms})
         self.evicted, self.events, self.counted = [], [], []
         self.protected, self.slow, self.window = set(), False, 0
         self.use, self.others, self.whole, self.waiting, self.problems = {}, {}, {}, {}, {}

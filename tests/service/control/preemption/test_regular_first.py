@@ -8,7 +8,7 @@ from extender.cluster.model import Node
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
-from extender.control.preemption.loop import Preemptor, Terms
+from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits
 from extender.control.preemption.rates import Rates
 from extender.control.preemption.regular_first import RegularFirst
@@ -25,7 +25,7 @@ class FullScene(IdleScene):
     """Who is evicted is gone at once, unless `slow`: then it is leaving. Nobody evicts who is `protected`."""
 
     def __init__(self, *nodes, rates=None, dry_run=False, **more):
-        self.terms = Terms(Limits.of(), rates or Rates(600, 600), dry_run=dry_run)
+        self.terms = PreemptionLimits(Limits.of(), rates or Rates(600, 600), dry_run=dry_run)
         self.evicted, self.events, self.counted = [], [], []
         self.protected, self.slow, self.promoting = set(), False, set()
         super().__init__(*nodes, **more)

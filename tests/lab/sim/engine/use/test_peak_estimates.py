@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from extender.policy.estimates import LEAST_ENDED, RAMP_SECONDS, estimated_demand, ramp_up_allowance
+from lab.sim.engine.use.peak_estimates import LEAST_ENDED, RAMP_SECONDS, estimated_demand, ramp_up_allowance
 
 NAN = np.nan
 AMOUNTS = st.floats(0, 1e12)
