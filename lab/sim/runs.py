@@ -18,6 +18,7 @@ from lab.sim.parallel import Tell
 from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, STEADY, Replay, replay_of
 from lab.sim.schedulers.fifo_queues import FifoQueues
 from lab.sim.schedulers.policies import BY_SETTINGS, choice
+from lab.sim.schedulers.preempting import Preempting
 from lab.sim.workloads import specs
 from lab.sim.workloads.parameters import Parameters, variants
 from lab.sim.workloads.truth import declared_wrongly, heavy_tailed, known
@@ -64,7 +65,7 @@ class Run:
             settings = read(self.document, "settings")
             planner = Planner(policy_of(settings))
             in_line = [queue.name for queue in settings.declared_queues() if queue.fifo]
-            return FifoQueues(planner, in_line) if in_line else planner
+            return Preempting(FifoQueues(planner, in_line) if in_line else planner)
         return choice(self.policy).make(self.seed)
 
 

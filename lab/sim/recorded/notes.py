@@ -61,7 +61,7 @@ def notes_of(
             f"{apart} pods belong to groups of several stages, of which one ended before all were there, or of which "
             "the recording does not say how many start together: they need not.",
         ),
-        (priorities, f"Pods have {priorities + 1} priorities: the higher goes first (kube-default: and preempts)."),
+        (priorities, f"Pods have {priorities + 1} priorities: the higher goes first, and preempts."),
         (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),
     ]
     return [text for count, text in said if count]

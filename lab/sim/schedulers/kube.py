@@ -21,7 +21,7 @@ from extender.cluster.waiting import Spread, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
-from lab.sim.preemption import PlanWithVictims, Preemption
+from lab.sim.preemption import PlanWithVictims, Preemption, counted_by_kube, nominations
 from lab.sim.schedulers.baselines import Accounts, AssignmentList, OpenClasses, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.schedulers.kube_queue import SchedulingQueue
@@ -54,7 +54,7 @@ class KubeDefault:
     seed: int = 0
     weights: Weights = DEFAULT
     _queue: SchedulingQueue = field(default_factory=SchedulingQueue, init=False)
-    _nominated: list[tuple[str, int]] = field(default_factory=list, init=False)
+    _preemptors: "_Preemptors" = field(default_factory=lambda: _Preemptors(all_resources=False), init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now, and, where priorities are known, who is preempted for whom comes next."""
@@ -62,7 +62,7 @@ class KubeDefault:
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
         kinds, counts = self._queue.line(waiting, now)
-        nominated = self._place_nominated(cluster, waiting, kinds, counts)
+        nominated = self._preemptors.place(cluster, waiting, kinds, counts)
         placed = nominated + _try_all(
             (kinds, counts - nominated),
             OpenClasses(classes, accounts.need),
@@ -70,36 +70,7 @@ class KubeDefault:
             lambda task_class, count: self._place(cluster, task_class, count),
         )
         plan = _noted(self._queue, placed, cluster, snapshot, now)
-        running = waiting.running
-        if running is None or running.priority is None or waiting.priority is None:
-            return plan
-        preemption = Preemption(running, *_free(snapshot, cluster))
-        victims = self._preempt(preemption, waiting, kinds, counts - placed)
-        return PlanWithVictims(plan.assignments, victims=np.array(victims, dtype=np.intp))
-
-    def _place_nominated(self, cluster: "_NodesInPlan", waiting: Waiting, kinds: Rows, counts: Counts) -> Counts:
-        """Place those for whom others were preempted a moment ago; return how many of each group [G]."""
-        placed = np.zeros(len(kinds), dtype=np.int64)
-        for name, node in self._nominated:
-            task_class = waiting.names.index(name) if name in waiting.names else -1
-            groups = np.flatnonzero((kinds == task_class) & (counts > placed))
-            if len(groups) and cluster.place_on(task_class, node):
-                placed[groups[0]] += 1
-        self._nominated.clear()
-        return placed
-
-    def _preempt(self, preemption: Preemption, waiting: Waiting, kinds: Rows, left: Counts) -> list[int]:
-        """Return whom to preempt for the pods that are left, `left` [G] of each group of the line, in its order."""
-        for group in np.flatnonzero(left).tolist():
-            task_class = int(kinds[group])
-            allowed = None if waiting.barred is None else ~waiting.barred[task_class]
-            priority = 0 if waiting.priority is None else waiting.priority.item(task_class)
-            for _ in range(int(left[group])):
-                node = preemption.node_for(waiting.demand[task_class], priority, allowed)
-                if node is None:
-                    break
-                self._nominated.append((waiting.names[task_class], node))
-        return preemption.victims
+        return self._preemptors.plan(plan, cluster, waiting, waiting.demand, kinds, counts - placed)
 
     def _place(self, cluster: "_NodesInPlan", task_class: int, count: int) -> int:
         """Place pods of a class; return how many found a node. Each changes the score of one node only."""
@@ -121,13 +92,14 @@ class WithExtender:
     placement: Placement = field(default_factory=Placement)
     weights: Weights = SHIPPED
     _queue: SchedulingQueue = field(default_factory=SchedulingQueue, init=False)
+    _preemptors: "_Preemptors" = field(default_factory=lambda: _Preemptors(all_resources=True), init=False)
     _ranker: Ranker = field(init=False)
 
     def __post_init__(self) -> None:
         self._ranker = Ranker(self.placement)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now."""
+        """Return what to start now, and, where priorities are known, who is preempted for whom comes next."""
         demand, nodes = demanded(waiting), np.arange(len(snapshot.layout.names))
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
@@ -137,8 +109,11 @@ class WithExtender:
             pod = pod_of(waiting.names[task_class], demand[task_class], snapshot.layout.axis)
             return self._place(cluster, current, task_class, pod, count)
 
-        placed = _try_all(self._queue.line(waiting, now), OpenClasses(classes, demand), waiting, place)
-        return _noted(self._queue, placed, cluster, snapshot, now)
+        kinds, counts = self._queue.line(waiting, now)
+        nominated = self._preemptors.place(cluster, waiting, kinds, counts)
+        placed = nominated + _try_all((kinds, counts - nominated), OpenClasses(classes, demand), waiting, place)
+        plan = _noted(self._queue, placed, cluster, snapshot, now)
+        return self._preemptors.plan(plan, cluster, waiting, demand, kinds, counts - placed)
 
     def _place(self, cluster: "_NodesInPlan", snapshot: Snapshot, task_class: int, pod: Pod, count: int) -> int:
         """Place pods of a class; return how many found a node."""
@@ -227,6 +202,11 @@ class _NodesInPlan:
             self.place(task_class, place)
         return fits
 
+    @property
+    def free(self) -> Floats:
+        """What no pod holds of each node, with what this plan has placed [N, R]."""
+        return self._snapshot.layout.capacity - self.promises.allocated
+
     def place(self, task_class: int, place: int) -> None:
         """Place one pod."""
         node = self._rows[place]
@@ -246,10 +226,38 @@ def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
     )
 
 
-def _free(snapshot: Snapshot, cluster: "_NodesInPlan") -> tuple[Floats, Rows]:
-    """Return what is free of each node behind a plan, of what kube-scheduler counts [N, R], and which columns it is."""
-    columns = np.array([*COLUMNS, *range(len(DIMENSIONS), snapshot.allocated.shape[1])], dtype=np.intp)
-    return (snapshot.layout.capacity - cluster.promises.allocated)[:, columns], columns
+@dataclass(slots=True)
+class _Preemptors:
+    """For whom others were preempted a moment ago, by class and node. `all_resources`: as `Preemption` has it."""
+
+    all_resources: bool
+    _nominated: list[tuple[str, int]] = field(default_factory=list, init=False)
+
+    def place(self, cluster: _NodesInPlan, waiting: Waiting, kinds: Rows, counts: Counts) -> Counts:
+        """Place them; return how many of each group [G] of the line."""
+        placed = np.zeros(len(kinds), dtype=np.int64)
+        for name, node in self._nominated:
+            task_class = waiting.names.index(name) if name in waiting.names else -1
+            groups = np.flatnonzero((kinds == task_class) & (counts > placed))
+            if len(groups) and cluster.place_on(task_class, node):
+                placed[groups[0]] += 1
+        self._nominated.clear()
+        return placed
+
+    def plan(
+        self, plan: Plan, cluster: _NodesInPlan, waiting: Waiting, demand: Floats, kinds: Rows, left: Counts
+    ) -> Plan:
+        """Return a plan with those who are preempted for pods that it leaves, `left` [G] of each group, in their order.
+
+        A pod of class c needs demand[c] [C, R].
+        """
+        running = waiting.running
+        if running is None or running.priority is None or waiting.priority is None:
+            return plan
+        free = cluster.free
+        preemption = Preemption(running, free, counted_by_kube(free.shape[1]), all_resources=self.all_resources)
+        self._nominated += nominations(preemption, waiting, demand, kinds, left)
+        return PlanWithVictims(plan.assignments, victims=np.array(preemption.victims, dtype=np.intp))
 
 
 def _try_all(

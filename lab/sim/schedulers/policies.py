@@ -13,6 +13,7 @@ from lab.sim.schedulers.bound import CpuAndMemory, aggregate
 from lab.sim.schedulers.drf import Drf, YarnDrf
 from lab.sim.schedulers.first_fit import FirstFit
 from lab.sim.schedulers.kube import KubeDefault, WithExtender
+from lab.sim.schedulers.preempting import Preempting
 from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
 from lab.sim.workloads.workload import Machines
 
@@ -39,7 +40,7 @@ class PolicyChoice:
 
 def tetris(**tuning: object) -> Callable[[int], Scheduler]:
     """Return how to make a planner with this tuning (fields of planner.Policy), the defaults otherwise."""
-    return lambda _seed: Planner(Policy(**tuning))  # type: ignore[arg-type] # Policy itself checks
+    return lambda _seed: Preempting(Planner(Policy(**tuning)))  # type: ignore[arg-type] # Policy itself checks
 
 
 _OWN = "dot"

@@ -53,12 +53,17 @@ class Promises:
         inputs, task, source = self._waiting.inputs[task_class], -1, node
         if isinstance(inputs, Blocks):
             task, source = self._block(task_class, inputs, node)
+        self.add(task_class, node, source)
+        return task, source if task >= 0 else -1
+
+    def add(self, task_class: int, node: int, source: int) -> None:
+        """Count a task of the class that somebody has sent to this node, where it reads from `source`."""
+        inputs = self._waiting.inputs[task_class]
         self.allocated[node] += self._waiting.demand[task_class]
         if isinstance(inputs, Spread):
             self._spread(inputs, node)
         else:
             self._read(self._reading[task_class], node, source)
-        return task, source if task >= 0 else -1
 
     def _block(self, task_class: int, blocks: Blocks, node: int) -> tuple[int, int]:
         unplanned = self._blocks_left(task_class, blocks)

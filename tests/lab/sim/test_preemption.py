@@ -64,7 +64,8 @@ def test_without_priorities_there_is_none():
 
 
 @pytest.mark.parametrize("know_demands", [1.0, 0.99])
-def test_in_a_run_the_pod_starts_at_once_and_its_victims_begin_anew(tmp_path, know_demands):
+@pytest.mark.parametrize("policy", ["kube-default", "extender", "dovetail"])
+def test_in_a_run_the_pod_starts_at_once_and_its_victims_begin_anew(tmp_path, policy, know_demands):
     machine = {"name": "m", "allocatable": {"cpu": 4, "memory": "8Gi"}}
     stage = {"name": "s", "demand": {"cpu": 1, "memory": "1Gi"}}
     low = {"job": "low", "stages": [stage | {"tasks": 4, "seconds": 20}]}
@@ -72,7 +73,7 @@ def test_in_a_run_the_pod_starts_at_once_and_its_victims_begin_anew(tmp_path, kn
     (tmp_path / "machines.jsonl").write_text(json.dumps(machine) + "\n")
     (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in (low, high)))
     files = str(tmp_path / "jobs.jsonl"), str(tmp_path / "machines.jsonl")
-    outcome = perform(Run(*files, "kube-default", 1, know_demands=know_demands), lambda *_: None)
+    outcome = perform(Run(*files, policy, 1, know_demands=know_demands), lambda *_: None)
     started = {run.name: run.started for run in outcome.jobs}
     ended = {run.name: run.ended for run in outcome.jobs}
     assert started["high"] == 6
@@ -80,7 +81,8 @@ def test_in_a_run_the_pod_starts_at_once_and_its_victims_begin_anew(tmp_path, kn
     assert ended["low"] > 34  # two begin anew once the high ones have ended, at a heartbeat
 
 
-def test_who_found_room_in_the_plan_that_preempts_starts_with_it(tmp_path):
+@pytest.mark.parametrize("policy", ["kube-default", "extender", "dovetail"])
+def test_who_found_room_in_the_plan_that_preempts_starts_with_it(tmp_path, policy):
     """Victims wait again as a class of their own: the plan's rows must not be read as if they had waited before."""
     machine = {"name": "m", "allocatable": {"cpu": 8, "memory": "16Gi"}}
     stage = {"name": "s", "demand": {"cpu": 1, "memory": "1Gi"}}
@@ -92,9 +94,7 @@ def test_who_found_room_in_the_plan_that_preempts_starts_with_it(tmp_path):
     (tmp_path / "machines.jsonl").write_text(json.dumps(machine) + "\n")
     (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
     files = str(tmp_path / "jobs.jsonl"), str(tmp_path / "machines.jsonl")
-    outcome = perform(
-        Run(*files, "kube-default", 1, settings=SimulationSettings(heartbeat_seconds=0.0)), lambda *_: None
-    )
+    outcome = perform(Run(*files, policy, 1, settings=SimulationSettings(heartbeat_seconds=0.0)), lambda *_: None)
     started, ended = ({run.name: getattr(run, what) for run in outcome.jobs} for what in ("started", "ended"))
     assert started["web"] == started["zcron"] == 10
     assert ended["web"] == 60

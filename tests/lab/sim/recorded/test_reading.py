@@ -124,7 +124,7 @@ def test_what_is_left_out_and_what_is_not_counted_is_said(tmp_path):
     assert "1 pods are left out: they got no node" in notes
     assert "1 pods ask for nvidia.com/gpu, which no node offers: not counted." in notes
     assert "1 pods belong to groups of several stages, of which one ended" in notes
-    assert "Pods have 2 priorities: the higher goes first (kube-default: and preempts)." in notes
+    assert "Pods have 2 priorities: the higher goes first, and preempts." in notes
 
 
 def test_pods_of_one_owner_that_come_much_later_are_another_job(tmp_path):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from extender.errors import DovetailError
-from extender.planner import Planner, Policy
+from extender.planner import Policy
 from extender.policy.alignment import TASK_RULES
 from lab.sim.engine.clock import run
 from lab.sim.schedulers.policies import POLICIES, choice, policy
+from lab.sim.schedulers.preempting import Preempting
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Job, Machines, Stage, Workload
 from tests.lab.sim.small import Class, cluster, machine, row, started, waiting
 
@@ -41,15 +42,15 @@ def test_an_unknown_name_is_refused_with_those_that_are_accepted():
 
 
 def test_the_rules_of_table_8_are_all_there():
-    rules = {policy(name, 0).policy.rule for name in POLICIES if isinstance(policy(name, 0), Planner)}
-    assert rules == set(TASK_RULES)
+    schedulers = [policy(name, 0) for name in POLICIES]
+    assert {it.inner.policy.rule for it in schedulers if isinstance(it, Preempting)} == set(TASK_RULES)
 
 
 def test_packing_only_and_srtf_only_are_the_planner_with_the_other_half_off():
-    assert policy("tetris", 1).policy == Policy()
-    assert policy("paper", 1).policy == Policy(tail=np.inf)
-    assert policy("packing", 1).policy == Policy(srtf=0.0, tail=np.inf)
-    assert policy("srtf", 1).policy == Policy(packing=False, tail=np.inf)
+    assert policy("tetris", 1).inner.policy == Policy()
+    assert policy("paper", 1).inner.policy == Policy(tail=np.inf)
+    assert policy("packing", 1).inner.policy == Policy(srtf=0.0, tail=np.inf)
+    assert policy("srtf", 1).inner.policy == Policy(packing=False, tail=np.inf)
 
 
 def test_only_the_upper_bound_gets_other_machines():
