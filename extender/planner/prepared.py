@@ -91,10 +91,12 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
     here, away = demand.copy(), demand.copy()
     here[:, DISK_READ_INDEX] += reading
     away[:, NETWORK_IN_INDEX] += reading
-    blocks = np.array([isinstance(inputs, Blocks) for inputs in waiting.inputs], dtype=np.bool_)
+    given = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if inputs is not None]
+    blocks = np.zeros(len(demand), dtype=np.bool_)
+    blocks[[row for row, inputs in given if isinstance(inputs, Blocks)]] = True
     packed_capacity = np.where(packed, capacity, 0.0)
     here_needs, away_needs = needs(here), needs(away)
-    shuffles = [(row, inputs) for row, inputs in enumerate(waiting.inputs) if isinstance(inputs, Spread)]
+    shuffles = [(row, inputs) for row, inputs in given if isinstance(inputs, Spread)]
     spread = np.zeros(len(blocks), dtype=np.bool_)
     spread[[row for row, _ in shuffles]] = True
     rates = np.zeros((len(shuffles), capacity.shape[1]))

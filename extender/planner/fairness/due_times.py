@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, sum_by
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import at_the_head
 from extender.planner.fairness.turn import Fairness
@@ -54,12 +54,13 @@ def due_times(policy: Policy, waiting: Waiting, fairness: Fairness, carried: Car
     seconds = _queue_seconds(waiting, fairness)[fairness.queue[rows]]
     fresh = np.maximum(waiting.since[rows], _EARLIEST) + policy.starved_after + seconds
     promised: dict[str, DueTime] = {}
-    for row, at in zip(rows.tolist(), fresh.tolist(), strict=True):
-        name, since = waiting.names[row], waiting.since.item(row)
-        before = carried.due.get(name)
-        kept = before is not None and before.since == since
-        promised[name] = before if before is not None and kept else DueTime(since, at)
-        due[row] = promised[name].due
+    for row, since, at in zip(rows.tolist(), waiting.since[rows].tolist(), fresh.tolist(), strict=True):
+        name = waiting.names[row]
+        time = carried.due.get(name)
+        if time is None or time.since != since:
+            time = DueTime(since, at)
+        promised[name] = time
+        due[row] = time.due
     later = due > now + _ROUNDING_SECONDS
     next_at = float(due[later].min(initial=np.inf))
     return DueTimes(np.where(later, np.inf, due), promised, max(next_at, now + 1.0))
@@ -71,8 +72,7 @@ def _queue_seconds(waiting: Waiting, fairness: Fairness) -> Floats:
     `Jobs.work` adds up all resources; here the one of which a job's waiting tasks take most counts (DRF).
     """
     jobs, each = waiting.jobs, fairness.takes * (waiting.count * waiting.duration)[:, np.newaxis]
-    of_jobs = np.zeros((len(jobs.names), each.shape[1]))
-    np.add.at(of_jobs, waiting.job, each)
+    of_jobs = sum_by(waiting.job, each, len(jobs.names))
     all_resources, most_used = of_jobs.sum(axis=1), dominant(of_jobs)
     ratio = np.divide(most_used, all_resources, out=np.ones(len(jobs.names)), where=all_resources > 0)
     work = np.bincount(jobs.queue, weights=np.maximum(jobs.work * ratio, most_used), minlength=len(jobs.queue_weight))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Counts, Floats, Mask, Rows, sum_by
 from extender.cluster.resources import MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import NodeCandidates
@@ -42,9 +42,8 @@ class Fairness:
         self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
         self._queue_of = jobs.queue.tolist()
         queues = len(jobs.queue_weight)
-        of_jobs, of_classes = np.zeros((2, queues, len(total)))
-        np.add.at(of_jobs, jobs.queue, self._used)
-        np.add.at(of_classes, self.queue, self.takes * left[:, np.newaxis])
+        of_jobs = sum_by(jobs.queue, self._used, queues)
+        of_classes = sum_by(self.queue, self.takes * left[:, np.newaxis], queues)
         self.queues = QueueOrder(jobs, of_jobs, of_classes, kappa=policy.queue_kappa)
         self.several = self.queues.several
         self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
