@@ -21,6 +21,9 @@ from extender.planner import Plan
 _OFFSET = 2**31 + 1
 """Added to each priority before they are summed up, as there: more victims of one priority are more."""
 
+_HIGHEST = 2**31 - 1
+"""No pod is more important."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlanWithVictims(Plan):
@@ -50,6 +53,10 @@ class Preemption:
         self._counted = running.demand[:, columns]
         self._there: Mask = np.ones(len(running.node), dtype=np.bool_)
         self.victims: list[int] = []
+
+    def lowest(self) -> int:
+        """Return the priority of the least important pod that runs: only a pod above it can preempt anybody."""
+        return int(self._priority[self._there].min(initial=_HIGHEST))
 
     def has_room(self, demand: Floats, allowed: Mask | None) -> bool:
         """Say whether a pod of this demand [R] fits on an `allowed` node [N] (None: on any) without more victims."""
@@ -122,7 +129,8 @@ def nominations(
     found: list[tuple[str, int]] = []
     if waiting.priority is None:
         return found
-    for row, count in zip(classes.tolist(), left.tolist(), strict=True):
+    outranking = (left > 0) & (waiting.priority[classes] > preemption.lowest())
+    for row, count in zip(classes[outranking].tolist(), left[outranking].tolist(), strict=True):
         allowed = None if waiting.barred is None else ~waiting.barred[row]
         for _ in range(count):
             if preemption.has_room(demand[row], allowed):

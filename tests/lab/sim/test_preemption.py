@@ -1,14 +1,16 @@
 """Whom kube-scheduler ends for a pod of higher priority: victims by hand, and a whole run."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from extender.cluster.waiting import Running
 from lab.sim.engine.clock import SimulationSettings
-from lab.sim.preemption import Preemption
+from lab.sim.preemption import Preemption, nominations
 from lab.sim.runs import Run, perform
+from tests.lab.sim.small import Class, row, waiting
 
 ONE_CORE = np.array([1.0])
 
@@ -56,6 +58,27 @@ def test_what_is_freed_is_given_once():
     made = preemption([(0, 1, 1, 0), (1, 1, 1, 0)], [0, 0])
     assert sorted([made.node_for(ONE_CORE, 9, None), made.node_for(ONE_CORE, 9, None)]) == [0, 1]
     assert made.node_for(ONE_CORE, 9, None) is None
+
+
+class Watched(Preemption):
+    """A preemption that notes for which demands room was looked for."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.looked = []
+
+    def has_room(self, demand, allowed):
+        self.looked.append(float(demand[0]))
+        return super().has_room(demand, allowed)
+
+
+def test_who_outranks_nobody_that_runs_costs_nothing():
+    made = Watched(running((0, 5, 1, 0), (1, 7, 1, 0)), np.zeros((2, 1)), np.array([0]))
+    names = "lower", "as low", "high", "started"
+    who = replace(waiting(*(Class(1, row(), name=name) for name in names)), priority=np.array([3, 5, 6, 9]))
+    demand = np.array([[0.25], [0.5], [1.0], [0.75]])
+    assert nominations(made, who, demand, np.arange(4), np.array([9, 9, 2, 0])) == [("high", 0)]
+    assert set(made.looked) == {1.0}
 
 
 def test_without_priorities_there_is_none():
