@@ -4,6 +4,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from extender.cluster.resources import DIMENSIONS, EPHEMERAL, HUGEPAGES, is_extended
+
+RESOURCES = f"{', '.join(DIMENSIONS)}, {EPHEMERAL}, {HUGEPAGES}SIZE, or an extended resource such as nvidia.com/gpu"
+"""The names of resources, in words."""
+
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Quantity = str | float
 """As in Kubernetes: 2, 0.5, "250m", "16Gi"."""
@@ -19,6 +24,11 @@ SecondsByCount = Annotated[
     msgspec.Meta(min_length=1),
 ]
 """Counts of machines and seconds; checked where jobs are made of lines, so that errors name the count."""
+
+
+def is_resource(name: str) -> bool:
+    """Say whether lines may give an amount of what is called so."""
+    return name in DIMENSIONS or name == EPHEMERAL or name.startswith(HUGEPAGES) or is_extended(name)
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):

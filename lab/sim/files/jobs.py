@@ -21,8 +21,9 @@ from extender.cluster.resources import (
 from extender.errors import TraceError
 from extender.graph.dag import cycle_of
 from lab.sim.files.format import COUNT, LEAST_SECONDS, MOST_SECONDS, InputLine, JobLine, StageLine, WavesLine
-from lab.sim.files.lines import csv_jobs, json_lines, shown
+from lab.sim.files.lines import csv_jobs, json_lines
 from lab.sim.files.machines import amounts
+from lab.sim.files.mistakes import shown
 from lab.sim.files.wfformat import wfformat_job
 from lab.sim.workloads.waves import Curve, Waves, curve_of, least_seconds, seconds_alone
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
@@ -45,7 +46,7 @@ def workload_of(path: Path, machines: Machines) -> Workload:
     tasks = 0
     for where, line in _lines(path):
         if line.job in lines:
-            raise TraceError(f"{where}, field job: {line.job!r} is the name of a job of {lines[line.job]} already")
+            raise TraceError(f"{where}: field job: {line.job!r} is the name of a job of {lines[line.job]} already")
         lines[line.job] = where
         jobs.append(maker.job(where, line))
         tasks += sum(stage.tasks for stage in jobs[-1].stages)
@@ -90,14 +91,15 @@ class _Maker:
 
     def _stage(self, where: str, line: JobLine, number: int, places: Mapping[str, int]) -> Stage:
         stage, field = line.stages[number], line.field(number)
-        demand = self._demand(where, line.field(number, "demand"), stage)
+        demand = self._demand(where, line, number)
         reading, source = 0.0, LOCAL
         if stage.input is not None:
-            reading = amounts(where, f"{field}.input", {DISK_READ: stage.input.rate})[DISK_READ]
+            rate = f"{field}.input.rate"
+            reading = amounts(where, lambda _: rate, {DISK_READ: stage.input.rate})[DISK_READ]
             source = stage.input.source
         if source == SHUFFLE and not stage.parents:
             raise TraceError(
-                f"{where}, field {field}.input.from: shuffle needs parents to read from; accepted: {LOCAL}, {BLOCKS}"
+                f"{where}: field {field}.input.from: shuffle needs parents to read from; accepted: {LOCAL}, {BLOCKS}"
             )
         constraints = _constraints(stage)
         constraints = self._same.setdefault(constraints, constraints)
@@ -106,7 +108,7 @@ class _Maker:
         at_once = self._held_at_once(where, line, number, need, constraints)
         if line.gang and stage.tasks > at_once:
             raise TraceError(
-                f"{where}, field {field}.tasks: {stage.tasks} tasks of a gang start together, and all machines that "
+                f"{where}: field {field}.tasks: {stage.tasks} tasks of a gang start together, and all machines that "
                 f"they may go to hold {at_once:.0f} at once; accepted: as many at most"
             )
         durations, expected, waves = self._seconds(where, field, stage)
@@ -135,17 +137,18 @@ class _Maker:
         durations = _durations(where, field, stage.seconds, stage.tasks)
         return durations, float(durations.mean()), None
 
-    def _demand(self, where: str, field: str, stage: StageLine) -> Floats:
+    def _demand(self, where: str, line: JobLine, number: int) -> Floats:
+        def field_of(name: str) -> str:
+            return line.field(number, f"demand.{name}")
+
         row = np.zeros(len(self._columns))
-        for name, amount in amounts(where, field, stage.demand).items():
+        for name, amount in amounts(where, field_of, line.stages[number].demand).items():
             if name in _FOLLOWS:
-                raise TraceError(
-                    f"{where}, field {field}.{name}: follows from what a task reads; accepted: `input` with a rate"
-                )
+                said = "follows from what a task reads; accepted: `input` with a rate, in JSON lines"
+                raise TraceError(f"{where}: field {field_of(name)}: {said}")
             if name not in self._columns:
-                raise TraceError(
-                    f"{where}, field {field}.{name}: no machine offers it; machines offer: {', '.join(self._columns)}"
-                )
+                offered = ", ".join(self._columns)
+                raise TraceError(f"{where}: field {field_of(name)}: no machine offers it; machines offer: {offered}")
             row[self._columns[name]] = amount
         return row
 
@@ -159,12 +162,12 @@ class _Maker:
             if not allowed.any():
                 field = line.field(number)
                 raise TraceError(
-                    f"{where}, field {field}: no machine has its node selector and taints that it tolerates"
+                    f"{where}: field {field}: no machine has its node selector and taints that it tolerates"
                 )
         if not self._at_once[key]:
             words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
             field = line.field(number, "demand")
-            raise TraceError(f"{where}, field {field}: a task fits no machine that it may go to: it needs {words}")
+            raise TraceError(f"{where}: field {field}: a task fits no machine that it may go to: it needs {words}")
         return self._at_once[key]
 
     def _copies(self, where: str, field: str, stage: StageLine) -> NDArray[np.intp] | None:
@@ -173,14 +176,14 @@ class _Maker:
             return None
         if given.source != BLOCKS or len(given.nodes) != stage.tasks:
             raise TraceError(
-                f"{where}, field {field}: accepted: with from: {BLOCKS}, one list for each of {stage.tasks} tasks"
+                f"{where}: field {field}: accepted: with from: {BLOCKS}, one list for each of {stage.tasks} tasks"
             )
         copies = np.full((stage.tasks, max(map(len, given.nodes))), -1, dtype=np.intp)
         for task, names in enumerate(given.nodes):
             for place, name in enumerate(dict.fromkeys(names)):
                 if name not in self._rows:
                     raise TraceError(
-                        f"{where}, field {field}[{task}]: there is no machine {name!r} in the machines file"
+                        f"{where}: field {field}[{task}]: there is no machine {name!r} in the machines file"
                     )
                 copies[task, place] = self._rows[name]
         return copies
@@ -190,7 +193,7 @@ def _check_one_to_one(where: str, line: JobLine) -> None:
     """Raise TraceError where tasks cannot wait for single tasks of these parents."""
     tasks = {stage.name: stage.tasks for stage in line.stages}
     for number, stage in enumerate(line.stages):
-        field = f"{where}, field stages[{number}].oneToOne"
+        field = f"{where}: field stages[{number}].oneToOne"
         for place, parent in enumerate(stage.one_to_one):
             if parent in stage.parents:
                 raise TraceError(f"{field}[{place}]: {parent!r} stands in parents too; accepted: in one of both")
@@ -220,10 +223,10 @@ def _waves(where: str, field: str, line: WavesLine) -> Waves:
 def _curve(where: str, field: str, by_count: Mapping[str, float]) -> Curve:
     for count, seconds in by_count.items():
         if not re.fullmatch(COUNT, count):
-            raise TraceError(f"{where}, field {field}: {count!r}; accepted: counts of machines, 1 to 999999")
+            raise TraceError(f"{where}: field {field}: {count!r}; accepted: counts of machines, 1 to 999999")
         if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
             accepted = f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds"
-            raise TraceError(f"{where}, field {field}.{count}: {seconds:g}; accepted: {accepted}")
+            raise TraceError(f"{where}: field {field}.{count}: {seconds:g}; accepted: {accepted}")
     return curve_of({int(count): seconds for count, seconds in by_count.items()})
 
 
@@ -233,7 +236,7 @@ def _durations(where: str, field: str, seconds: float | list[float], tasks: int)
     if len(seconds) != tasks:
         count = len(seconds)
         raise TraceError(
-            f"{where}, field {field}.seconds: {count} numbers; accepted: one, or one for each of {tasks} tasks"
+            f"{where}: field {field}.seconds: {count} numbers; accepted: one, or one for each of {tasks} tasks"
         )
     return np.array(seconds)
 
@@ -244,7 +247,7 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
     numbers: dict[str, int] = {}
     for number, stage in enumerate(line.stages):
         if stage.name in numbers:
-            raise TraceError(f"{where}, field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}")
+            raise TraceError(f"{where}: field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}")
         numbers[stage.name] = number
     above: list[list[int]] = [[] for _ in line.stages]
     children: list[list[int]] = [[] for _ in line.stages]
@@ -253,7 +256,7 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
             for place, parent in enumerate(parents):
                 if parent not in numbers:
                     raise TraceError(
-                        f"{where}, field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}"
+                        f"{where}: field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}"
                     )
                 above[number].append(numbers[parent])
                 children[numbers[parent]].append(number)
@@ -269,7 +272,7 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
         cycle = cycle_of(above, missing)
         names = [shown(line.stages[number].name) for number in cycle]
         words = " -> ".join(names if len(names) <= _MOST_SHOWN else [*names[:_MOST_SHOWN], "..."])
-        raise TraceError(f"{where}, field {line.field(cycle[0])}: a cycle of parents: {words}; accepted: no cycle")
+        raise TraceError(f"{where}: field {line.field(cycle[0])}: a cycle of parents: {words}; accepted: no cycle")
     return order
 
 

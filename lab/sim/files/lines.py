@@ -4,27 +4,21 @@ import codecs
 import csv
 import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar
 
 import msgspec
 
 from extender.errors import TraceError
-from lab.sim.files.format import JobLine, StageLine
+from lab.sim.files.format import RESOURCES, JobLine, StageLine, is_resource
+from lab.sim.files.mistakes import decoded, mistake, not_text, shown
 
 LONGEST_LINE = 64 * 2**20
 """The most bytes of a line; a million tasks with a number each are 20 MB."""
 
-_LONGEST_SHOWN = 100
-"""How many characters of a name an error shows."""
-
 Line = TypeVar("Line", bound=msgspec.Struct)
 
-_PATH = re.compile(r"(.*) - at `\$\.?(.*)`")
-_ANY_KEY = "[...]"
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _OF_JOB = ("job", "queue", "arrives", "priority", "recurring")
 _FLAT = (*_OF_JOB, "tasks", "seconds", "expected")
 _NEEDED = ("job", "seconds")
@@ -47,12 +41,13 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
             line = decoder.decode(text)
             json.loads(text, object_pairs_hook=_each_once, parse_int=str, parse_float=str)
         except msgspec.ValidationError as error:
-            raise TraceError(f"{where}: {mistake(error, kind, text)}") from None
+            raise TraceError(f"{where}: {mistake(error, kind, decoded(text))}") from None
         except _Twice as error:
             raise TraceError(f"{where}: the key {error.args[0]!r} stands twice in one object; accepted: once") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
-            raise TraceError(f"{where}: not one JSON object: {error}{cut}") from None
+            said = not_text(text) or f"not one JSON object: {error}"
+            raise TraceError(f"{where}: {said}{cut}; accepted: one JSON object on each line") from None
         yield where, line
 
 
@@ -82,16 +77,10 @@ def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
     The columns are job and seconds, and any of queue, arrives, priority, recurring, tasks and expected; every other
     column is what a task demands of the resource of that name. Raises TraceError as `json_lines` does.
     """
-    rows = csv.reader(_decoded(path), strict=True)
+    rows = csv.reader(_texts_of_csv(path), strict=True)
     try:
         header = next(filter(None, rows), [])
-        for column in _NEEDED:
-            if column not in header:
-                raise TraceError(
-                    f"{path}, line {max(rows.line_num, 1)}: no column {column!r}; needed: {', '.join(_NEEDED)}"
-                )
-        if twice := [column for column in header if header.count(column) > 1]:
-            raise TraceError(f"{path}, line {rows.line_num}: column {twice[0]!r} stands twice")
+        _check_header(f"{path}, line {max(rows.line_num, 1)}", header)
         for fields in filter(None, rows):  # an empty line has none
             where = f"{path}, line {rows.line_num}"
             if len(fields) != len(header):
@@ -101,13 +90,26 @@ def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
         raise TraceError(f"{path}, line {rows.line_num}: {error}") from None
 
 
-def _decoded(path: Path) -> Iterator[str]:
+def _check_header(where: str, header: list[str]) -> None:
+    """Raise TraceError where columns are missing, unknown, or stand twice."""
+    for column in _NEEDED:
+        if column not in header:
+            columns = shown(", ".join(map(repr, header)))
+            raise TraceError(f"{where}: no column {column!r} among {columns}; needed: {', '.join(_NEEDED)}")
+    for number, column in enumerate(header):
+        if column in header[:number]:
+            raise TraceError(f"{where}: column {shown(column)!r} stands twice; accepted: once")
+        if column not in _FLAT and not is_resource(column):
+            accepted = f"{', '.join(_FLAT)}, and resources: {RESOURCES}"
+            raise TraceError(f"{where}: column {shown(column)!r}: there is no such column; accepted: {accepted}")
+
+
+def _texts_of_csv(path: Path) -> Iterator[str]:
     """Yield each line of a CSV file, an empty one as such: the reader counts them."""
     for where, text in _texts(path, whole=True):
-        try:
-            yield text.decode("utf-8") if text.strip() else "\n"
-        except UnicodeDecodeError as error:
-            raise TraceError(f"{where}: {error}") from None
+        if said := not_text(text):
+            raise TraceError(f"{where}: {said}; accepted: CSV in UTF-8")
+        yield text.decode("utf-8") if text.strip() else "\n"
 
 
 def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -133,9 +135,21 @@ def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from None
 
 
+class _FlatLine(JobLine):
+    """The job of a CSV line: its fields are columns."""
+
+    def field(self, number: int, part: str = "") -> str:
+        if part == "demand":
+            return " and ".join(self.stages[number].demand)
+        return part.removeprefix("demand.") or "job"
+
+
 def _flat_job(where: str, fields: dict[str, str]) -> JobLine:
     """Return the job of a CSV line; an empty field is one that is not given."""
     given = {name: text for name, text in fields.items() if text != ""}
+    for column in _NEEDED:
+        if column not in given:
+            raise TraceError(f"{where}: field {column}: it is empty; needed: {', '.join(_NEEDED)}")
     stage: dict[str, Any] = {name: given[name] for name in ("tasks", "seconds", "expected") if name in given}
     stage |= {"name": "tasks", "demand": {name: text for name, text in given.items() if name not in _FLAT}}
     for name in ("seconds", "expected"):
@@ -146,10 +160,10 @@ def _flat_job(where: str, fields: dict[str, str]) -> JobLine:
         job["arrives"] = _number(where, "arrives", job["arrives"])
     try:
         return msgspec.convert(
-            job | {"stages": [msgspec.convert(stage, StageLine, strict=False)]}, JobLine, strict=False
+            job | {"stages": [msgspec.convert(stage, StageLine, strict=False)]}, _FlatLine, strict=False
         )
     except msgspec.ValidationError as error:
-        raise TraceError(f"{where}: {mistake(error, JobLine)}") from None
+        raise TraceError(f"{where}: {mistake(error, JobLine, given)}") from None
 
 
 def _number(where: str, column: str, text: str) -> float:
@@ -159,80 +173,5 @@ def _number(where: str, column: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise TraceError(f"{where}, column {column!r}: {text!r}; accepted: a number")
+        raise TraceError(f"{where}: field {column}: {shown(text)!r}; accepted: a number")
     return number
-
-
-def shown(name: str) -> str:
-    """Return a name as an error shows it: a long one is cut."""
-    return name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..."
-
-
-def mistake(
-    error: msgspec.ValidationError,
-    kind: type[msgspec.Struct],
-    line: bytes = b"",
-    whole: str = "one JSON object on each line",
-) -> str:
-    """Return a mistake of a line in words: the field, and what is accepted there, or that `whole` is."""
-    found = _PATH.fullmatch(str(error))
-    text, field = (found[1], found[2]) if found else (str(error), "")
-    if line and field.endswith(_ANY_KEY):
-        field = _with_key(kind, field.removesuffix(_ANY_KEY), line)
-    if unknown := _UNKNOWN.fullmatch(text):
-        accepted = ", ".join(_fields_at(kind, field))
-        return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
-    if not field and text.startswith("Expected"):  # the line itself is no object
-        return f"{text}; accepted: {whole}, with {', '.join(_fields_at(kind, field))}"
-    if text.startswith("Invalid enum value"):
-        text += f"; accepted: {', '.join(repr(choice) for choice in _choices(kind, field))}"
-    return f"field {field}: {text}" if field else text
-
-
-def _with_key(kind: type[msgspec.Struct], path: str, line: bytes) -> str:
-    """Return the path of an object such as stages[0].demand with the first key whose value is not accepted."""
-    given = msgspec.json.decode(line)
-    for part in re.findall(r"[^.\[\]]+", path):
-        given = given[int(part)] if isinstance(given, list) else given[part]
-    for key, value in given.items():
-        try:
-            msgspec.convert({key: value}, _type_at(kind, path))
-        except msgspec.ValidationError:
-            return f"{path}.{key}"
-    return path
-
-
-def _choices(kind: type[msgspec.Struct], path: str) -> tuple[Any, ...]:
-    """Return what is accepted at a path such as stages[0].input.from, which is a Literal."""
-    return get_args(_type_at(kind, path))
-
-
-def _type_at(kind: type[msgspec.Struct], path: str) -> Any:  # noqa: ANN401 - a type, or what annotates one
-    """Return the type of the field at a path such as stages[0].demand."""
-    parts = re.sub(r"\[[^]]*\]", "", path).rsplit(".", 1)
-    above, name = ("", parts[0]) if len(parts) == 1 else parts
-    fields = msgspec.structs.fields(_struct_at(kind, above))
-    return next(field.type for field in fields if field.encode_name == name)
-
-
-def _joined(field: str, name: str) -> str:
-    return f"{field}.{name}" if field else name
-
-
-def _fields_at(kind: type[msgspec.Struct], path: str) -> list[str]:
-    """Return the fields that are known at a path such as stages[0].input."""
-    return [field.encode_name for field in msgspec.structs.fields(_struct_at(kind, path))]
-
-
-def _struct_at(kind: type[msgspec.Struct], path: str) -> type[msgspec.Struct]:
-    """Return what lies at a path such as stages[0].input."""
-    for part in filter(None, re.sub(r"\[[^]]*\]", "", path).split(".")):
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-        pending: list[Any] = [get_type_hints(kind)[names[part]]]
-        while pending:
-            inner = pending.pop()
-            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-                kind = inner
-                break
-            pending += get_args(inner)
-    return kind

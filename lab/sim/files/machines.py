@@ -1,7 +1,7 @@
 """Makes machines of a machines file."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +10,12 @@ from extender.cluster.eligibility import Taint
 from extender.cluster.model import Node
 from extender.cluster.resources import (
     DIMENSIONS,
-    EPHEMERAL,
-    HUGEPAGES,
     IO_DIMENSIONS,
     PODS,
     declared_amounts,
-    is_extended,
 )
 from extender.errors import BadQuantity, TraceError
-from lab.sim.files.format import MachineLine, Quantity
+from lab.sim.files.format import RESOURCES, MachineLine, Quantity, is_resource
 from lab.sim.files.lines import json_lines
 from lab.sim.workloads.workload import Machines
 
@@ -38,12 +35,12 @@ def machines_of(path: Path) -> Machines:
     for where, line in json_lines(path, MachineLine):
         offered = {name: amount for name, amount in line.allocatable.items() if name != PODS}
         places = places or ("; places for pods do not count" if PODS in line.allocatable else "")
-        allocatable = amounts(where, "allocatable", offered)
+        allocatable = amounts(where, "allocatable.{}".format, offered)
         taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in line.taints)
         names = [line.name] if line.count is None else [f"{line.name}-{number}" for number in range(line.count)]
         for name in names:
             if name in lines:
-                raise TraceError(f"{where}, field name: {name!r} is the name of a machine of {lines[name]} already")
+                raise TraceError(f"{where}: field name: {name!r} is the name of a machine of {lines[name]} already")
             lines[name] = where
             nodes.append(Node(name, allocatable, labels=line.labels, taints=taints))
             racks.append(line.rack)
@@ -65,18 +62,20 @@ def machines_of(path: Path) -> Machines:
     )
 
 
-def amounts(where: str, field: str, quantities: Mapping[str, Quantity]) -> dict[str, float]:
-    """Return quantities in the units of the service. Raises TraceError for what is not accepted."""
-    for name in quantities:
-        if not (name in DIMENSIONS or name == EPHEMERAL or name.startswith(HUGEPAGES) or is_extended(name)):
-            accepted = (
-                f"{', '.join(DIMENSIONS)}, {EPHEMERAL}, {HUGEPAGES}SIZE, or an extended resource such as nvidia.com/gpu"
-            )
-            raise TraceError(f"{where}, field {field}.{name}: there is no such resource; accepted: {accepted}")
-    try:
-        return declared_amounts({name: _text(quantity) for name, quantity in quantities.items()}, list(quantities))
-    except BadQuantity as error:
-        raise TraceError(f"{where}, field {field}.{error}") from None
+def amounts(where: str, field_of: Callable[[str], str], quantities: Mapping[str, Quantity]) -> dict[str, float]:
+    """Return quantities in the units of the service. Raises TraceError for what is not accepted.
+
+    `field_of`: the field that gives the amount of the resource of this name.
+    """
+    given: dict[str, float] = {}
+    for name, quantity in quantities.items():
+        if not is_resource(name):
+            raise TraceError(f"{where}: field {field_of(name)}: there is no such resource; accepted: {RESOURCES}")
+        try:
+            given |= declared_amounts({name: _text(quantity)}, [name])
+        except BadQuantity as error:
+            raise TraceError(f"{where}: field {field_of(name)}{str(error).removeprefix(name)}") from None
+    return given
 
 
 def _text(quantity: Quantity) -> str:

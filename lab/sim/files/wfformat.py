@@ -16,7 +16,8 @@ import msgspec
 
 from extender.errors import TraceError
 from lab.sim.files.format import MOST_SECONDS, JobLine, StageLine
-from lab.sim.files.lines import LONGEST_LINE, mistake, shown
+from lab.sim.files.lines import LONGEST_LINE
+from lab.sim.files.mistakes import decoded, mistake, not_text, shown
 
 _Runtime = Annotated[float, msgspec.Meta(ge=0, le=MOST_SECONDS)]
 _Bytes = Annotated[float, msgspec.Meta(ge=0, le=9e15)]
@@ -76,7 +77,7 @@ class _WorkflowLine(JobLine):
 
     def field(self, number: int, part: str = "") -> str:
         task, demand = self.fields[number]
-        return demand if part == "demand" else task
+        return demand if part.startswith("demand") else task
 
 
 def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
@@ -91,7 +92,7 @@ def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
     try:
         document = msgspec.json.decode(text, type=_Document)
     except msgspec.ValidationError as error:
-        said = mistake(error, _Document, whole="one JSON object")
+        said = mistake(error, _Document, decoded(text), whole="one JSON object")
         raise TraceError(f"{where}: {_with_task(said, text)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TraceError(f"{where}: {_unreadable(text, error)}; accepted: one JSON document in UTF-8") from None
@@ -117,11 +118,7 @@ def _unreadable(text: bytes, error: Exception) -> str:
     """Return in words why a text is no JSON."""
     if "truncated" in str(error):
         return f"not one JSON document (is it cut off?): {error}"
-    try:
-        text.decode()
-    except UnicodeDecodeError as found:
-        return f"not UTF-8 text, from byte {found.start} on"
-    return f"not one JSON document: {error}"
+    return not_text(text) or f"not one JSON document: {error}"
 
 
 def _job(where: str, document: _Document) -> JobLine:
@@ -162,18 +159,18 @@ def _found(where: str, workflow: _Workflow) -> tuple[str, Sequence[_Task], Seque
     if workflow.specification is None:
         field, both = ("workflow.tasks", workflow.tasks) if workflow.tasks else ("workflow.jobs", workflow.jobs)
         if not both:
-            raise TraceError(f"{where}, field workflow: no tasks; needed: specification and execution, tasks, or jobs")
+            raise TraceError(f"{where}: field workflow: no tasks; needed: specification and execution, tasks, or jobs")
         return field, both, [(f"{field}[{place}]", task) for place, task in enumerate(both)]
     tasks, field = workflow.specification.tasks, "workflow.specification.tasks"
     if not tasks:
-        raise TraceError(f"{where}, field {field}: there are none; needed: one or more")
+        raise TraceError(f"{where}: field {field}: there are none; needed: one or more")
     if workflow.execution is None:
-        raise TraceError(f"{where}, field workflow: no execution, so nobody knows what tasks take; needed: execution")
+        raise TraceError(f"{where}: field workflow: no execution, so nobody knows what tasks take; needed: execution")
     taken = "workflow.execution.tasks"
     places = _places(where, taken, workflow.execution.tasks)
     for place, task in enumerate(tasks):
         if task.id not in places:
-            raise TraceError(f"{where}, field {field}[{place}].id: {shown(task.id)!r} is not in {taken}")
+            raise TraceError(f"{where}: field {field}[{place}].id: {shown(task.id)!r} is not in {taken}")
     found = [places[task.id] for task in tasks]
     return field, tasks, [(f"{taken}[{place}]", workflow.execution.tasks[place]) for place in found]
 
@@ -184,11 +181,11 @@ def _places(where: str, field: str, tasks: Sequence[_Task]) -> dict[str, int]:
     for place, task in enumerate(tasks):
         key = task.key()
         if not key:
-            raise TraceError(f"{where}, field {field}[{place}]: it has no id; accepted: id, or name")
+            raise TraceError(f"{where}: field {field}[{place}]: it has no id; accepted: id, or name")
         if key in places:
             part = "id" if task.id else "name"
             raise TraceError(
-                f"{where}, field {field}[{place}].{part}: {shown(key)!r} stands twice; accepted: each once"
+                f"{where}: field {field}[{place}].{part}: {shown(key)!r} stands twice; accepted: each once"
             )
         places[key] = place
     return places
@@ -209,7 +206,7 @@ def _edges(where: str, field: str, tasks: Sequence[_Task]) -> list[set[int]]:
                 if other not in places:
                     known = f"{counts[other]} tasks are called" if other in counts else "there is no task"
                     raise TraceError(
-                        f"{where}, field {field}[{place}].{kind}[{number}]{task.words()}: {known} {shown(other)!r}; "
+                        f"{where}: field {field}[{place}].{kind}[{number}]{task.words()}: {known} {shown(other)!r}; "
                         "accepted: an id, or a name that only one task has"
                     )
                 parent, child = (places[other], place) if kind == "parents" else (place, places[other])
@@ -234,5 +231,5 @@ def _demand_field(field: str, took: _Task) -> str:
 def _seconds(where: str, field: str, took: _Task) -> float:
     seconds = took.runtime_in_seconds if took.runtime_in_seconds is not None else took.runtime
     if seconds is None:
-        raise TraceError(f"{where}, field {field}{took.words()}: nobody says what it took; needed: runtimeInSeconds")
+        raise TraceError(f"{where}: field {field}{took.words()}: nobody says what it took; needed: runtimeInSeconds")
     return max(seconds, _SHORTEST)
