@@ -95,6 +95,8 @@ def _value(value: object) -> str:
         return str(int(value))
     if isinstance(value, str):
         return repr(shown(value))
+    if value == [] or value == {}:
+        return "an empty list" if value == [] else "an empty object"
     return {dict: "an object", list: "a list", float: str(value), type(None): "null"}.get(type(value), "")
 
 

@@ -69,6 +69,7 @@ def replay(tmp_path, machines, policy, *jobs):
             job(stages=[STAGE | {"input": {"from": "hdfs", "rate": 1}}]),
             "field stages[0].input.from: 'hdfs'; accepted: 'local', 'blocks', 'shuffle'",
         ),
+        (job(stages=[]), "field stages: an empty list; accepted: a list of 1 or more items"),
         (job(recurring=7), "field recurring: 7; accepted: text or null"),
         (stage(cpu=1), "field stages[0].cpu: there is no such field; accepted: name, demand, seconds"),
         (stage(input={"rate": 1, "of": 2}), "field stages[0].input.of: there is no such field; accepted: rate, from"),
@@ -624,7 +625,7 @@ def test_moves_cost_tasks_of_plain_seconds_too_and_nothing_where_machines_are_on
         ({"rest": {"1": 1}, "first": {"1.5": 1}}, "stages[0].seconds.first: '1.5'; accepted: counts of machines"),
         ({"rest": {"1": 1}, "fresh": {"2": 0}}, "stages[0].seconds.fresh.2: 0; accepted: 0.001 to 1e+09 seconds"),
         ({"rest": {"1": 2e9}}, "stages[0].seconds.rest.1: 2e+09; accepted: 0.001 to 1e+09 seconds"),
-        ({"rest": {}}, "stages[0].seconds.rest: an object; accepted: an object of 1 or more keys"),
+        ({"rest": {}}, "stages[0].seconds.rest: an empty object; accepted: an object of 1 or more keys"),
         ({"first": {"1": 1}}, "stages[0].seconds.rest: it is missing; needed: rest"),
         (
             {"rest": {"1": 1}, "last": {}},

@@ -111,7 +111,7 @@ def test_a_workflow_is_a_workload_of_one_job(tmp_path):
         (b'{"workflow": NaN}', ": not one JSON document: JSON is malformed: invalid character (byte 13); accepted"),
         (gzip.compress(b"{}", mtime=0), ": not UTF-8 text, from byte 1 on; accepted: one JSON document in UTF-8"),
         ("{}".encode("utf-16"), ": not UTF-8 text, from byte 0 on; accepted: one JSON document in UTF-8"),
-        (b"[]", ": a list; accepted: one JSON object, with workflow, name"),
+        (b"[]", ": an empty list; accepted: one JSON object, with workflow, name"),
         (b"null", ": null; accepted: one JSON object, with workflow, name"),
         ({"workflow": {}}, "field workflow: no tasks; needed"),
         ({"workflow": {"specification": {"tasks": TASKS}}}, "field workflow: no execution"),
