@@ -160,7 +160,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     copied = _copied(jobs, _output_copies(workload, machines))
     for (row, place, stage), copies in zip(stages, copied.tolist(), strict=True):
         _check(jobs[row], place, stage, machines, copies=copies)
-    # 2. Rows: jobs by queue and name, stages by job, tasks as in the workload.
+    # 2. Rows: jobs by queue, arrival and name, as on a cluster; stages by job, tasks as in the workload.
     before = _before(workload)
     first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
     queues = sorted({job.queue for job in jobs})
@@ -265,8 +265,8 @@ def everywhere(demand: Floats, reading: Floats, elsewhere: Counts) -> Floats:
     return amounts
 
 
-def _key(job: Job) -> tuple[str, str]:
-    return job.queue, job.name
+def _key(job: Job) -> tuple[str, float, str]:
+    return job.queue, job.arrives_at, job.name
 
 
 def _check_names(jobs: Sequence[Job]) -> None:

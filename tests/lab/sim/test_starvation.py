@@ -44,3 +44,10 @@ def test_without_reservations_the_same_task_waits_for_the_end_of_the_stream():
     seconds = [10.0] * 150  # 1.5 s apart: 6.7 of 8 cores are busy, and never four idle ones on one machine
     assert start_of_the_large_one(seconds, 1.5, 1e9) > 100
     assert start_of_the_large_one(seconds, 1.5, AFTER) <= AFTER + 2 * (5 + 10) + 10 + 1.5 + 2
+
+
+def test_equal_jobs_start_in_the_order_in_which_they_came_whatever_their_names():
+    jobs = [Job(name, at, [stage(4000.0, 10.0, 10.0)]) for at, name in enumerate(("d", "a", "c", "b"))]
+    one = Machines("one", np.tile(CAPACITY, (1, 1)), copies=1)
+    outcome = run(Workload("equal", jobs), one, Planner(Policy()), seed=0)
+    assert [job.name for job in sorted(outcome.jobs, key=lambda job: job.started)] == ["d", "a", "c", "b"]
