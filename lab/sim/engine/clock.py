@@ -254,9 +254,9 @@ class _Simulation:
         backlog, table = self.world.backlog, self.world.table
         if held := self.world.held:
             raise DovetailError(
-                f"{held} has begun and never goes on: tasks of groups hold room while others of their group wait for "
-                "it, as the scheduler starts them one by one; accepted: one that starts groups whole (tetris), or "
-                "more machines"
+                f"{held} has begun and never goes on: tasks of gangs hold room while others of their gang wait for it, "
+                "as the scheduler starts them one by one; accepted: one that starts gangs whole (dovetail, graphene "
+                "or tetris), or more machines"
             )
         if self.world.running:
             raise DovetailError(

@@ -58,9 +58,9 @@ def test_who_waits_for_others_of_its_group_slows_nobody_down(settings):
 
 
 @pytest.mark.parametrize("settings", [EVENTS, USED])
-def test_two_groups_that_hold_what_the_other_needs_never_go_on_and_one_is_named(settings):
+def test_two_gangs_that_hold_what_the_other_needs_never_go_on_and_one_is_named(settings):
     jobs = stage("a", 4), stage("b", 4), stage("f", 5, 5, gang=True), stage("g", 5, 5, 5, gang=True)
-    with pytest.raises(DovetailError, match="g/g has begun and never goes on: tasks of groups hold room"):
+    with pytest.raises(DovetailError, match="g/g has begun and never goes on: tasks of gangs hold room"):
         ran(2, *jobs, settings=settings)
 
 
