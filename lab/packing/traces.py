@@ -54,8 +54,11 @@ def read_openb(folder: Path, *, every: int = 1) -> Moment:
     return Moment(str(folder), problem_of(nodes, tasks), (), unmodelled, placed=False)
 
 
-def read_roadef(folder: Path) -> Moment:
-    """Return machines and processes; processes of a service run on machines of their own. Raises TraceError."""
+def read_roadef(folder: Path, *, every: int = 1) -> Moment:
+    """Return each `every`-th machine and its processes; those of a service run on machines of their own.
+
+    Raises TraceError.
+    """
     header = _header(folder / _ROADEF_MACHINES)
     count = sum(name.startswith("cap_") for name in header)
     names = [CPU, MEMORY, *(f"roadef/r{row}" for row in range(2, count))]
@@ -66,7 +69,8 @@ def read_roadef(folder: Path) -> Moment:
     nodes = [
         Node(_machine(name), dict(zip(names, map(float, amounts), strict=True)))
         for name, *amounts in read(folder / _ROADEF_MACHINES, machine_columns)
-    ]
+    ][::every]
+    kept = {node.name for node in nodes}
     tasks = [
         Task(
             dict(zip(names, map(float, amounts), strict=True)),
@@ -76,6 +80,7 @@ def read_roadef(folder: Path) -> Moment:
             group=service,
         )
         for process, service, machine, *amounts in read(folder / _ROADEF_PROCESSES, process_columns)
+        if every == 1 or _machine(machine) in kept
     ]
     unmodelled = (
         "the spread of services over locations",

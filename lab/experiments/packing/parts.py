@@ -47,16 +47,17 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is run: one of `every` so many nodes and pods of openb, which `google` cluster, how many `trials`."""
+    """How much is run: one of `openb` nodes and pods, one of `machines` of a `google` cluster, how many `trials`."""
 
     about: str
-    every: int
+    openb: int
     google: str
+    machines: int
     trials: int
 
 
-FULL = Scale("Clusters of traces, packed anew; 0.4 % of the tasks may find no place.", 8, "a2_2", 11)
-QUICK = Scale(f"{FULL.about} A small form, which shows that everything works; not to be quoted.", 40, "a2_4", 2)
+FULL = Scale("Clusters of traces, packed anew; 0.4 % of the tasks may find no place.", 8, "a2_2", 1, 11)
+QUICK = Scale(f"{FULL.about} A small form, which shows that everything works; not to be quoted.", 40, "a2_4", 4, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,10 @@ Results = Mapping[PackingRun, PackingOutcome]
 
 def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[PackingPart]:
     """Return the clusters that are compared on."""
+    part = f", one of {scale.machines} machines" if scale.machines > 1 else ""
     abouts = {
-        "openb": f"One of {scale.every} nodes and pods of Alibaba's GPU cluster of 2023",
-        "google": f"Cluster {scale.google} of Google's machine reassignment challenge",
+        "openb": f"One of {scale.openb} nodes and pods of Alibaba's GPU cluster of 2023",
+        "google": f"Cluster {scale.google} of Google's machine reassignment challenge{part}",
     }
     return [
         PackingPart(name, about, [PackingRun(name, one, scale, seed, traces) for one in CONTENDERS for seed in seeds])
@@ -133,8 +135,8 @@ def perform(run: PackingRun, tell: Tell) -> PackingOutcome:
 
 def _problem(run: PackingRun) -> Problem:
     if run.cluster == "openb":
-        return read_openb(run.traces / "openb_gpu2023", every=run.scale.every).problem
-    return read_roadef(run.traces / "roadef2012_google" / run.scale.google).problem
+        return read_openb(run.traces / "openb_gpu2023", every=run.scale.openb).problem
+    return read_roadef(run.traces / "roadef2012_google" / run.scale.google, every=run.scale.machines).problem
 
 
 def section_of(part: PackingPart, results: Results) -> Section:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from extender.errors import TraceError
-from lab.packing.traces import GPU, read_trace
+from lab.packing.traces import GPU, read_roadef, read_trace
 
 TRACES = Path(__file__).parents[4] / "shared" / "traces"
 
@@ -41,6 +41,8 @@ def test_roadef_has_all_resources_and_services_that_keep_apart(tmp_path):
     assert len(set(classes.group.tolist())) == 2
     assert problem.allocated[:, 0].tolist() == [1.0, 5.0]
     assert problem.capacity[0, problem.layout.columns["roadef/r2"]] == 30.0
+    part = read_roadef(tmp_path, every=2).problem  # the first machine and its one process
+    assert (part.machines, part.classes.tasks) == (1, 1)
 
 
 def test_a_folder_of_no_known_trace_is_named(tmp_path):
