@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import NodeCandidates
 from extender.planner.dag_progress import DagProgress
@@ -92,7 +92,8 @@ class TermsLog(Sequence[Terms]):
 class Scene:
     """What score terms may go by, the same for a whole plan: `work` [C] is the remaining work of each one's job.
 
-    `last` [C] are the last tasks before a barrier, which with packing have no `counted_work` [C].
+    `last` [C] are the last tasks before a barrier, which with packing have no `counted_work` [C]. `queue` [C] is the
+    row of each one's queue; None where there is one queue.
     """
 
     policy: Policy
@@ -101,6 +102,7 @@ class Scene:
     work: Floats
     last: Mask
     counted_work: Floats
+    queue: Rows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +120,21 @@ class ScoreTerm:
 def _remaining_work(scene: Scene, candidates: NodeCandidates, aligned: Floats) -> Floats:
     """Return -eps x remaining work, eps = m x mean(alignment) / mean(work) over the candidates (Tetris, 3.3.2).
 
+    Each queue has its own eps, over its own candidates: jobs are compared inside a queue. With one eps for all, the
+    large jobs of one queue (or a FIFO queue, which counts as one job) would make those of another look alike.
     Without packing it is minus the part of all remaining work: then nothing else counts.
     """
     policy, rows = scene.policy, candidates.rows
-    total = float(np.add.reduce(scene.work.take(rows)))  # `sum` does the same by way of Python
-    weight = policy.srtf * float(np.add.reduce(np.abs(aligned))) if policy.packing else 1.0
-    return -(weight / total if total > 0 else 0.0) * scene.counted_work.take(rows)
+    work, counted_work = scene.work.take(rows), scene.counted_work.take(rows)
+    if scene.queue is None:
+        total = float(np.add.reduce(work))  # `sum` does the same by way of Python
+        weight = policy.srtf * float(np.add.reduce(np.abs(aligned))) if policy.packing else 1.0
+        return -(weight / total if total > 0 else 0.0) * counted_work
+    queue = scene.queue.take(rows)
+    totals = np.bincount(queue, weights=work)
+    weights = policy.srtf * np.bincount(queue, weights=np.abs(aligned)) if policy.packing else np.ones(len(totals))
+    eps = np.divide(weights, totals, out=np.zeros(len(totals)), where=totals > 0)
+    return np.asarray(-eps.take(queue) * counted_work)
 
 
 def _suited(scene: Scene, candidates: NodeCandidates, aligned: Floats) -> Floats:
@@ -149,7 +160,9 @@ class Scores:
         self.progress = DagProgress(waiting, rank=policy.rank)
         last = last_before_barrier(waiting.finished, barrier=policy.barrier) & ~self.progress.ordered
         work = waiting.jobs.work[waiting.job]
-        self.scene = Scene(policy, waiting, classes, work, last, np.where(last, 0.0, work) if policy.packing else work)
+        counted_work = np.where(last, 0.0, work) if policy.packing else work
+        queue = waiting.jobs.queue[waiting.job] if len(waiting.jobs.queue_weight) > 1 else None
+        self.scene = Scene(policy, waiting, classes, work, last, counted_work, queue)
         self.before = before_others(policy, waiting, last)
         self._some_before = bool(np.count_nonzero(self.before))
         # The same as lists: `terms` asks for one of each at every start.

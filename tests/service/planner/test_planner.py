@@ -60,6 +60,17 @@ def test_remaining_work_pulls_against_alignment():
     assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(0, 0)]
 
 
+def test_remaining_work_is_compared_inside_a_queue_however_much_is_left_in_another():
+    # Queue 0 has the turn. Its jobs have work 1 and 3; the second aligns better. Beside 1,000 of queue 1 they would be
+    # alike, and alignment would decide.
+    waiting = tasks((0, 1, (3,)), (1, 1, (4,)), (2, 1, (4,)), work=[1, 3, 1000])
+    queue, held = np.array([0, 0, 1]), np.zeros((3, 6))
+    held[2, 0] = 4.0
+    jobs = replace(waiting.jobs, queue=queue, queue_names=["a", "b"], queue_weight=np.ones(2), allocated=held)
+    snapshot = cluster((8,), allocated=[[4, 0, 0, 0, 0, 0]])
+    assert pairs(once(snapshot, replace(waiting, jobs=jobs))) == [(0, 0)]
+
+
 def test_the_last_tasks_before_a_barrier_go_first():
     waiting = tasks((0, 1, (8,)), (1, 1, (4,), 0, None, 0.95))
     assert pairs(once(cluster((10,)), waiting, Policy(srtf=0))) == [(1, 0)]
