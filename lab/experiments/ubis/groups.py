@@ -32,9 +32,9 @@ FULL = UbisScale("The paper's nodes, tasks and thresholds.", 5)
 QUICK = UbisScale(
     "A small form, which shows that everything works; its numbers are not to be quoted.",
     seeds=1,
-    maps=100,
-    pipelines=Pipelines(size=0.05, nodes=1),
-    alibaba=AlibabaJobs(nodes=1, seconds=300.0),
+    maps=50,
+    pipelines=Pipelines(size=0.02, nodes=1),
+    alibaba=AlibabaJobs(nodes=1, seconds=150.0),
     t_allocs=(0.5, 0.9),
     t_preempts=(0.9, 0.99),
     scrapes=(1.0, 15.0),

@@ -147,7 +147,7 @@ def test_the_part_has_its_rows_and_a_report(jobs, tmp_path):
 def test_without_the_trace_the_part_is_skipped_with_its_reason(tmp_path):
     result = asked("--traces", str(tmp_path))
     assert result.exit_code != 0
-    assert f"alibaba: skipped: Alibaba's jobs for 300 s on 1 nodes, memory {CAPPED}" in result.output
+    assert f"alibaba: skipped: Alibaba's jobs for 150 s on 1 nodes, memory {CAPPED}" in result.output
     assert "does not exist" in result.output
 
 
