@@ -68,9 +68,11 @@ def draw_running(axes: Axes, runs: Mapping[str, Series]) -> None:
 def draw_use(
     axes: Axes, series: Series, title: str, *, legend: bool = True, dimensions: Sequence[str] = DIMENSIONS
 ) -> None:
-    """Draw what is used, and wanted, of each dimension over time (Tetris, figures 5b and 5c)."""
-    at = hours(series)
+    """Draw what is used, and wanted, of each dimension over time (Tetris, figures 5b and 5c); not what nobody wants."""
+    at, wanted = hours(series), series.demanded.max(axis=0, initial=0.0) > 0
     for place, (name, stroke) in enumerate(zip(dimensions, strokes(), strict=False)):
+        if not wanted[place]:
+            continue
         axes.plot(at, thinned(series.demanded[:, place]), linewidth=0.8, **stroke | {"linestyle": ":"})
         axes.plot(at, thinned(series.used[:, place]), linewidth=1.2, label=name, **stroke)
     finish(axes, title, "of the cluster", _HOURS, legend=False)

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+_Show = Callable[[Outcome], str]
+"""What a figure's cell says of a run."""
+
+_LOCAL_READS = "local reads"
+
 _MOST_QUEUES = 8
 """The table has the job times of so many queues at most; JSON has all."""
 
@@ -55,7 +60,7 @@ class FigureLine:
 def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     """Return all figures of these runs; comparisons are with the first run."""
     first = runs[0]
-    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(first)]
+    of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(runs)]
     against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
     if any(run.opportunistic is not None for run in runs):
         of_all.append(FigureLine("killed by memory", [_killed(run) for run in runs]))
@@ -64,18 +69,28 @@ def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     return of_all + (against if len(runs) > 1 else [])
 
 
-def _figures(first: Outcome) -> list[tuple[str, Callable[[Outcome], str]]]:
-    """Return the figures of every run; those by resource and by queue are named as in the first."""
-    axis, queues = first.axis, first.queue_names[:_MOST_QUEUES] if len(first.queue_names) > 1 else ()
-    contended = [place for place, name in enumerate(DIMENSIONS) if name != MEMORY]
+def _figures(runs: Sequence[Outcome]) -> list[tuple[str, _Show]]:
+    """Return the figures of every run; those by resource and by queue are named as in the first.
+
+    Resources that no task demands are left out, and local reads where nothing is read from blocks.
+    """
+    axis, queues = runs[0].axis, runs[0].queue_names[:_MOST_QUEUES] if len(runs[0].queue_names) > 1 else ()
+    demanded = [place for place in range(len(axis)) if any(run.series.demanded[:, place].any() for run in runs)]
+    contended = [place for place in demanded if axis[place] in DIMENSIONS and axis[place] != MEMORY]
+    read = not all(math.isnan(run.locality) for run in runs)
     return [
         *_TIMES,
-        *((f"mean job time: {name}" if not row else f"  {name}", _of_queue(name)) for row, name in enumerate(queues)),
+        *_under("mean job time: ", [(name, _of_queue(name)) for name in queues]),
         *_TASKS,
-        *((f"use: {name}" if not place else f"  {name}", _used(place)) for place, name in enumerate(axis)),
-        *((f"over-allocated: {axis[place]}" if not place else f"  {axis[place]}", _over(place)) for place in contended),
-        *_OTHERS,
+        *_under("use: ", [(axis[place], _used(place)) for place in demanded]),
+        *_under("over-allocated: ", [(axis[place], _over(place)) for place in contended]),
+        *(figure for figure in _OTHERS if read or figure[0] != _LOCAL_READS),
     ]
+
+
+def _under(heading: str, figures: Sequence[tuple[str, _Show]]) -> list[tuple[str, _Show]]:
+    """Return figures of one kind, the first with what they are."""
+    return [(f"  {name}" if place else f"{heading}{name}", show) for place, (name, show) in enumerate(figures)]
 
 
 def table(runs: Sequence[Outcome], width: int) -> "Table":
@@ -188,19 +203,19 @@ def _compared(first: Outcome, run: Outcome) -> dict[str, Any]:
     }
 
 
-def _job_time(statistic: Callable[[Floats], float]) -> Callable[[Outcome], str]:
+def _job_time(statistic: Callable[[Floats], float]) -> _Show:
     return lambda run: f"{statistic(run.job_seconds):,.0f}"
 
 
-def _percentile(percent: int) -> Callable[[Outcome], str]:
+def _percentile(percent: int) -> _Show:
     return _job_time(lambda seconds: float(np.percentile(seconds, percent)))
 
 
-def _used(place: int) -> Callable[[Outcome], str]:
+def _used(place: int) -> _Show:
     return lambda run: f"{mean_use(run)[place]:.0%}"
 
 
-def _over(place: int) -> Callable[[Outcome], str]:
+def _over(place: int) -> _Show:
     return lambda run: f"{run.fullness.over_allocated[place]:.1%}"
 
 
@@ -209,7 +224,7 @@ def _killed(run: Outcome) -> str:
     return "" if lost is None else f"{lost.killed_regular + lost.killed_opportunistic:,}"
 
 
-def _of_queue(name: str) -> Callable[[Outcome], str]:
+def _of_queue(name: str) -> _Show:
     return lambda run: f"{queue_seconds(run)[name]:,.0f}"
 
 
@@ -231,7 +246,7 @@ def _slowed(first: Outcome, run: Outcome) -> str:
     )
 
 
-_TIMES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
+_TIMES: Sequence[tuple[str, _Show]] = (
     ("makespan, s", lambda run: f"{run.makespan:,.0f}"),
     ("job time, s: mean", _job_time(lambda seconds: float(seconds.mean()))),
     ("  median", _percentile(50)),
@@ -240,14 +255,14 @@ _TIMES: Sequence[tuple[str, Callable[[Outcome], str]]] = (
     ("longest wait of a job, s", lambda run: f"{run.job_waits.max(initial=0.0):,.0f}"),
 )
 
-_TASKS: Sequence[tuple[str, Callable[[Outcome], str]]] = (
+_TASKS: Sequence[tuple[str, _Show]] = (
     ("task slow-down, times", lambda run: f"{slow_down(run):.2f}"),
     ("running tasks, mean", lambda run: f"{mean_running(run):,.0f}"),
 )
 
-_OTHERS: Sequence[tuple[str, Callable[[Outcome], str]]] = (
+_OTHERS: Sequence[tuple[str, _Show]] = (
     ("fragmentation", lambda run: f"{run.fullness.fragmentation:.0%}"),
-    ("local reads", lambda run: "" if math.isnan(run.locality) else f"{run.locality:.0%}"),
+    (_LOCAL_READS, lambda run: "" if math.isnan(run.locality) else f"{run.locality:.0%}"),
     ("unfairness: jobs, by", _unfair),
     ("decisions/s", lambda run: f"{run.speed.decisions_per_second:,.0f}"),
     ("events/s", lambda run: f"{run.speed.events_per_second:,.0f}"),

@@ -61,6 +61,15 @@ def test_waits_and_job_times_by_queue_are_in_the_table_and_in_json():
     assert "mean job time: a" not in cells([outcome(queues=("a",))])
 
 
+def test_resources_that_no_task_demands_and_reads_that_there_are_none_of_have_no_line():
+    made = outcome()
+    resources = {name.split(": ")[-1] for name in cells([made])} & {*made.axis}
+    assert resources == {"cpu"}
+    assert "local reads" not in cells([made])
+    read = cells([made, replace(made, locality=0.5)])
+    assert read["local reads"] == ["", "50%"]
+
+
 def test_the_median_of_the_changes_is_called_so():
     assert cells([outcome(), outcome("again")])["median of job changes, %"] == ["", "0.0"]
 
