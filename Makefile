@@ -28,16 +28,17 @@ control-plane: setup ## Build the pinned Kubernetes binaries (minutes once, seco
 demo: setup ## The same workload by the stock scheduler and with Dovetail, side by side
 	@$(BIN)/dovetail demo
 
-# Most tests wait, so each of the two runs has two processes, a file of tests in one of them; the others give way.
+# Most tests wait, so the two runs have more processes than there are cores, a file of tests in one of them; the others
+# give way. Files go in their order: else those of few tests come last, which are the longest.
 SHARED := integration and not own_control_plane
-PROCESSES := -n 2 --dist loadfile
+PROCESSES := --dist loadfile --no-loadscope-reorder
 
 test: control-plane check ## Everything: style, types, import contracts, and every test this machine can run
 	@mkdir -p out
 	@echo "Two runs at once: $(SHARED) is shown here; all other tests write to out/other-tests.log, which follows."
 	@echo "What failed beside other work is run once more alone at the end, and only what fails there too fails."
-	@nice -n 5 $(BIN)/pytest $(PROCESSES) -m "not ($(SHARED))" -o cache_dir=out/other-tests > out/other-tests.log 2>&1 & others=$$!; \
-		$(BIN)/pytest $(PROCESSES) -m "$(SHARED)" -o cache_dir=out/shared-tests; shared=$$?; \
+	@nice -n 5 $(BIN)/pytest -n 3 $(PROCESSES) -m "not ($(SHARED))" -o cache_dir=out/other-tests > out/other-tests.log 2>&1 & others=$$!; \
+		$(BIN)/pytest -n 2 $(PROCESSES) -m "$(SHARED)" -o cache_dir=out/shared-tests; shared=$$?; \
 		wait $$others; others=$$?; \
 		cat out/other-tests.log; \
 		again() { echo "Once more, alone:"; $(BIN)/pytest -v --last-failed --last-failed-no-failures none -o cache_dir=$$1; }; \

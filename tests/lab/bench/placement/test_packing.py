@@ -13,6 +13,7 @@ from lab.bench.commands import bench
 from lab.bench.placement.packing import Scene, measure, replay
 from lab.bench.placement.rankings import rankings
 from lab.bench.placement.traces import GPU, Task, Workload, openb_variants
+from lab.report.rows import Report
 
 TRACES = Path(__file__).parents[4].parent / "shared" / "traces"
 RANKINGS = {ranking.name: ranking for ranking in rankings(Placement())}
@@ -102,7 +103,9 @@ def test_without_traces_the_command_says_what_it_needs(tmp_path):
 @pytest.mark.slow
 def test_without_traces_all_benchmarks_go_on_and_name_what_was_skipped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(commands, "_programs_if_any", lambda: None)  # the cluster has a test of its own
+    monkeypatch.setattr(commands, "_programs_if_any", lambda: None)  # the cluster has a test of its own, as have
+    monkeypatch.setattr(commands, "_order", lambda _: Report([]))
+    monkeypatch.setattr(commands, "_packing", lambda _: Report([]))
     result = CliRunner().invoke(bench, ["--quick", "--json"])
     assert "placement: skipped: no workload traces at ../shared/traces" in result.stderr
     assert "rows" in json.loads(result.stdout)
