@@ -122,11 +122,11 @@ def _remaining_work(scene: Scene, candidates: NodeCandidates, aligned: Floats) -
 
     Each queue has its own eps, over its own candidates: jobs are compared inside a queue. With one eps for all, the
     large jobs of one queue (or a FIFO queue, which counts as one job) would make those of another look alike.
-    Without packing it is minus the part of all remaining work: then nothing else counts.
+    Without packing it is minus the part of the queue's remaining work: then nothing else counts.
     """
     policy, rows = scene.policy, candidates.rows
     work, counted_work = scene.work.take(rows), scene.counted_work.take(rows)
-    if scene.queue is None:
+    if scene.queue is None:  # the usual case: the same for one queue, in less time
         total = float(np.add.reduce(work))  # `sum` does the same by way of Python
         weight = policy.srtf * float(np.add.reduce(np.abs(aligned))) if policy.packing else 1.0
         return -(weight / total if total > 0 else 0.0) * counted_work

@@ -69,8 +69,8 @@ def read_roadef(folder: Path, *, every: int = 1) -> Moment:
     nodes = [
         Node(_machine(name), dict(zip(names, map(float, amounts), strict=True)))
         for name, *amounts in read(folder / _ROADEF_MACHINES, machine_columns)
-    ][::every]
-    kept = {node.name for node in nodes}
+    ]
+    left_out = {node.name for place, node in enumerate(nodes) if place % every}
     tasks = [
         Task(
             dict(zip(names, map(float, amounts), strict=True)),
@@ -80,14 +80,14 @@ def read_roadef(folder: Path, *, every: int = 1) -> Moment:
             group=service,
         )
         for process, service, machine, *amounts in read(folder / _ROADEF_PROCESSES, process_columns)
-        if every == 1 or _machine(machine) in kept
+        if _machine(machine) not in left_out
     ]
     unmodelled = (
         "the spread of services over locations",
         "dependencies between services",
         "safety margins of machines",
     )
-    return Moment(str(folder), problem_of(nodes, tasks), (), unmodelled)
+    return Moment(str(folder), problem_of(nodes[::every], tasks), (), unmodelled)
 
 
 def _amounts(cpu: int, memory: int, gpu_milli: int) -> Amounts:

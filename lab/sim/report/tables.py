@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _Show = Callable[[Outcome], str]
 """What a figure's cell says of a run."""
 
-_LOCAL_READS = "local reads"
-
 _MOST_QUEUES = 8
 """The table has the job times of so many queues at most; JSON has all."""
 
@@ -62,6 +60,8 @@ def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
     first = runs[0]
     of_all = [FigureLine(name, [show(run) for run in runs]) for name, show in _figures(runs)]
     against = [FigureLine(name, ["" if run is first else show(first, run) for run in runs]) for name, show in _COMPARED]
+    if not all(math.isnan(run.locality) for run in runs):
+        of_all.append(FigureLine("local reads", [_local_reads(run) for run in runs]))
     if any(run.opportunistic is not None for run in runs):
         of_all.append(FigureLine("killed by memory", [_killed(run) for run in runs]))
     if any(run.begun_anew.times for run in runs):
@@ -72,19 +72,18 @@ def lines(runs: Sequence[Outcome]) -> list[FigureLine]:
 def _figures(runs: Sequence[Outcome]) -> list[tuple[str, _Show]]:
     """Return the figures of every run; those by resource and by queue are named as in the first.
 
-    Resources that no task demands are left out, and local reads where nothing is read from blocks.
+    Resources that no task demands are left out.
     """
     axis, queues = runs[0].axis, runs[0].queue_names[:_MOST_QUEUES] if len(runs[0].queue_names) > 1 else ()
     demanded = [place for place in range(len(axis)) if any(run.series.demanded[:, place].any() for run in runs)]
     contended = [place for place in demanded if axis[place] in DIMENSIONS and axis[place] != MEMORY]
-    read = not all(math.isnan(run.locality) for run in runs)
     return [
         *_TIMES,
         *_under("mean job time: ", [(name, _of_queue(name)) for name in queues]),
         *_TASKS,
         *_under("use: ", [(axis[place], _used(place)) for place in demanded]),
         *_under("over-allocated: ", [(axis[place], _over(place)) for place in contended]),
-        *(figure for figure in _OTHERS if read or figure[0] != _LOCAL_READS),
+        *_OTHERS,
     ]
 
 
@@ -219,6 +218,10 @@ def _over(place: int) -> _Show:
     return lambda run: f"{run.fullness.over_allocated[place]:.1%}"
 
 
+def _local_reads(run: Outcome) -> str:
+    return "" if math.isnan(run.locality) else f"{run.locality:.0%}"
+
+
 def _killed(run: Outcome) -> str:
     lost = run.opportunistic
     return "" if lost is None else f"{lost.killed_regular + lost.killed_opportunistic:,}"
@@ -262,7 +265,6 @@ _TASKS: Sequence[tuple[str, _Show]] = (
 
 _OTHERS: Sequence[tuple[str, _Show]] = (
     ("fragmentation", lambda run: f"{run.fullness.fragmentation:.0%}"),
-    (_LOCAL_READS, lambda run: "" if math.isnan(run.locality) else f"{run.locality:.0%}"),
     ("unfairness: jobs, by", _unfair),
     ("decisions/s", lambda run: f"{run.speed.decisions_per_second:,.0f}"),
     ("events/s", lambda run: f"{run.speed.events_per_second:,.0f}"),

@@ -48,6 +48,6 @@ def test_without_reservations_the_same_task_waits_for_the_end_of_the_stream():
 
 def test_equal_jobs_start_in_the_order_in_which_they_came_whatever_their_names():
     jobs = [Job(name, at, [stage(4000.0, 10.0, 10.0)]) for at, name in enumerate(("d", "a", "c", "b"))]
-    one = Machines("one", np.tile(CAPACITY, (1, 1)), copies=1)
+    one = Machines("one", CAPACITY[np.newaxis], copies=1)
     outcome = run(Workload("equal", jobs), one, Planner(Policy()), seed=0)
     assert [job.name for job in sorted(outcome.jobs, key=lambda job: job.started)] == ["d", "a", "c", "b"]

@@ -103,9 +103,10 @@ def test_without_traces_the_command_says_what_it_needs(tmp_path):
 @pytest.mark.slow
 def test_without_traces_all_benchmarks_go_on_and_name_what_was_skipped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(commands, "_programs_if_any", lambda: None)  # the cluster has a test of its own, as have
-    monkeypatch.setattr(commands, "_order", lambda _: Report([]))
-    monkeypatch.setattr(commands, "_packing", lambda _: Report([]))
+    # The longest ones have tests of their own: the cluster, the order and the measures of packing.
+    monkeypatch.setattr(commands, "_programs_if_any", lambda: None)
+    for longest in ("_order", "_packing"):
+        monkeypatch.setattr(commands, longest, lambda _: Report([]))
     result = CliRunner().invoke(bench, ["--quick", "--json"])
     assert "placement: skipped: no workload traces at ../shared/traces" in result.stderr
     assert "rows" in json.loads(result.stdout)
