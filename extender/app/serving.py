@@ -49,7 +49,7 @@ _PLANS, _ENDER = "plans", "hold-ender"
 log = structlog.get_logger()
 
 
-class Service:
+class ExtenderService:
     """The extender, wired: watches feed the ledger, the verbs answer from it.
 
     Its `watches` may be shared with `dovetail control` in one process, with one `liveness`.
@@ -242,7 +242,7 @@ def _placement(settings: Settings) -> Placement:
 def serve(settings: Settings, kubeconfig: Path | None) -> None:
     """Run the extender until SIGTERM or SIGINT."""
     configure_logs(settings.log)
-    service = Service(settings, connect(kubeconfig))
+    service = ExtenderService(settings, connect(kubeconfig))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: service.stop())
     service.run()

@@ -10,7 +10,7 @@ from extender.adapters.kube.api import connect
 from extender.app.controlling import Control
 from extender.app.liveness import Liveness
 from extender.app.logs import configure_logs
-from extender.app.serving import Service
+from extender.app.serving import ExtenderService
 from extender.app.watches import Watches
 from extender.errors import SettingsError
 from extender.settings import Settings
@@ -37,7 +37,7 @@ def serve_with_control(settings: Settings, kubeconfig: Path | None) -> None:
     configure_logs(settings.log)
     beside, api, liveness = control_server(settings), connect(kubeconfig), Liveness()
     watches = Watches(api, liveness, parts=2)
-    service = Service(settings, api, liveness, watches)
+    service = ExtenderService(settings, api, liveness, watches)
     control = Control(beside, connect(kubeconfig), liveness, watches)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: service.stop())

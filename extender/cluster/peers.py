@@ -28,7 +28,7 @@ class PodTerm(msgspec.Struct, frozen=True, omit_defaults=True):
         return known and self.selector is not None and all(one.met("", labels) for one in self.selector)
 
 
-class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
+class TopologySpread(msgspec.Struct, frozen=True, omit_defaults=True):
     """A topology spread constraint: of the pods that the term is about a domain may have `most` more than any other.
 
     Where there are fewer than `domains` domains, the least counts as none. Nodes count that the pod's own node affinity
@@ -58,7 +58,7 @@ class Peers(msgspec.Struct, frozen=True, omit_defaults=True):
 
     away: tuple[PodTerm, ...] = ()
     near: tuple[PodTerm, ...] = ()
-    spread: tuple[Spread, ...] = ()
+    spread: tuple[TopologySpread, ...] = ()
     ports: tuple[HostPort, ...] = ()
 
     @property

@@ -59,7 +59,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Shuffle:
     """Each task of the class reads a part from every one of these nodes (a shuffle).
 
     `nodes` [K] are distinct rows, ascending; `rates` [K] bytes per second from each at the task's peak.
@@ -69,7 +69,7 @@ class Spread:
     rates: Floats
 
 
-Inputs = Blocks | Spread | None
+Inputs = Blocks | Shuffle | None
 """None: whatever the class reads, it reads on the machine that it runs on."""
 
 

@@ -398,7 +398,7 @@ class Board:
             self._out(task_class)
         elif compared:
             self._candidates.leave_out_on(node, task_class)
-            if self._remembers_refusals and self.classes.spread[task_class]:
+            if self._remembers_refusals and self.classes.shuffles[task_class]:
                 self._refusals.note(task_class)
 
     def _out(self, task_class: int) -> None:

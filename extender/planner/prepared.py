@@ -8,7 +8,7 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows, needs
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
-from extender.cluster.waiting import Blocks, Inputs, Spread, Waiting
+from extender.cluster.waiting import Blocks, Inputs, Shuffle, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Prepared:
     `*_needs` say the same with minus infinity for nothing, so that nothing always fits, and `ways_needs` [2 C, R] both,
     one after the other; `whole` [C, R] is what it takes of the cluster. `total` [R] is all that nodes have, as shares
     are of it. `asked` are the resources that anyone demands besides reading. `own` [C] read where they run, `blocks`
-    [C] and `spread` [C] what they are named for; a shuffle's rates [S, N] are at `rates_row` of its class.
+    [C] and `shuffles` [C] what they are named for; a shuffle's rates [S, N] are at `rates_row` of its class.
     """
 
     waiting: Waiting
@@ -64,7 +64,7 @@ class Prepared:
     reading: list[float]
     own: Mask
     blocks: Mask
-    spread: Mask
+    shuffles: Mask
     block_rows: list[int]
     rates: Floats
     rate_needs: Floats
@@ -96,11 +96,11 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
     blocks[[row for row, inputs in given if isinstance(inputs, Blocks)]] = True
     packed_capacity = np.where(packed, capacity, 0.0)
     here_needs, away_needs = needs(here), needs(away)
-    shuffles = [(row, inputs) for row, inputs in given if isinstance(inputs, Spread)]
-    spread = np.zeros(len(blocks), dtype=np.bool_)
-    spread[[row for row, _ in shuffles]] = True
-    rates = np.zeros((len(shuffles), capacity.shape[1]))
-    for place, (_, inputs) in enumerate(shuffles):
+    spread_over = [(row, inputs) for row, inputs in given if isinstance(inputs, Shuffle)]
+    shuffles = np.zeros(len(blocks), dtype=np.bool_)
+    shuffles[[row for row, _ in spread_over]] = True
+    rates = np.zeros((len(spread_over), capacity.shape[1]))
+    for place, (_, inputs) in enumerate(spread_over):
         rates[place, inputs.nodes] = inputs.rates
     return Prepared(
         waiting=waiting,
@@ -111,7 +111,7 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
         shapes=before.shapes if before is not None and before.layout is layout else _shapes(packed_capacity, per_unit),
         unlimited=not limited.all(),
         total=layout.total,
-        whole=np.where(spread[:, np.newaxis], away, here),
+        whole=np.where(shuffles[:, np.newaxis], away, here),
         here=here,
         away=away,
         here_needs=here_needs,
@@ -120,13 +120,13 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
         demand_needs=np.ascontiguousarray(needs(demand).T),
         asked=np.flatnonzero((demand > 0).any(axis=0)).tolist(),
         reading=reading.tolist(),
-        own=~(blocks | spread),
+        own=~(blocks | shuffles),
         blocks=blocks,
-        spread=spread,
+        shuffles=shuffles,
         block_rows=np.flatnonzero(blocks).tolist(),
         rates=rates,
         rate_needs=needs(rates),
-        rates_row=(np.cumsum(spread) - 1).tolist(),
+        rates_row=(np.cumsum(shuffles) - 1).tolist(),
     )
 
 

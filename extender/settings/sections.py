@@ -20,7 +20,7 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     pass
 
 
-class Server(_Section, frozen=True):
+class ServerSettings(_Section, frozen=True):
     """How the extender listens."""
 
     address: str = "127.0.0.1"
@@ -213,7 +213,7 @@ class Settings(_Section, frozen=True):
 
     api_version: Literal["dovetail.dev/v1alpha1"] = "dovetail.dev/v1alpha1"
     kind: Literal["DovetailConfiguration"] = "DovetailConfiguration"
-    server: Server = Server()
+    server: ServerSettings = ServerSettings()
     placement: PlacementSettings = PlacementSettings()
     cluster: ClusterSettings = ClusterSettings()
     order: Literal["auto", "gates", "filter"] = "auto"

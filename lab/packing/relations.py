@@ -13,7 +13,7 @@ import numpy as np
 from extender.arrays import Counts, Mask, Rows
 from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.model import Node
-from extender.cluster.peers import ALONE, HostPort, Peers, PodTerm, Selector, Spread
+from extender.cluster.peers import ALONE, HostPort, Peers, PodTerm, Selector, TopologySpread
 from lab.packing.task import Task
 
 _HOSTNAME, _MACHINE = "kubernetes.io/hostname", ""
@@ -251,7 +251,7 @@ class _Relating:
             domains.append(-1 if value is None else own)
         return np.array(domains, dtype=np.intp)
 
-    def _even(self, spread: Spread, keys: Sequence[int], constraints: Constraints) -> Even:
+    def _even(self, spread: TopologySpread, keys: Sequence[int], constraints: Constraints) -> Even:
         """Return a spread constraint of a task that has others by these keys: nodes that lack one do not count."""
         eligible = np.logical_and.reduce([self._domains[key] >= 0 for key in keys])
         if spread.by_affinity:

@@ -7,7 +7,7 @@ import threading
 
 from extender.adapters.http.routes import create_app
 from extender.adapters.http.server import Server
-from extender.settings import Server as ServerSettings
+from extender.settings import ServerSettings
 from tests.fuzz import draws
 from tests.fuzz.broken import require
 from tests.service.adapters.http.test_verbs import Extender, landed

@@ -20,7 +20,7 @@ from waitress.task import ThreadedTaskDispatcher
 
 from extender.adapters.http.listening import CONNECTIONS, REQUEST_SECONDS, ConnectionListener
 from extender.errors import DovetailError
-from extender.settings import Server as ServerSettings
+from extender.settings import ServerSettings
 
 _UNFINISHED = 8
 """So many bodies of the largest size may be under way at a time, all together."""

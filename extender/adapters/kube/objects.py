@@ -145,24 +145,26 @@ class Anything(msgspec.Struct):
     """An object of which it only counts that it is there."""
 
 
-class PodTerm(msgspec.Struct, rename="camel"):
+class PodAffinityTerm(msgspec.Struct, rename="camel"):
     """PodAffinityTerm: the namespaces of the pods that it is about; which pods there is not read."""
 
     namespaces: list[str] | None = None
     namespace_selector: Anything | None = None
 
 
-class WeightedPodTerm(msgspec.Struct, rename="camel"):
+class WeightedPodAffinityTerm(msgspec.Struct, rename="camel"):
     """WeightedPodAffinityTerm."""
 
-    pod_affinity_term: PodTerm = msgspec.field(default_factory=PodTerm)
+    pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
 class PodAffinity(msgspec.Struct):
     """PodAffinity, and PodAntiAffinity."""
 
-    required: list[PodTerm] | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: list[WeightedPodTerm] | None = msgspec.field(
+    required: list[PodAffinityTerm] | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedPodAffinityTerm] | None = msgspec.field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
@@ -295,7 +297,7 @@ class JobObject(msgspec.Struct):
     status: JobStatus = msgspec.field(default_factory=JobStatus)
 
 
-class Gang(msgspec.Struct, rename="camel"):
+class GangPolicy(msgspec.Struct, rename="camel"):
     """GangSchedulingPolicy."""
 
     min_count: int = 0
@@ -304,7 +306,7 @@ class Gang(msgspec.Struct, rename="camel"):
 class GroupPolicy(msgspec.Struct):
     """PodGroupSchedulingPolicy."""
 
-    gang: Gang | None = None
+    gang: GangPolicy | None = None
 
 
 class GroupSpec(msgspec.Struct, rename="camel"):

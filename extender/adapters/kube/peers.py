@@ -7,7 +7,7 @@ import msgspec
 from extender.adapters.kube.objects import Expression, NodeAffinity, VolumeSource
 from extender.cluster.eligibility import Requirement
 from extender.cluster.model import EVERY_NAMESPACE
-from extender.cluster.peers import HostPort, Peers, PodTerm, Selector, Spread
+from extender.cluster.peers import HostPort, Peers, PodTerm, Selector, TopologySpread
 from extender.cluster.recording.lines import NAMESPACE_SELECTORS, PREFERRED, SPREAD_ANYWAY, VOLUMES
 
 _EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  # it is compared, nobody listens
@@ -133,14 +133,14 @@ def _selector(selector: LabelSelector | None) -> Selector | None:
     return tuple(sorted({*equal, *others}, key=lambda one: (one.key, one.operator, one.values)))
 
 
-def _spread(one: _SpreadConstraint, meta: PeersMeta) -> Spread:
+def _spread(one: _SpreadConstraint, meta: PeersMeta) -> TopologySpread:
     """Return a spread; by `matchLabelKeys` it counts pods alone that have the pod's own values."""
     selector = one.label_selector
     if selector is not None and one.match_label_keys:
         own: Mapping[str, str] = meta.labels or {}
         values = {key: own[key] for key in one.match_label_keys if key in own}
         selector = LabelSelector({**values, **(selector.match_labels or {})}, selector.match_expressions)
-    return Spread(
+    return TopologySpread(
         PodTerm(one.topology_key, (meta.namespace,), _selector(selector)),
         most=one.max_skew,
         domains=one.min_domains or 1,

@@ -25,7 +25,7 @@ _MOST_AT_ONCE = 64
 """Once so many are to go for one class, the next step sees who else has to."""
 
 
-class Evicts(Protocol):
+class EvictsVictims(Protocol):
     """What asks opportunistic pods to go, as far as the rates allow."""
 
     def make_way(self, choices: Sequence[PreemptionChoice], now: float) -> bool:
@@ -41,7 +41,7 @@ class RegularFirst:
     def __init__(
         self,
         cluster: ClusterView,
-        evicts: Evicts,
+        evicts: EvictsVictims,
         requests: EvictionRequests,
         promoting: Callable[[], Collection[str]] = tuple,
         *,

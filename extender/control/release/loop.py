@@ -57,7 +57,7 @@ class NeedsNoPlan(Protocol):
         """Say whether a plan would not know which room such pods take."""
 
 
-class OnIdleRoom(Protocol):
+class PlacesOnIdleRoom(Protocol):
     """What starts pods on what others have reserved and do not use."""
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
@@ -108,7 +108,7 @@ class Releaser:
         waker: Waker | None = None,
         *,
         room_for_all: NeedsNoPlan | None = None,
-        idle: OnIdleRoom | None = None,
+        idle: PlacesOnIdleRoom | None = None,
         promoter: Promotes | None = None,
         regular_first: MakesWay | None = None,
         room_wanted: HearsOfPlans | None = None,

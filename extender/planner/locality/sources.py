@@ -57,7 +57,7 @@ class Sources:
         self.kept = np.zeros((2, self._free.shape[1]))
         if len(classes.rates):
             rates = classes.capacity[_SERVING]
-            wanted = left[classes.spread] @ classes.rates
+            wanted = left[classes.shuffles] @ classes.rates
             self.kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
 
     def checkpoint(self) -> Callable[[], None]:
@@ -107,7 +107,7 @@ class Sources:
             readers = rows[blocks]
             lend = self.lending() >= classes.waiting.reading[readers, np.newaxis]
             able[blocks] = ((self.local_on_all(readers) > 0) & lend).any(axis=1, keepdims=True)
-        shuffles = classes.spread[rows].nonzero()[0]
+        shuffles = classes.shuffles[rows].nonzero()[0]
         if len(shuffles):
             full_disks, blocked = self._full(np.take(classes.rates_row, rows[shuffles]))
             can_read = ~np.logical_or.reduce(full_disks, axis=1)
@@ -125,7 +125,7 @@ class Sources:
         if classes.blocks[task_class]:
             lent = np.where(self._local[self._local_row[task_class]] > 0, self.lending(), -np.inf)
             return bool(lent.max(initial=-np.inf) < classes.reading[task_class])
-        if not classes.spread[task_class]:
+        if not classes.shuffles[task_class]:
             return False
         full_disks, blocked = self._full(classes.rates_row[task_class])
         return bool(np.count_nonzero(full_disks) or np.count_nonzero(blocked) > 1)

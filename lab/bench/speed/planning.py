@@ -11,7 +11,7 @@ import numpy as np
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
 from extender.cluster.resources import CPU, DIMENSIONS, DISK_READ, DISK_WRITE, MEMORY, NETWORK_IN, NETWORK_OUT, row_of
-from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Spread, Waiting
+from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Shuffle, Waiting
 
 _GIB, _MB = 2.0**30, 1e6
 _RATES = {DISK_READ: 800 * _MB, DISK_WRITE: 800 * _MB, NETWORK_IN: 1250 * _MB, NETWORK_OUT: 1250 * _MB}
@@ -86,7 +86,7 @@ def _inputs(row: int, tasks: int, nodes: int, draw: np.random.Generator) -> Inpu
         return Blocks(draw.integers(0, nodes, (tasks, _COPIES)).astype(np.intp), np.ones(tasks, dtype=np.bool_), nodes)
     if row % 6 == 2:
         sources = np.sort(draw.choice(nodes, min(_SHUFFLED_FROM, nodes), replace=False)).astype(np.intp)
-        return Spread(sources, np.full(len(sources), 20 * _MB / len(sources)))
+        return Shuffle(sources, np.full(len(sources), 20 * _MB / len(sources)))
     return None
 
 

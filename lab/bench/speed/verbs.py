@@ -35,8 +35,7 @@ from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, IO_DIMENSIONS, MEMORY
 from extender.cluster.services import Services
-from extender.settings import LogSettings
-from extender.settings import Server as ServerSettings
+from extender.settings import LogSettings, ServerSettings
 from extender.verdict import Placement, Ranker
 from lab.report.rows import Report, Row
 

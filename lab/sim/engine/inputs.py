@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Counts, Rows
-from extender.cluster.waiting import Blocks, Spread
+from extender.cluster.waiting import Blocks, Shuffle
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, Machines
 
@@ -71,7 +71,7 @@ def _with_declared(drawn: Rows, table: StageTable) -> Rows:
     return copies
 
 
-def shuffle(ran: Counts, reading: float) -> Spread:
+def shuffle(ran: Counts, reading: float) -> Shuffle:
     """Return what a task reads from each machine, in proportion to `ran` [N], the parents' tasks that ran there.
 
     Rates are whole bytes per second, and their sum is exactly `reading` (a whole number too): a shuffle at the speed of
@@ -80,7 +80,7 @@ def shuffle(ran: Counts, reading: float) -> Spread:
     cumulative = np.cumsum(ran)
     rates = np.diff(cumulative * int(reading) // cumulative[-1], prepend=0)
     nodes = np.flatnonzero(rates)
-    return Spread(nodes, rates[nodes].astype(np.float64))
+    return Shuffle(nodes, rates[nodes].astype(np.float64))
 
 
 class Pool:

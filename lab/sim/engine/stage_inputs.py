@@ -106,10 +106,10 @@ class StageInputs:
         # 1. Rates in proportion to where the tasks of all parents ran.
         parents = self._table.parents[stage]
         ran = self._ran.values[self._ran_row[parents]].sum(axis=0)
-        spread = shuffle(ran, float(self._table.reading[stage]))
-        self.by_stage[stage] = spread
+        inputs = shuffle(ran, float(self._table.reading[stage]))
+        self.by_stage[stage] = inputs
         self._rates_row[stage] = row = self.rates.take()
-        self.rates.values[row, spread.nodes] = spread.rates
+        self.rates.values[row, inputs.nodes] = inputs.rates
         # 2. A parent that no other shuffle is to read needs its row no longer.
         self._readers_left[parents] -= 1
         for parent in parents[self._readers_left[parents] == 0].tolist():

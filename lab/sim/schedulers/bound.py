@@ -7,7 +7,7 @@ import numpy as np
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.waiting import Inputs, Spread, Waiting
+from extender.cluster.waiting import Inputs, Shuffle, Waiting
 from extender.planner import Plan, Scheduler
 from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.workloads.workload import Machines
@@ -58,4 +58,4 @@ def _visible(amounts: Floats) -> Floats:
 
 
 def _without_shuffle(inputs: Inputs) -> Inputs:
-    return None if isinstance(inputs, Spread) else inputs
+    return None if isinstance(inputs, Shuffle) else inputs

@@ -17,7 +17,7 @@ from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
-from extender.cluster.waiting import Spread, Waiting
+from extender.cluster.waiting import Shuffle, Waiting
 from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
@@ -145,7 +145,7 @@ def demanded(waiting: Waiting) -> Floats:
     What it reads is part of it: as disk-read, for a shuffle as network-in. The verbs do not know where inputs are.
     """
     demand = waiting.demand.copy()
-    shuffles = np.array([isinstance(inputs, Spread) for inputs in waiting.inputs], dtype=np.bool_)
+    shuffles = np.array([isinstance(inputs, Shuffle) for inputs in waiting.inputs], dtype=np.bool_)
     demand[:, _DISK_READ] += np.where(shuffles, 0.0, waiting.reading)
     demand[:, _NETWORK_IN] += np.where(shuffles, waiting.reading, 0.0)
     return demand

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from extender.arrays import Counts, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
-from extender.cluster.waiting import Blocks, Spread, Waiting
+from extender.cluster.waiting import Blocks, Shuffle, Waiting
 
 _READ, _IN, _OUT = DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 
@@ -60,7 +60,7 @@ class Promises:
         """Count a task of the class that somebody has sent to this node, where it reads from `source`."""
         inputs = self._waiting.inputs[task_class]
         self.allocated[node] += self._waiting.demand[task_class]
-        if isinstance(inputs, Spread):
+        if isinstance(inputs, Shuffle):
             self._spread(inputs, node)
         else:
             self._read(self._reading[task_class], node, source)
@@ -93,8 +93,8 @@ class Promises:
             self.allocated[source, _OUT] += rate
             self.allocated[node, _IN] += rate
 
-    def _spread(self, spread: Spread, node: int) -> None:
-        rates = np.where(spread.nodes == node, 0.0, spread.rates)
-        self.allocated[spread.nodes, _READ] += spread.rates
-        self.allocated[spread.nodes, _OUT] += rates
+    def _spread(self, shuffle: Shuffle, node: int) -> None:
+        rates = np.where(shuffle.nodes == node, 0.0, shuffle.rates)
+        self.allocated[shuffle.nodes, _READ] += shuffle.rates
+        self.allocated[shuffle.nodes, _OUT] += rates
         self.allocated[node, _IN] += rates.sum()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints
-from extender.cluster.peers import HostPort, Peers, Spread
+from extender.cluster.peers import HostPort, Peers, TopologySpread
 from lab.packing.bound import fewest_machines
 from lab.packing.measures import measures_of
 from lab.packing.model import problem_of
@@ -46,11 +46,11 @@ def test_of_tasks_that_spread_a_zone_takes_as_many_more_than_the_smallest_as_the
     # The machine of zone b has room for two tasks: one of zone a, with room for four, takes three at most.
     sizes = [("b", 2000), ("a", 4000), ("a", 4000), ("c", 9000), ("c", 9000)]
     nodes = [machine(f"n{row}", zone, cpu) for row, (zone, cpu) in enumerate(sizes)]
-    tasks = [pod("web", Peers(spread=(Spread(of("web", ZONE)),)))]
+    tasks = [pod("web", Peers(spread=(TopologySpread(of("web", ZONE)),)))]
     # On n0 alone 2; with n1 2 + 3, with n2 no more, with n3 three more, and with n4 again no more.
     assert [least(nodes, tasks * count) for count in (2, 5, 6, 8, 9)] == [1, 2, 4, 4, 6]
     # In fewer zones than three the least is 0, so each takes one.
-    three = [pod("web", Peers(spread=(Spread(of("web", ZONE), domains=3),)))]
+    three = [pod("web", Peers(spread=(TopologySpread(of("web", ZONE), domains=3),)))]
     assert [least(nodes, three * count) for count in (1, 2, 3)] == [1, 2, 4]
 
 

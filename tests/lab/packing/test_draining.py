@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint
-from extender.cluster.peers import Peers, PodTerm, Spread
+from extender.cluster.peers import Peers, PodTerm, TopologySpread
 from extender.cluster.recording.lines import Checkpoint, NodeLine, PodLine
 from lab.packing.budgets import _Expression, _Selector, written
 from lab.packing.draining import BARE, GUARDED, NO_ROOM, UNKNOWN, Obstacle, drainable
@@ -101,7 +101,7 @@ def test_pods_that_keep_apart_need_a_node_without_the_others():
 
 def test_pods_that_are_spread_go_where_no_zone_gets_more_than_it_may():
     # One in each zone: the pod of zone b could go to zone a, where two would be, and none in b.
-    even = {"spread": (Spread(PodTerm("zone", ("shop",), WEB)),)}
+    even = {"spread": (TopologySpread(PodTerm("zone", ("shop",), WEB)),)}
     nodes = [zoned("n0", "a"), zoned("n1", "a"), zoned("n2", "b")]
     pods = [web("a", "n0", **even), web("b", "n2", **even)]
     found = drained(nodes, pods)

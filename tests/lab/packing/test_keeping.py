@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint
-from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
+from extender.cluster.peers import HostPort, Peers, PodTerm, TopologySpread
 from lab.packing.bound import fewest_machines
 from lab.packing.compaction import CompactionLimits, Policy, compact
 from lab.packing.inflation import horizontal
@@ -182,13 +182,15 @@ def drawn(seed, machines=9, classes=7, most=7, spreads=True):
         }
         if spreads:
             skew = int(draw.integers(1, 3))
-            even = Spread(of(f"a{row}", ZONE), skew, int(draw.integers(1, 4)), by_affinity=bool(draw.random() < 0.5))
+            even = TopologySpread(
+                of(f"a{row}", ZONE), skew, int(draw.integers(1, 4)), by_affinity=bool(draw.random() < 0.5)
+            )
             kinds |= {
                 "zone": Peers(spread=(even,)),
-                "host": Peers(spread=(Spread(of(f"a{row}"), skew),)),
-                "both": Peers(spread=(even, Spread(of(f"a{row}"), 1))),
+                "host": Peers(spread=(TopologySpread(of(f"a{row}"), skew),)),
+                "both": Peers(spread=(even, TopologySpread(of(f"a{row}"), 1))),
                 "apart": Peers(spread=(even,), away=(of(f"a{row}"),)),
-                "other": Peers(spread=(Spread(of(other, key), skew),)),
+                "other": Peers(spread=(TopologySpread(of(other, key), skew),)),
             }
         peers = kinds[str(draw.choice(list(kinds)))]
         bound = Constraints(selector=((ZONE, "a"),)) if draw.random() < 0.2 else Constraints()
@@ -309,7 +311,7 @@ def compacted(nodes, tasks, rule="dovetail", tau=0.0):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(
-    "peers", [Peers(away=(of("web"),)), Peers(ports=(HostPort(80),)), Peers(spread=(Spread(of("web")),))]
+    "peers", [Peers(away=(of("web"),)), Peers(ports=(HostPort(80),)), Peers(spread=(TopologySpread(of("web")),))]
 )
 def test_one_task_on_a_machine_needs_as_many_machines_as_tasks(rule, peers):
     # Four would have room on one. By spread a prefix of six is enough: one on each.
@@ -320,7 +322,7 @@ def test_one_task_on_a_machine_needs_as_many_machines_as_tasks(rule, peers):
 def test_spread_over_zones_takes_as_many_of_the_smallest_zone_as_the_skew_lets():
     # Zone b has one machine for two tasks; so zone a gets three, though it has room for eight.
     nodes = [machine("a0"), machine("a1"), machine("b0", "b", cpu=2000)]
-    problem = problem_of(nodes, [pod("web", Peers(spread=(Spread(of("web", ZONE)),)))] * 8)
+    problem = problem_of(nodes, [pod("web", Peers(spread=(TopologySpread(of("web", ZONE)),)))] * 8)
     for rule in RULES:
         packing = pack(problem, everywhere(problem), order_of(problem, "arrival"), rule)
         assert (packing.pending, packing.allocated[:, 0].tolist()[2]) == (3, 2000.0)
@@ -329,7 +331,7 @@ def test_spread_over_zones_takes_as_many_of_the_smallest_zone_as_the_skew_lets()
 def test_a_domain_with_a_taint_counts_unless_the_constraint_honours_taints():
     nodes = [machine("a0", cpu=8000), machine("b0", "b", taints=(Taint("gone", "", "NoSchedule"),))]
     for honours, pending in ((False, 4), (True, 0)):
-        spread = Spread(of("web", ZONE), by_taints=honours)
+        spread = TopologySpread(of("web", ZONE), by_taints=honours)
         problem = problem_of(nodes, [pod("web", Peers(spread=(spread,)))] * 5)
         assert pack(problem, everywhere(problem), order_of(problem, "arrival"), "stock").pending == pending
 

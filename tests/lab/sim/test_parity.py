@@ -12,7 +12,7 @@ from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
-from extender.cluster.waiting import Spread
+from extender.cluster.waiting import Shuffle
 from extender.verdict import Placement, Ranker
 from lab.sim.schedulers.kube import WithExtender, demanded, pod_of
 from tests.lab.sim.small import Class, blocks, cluster, machine, row, waiting
@@ -123,7 +123,7 @@ def work(random):
         if kind == "blocks":
             inputs = blocks(NODES, *[random.choice(NODES, 3, replace=False).tolist() for _ in range(count)])
         elif kind == "spread":
-            inputs, reading = Spread(np.arange(0, NODES, 2), np.full(NODES // 2, 1e6)), NODES / 2
+            inputs, reading = Shuffle(np.arange(0, NODES, 2), np.full(NODES // 2, 1e6)), NODES / 2
         classes.append(Class(count, size, reading=reading, inputs=inputs))
     return waiting(*classes)
 

@@ -10,11 +10,11 @@ import pytest
 from extender.adapters.http.health import create_health_app
 from extender.app.controlling import Control
 from extender.app.liveness import SILENT_SECONDS, Liveness
-from extender.app.serving import Service
+from extender.app.serving import ExtenderService
 from extender.control.leading import Leader, LeaseTimes
 from extender.errors import ClusterError
 from extender.settings import Settings
-from extender.settings.sections import Server
+from extender.settings.sections import ServerSettings
 
 
 class Clock:
@@ -145,10 +145,10 @@ def probed(process, path):
 
 
 def made(kind, check):
-    return kind(Settings(server=Server(port=0)), Api(check))
+    return kind(Settings(server=ServerSettings(port=0)), Api(check))
 
 
-@pytest.mark.parametrize(("kind", "thread"), [(Service, "start"), (Control, "release")])
+@pytest.mark.parametrize(("kind", "thread"), [(ExtenderService, "start"), (Control, "release")])
 def test_a_process_that_cannot_even_start_is_not_live(kind, thread):
     failed = threading.Event()
 

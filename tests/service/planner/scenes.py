@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from extender.cluster.ledger.snapshot import Nominations, Snapshot, layout_of
 from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.waiting import Blocks, Jobs, Spread, Waiting
+from extender.cluster.waiting import Blocks, Jobs, Shuffle, Waiting
 from extender.planner import Carried, Policy, plan_once
 from extender.planner.filling import match
 
@@ -75,7 +75,7 @@ def load_of(snapshot, waiting, plan):
     for c, m, s in zip(a.task_class.tolist(), a.node.tolist(), a.source.tolist(), strict=True):
         load[m] += waiting.demand[c]
         inputs, rate = waiting.inputs[c], waiting.reading[c]
-        if isinstance(inputs, Spread):
+        if isinstance(inputs, Shuffle):
             for n, r in zip(inputs.nodes.tolist(), inputs.rates.tolist(), strict=True):
                 load[n, 2] += r
                 if n != m:
@@ -105,7 +105,7 @@ def scenes(draw):
             copies = [[draw(st.integers(0, nodes - 1))] for _ in range(count)]
             inputs = Blocks(np.array(copies, np.intp).reshape(count, 1), np.ones(count, bool), nodes)
         if kind == "spread":
-            inputs = Spread(np.arange(nodes), np.full(nodes, reading))
+            inputs = Shuffle(np.arange(nodes), np.full(nodes, reading))
             reading *= nodes
         classes.append((draw(st.integers(0, 2)), count, demand, reading, inputs, draw(st.sampled_from([0.0, 0.95]))))
     policy = Policy(

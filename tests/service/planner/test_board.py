@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.cluster.waiting import Spread
+from extender.cluster.waiting import Shuffle
 from extender.planner import Carried, Policy
 from extender.planner.board import Board
 from extender.planner.prepared import prepared
@@ -37,7 +37,7 @@ def shuffles(draw):
         rates = np.array(draw(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0]), min_size=nodes, max_size=nodes)))
         demand = (draw(st.sampled_from([0.5, 1.0])), 1, draw(st.sampled_from([0.0, 0.0, 1.0])))
         classes.append(
-            (draw(st.integers(0, 2)), draw(st.integers(1, 6)), demand, rates.sum(), Spread(np.arange(nodes), rates))
+            (draw(st.integers(0, 2)), draw(st.integers(1, 6)), demand, rates.sum(), Shuffle(np.arange(nodes), rates))
         )
     if draw(st.booleans()):
         classes.append((0, 3, (1, 1), 0.0, None))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from extender.cluster.resources import DIMENSIONS
-from extender.cluster.waiting import Blocks, Running, Spread
+from extender.cluster.waiting import Blocks, Running, Shuffle
 from extender.errors import SettingsError
 from extender.planner import Carried, Planner, Policy
 from extender.planner.plan import Reservation
@@ -103,7 +103,7 @@ def test_of_those_the_longest_chain_goes_first():
 def test_a_planner_that_gets_the_same_arrays_again_plans_as_one_that_is_new():
     blocks = Blocks(np.array([[1], [0], [0]]), np.ones(3, bool), 2)
     waiting = tasks(
-        (0, 3, (3, 1), 5, blocks), (1, 4, (1, 1)), (1, 2, (2, 2), 4, Spread(np.array([0]), np.array([4.0])))
+        (0, 3, (3, 1), 5, blocks), (1, 4, (1, 1)), (1, 2, (2, 2), 4, Shuffle(np.array([0]), np.array([4.0])))
     )
     snapshot = cluster((8, 8, 10, 10, 10, 10), (8, 8, 10, 10, 10, 10))
     planner = Planner()
@@ -155,7 +155,7 @@ def test_a_remote_read_needs_room_at_the_source_and_on_both_links():
 
 
 def test_a_shuffle_needs_room_at_every_source():
-    spread = Spread(np.array([0, 1]), np.array([2.0, 2.0]))
+    spread = Shuffle(np.array([0, 1]), np.array([2.0, 2.0]))
     waiting = tasks((0, 1, (1, 1), 4, spread))
     ten = (10,) * 6
     assert len(once(cluster(ten, ten), waiting).assignments) == 1
@@ -170,7 +170,7 @@ def test_a_shuffle_that_is_due_reads_from_sources_that_are_full_but_not_from_a_d
     # Readers of a whole link and disk keep n0 full for ever; no reservation could be made on all sources of a shuffle.
     ten, full = (10,) * 6, np.array([[0, 0, 10, 0, 0, 10], [0] * 6], float)
     for rate, starts in ((2.0, [(0, 1)]), (11.0, [])):
-        waiting = tasks((0, 1, (1, 1), 2 * rate, Spread(np.array([0, 1]), np.array([rate, rate]))))
+        waiting = tasks((0, 1, (1, 1), 2 * rate, Shuffle(np.array([0, 1]), np.array([rate, rate]))))
         snapshot = cluster(ten, (10, 10, 99, 10, 99, 99), allocated=full)
         assert not pairs(once(snapshot, waiting, now=100.0)), "not due yet"
         assert pairs(once(snapshot, waiting, now=1000.0)) == starts
@@ -182,7 +182,7 @@ def test_a_shuffle_starts_while_no_link_that_it_reads_from_has_a_fifth_more_prom
 ):
     # n0 sends 100 at most, and up to 120 is promised for shuffles; each of these takes 5 of both nodes.
     # 106 + 5 + 5 = 116; 112 + 5 = 117, and 122 is too much; 116 + 5 = 121 is too much already.
-    spread = Spread(np.array([0, 1]), np.array([5.0, 5.0]))
+    spread = Shuffle(np.array([0, 1]), np.array([5.0, 5.0]))
     waiting = tasks((0, 3, (1, 1), 10, spread))
     load = np.zeros((3, 6))
     load[0, 5] = promised
@@ -194,7 +194,7 @@ def test_a_shuffle_starts_while_no_link_that_it_reads_from_has_a_fifth_more_prom
 @pytest.mark.parametrize(("rate", "starts"), [(1.0, 2), (1.1, 0)])
 def test_who_takes_a_hundredth_of_a_link_reads_from_it_however_full_it_is(rate, starts):
     # Copies of outputs, which nobody places, promise three times what n0 sends. All shuffles would wait for it.
-    waiting = tasks((0, 2, (1, 1), 2 * rate, Spread(np.array([0, 1]), np.array([rate, rate]))))
+    waiting = tasks((0, 2, (1, 1), 2 * rate, Shuffle(np.array([0, 1]), np.array([rate, rate]))))
     load = np.zeros((3, 6))
     load[0, 5] = 300
     serves = (0, 0, 100, 0, 0, 100)
@@ -206,7 +206,7 @@ def test_a_shuffle_does_not_over_allocate_the_disk_of_a_source():
     # 98 of 100 are promised: the first 5 are too much, although a link may have up to 120.
     load = np.zeros((2, 6))
     load[0, 2] = 98
-    waiting = tasks((0, 1, (1, 1), 5, Spread(np.array([0]), np.array([5.0]))))
+    waiting = tasks((0, 1, (1, 1), 5, Shuffle(np.array([0]), np.array([5.0]))))
     assert not pairs(once(cluster((0, 0, 100, 0, 0, 100), (9, 9, 100, 100, 100, 100), allocated=load), waiting))
 
 
@@ -214,7 +214,7 @@ def test_who_sends_by_itself_leaves_a_tenth_of_the_link_to_shuffles_that_wait():
     # Each sender wants 45 of 100. With a shuffle that waits, 90 are for them: two go. A third wants 135 in any case.
     # The shuffle itself fits on no node (9 CPUs); with 15 to read from n0, all of the tenth is kept.
     sender = (1, 3, (1, 0, 0, 0, 0, 45))
-    shuffle = Spread(np.array([0]), np.array([15.0]))
+    shuffle = Shuffle(np.array([0]), np.array([15.0]))
     node = (4, 4, 100, 100, 100, 100)
     assert pairs(once(cluster(node), tasks((0, 1, (9,), 15, shuffle), sender))) == [(1, 0)] * 2
     wider = (1, 2, (1, 0, 0, 0, 0, 48))  # 96: beside a shuffle that waits, one; without, two
@@ -251,7 +251,7 @@ def test_wrong_tuning_is_named_with_what_is_accepted():
 
 def test_a_shuffle_and_a_starved_reader_of_a_whole_disk_do_not_wait_for_each_other():
     # A tenth of the disk is kept for the shuffle, and the reader wants all of it.
-    spread = Spread(np.array([0]), np.array([8.0]))
+    spread = Shuffle(np.array([0]), np.array([8.0]))
     waiting = tasks((0, 1, (1,), 100), (1, 3, (1,), 8, spread))
     waiting = replace(waiting, since=np.array([0.0, 100.0]))
     planner = Planner()
@@ -262,7 +262,7 @@ def test_a_shuffle_and_a_starved_reader_of_a_whole_disk_do_not_wait_for_each_oth
     ("demand", "reading", "inputs", "running"),
     [
         ((1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 1), None),  # its block is lost
-        ((1,), 100, Spread(np.array([0]), np.array([100.0])), None),  # its source's disk does not read so fast
+        ((1,), 100, Shuffle(np.array([0]), np.array([100.0])), None),  # its source's disk does not read so fast
         ((4,), None, None, Running(np.empty(0, np.intp), np.empty(0), np.empty((0, 6)))),  # nothing that runs will end
     ],
 )
@@ -293,7 +293,7 @@ def test_a_cluster_without_nodes_has_an_empty_plan():
 @pytest.mark.parametrize("matching", ["machine", "pair"])
 def test_a_shuffle_that_fits_only_on_its_full_source_goes_there(matching):
     # The first shuffle takes all that n0 sends; the second reads from n0 as well, and needs no link if it runs there.
-    first, second = Spread(np.array([0]), np.array([10.0])), Spread(np.array([0]), np.array([5.0]))
+    first, second = Shuffle(np.array([0]), np.array([10.0])), Shuffle(np.array([0]), np.array([5.0]))
     snapshot = cluster((1, 1, 100, 10, 10, 10), (2, 2, 100, 10, 10, 10))
     waiting = tasks((0, 1, (2,), 10, first), (1, 1, (1,), 5, second), work=[1, 100])
     assert sorted(pairs(once(snapshot, waiting, Policy(matching=matching, fairness=0)))) == [(0, 1), (1, 0)]

@@ -15,7 +15,7 @@ from extender.cluster.resources import (
     NETWORK_IN_INDEX,
     NETWORK_OUT_INDEX,
 )
-from extender.cluster.waiting import Inputs, Spread
+from extender.cluster.waiting import Inputs, Shuffle
 from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource
 from lab.sim.engine.open_classes import OpenClasses
@@ -84,8 +84,8 @@ class StageEstimates:
         inputs: list[Inputs] = list(classes.inputs)
         for row in np.flatnonzero(reading != declared).tolist():
             one = inputs[row]
-            if isinstance(one, Spread):
-                inputs[row] = Spread(one.nodes, one.rates * (reading[row] / declared[row]))
+            if isinstance(one, Shuffle):
+                inputs[row] = Shuffle(one.nodes, one.rates * (reading[row] / declared[row]))
         demand.setflags(write=False)
         reading.setflags(write=False)
         return replace(classes, demand=demand, reading=reading, inputs=inputs)

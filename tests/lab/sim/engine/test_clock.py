@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from extender.cluster.waiting import Blocks, Spread
+from extender.cluster.waiting import Blocks, Shuffle
 from extender.errors import DovetailError
 from extender.planner import Assignments, Plan
 from lab.sim.engine.clock import SimulationSettings, run
@@ -278,7 +278,7 @@ def test_blocks_and_shuffles_are_told_as_they_are():
     replay(workload(Job("a", 0.0, stages)), 2, scheduler=scheduler, copies=2)
     blocks, spread = (waiting.inputs[0] for _, _, waiting in scheduler.told)
     assert isinstance(blocks, Blocks)
-    assert isinstance(spread, Spread)
+    assert isinstance(spread, Shuffle)
     assert np.sort(blocks.copies, axis=1).tolist() == [[0, 1]] * 5
     # four of the maps ran on the first machine, one on the second
     assert (spread.nodes.tolist(), spread.rates.tolist()) == ([0, 1], [16, 4])

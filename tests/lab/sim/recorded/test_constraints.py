@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Toleration
-from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
+from extender.cluster.peers import HostPort, Peers, PodTerm, TopologySpread
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, decoded, encoded
 from extender.cluster.recording.pseudonyms import Pseudonyms
 from extender.errors import DovetailError
@@ -209,7 +209,7 @@ def test_constraints_that_the_recording_does_not_hold_are_said_with_their_count(
 
 def test_what_pods_ask_of_other_pods_is_in_the_recording_and_said_not_to_be_simulated(tmp_path):
     near = PodTerm("zone", ("team",), ())
-    asking = [Peers(away=(near,), ports=(HostPort(80),)), Peers(near=(near,)), Peers(spread=(Spread(near),))]
+    asking = [Peers(away=(near,), ports=(HostPort(80),)), Peers(near=(near,)), Peers(spread=(TopologySpread(near),))]
     pods = [pod(name, peers=peers) for name, peers in zip("abc", asking, strict=True)]
     notes = replay_of(recording(tmp_path, [node("n0")], *pods, pod("d", unwritten=("pod-affinity",)))).notes
     assert "3 pods have required affinity to other pods, or away from them: not counted." in notes

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.cluster.waiting import Spread
+from extender.cluster.waiting import Shuffle
 from lab.sim.schedulers.baselines import ArrivalOrder, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS, Drf, YarnDrf, cpu_and_memory
 from lab.sim.schedulers.first_fit import FirstFit
@@ -41,7 +41,7 @@ def inputs(draw, nodes, count):
         some = st.lists(st.integers(0, nodes - 1), min_size=1, max_size=3, unique=True)
         return blocks(nodes, *[draw(some) for _ in range(count)])
     if kind == "spread":
-        return Spread(np.arange(nodes), np.full(nodes, MB))
+        return Shuffle(np.arange(nodes), np.full(nodes, MB))
     return None
 
 
@@ -57,7 +57,7 @@ def scenes(draw):
             count = draw(st.integers(0, 6))
             demand = row(draw(amounts), draw(amounts), 0, draw(amounts))
             found = draw(inputs(len(capacity), count))
-            reading = float(len(capacity)) if isinstance(found, Spread) else draw(amounts)
+            reading = float(len(capacity)) if isinstance(found, Shuffle) else draw(amounts)
             classes.append(Class(count, demand, job=job, reading=reading, inputs=found))
     return cluster(*capacity, allocated=allocated), waiting(*classes)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.cluster.waiting import Running, Spread
+from extender.cluster.waiting import Running, Shuffle
 from extender.planner import Assignments, Plan, Planner
 from lab.sim.schedulers.bound import CpuAndMemory, aggregate
 from lab.sim.workloads.workload import Machines
@@ -30,7 +30,7 @@ def test_the_bin_offers_what_all_machines_do_together():
 
 
 def test_disks_and_networks_are_hidden_from_what_it_wraps():
-    spread = Spread(np.array([0]), np.array([9 * MB]))
+    spread = Shuffle(np.array([0]), np.array([9 * MB]))
     found = blocks(1, [0])
     running = Running(np.array([0]), np.array([5.0]), np.array([TASK]))
     waits = waiting(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from extender.cluster.waiting import Spread
+from extender.cluster.waiting import Shuffle
 from extender.verdict import Placement, Ranker
 from lab.sim.schedulers.kube import SHIPPED, KubeDefault, Weights, WithExtender, demanded, pod_of
 from tests.lab.sim.small import GIB, MB, Class, blocks, cluster, machine, row, started, waiting, where
@@ -190,7 +190,7 @@ def test_each_pod_sees_what_was_placed_before_it():
 
 
 def test_what_a_pod_declares_includes_what_it_reads_from_the_disk_or_for_a_shuffle_the_network():
-    shuffle = Spread(np.array([0]), np.array([30 * MB]))
+    shuffle = Shuffle(np.array([0]), np.array([30 * MB]))
     waits = waiting(
         Class(1, row(cpu=1), reading=20, inputs=blocks(1, [0])), Class(1, row(cpu=1), reading=30, inputs=shuffle)
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.cluster.waiting import Spread
+from extender.cluster.waiting import Shuffle
 from lab.sim.schedulers.promises import Promises
 from tests.lab.sim.small import MB, Class, blocks, cluster, machine, row, waiting
 
@@ -50,7 +50,7 @@ def test_a_class_without_blocks_reads_where_it_runs_and_is_near_nowhere():
 
 
 def test_a_shuffle_takes_its_rates_at_every_source_and_network_for_what_comes_from_elsewhere():
-    spread = Spread(np.array([0, 2]), np.array([30, 10]) * MB)
+    spread = Shuffle(np.array([0, 2]), np.array([30, 10]) * MB)
     promises = Promises(three_machines(), waiting(Class(1, TASK, reading=40, inputs=spread)))
     assert promises.take(0, 2) == (-1, -1)
     assert promises.allocated[0].tolist() == row(disk_read=30, network_out=30).tolist()

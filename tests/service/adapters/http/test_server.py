@@ -11,7 +11,7 @@ from flask import Flask, Response, request
 from extender.adapters.http import listening
 from extender.adapters.http.server import Server
 from extender.errors import DovetailError
-from extender.settings import Server as Settings
+from extender.settings import ServerSettings as Settings
 
 
 def app():

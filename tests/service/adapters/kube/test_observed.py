@@ -7,7 +7,7 @@ import pytest
 
 from extender.adapters.kube.observed import observed_pods
 from extender.cluster.eligibility import Requirement
-from extender.cluster.peers import ALONE, HostPort, Peers, PodTerm, Spread
+from extender.cluster.peers import ALONE, HostPort, Peers, PodTerm, TopologySpread
 from extender.cluster.recording.observed import Moments
 
 
@@ -118,7 +118,7 @@ def test_a_spread_is_read_with_its_policies_and_the_pods_own_values_of_match_lab
     }
     soft = {**hard, "whenUnsatisfiable": "ScheduleAnyway"}
     selector = (*IS_WEB, Requirement("pod-template-hash", "In", ("x1",)))
-    read = Spread(PodTerm("zone", ("shop",), selector), 2, 3, by_affinity=False, by_taints=True)
+    read = TopologySpread(PodTerm("zone", ("shop",), selector), 2, 3, by_affinity=False, by_taints=True)
     found = peers_of({"topologySpreadConstraints": [soft, hard]}, {"pod-template-hash": "x1"})
     assert found == Peers(spread=(read,))
 

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint, Toleration
-from extender.cluster.peers import HostPort, Peers, PodTerm, Spread
+from extender.cluster.peers import HostPort, Peers, PodTerm, TopologySpread
 from extender.cluster.recording.lines import Checkpoint, NodeGoneLine, NodeLine, PodLine, Quiet, encoded
 from extender.cluster.recording.pseudonyms import Pseudonyms
 
@@ -40,7 +40,7 @@ POD = PodLine(
             ),
         ),
         near=(PodTerm("secret-rack", ("*",), (Requirement("app.kubernetes.io/name", "NotIn", ("secret-app",)),)),),
-        spread=(Spread(PodTerm("secret-rack", ("secret-space",), ()), most=2),),
+        spread=(TopologySpread(PodTerm("secret-rack", ("secret-space",), ()), most=2),),
         ports=(HostPort(80), HostPort(81, "UDP", "secret-address")),
     ),
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from extender.cluster.waiting import Blocks, Running, Spread
+from extender.cluster.waiting import Blocks, Running, Shuffle
 from extender.planner import Carried, Policy
 from extender.planner.plan import Reservation
 from tests.service.planner.scenes import (
@@ -115,7 +115,7 @@ def test_fairness_is_among_those_of_one_level():
 
 def test_a_disk_is_not_kept_for_shuffles_of_a_lower_priority():
     # A tenth of 100 is kept for the shuffle where it goes as first; the reader wants all of the disk.
-    shuffle = Spread(np.array([0]), np.array([8.0]))
+    shuffle = Shuffle(np.array([0]), np.array([8.0]))
     waiting = tasks((0, 1, (1,), 100), (1, 1, (9,), 8, shuffle))
     snapshot = cluster((4, 4, 100, 10, 100, 100))
     assert not pairs(once(snapshot, waiting))
