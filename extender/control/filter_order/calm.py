@@ -17,8 +17,8 @@ from extender.control.filter_order.plan_slots import SPARE_PART
 
 def free_in_all(snapshot: Snapshot) -> Floats:
     """Return what is free on all nodes together [R]."""
-    free: Floats = np.maximum(snapshot.layout.capacity - snapshot.allocated - snapshot.in_flight, 0.0).sum(axis=0)
-    return free
+    total: Floats = np.maximum(snapshot.free(), 0.0).sum(axis=0)
+    return total
 
 
 def calm_demand(backlog: Backlog, snapshot: Snapshot) -> Floats | None:

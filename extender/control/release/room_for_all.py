@@ -90,8 +90,7 @@ class RoomForAll:
         and where as large a part of the nodes has room for one: kube-scheduler asks about a sample.
         """
         layout = snapshot.layout
-        free = layout.capacity - snapshot.allocated - snapshot.in_flight
-        part = 0.0
+        free, part = snapshot.free(), 0.0
         for constraints, wanted in self._wanted(snapshot).items():
             allowed = self._cluster.input_builder.allowed_nodes.allowed_by(constraints, layout)
             times = np.maximum(times_fits(free[allowed], wanted.most), 0.0)

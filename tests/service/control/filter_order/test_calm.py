@@ -1,5 +1,7 @@
 """Nobody has to wait, and no plan is needed to say so: nobody is held or was refused, and much is free."""
 
+import dataclasses
+
 import pytest
 
 from extender.cluster.events import NodesListed, PodSeen
@@ -30,6 +32,12 @@ def test_pods_that_need_half_of_what_is_free_at_most_are_calm():
 def test_what_others_hold_is_not_free():
     assert demand_of(free("there", 400, node="a"), free("p", 300)) == 300
     assert demand_of(free("there", 401, node="a"), free("p", 300)) is None
+
+
+def test_what_others_are_nominated_for_is_not_free():
+    others = dataclasses.replace(free("theirs", 400), scheduler="another", nominated="a")
+    assert demand_of(others, free("p", 300)) == 300
+    assert demand_of(dataclasses.replace(others, demand={"cpu": 401.0}), free("p", 300)) is None
 
 
 @pytest.mark.parametrize(

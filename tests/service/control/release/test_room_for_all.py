@@ -74,6 +74,16 @@ def test_bound_pods_leave_the_rest_of_the_room():
     assert (len(scene.released()), nominated(scene)) == (30, [])
 
 
+def test_what_another_scheduler_has_nominated_pods_for_is_not_room():
+    theirs = [dataclasses.replace(pod(f"t{n}", 1000, gates=()), scheduler="another", nominated=f"n{n}") for n in (0, 1)]
+    scene = scene_of(*theirs, *(pod(f"p{number}") for number in range(10)))
+    scene.step()
+    assert (len(scene.released()), nominated(scene)) == (10, [])
+    tight = scene_of(*theirs, *(pod(f"p{number}") for number in range(11)))
+    tight.step()
+    assert len(nominated(tight)) == 11
+
+
 def test_all_count_as_the_largest_in_each_resource():
     # Ten pods of 100 and one of 1,000: as if eleven wanted a node each, of four.
     scene = scene_of(pod("large", 1000), *(pod(f"p{number}") for number in range(10)))
