@@ -192,7 +192,7 @@ def live(kubernetes: str, as_json: bool, minutes: float, backlog: int) -> None:
     from lab.bench.order import live as measuring
 
     configure_logs(LogSettings(level="error", format="text"))
-    case = measuring.Case(backlog=backlog)
+    case = measuring.LiveCase(backlog=backlog)
     seconds = 60 * minutes
     with progress("Watching the shares", int(seconds)) as advance:
         looks = measuring.watch(paths(provide(kubernetes)), case, seconds, lambda _look: advance())
@@ -316,7 +316,7 @@ def _cluster(
     usual = (200,) if options.quick else (1_000, 5_000)
     burst, steady = (20, 20) if options.quick else (100, 1_200)
     planned = [
-        measuring.Size(nodes, pods, jobs, runs, 60 + pods / 10, burst, 0 if number else steady)
+        measuring.ClusterSize(nodes, pods, jobs, runs, 60 + pods / 10, burst, 0 if number else steady)
         for number, nodes in enumerate(sizes or usual)
     ]
     with progress("Scheduling", sum(size.runs for size in planned) * len(compared)) as advance:
@@ -325,7 +325,7 @@ def _cluster(
         )
     if not (contenders.AUTO in compared and contenders.GATES in compared):
         return report
-    case = contest.Case(nodes=2, few=4, many=24, seconds=(1.0, 2.0)) if options.quick else contest.Case()
+    case = contest.ContestCase(nodes=2, few=4, many=24, seconds=(1.0, 2.0)) if options.quick else contest.ContestCase()
     with progress("Waiting for turns", 2) as advance:
         phases = contest_rows.report(*(contest.run(programs, order, case, advance) for order in ("gates", "auto")))
     return Report([*report.rows, *phases.rows], [*report.tables, *phases.tables])
@@ -336,9 +336,11 @@ def _replay(options: Options, programs: Mapping[str, Path], runs: int | None) ->
     from tempfile import TemporaryDirectory
 
     from lab.bench.replay import gaps as measuring
-    from lab.bench.replay.recorded_run import Case, record
+    from lab.bench.replay.recorded_run import ReplayCase, record
 
-    case, usual, seeds = (Case(jobs=6, arrivals=5.0), 1, 2) if options.quick else (Case(), 3, measuring.SEEDS)
+    case, usual, seeds = (
+        (ReplayCase(jobs=6, arrivals=5.0), 1, 2) if options.quick else (ReplayCase(), 3, measuring.SEEDS)
+    )
     runs = runs or usual
     found = []
     with TemporaryDirectory() as folder, progress("Recording and replaying", runs * (1 + seeds)) as advance:

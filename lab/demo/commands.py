@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lab.demo.seeds import Seeds
-    from lab.demo.workload import Size, Workload
+    from lab.demo.workload import DemoSize, DemoWorkload
 
 _FILE = ReportFile()
 _PICTURES = (".png", ".svg")
@@ -74,10 +74,10 @@ def demo(
             raise click.BadParameter("--queues shows one seed; leave one of the two out", param_hint="--seeds")
         _share_by_queues(seed, kubernetes, picture, quick=quick, as_json=as_json)
         return
-    from lab.demo.workload import FULL, QUICK, Size
+    from lab.demo.workload import FULL, QUICK, DemoSize
 
     usual = QUICK if quick else FULL
-    size = Size(nodes or usual.nodes, pods or usual.pods, usual.work_seconds)
+    size = DemoSize(nodes or usual.nodes, pods or usual.pods, usual.work_seconds)
     compared = _compare(size, range(seed, seed + seeds), kubernetes)
     compared.write_report(output)
     if picture is not None:
@@ -110,7 +110,7 @@ def _share_by_queues(seed: int, kubernetes: str, picture: Path | None, *, quick:
         click.echo(f"picture: {picture.resolve()}", err=as_json)
 
 
-def _compare(size: "Size", seeds: Sequence[int], kubernetes: str) -> "Seeds":
+def _compare(size: "DemoSize", seeds: Sequence[int], kubernetes: str) -> "Seeds":
     from extender.app.logs import configure_logs
     from extender.settings import LogSettings
     from lab.controlplane import commands
@@ -126,7 +126,7 @@ def _compare(size: "Size", seeds: Sequence[int], kubernetes: str) -> "Seeds":
         return Seeds(comparison.run_by_turns(programs, workloads, show))
 
 
-def _show_simulated(pods: "Workload", seed: int) -> None:
+def _show_simulated(pods: "DemoWorkload", seed: int) -> None:
     """Show on standard error what the simulator says of the workload, to be read while the programs are built."""
     from rich.console import Console
 

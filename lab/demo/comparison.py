@@ -8,10 +8,10 @@ import numpy as np
 
 from lab.demo import plots, report
 from lab.demo.figures import course, figures, job_ends
-from lab.demo.rows import Row, rows
-from lab.demo.run import DOVETAIL, STOCK, Outcome, Show, cluster_of, run
+from lab.demo.rows import FigureRow, rows
+from lab.demo.run import DOVETAIL, STOCK, RunOutcome, Show, cluster_of, run
 from lab.demo.shares import shares
-from lab.demo.workload import KINDS, SHAPES, Workload
+from lab.demo.workload import KINDS, SHAPES, DemoWorkload
 
 _COLOURS = {STOCK: "#c8553d", DOVETAIL: "#1f6fb2"}
 
@@ -22,9 +22,9 @@ class Comparison:
 
     seed: int
     about: str
-    stock: plots.Run
-    dovetail: plots.Run
-    rows: list[Row]
+    stock: plots.DrawnRun
+    dovetail: plots.DrawnRun
+    rows: list[FigureRow]
 
     @property
     def slowed(self) -> str:
@@ -37,7 +37,7 @@ class Comparison:
 
 
 def run_by_turns(
-    programs: Mapping[str, Path], workloads: Mapping[int, Workload], show: Callable[[str], Show]
+    programs: Mapping[str, Path], workloads: Mapping[int, DemoWorkload], show: Callable[[str], Show]
 ) -> list[Comparison]:
     """Run the workload of each seed by both, on one control plane; who goes first changes from seed to seed."""
     comparisons = []
@@ -52,13 +52,13 @@ def run_by_turns(
     return comparisons
 
 
-def compare(workload: Workload, stock: Outcome, dovetail: Outcome, *, seed: int) -> Comparison:
+def compare(workload: DemoWorkload, stock: RunOutcome, dovetail: RunOutcome, *, seed: int) -> Comparison:
     """Return what the two runs came to."""
     ours, theirs = _drawn(workload, dovetail), _drawn(workload, stock)
     return Comparison(seed, about(workload, stock.kubernetes, seed), theirs, ours, rows(theirs.figures, ours.figures))
 
 
-def about(workload: Workload, kubernetes: str, seed: int) -> str:
+def about(workload: DemoWorkload, kubernetes: str, seed: int) -> str:
     """Return in a sentence or two what was run."""
     shapes = [machine.shape for machine in workload.machines]
     nodes = ", ".join(
@@ -75,9 +75,9 @@ def about(workload: Workload, kubernetes: str, seed: int) -> str:
     )
 
 
-def _drawn(workload: Workload, outcome: Outcome) -> plots.Run:
+def _drawn(workload: DemoWorkload, outcome: RunOutcome) -> plots.DrawnRun:
     went = course(workload, outcome.times)
-    return plots.Run(
+    return plots.DrawnRun(
         name=outcome.contender.name,
         colour=_COLOURS[outcome.contender],
         went=went,

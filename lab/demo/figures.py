@@ -20,7 +20,7 @@ from extender.cluster.resources import (
 from lab.demo.machines import parts, rates
 from lab.demo.room import Times
 from lab.demo.shares import shares
-from lab.demo.workload import QUEUES, Workload
+from lab.demo.workload import QUEUES, DemoWorkload
 
 GROUPS = {"disk": (DISK_READ_INDEX, DISK_WRITE_INDEX), "network": (NETWORK_IN_INDEX, NETWORK_OUT_INDEX)}
 
@@ -80,7 +80,7 @@ class Figures:
     shares: dict[str, float]
 
 
-def course(workload: Workload, times: Times) -> Course:
+def course(workload: DemoWorkload, times: Times) -> Course:
     """Return how a run went, from what started and ended when."""
     at = np.unique(np.concatenate((times.started, times.ended)))
     present = (times.started <= at[:-1, None]) & (times.ended > at[:-1, None])
@@ -101,7 +101,7 @@ def course(workload: Workload, times: Times) -> Course:
     )
 
 
-def figures(workload: Workload, times: Times, went: Course) -> Figures:
+def figures(workload: DemoWorkload, times: Times, went: Course) -> Figures:
     """Return a run in numbers."""
     last_start = float(times.started.max())
     slowdown = (times.ended - times.started) / workload.work
@@ -124,13 +124,13 @@ def figures(workload: Workload, times: Times, went: Course) -> Figures:
     )
 
 
-def job_ends(workload: Workload, times: Times) -> Floats:
+def job_ends(workload: DemoWorkload, times: Times) -> Floats:
     """Return when each job's last pod ended, in order of time."""
     jobs = workload.jobs
     return np.sort([times.ended[jobs == job].max() for job in range(jobs.max() + 1)])
 
 
-def _allocated(workload: Workload, times: Times, at: Floats) -> Floats:
+def _allocated(workload: DemoWorkload, times: Times, at: Floats) -> Floats:
     """Return what is allocated on each node [E, N, D]: amounts are whole numbers, so the sums are exact."""
     steps = np.zeros((len(at), *workload.capacity.shape))
     np.add.at(steps, (np.searchsorted(at, times.started), times.node), workload.demand)
@@ -139,7 +139,7 @@ def _allocated(workload: Workload, times: Times, at: Floats) -> Floats:
     return allocated
 
 
-def _speeds(workload: Workload, times: Times, allocated: Floats) -> Floats:
+def _speeds(workload: DemoWorkload, times: Times, allocated: Floats) -> Floats:
     """Return how fast each pod runs, where it runs [E, P]."""
     part = parts(allocated, workload.capacity)
     return np.array([rates(workload.demand, there[times.node]) for there in part])

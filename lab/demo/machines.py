@@ -31,7 +31,7 @@ def rates(demand: Floats, part: Floats) -> Floats:
     return slowest
 
 
-class Machine:
+class DemoMachine:
     """The pods that run on one node, and how much of their work is left."""
 
     def __init__(self, capacity: Floats) -> None:
@@ -73,11 +73,11 @@ class Machine:
         self._rates = rates(self._demand, parts(self._demand.sum(axis=0), self._capacity))
 
 
-class Machines:
+class DemoMachines:
     """All nodes, by number."""
 
     def __init__(self, capacity: Floats) -> None:
-        self._machines: Sequence[Machine] = [Machine(row) for row in capacity]
+        self._machines: Sequence[DemoMachine] = [DemoMachine(row) for row in capacity]
 
     @property
     def next_end(self) -> float:

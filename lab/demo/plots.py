@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
 from lab.demo.figures import GROUPS, Course, Figures
-from lab.demo.shares import Shares
+from lab.demo.shares import QueueShares
 from lab.demo.workload import QUEUES
 from lab.report.drawing import COLOURS, STYLE, finish, svg
 
@@ -21,19 +21,19 @@ _TIME = "seconds since the first pod started"
 
 
 @dataclass(frozen=True)
-class Run:
+class DrawnRun:
     """What is drawn of a run: its name, its colour, how it went, its figures, and when jobs and pods ended (sorted)."""
 
     name: str
     colour: str
     went: Course
-    shares: Shares
+    shares: QueueShares
     figures: Figures
     job_ends: Floats
     pod_ends: Floats
 
 
-def picture(runs: Sequence[Run], path: Path) -> None:
+def picture(runs: Sequence[DrawnRun], path: Path) -> None:
     """Write the two plots that tell most as one picture; the file's ending decides the form (.png, .svg)."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": "picture"}):
         figure = Figure(figsize=(10, 3.6), layout="constrained")
@@ -44,7 +44,7 @@ def picture(runs: Sequence[Run], path: Path) -> None:
         figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def plots(runs: Sequence[Run]) -> dict[str, str]:
+def plots(runs: Sequence[DrawnRun]) -> dict[str, str]:
     """Return the report's plots as SVG elements, by what they show."""
     return {
         "Pods at once": svg("running", (10, 3.4), (1, 2), lambda axes: _draw_pods(axes, runs)),
@@ -55,20 +55,20 @@ def plots(runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
-def _draw_pods(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+def _draw_pods(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
     for run in runs:
         _step(axes[0], run, run.went.running)
     finish(axes[0], "Pods running", "pods", _TIME)
     _draw_working(axes[1], runs)
 
 
-def _draw_working(axes: Axes, runs: Sequence[Run]) -> None:
+def _draw_working(axes: Axes, runs: Sequence[DrawnRun]) -> None:
     for run in runs:
         _step(axes, run, run.went.working)
     finish(axes, "Work done at once", "pods at full speed", _TIME)
 
 
-def _draw_used(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+def _draw_used(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
     for place, (axis, name) in enumerate(zip(axes, DIMENSIONS, strict=True)):
         for run in runs:
             _step(axis, run, run.went.used[:, place])
@@ -81,7 +81,7 @@ def _draw_used(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
     name_lines(axes[0], columns=4)
 
 
-def _draw_over(axes: Axes, runs: Sequence[Run], groups: Sequence[str]) -> None:
+def _draw_over(axes: Axes, runs: Sequence[DrawnRun], groups: Sequence[str]) -> None:
     for run in runs:
         for group, line in zip(groups, ("-", ":"), strict=False):
             label = run.name if len(groups) == 1 else f"{run.name}: {group}"
@@ -91,18 +91,18 @@ def _draw_over(axes: Axes, runs: Sequence[Run], groups: Sequence[str]) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1))
 
 
-def _draw_groups(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+def _draw_groups(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
     for axis, group in zip(axes, GROUPS, strict=True):
         _draw_over(axis, runs, (group,))
 
 
-def _draw_queues(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+def _draw_queues(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
     for axis, run in zip(axes, runs, strict=True):
         draw_shares(axis, run.shares, f"{run.name}: share of each queue")
     name_lines(axes[0], columns=4)
 
 
-def draw_shares(axes: Axes, shares: Shares, title: str) -> None:
+def draw_shares(axes: Axes, shares: QueueShares, title: str) -> None:
     """Draw each queue's share over time and its fair share, and until when every queue had pods that waited.
 
     The lines are named by `name_lines`, once for all plots of a figure.
@@ -123,12 +123,12 @@ def name_lines(axes: Axes, columns: int) -> None:
     axes.figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
 
 
-def _draw_completion(axes: Sequence[Axes], runs: Sequence[Run]) -> None:
+def _draw_completion(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
     _draw_ends(axes[0], runs, jobs=True)
     _draw_ends(axes[1], runs, jobs=False)
 
 
-def _draw_ends(axes: Axes, runs: Sequence[Run], *, jobs: bool) -> None:
+def _draw_ends(axes: Axes, runs: Sequence[DrawnRun], *, jobs: bool) -> None:
     for run in runs:
         axes.ecdf(run.job_ends if jobs else run.pod_ends, color=run.colour, label=run.name, linewidth=1.5)
     finish(axes, f"{'Jobs' if jobs else 'Pods'} that have ended", "part of all", _TIME)
@@ -136,5 +136,5 @@ def _draw_ends(axes: Axes, runs: Sequence[Run], *, jobs: bool) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1))
 
 
-def _step(axes: Axes, run: Run, values: Floats) -> None:
+def _step(axes: Axes, run: DrawnRun, values: Floats) -> None:
     axes.stairs(values, run.went.at, color=run.colour, linewidth=1.5, label=run.name)

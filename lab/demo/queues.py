@@ -16,8 +16,8 @@ from rich.table import Table
 
 from extender.cluster.resources import CPU, DIMENSIONS, MEMORY, Amounts
 from lab.demo.plots import draw_shares, name_lines
-from lab.demo.shares import Shares
-from lab.demo.workload import QUEUES, STANDARD, Machine, Task, Workload
+from lab.demo.shares import QueueShares
+from lab.demo.workload import QUEUES, STANDARD, DemoNode, DemoPod, DemoWorkload
 from lab.report.drawing import STYLE
 
 _GB = 1e9
@@ -34,12 +34,12 @@ _DEMANDS: Sequence[tuple[Amounts, int]] = (
 """What a pod of each queue needs, and how many there are."""
 
 
-def three_queues(*, seed: int, quick: bool = False) -> Workload:
+def three_queues(*, seed: int, quick: bool = False) -> DemoWorkload:
     """Return the workload: each queue arrives when the one before has had the cluster for a while."""
     draw = np.random.default_rng(seed)
     scale = 3 if quick else 1
     tasks = [
-        Task(
+        DemoPod(
             name=f"{QUEUES[queue].name}-{number:03d}",
             job=f"{QUEUES[queue].name}-{number % _JOBS}",
             kind=QUEUES[queue].name,
@@ -51,10 +51,10 @@ def three_queues(*, seed: int, quick: bool = False) -> Workload:
         for queue, (demand, pods) in enumerate(_DEMANDS)
         for number in range(pods // scale)
     ]
-    return Workload(tuple(Machine(f"node-{n:03d}", STANDARD) for n in range(_NODES)), tuple(tasks))
+    return DemoWorkload(tuple(DemoNode(f"node-{n:03d}", STANDARD) for n in range(_NODES)), tuple(tasks))
 
 
-def windows(shares: Shares) -> list[tuple[float, list[float], list[float]]]:
+def windows(shares: QueueShares) -> list[tuple[float, list[float], list[float]]]:
     """Return, every few seconds: since when, each queue's mean share from then on, and its fair share."""
     rows = []
     for begin in np.arange(0.0, shares.at[-1], _WINDOW_SECONDS).tolist():
@@ -65,7 +65,7 @@ def windows(shares: Shares) -> list[tuple[float, list[float], list[float]]]:
     return rows
 
 
-def table(shares: Shares) -> Table:
+def table(shares: QueueShares) -> Table:
     """Return the shares over time beside the fair ones."""
     drawn = Table("seconds", box=box.SIMPLE_HEAD)
     for queue in QUEUES:
@@ -77,7 +77,7 @@ def table(shares: Shares) -> Table:
     return drawn
 
 
-def as_json(shares: Shares) -> dict[str, list[dict[str, object]]]:
+def as_json(shares: QueueShares) -> dict[str, list[dict[str, object]]]:
     """Return the same as rows."""
     rows: list[dict[str, object]] = []
     for begin, share, fair in windows(shares):
@@ -95,7 +95,7 @@ def as_json(shares: Shares) -> dict[str, list[dict[str, object]]]:
     return {"rows": rows}
 
 
-def show(console: Console, shares: Shares, kubernetes: str) -> None:
+def show(console: Console, shares: QueueShares, kubernetes: str) -> None:
     """Print the table with what it is of."""
     console.print(
         f"Kubernetes {kubernetes}; {_NODES} nodes with 12 cores and 32 GB. Each queue's dominant share as a part of "
@@ -104,7 +104,7 @@ def show(console: Console, shares: Shares, kubernetes: str) -> None:
     console.print(table(shares))
 
 
-def picture(shares: Shares, path: Path) -> None:
+def picture(shares: QueueShares, path: Path) -> None:
     """Draw the shares over time."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": "queues"}):
         figure = Figure(figsize=(8, 3.6), layout="constrained")

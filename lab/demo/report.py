@@ -6,7 +6,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from lab.demo.rows import Row
+from lab.demo.rows import FigureRow
 from lab.report import page as parts
 
 _HEADS = ("", "stock scheduler", "Dovetail", "change")
@@ -40,7 +40,7 @@ def slowed(stock: float, dovetail: float) -> str:
     )
 
 
-def table(console: Console, rows: Sequence[Row]) -> None:
+def table(console: Console, rows: Sequence[FigureRow]) -> None:
     """Print the rows side by side."""
     drawn = Table(*_HEADS, box=box.SIMPLE_HEAD)
     for column in drawn.columns[1:]:
@@ -55,7 +55,7 @@ def seeds(heads: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> tu
     return (parts.table(heads, rows), parts.paragraph(about))
 
 
-def page(first: Sequence[str], about: str, rows: Sequence[Row], slowed: str, plots: Mapping[str, str]) -> str:
+def page(first: Sequence[str], about: str, rows: Sequence[FigureRow], slowed: str, plots: Mapping[str, str]) -> str:
     """Return the report as one HTML document; `plots` are SVG elements by title, `first` the parts before the rows."""
     return parts.page(
         "Dovetail: the demo's report",

@@ -7,8 +7,8 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from extender.cluster.events import Event, PodSeen, PodsListed
 from extender.cluster.model import Pod
-from lab.demo.machines import Machines
-from lab.demo.workload import Workload
+from lab.demo.machines import DemoMachines
+from lab.demo.workload import DemoWorkload
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Times:
 class Running:
     """A run on its way (`live.room.Machinery`): pods that run are put on the machines, which say when they are done."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: DemoWorkload) -> None:
         self._workload = workload
         self._pods = {task.name: row for row, task in enumerate(workload.tasks)}
         self._nodes = {machine.name: row for row, machine in enumerate(workload.machines)}
-        self._machines = Machines(workload.capacity)
+        self._machines = DemoMachines(workload.capacity)
         count = len(workload.tasks)
         self._started, self._ended = np.full(count, np.nan), np.full(count, np.nan)
         self._node = np.full(count, -1, dtype=np.intp)

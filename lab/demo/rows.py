@@ -13,7 +13,7 @@ _WAITED = "mean while pods waited"
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """One figure: an id, what it is, its unit, both values, and how many decimals are shown."""
 
     id: str
@@ -37,11 +37,11 @@ class Row:
         return self.label, values[0], values[1], "" if change is None else f"{change:+.0f} %"
 
 
-def rows(stock: Figures, dovetail: Figures) -> list[Row]:
+def rows(stock: Figures, dovetail: Figures) -> list[FigureRow]:
     """Return every figure of the two runs, most telling first."""
 
-    def row(id: str, label: str, unit: str, value: Callable[[Figures], float], **more: Any) -> Row:  # noqa: A002, ANN401
-        return Row(id, label, unit, value(stock), value(dovetail), **more)
+    def row(id: str, label: str, unit: str, value: Callable[[Figures], float], **more: Any) -> FigureRow:  # noqa: A002, ANN401
+        return FigureRow(id, label, unit, value(stock), value(dovetail), **more)
 
     return [
         row("makespan_s", "makespan: all pods have ended", "s", lambda figures: figures.makespan),
@@ -74,7 +74,7 @@ def rows(stock: Figures, dovetail: Figures) -> list[Row]:
     ]
 
 
-def as_json(rows: Sequence[Row]) -> dict[str, list[dict[str, object]]]:
+def as_json(rows: Sequence[FigureRow]) -> dict[str, list[dict[str, object]]]:
     """Return the rows in the form that every experiment of this project prints."""
     entries = [_entry(f"{row.id}.{who}", value, row) for row in rows for who, value in _values(row)]
     change = {row.id: row.change_percent for row in rows}
@@ -86,21 +86,23 @@ def as_json(rows: Sequence[Row]) -> dict[str, list[dict[str, object]]]:
     return {"rows": entries}
 
 
-def _share(stock: Figures, dovetail: Figures, queue: Queue) -> Row:
+def _share(stock: Figures, dovetail: Figures, queue: Queue) -> FigureRow:
     fair = queue.weight / sum(other.weight for other in QUEUES) * 100
     label = f"share of {queue.name} (fair: {fair:.0f} %) **"
     values = (stock.shares[queue.name] * 100, dovetail.shares[queue.name] * 100)
     note = f"fair share {fair:.1f}; of the queues' dominant shares, while pods of each waited"
-    return Row(f"share_percent.{queue.name}", label, "%", *values, 0, compared=False, note=note)
+    return FigureRow(f"share_percent.{queue.name}", label, "%", *values, 0, compared=False, note=note)
 
 
-def _used(stock: Figures, dovetail: Figures, name: str) -> Row:
+def _used(stock: Figures, dovetail: Figures, name: str) -> FigureRow:
     label = f"{name} used *"
     note = "part of the cluster's capacity, " + _WAITED
-    return Row(f"used_percent.{name}", label, "%", stock.used[name] * 100, dovetail.used[name] * 100, 0, note=note)
+    return FigureRow(
+        f"used_percent.{name}", label, "%", stock.used[name] * 100, dovetail.used[name] * 100, 0, note=note
+    )
 
 
-def _over(stock: Figures, dovetail: Figures, group: str) -> list[Row]:
+def _over(stock: Figures, dovetail: Figures, group: str) -> list[FigureRow]:
     part, worst = (
         (stock.over_part[group] * 100, dovetail.over_part[group] * 100),
         (
@@ -109,16 +111,16 @@ def _over(stock: Figures, dovetail: Figures, group: str) -> list[Row]:
         ),
     )
     return [
-        Row(f"over_percent.{group}", f"node-time, {group} over-allocated *", "%", *part, note=_WAITED),
-        Row(f"over_worst.{group}", f"worst {group} allocation / capacity", "x", *worst, decimals=2),
+        FigureRow(f"over_percent.{group}", f"node-time, {group} over-allocated *", "%", *part, note=_WAITED),
+        FigureRow(f"over_worst.{group}", f"worst {group} allocation / capacity", "x", *worst, decimals=2),
     ]
 
 
-def _values(row: Row) -> list[tuple[str, float]]:
+def _values(row: FigureRow) -> list[tuple[str, float]]:
     return [("stock", row.stock), ("dovetail", row.dovetail)]
 
 
-def _entry(id_: str, value: float, row: Row) -> dict[str, object]:
+def _entry(id_: str, value: float, row: FigureRow) -> dict[str, object]:
     unit = {"%": "percent", "x": "factor", "": "pods"}.get(row.unit, row.unit)
     return {"id": id_, "ours": _rounded(value), "paper": None, "unit": unit, "note": row.note}
 

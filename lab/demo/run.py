@@ -16,7 +16,7 @@ from lab.controlplane import builders
 from lab.controlplane import workload as cluster
 from lab.controlplane.running import ControlPlane
 from lab.demo.room import Running, Times
-from lab.demo.workload import QUEUES, Workload
+from lab.demo.workload import QUEUES, DemoWorkload
 from lab.live.room import MachineRoom
 from lab.live.schedulers import add_dovetail, add_stock, remove, settings_for
 
@@ -30,35 +30,35 @@ Show = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Contender:
+class DemoContender:
     """A way to schedule: its name for people, and whether Dovetail is asked."""
 
     name: str
     with_dovetail: bool
 
 
-STOCK = Contender("stock scheduler", with_dovetail=False)
-DOVETAIL = Contender("Dovetail", with_dovetail=True)
+STOCK = DemoContender("stock scheduler", with_dovetail=False)
+DOVETAIL = DemoContender("Dovetail", with_dovetail=True)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What became of a run."""
 
-    contender: Contender
+    contender: DemoContender
     times: Times
     kubernetes: str
 
 
 @contextmanager
-def cluster_of(programs: Mapping[str, Path], workload: Workload) -> Iterator[ControlPlane]:
+def cluster_of(programs: Mapping[str, Path], workload: DemoWorkload) -> Iterator[ControlPlane]:
     """Start a control plane with the workload's nodes. Raises ControlPlaneError."""
     with ControlPlane(programs) as control_plane:
         cluster.create_nodes(control_plane.client(), workload.node_manifests())
         yield control_plane
 
 
-def run(control_plane: ControlPlane, workload: Workload, contender: Contender, show: Show) -> Outcome:
+def run(control_plane: ControlPlane, workload: DemoWorkload, contender: DemoContender, show: Show) -> RunOutcome:
     """Run the workload to its end on its nodes, and leave these empty.
 
     Raises ControlPlaneError where that fails or takes too long.
@@ -77,7 +77,7 @@ def run(control_plane: ControlPlane, workload: Workload, contender: Contender, s
         _wait(room, pods, len(workload.tasks), show)
     remove(control_plane)
     cluster.delete_all_pods(client)
-    return Outcome(contender, pods.times(), control_plane.version())
+    return RunOutcome(contender, pods.times(), control_plane.version())
 
 
 def _warm_up(client: ApiClient, name: str, spec: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ def _warm_up(client: ApiClient, name: str, spec: Mapping[str, Any]) -> None:
     cluster.delete_all_pods(client)
 
 
-def _create(client: ApiClient, workload: Workload, spec: Mapping[str, Any]) -> None:
+def _create(client: ApiClient, workload: DemoWorkload, spec: Mapping[str, Any]) -> None:
     """Create each pod when its time has come; those of one moment in a burst, in their order."""
     begun = time.monotonic()
     manifests = workload.pod_manifests(spec)

@@ -10,11 +10,11 @@ import numpy as np
 from extender.arrays import Floats
 from extender.policy.shares import dominant_shares
 from lab.demo.room import Times
-from lab.demo.workload import QUEUES, Workload
+from lab.demo.workload import QUEUES, DemoWorkload
 
 
 @dataclass(frozen=True)
-class Shares:
+class QueueShares:
     """`at` [E + 1]; `share` and `fair` [E, Q] add up to 1 over the queues that have pods at the time.
 
     `share` is a queue's dominant share as a part of all queues', `fair` its weight as a part of those that are there.
@@ -33,7 +33,7 @@ class Shares:
         return np.asarray(seconds @ self.share / whole) if whole > 0 else np.full(self.share.shape[1], np.nan)
 
 
-def shares(workload: Workload, times: Times) -> Shares:
+def shares(workload: DemoWorkload, times: Times) -> QueueShares:
     """Return how a run shared the cluster, from what started and ended when."""
     at = np.unique(np.concatenate((times.started, times.ended)))
     begin = at[:-1, None]
@@ -45,7 +45,7 @@ def shares(workload: Workload, times: Times) -> Shares:
     there = (((workload.arrivals <= begin) & (times.ended > begin)).astype(np.float64) @ in_queue) > 0
     weight = np.where(there, [queue.weight for queue in QUEUES], 0.0)
     last_starts = [times.started[workload.queues == queue].max(initial=0.0) for queue in range(len(QUEUES))]
-    return Shares(at, _parts(share), _parts(weight), min(last_starts))
+    return QueueShares(at, _parts(share), _parts(weight), min(last_starts))
 
 
 def _parts(amounts: Floats) -> Floats:

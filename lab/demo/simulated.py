@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX
-from lab.demo.workload import QUEUES, Task, Workload
+from lab.demo.workload import QUEUES, DemoPod, DemoWorkload
 from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.outcome import Outcome
 from lab.sim.schedulers.policies import choice
@@ -38,7 +38,7 @@ class Simulated:
     job_mean: float
 
 
-def simulate(workload: Workload, *, seed: int) -> list[Simulated]:
+def simulate(workload: DemoWorkload, *, seed: int) -> list[Simulated]:
     """Return what comes of the workload by the stock scheduler and by Dovetail, in simulated time."""
     jobs, machines = as_simulated(workload), sim.Machines("demo", workload.capacity)
     outcomes = {
@@ -50,7 +50,7 @@ def simulate(workload: Workload, *, seed: int) -> list[Simulated]:
     return [_simulated(name, outcome) for name, outcome in outcomes.items()]
 
 
-def as_simulated(workload: Workload) -> sim.Workload:
+def as_simulated(workload: DemoWorkload) -> sim.Workload:
     """Return the workload in the simulator's form: each job is one stage, and reads on its own machine."""
     expected_seconds = float(workload.work.mean())  # pods of the demo do not declare how long they run
     jobs = [_job(list(tasks), expected_seconds) for _, tasks in groupby(workload.tasks, key=lambda task: task.job)]
@@ -68,7 +68,7 @@ def show(console: Console, runs: Sequence[Simulated]) -> None:
     console.print(table)
 
 
-def _job(tasks: Sequence[Task], expected_seconds: float) -> sim.Job:
+def _job(tasks: Sequence[DemoPod], expected_seconds: float) -> sim.Job:
     first = tasks[0]
     demand = np.array([first.demand[name] for name in DIMENSIONS])
     reading, demand[DISK_READ_INDEX] = float(demand[DISK_READ_INDEX]), 0.0

@@ -48,7 +48,7 @@ _GBPS = 125 * _MB
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MachineShape:
     """A kind of machine."""
 
     name: str
@@ -65,9 +65,9 @@ class Shape:
         return {CPU: self.cores * 1000.0, MEMORY: self.memory_gb * 1000.0 * _MB, **rates}
 
 
-STANDARD = Shape("standard", 12, 32, 4, 1)
-SMALL = Shape("small", 6, 12, 3, 1)
-LARGE = Shape("large", 32, 96, 8, 10)
+STANDARD = MachineShape("standard", 12, 32, 4, 1)
+SMALL = MachineShape("small", 6, 12, 3, 1)
+LARGE = MachineShape("large", 32, 96, 8, 10)
 SHAPES = (STANDARD, SMALL, LARGE)
 
 _TEN_MACHINES = (STANDARD, SMALL, STANDARD, STANDARD, SMALL, STANDARD, LARGE, STANDARD, SMALL, STANDARD)
@@ -93,7 +93,7 @@ _WORK_SPREAD = (0.8, 1.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class DemoSize:
     """How much there is to do: nodes, pods, and the range of a job's seconds of work per pod."""
 
     nodes: int
@@ -101,25 +101,25 @@ class Size:
     work_seconds: tuple[float, float]
 
 
-FULL = Size(nodes=20, pods=900, work_seconds=(5.0, 12.0))
+FULL = DemoSize(nodes=20, pods=900, work_seconds=(5.0, 12.0))
 """Four to six times what fits at once, so for most of a run pods wait for room.
 
 With twice the nodes, the last pods, behind which nobody waits, take a third of it; and pods start and end about as fast
 as two cores can serve a control plane, whoever schedules.
 """
-QUICK = Size(nodes=10, pods=120, work_seconds=(1.0, 3.0))
+QUICK = DemoSize(nodes=10, pods=120, work_seconds=(1.0, 3.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class DemoNode:
     """A node of the demo."""
 
     name: str
-    shape: Shape
+    shape: MachineShape
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class DemoPod:
     """A pod of the demo: its job, kind, demand by dimension, how long it runs at full speed, and when it is created."""
 
     name: str
@@ -132,11 +132,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Workload:
+class DemoWorkload:
     """Machines and tasks, as objects, as arrays (N nodes, P pods, D = six dimensions) and as manifests."""
 
-    machines: tuple[Machine, ...]
-    tasks: tuple[Task, ...]
+    machines: tuple[DemoNode, ...]
+    tasks: tuple[DemoPod, ...]
 
     @cached_property
     def capacity(self) -> Floats:
@@ -177,21 +177,21 @@ class Workload:
         return [_pod(task, spec) for task in self.tasks]
 
 
-def generate(size: Size, *, seed: int) -> Workload:
+def generate(size: DemoSize, *, seed: int) -> DemoWorkload:
     """Return the workload of a seed."""
     random = np.random.default_rng(seed)
     machines = tuple(
-        Machine(f"node-{number:03d}", _TEN_MACHINES[number % len(_TEN_MACHINES)]) for number in range(size.nodes)
+        DemoNode(f"node-{number:03d}", _TEN_MACHINES[number % len(_TEN_MACHINES)]) for number in range(size.nodes)
     )
-    tasks: list[Task] = []
+    tasks: list[DemoPod] = []
     number = 0
     while len(tasks) < size.pods:
         tasks += _job(random, number, size.pods - len(tasks), size.work_seconds)
         number += 1
-    return Workload(machines, tuple(tasks))
+    return DemoWorkload(machines, tuple(tasks))
 
 
-def _job(random: np.random.Generator, number: int, most: int, work_seconds: tuple[float, float]) -> list[Task]:
+def _job(random: np.random.Generator, number: int, most: int, work_seconds: tuple[float, float]) -> list[DemoPod]:
     kind = KINDS[random.integers(len(KINDS))]
     low, high = _JOB_PODS
     pods = min(int(random.integers(low, high + 1)), most)
@@ -204,7 +204,7 @@ def _job(random: np.random.Generator, number: int, most: int, work_seconds: tupl
     usual = random.uniform(*work_seconds)
     job = f"job-{number:03d}"
     return [
-        Task(
+        DemoPod(
             name=f"{job}-{kind.name}-{pod:02d}",
             job=job,
             kind=kind.name,
@@ -220,7 +220,7 @@ def _row(amounts: Amounts) -> list[float]:
     return [amounts.get(name, 0.0) for name in DIMENSIONS]
 
 
-def _node(machine: Machine) -> Manifest:
+def _node(machine: DemoNode) -> Manifest:
     amounts = machine.shape.amounts
     return builders.node(
         machine.name,
@@ -231,7 +231,7 @@ def _node(machine: Machine) -> Manifest:
     )
 
 
-def _pod(task: Task, spec: Mapping[str, Any]) -> Manifest:
+def _pod(task: DemoPod, spec: Mapping[str, Any]) -> Manifest:
     return builders.pod(
         task.name,
         cpu=f"{task.demand[CPU]:.0f}m",

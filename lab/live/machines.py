@@ -50,7 +50,7 @@ def declared(pod: Manifest) -> dict[str, float]:
     return amounts(json.loads(written)["containers"]["main"])
 
 
-class Machines(ThreadingHTTPServer):
+class UsageServer(ThreadingHTTPServer):
     """`use` says what a pod uses; of nodes and pods the `dimensions` are exported. While `frozen`, all stays as it was.
 
     `system` says how many millicores a node uses that are no pod's.
@@ -156,7 +156,7 @@ class Machines(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Machines
+    server: UsageServer
 
     def do_GET(self) -> None:
         try:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from extender.cluster.recording.lines import Begin, Checkpoint, decoded
 from extender.errors import TraceError
-from lab.packing.moment import Moment, moment_of
+from lab.packing.moment import ClusterMoment, moment_of
 
 
-def read_recording(file: Path) -> Moment:
+def read_recording(file: Path) -> ClusterMoment:
     """Return the last checkpoint of a recording as a problem.
 
     A file that ends within a line is read up to there. Raises TraceError, which names the file, the line and what is

@@ -12,7 +12,7 @@ from extender.errors import MissingExtra
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
-    from lab.packing.moment import Moment
+    from lab.packing.moment import ClusterMoment
 
 _POLICIES = ("first-fit", "best-fit", "most-allocated", "stock", "fgd", "dovetail")
 _ORDERS = ("arrival", "cpu", "memory", "sum")
@@ -117,14 +117,14 @@ def report(
         click.echo("\n".join(words(found)))
 
 
-def _read(source: Path) -> "Moment":
+def _read(source: Path) -> "ClusterMoment":
     from lab.packing.checkpoints import read_recording
     from lab.packing.traces import read_trace
 
     return read_trace(source) if source.is_dir() else read_recording(source)
 
 
-def _live(kubeconfig: Path | None, context: str, config: Path | None) -> "Moment":
+def _live(kubeconfig: Path | None, context: str, config: Path | None) -> "ClusterMoment":
     from extender import settings
     from extender.adapters.kube.api import connect
     from lab.packing.live import read_cluster

@@ -15,7 +15,7 @@ from extender.cluster.model import Node
 from lab.packing.keeping import Keeping
 from lab.packing.model import Allowing, Problem
 from lab.packing.relations import UNTIED, relate
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 
 GUARDED = "a PodDisruptionBudget allows no eviction now"
 BARE = "nobody would make its pod again: it has no controller"
@@ -28,7 +28,7 @@ class Resident:
     """A pod on a node that would have to go elsewhere. `unwritten` are constraints of its that nobody knows here."""
 
     name: str
-    task: Task
+    task: PackingTask
     controlled: bool
     unwritten: Sequence[str] = ()
 
@@ -54,7 +54,7 @@ def drainable(
     machines: Sequence[Node],
     residents: Sequence[Resident],
     guards: Mapping[str, str],
-    staying: Sequence[Task] = (),
+    staying: Sequence[PackingTask] = (),
 ) -> Drained:
     """Return the nodes that could be drained. `guards` are the budgets that allow no eviction, by the pod's name.
 
@@ -102,7 +102,7 @@ class _Others:
     """What nodes have left for the pods of another, and which pods are where."""
 
     def __init__(
-        self, problem: Problem, machines: Sequence[Node], residents: Sequence[Resident], staying: Sequence[Task]
+        self, problem: Problem, machines: Sequence[Node], residents: Sequence[Resident], staying: Sequence[PackingTask]
     ) -> None:
         self._layout = problem.layout
         self._free: Floats = problem.capacity - problem.allocated

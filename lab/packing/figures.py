@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from lab.packing.reporting import Filled, Report, Under
+from lab.packing.reporting import Filled, PackingReport, Under
 from lab.report.drawing import COLOURS, finish, svg
 
 _WIDE = 10.0
 _LIGHT = 0.45
 
 
-def plots(report: Report) -> dict[str, tuple[str, str]]:
+def plots(report: PackingReport) -> dict[str, tuple[str, str]]:
     """Return the plots as SVG elements, each with a note on how to read it, by what they show."""
     drawn = {}
     if any(under.compacted for under in report.policies):
@@ -33,7 +33,7 @@ def plots(report: Report) -> dict[str, tuple[str, str]]:
     return drawn
 
 
-def _draw_sizes(axes: Axes, report: Report) -> None:
+def _draw_sizes(axes: Axes, report: PackingReport) -> None:
     for place, (under, colour) in enumerate(zip(report.policies, COLOURS, strict=False)):
         found = under.compacted
         if found is None:
@@ -47,7 +47,7 @@ def _draw_sizes(axes: Axes, report: Report) -> None:
     finish(axes, "Cluster compaction", "nodes", "policy", legend=False)
 
 
-def _draw_allocated(axes: Sequence[Axes], report: Report) -> None:
+def _draw_allocated(axes: Sequence[Axes], report: PackingReport) -> None:
     filled: dict[str, Filled] = {"now": report.now} if report.now is not None else {}
     filled |= {under.policy: under.holes for under in report.policies}
     for plot, resource in zip(axes, ("cpu", "memory"), strict=True):

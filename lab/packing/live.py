@@ -12,7 +12,7 @@ from extender.cluster.recording.recorder import ClusterRecorder
 from extender.errors import ClusterError
 from extender.settings import Settings
 from lab.packing.budgets import exhausted_budgets
-from lab.packing.moment import Moment, moment_of
+from lab.packing.moment import ClusterMoment, moment_of
 from lab.packing.volumes import read_bound
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from extender.cluster.recording.observed import PodsObserved
 
 
-def read_cluster(api: Api, settings: Settings, source: str) -> Moment:
+def read_cluster(api: Api, settings: Settings, source: str) -> ClusterMoment:
     """Return the cluster as `dovetail record` would write it now. Raises ClusterError where it cannot be read."""
     now = time.time()
     recorder, kind = ClusterRecorder(now), nodes(settings.capacity_rules(), settings.opportunistic.evict_at_memory)

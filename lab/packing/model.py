@@ -10,7 +10,7 @@ from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import Layout, layout_of
 from extender.cluster.model import Node
 from lab.packing.relations import Relations, Ties, relate
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 
 NO_GROUP = -1
 
@@ -93,7 +93,7 @@ class Problem:
         )
 
 
-def problem_of(nodes: Sequence[Node], tasks: Sequence[Task], leaving: Sequence[Task] = ()) -> Problem:
+def problem_of(nodes: Sequence[Node], tasks: Sequence[PackingTask], leaving: Sequence[PackingTask] = ()) -> Problem:
     """Return machines and classes; `leaving` is what leaves with its node, and is there from the beginning.
 
     Tasks of one job with one demand and the same constraints are a class. A class arrives with its first task.
@@ -131,7 +131,7 @@ def _kinds(offers: Floats, masks: Mask) -> Rows:
     )
 
 
-def _classes(layout: Layout, allows: "Allowing", tasks: Sequence[Task], ties: Sequence[Ties]) -> Classes:
+def _classes(layout: Layout, allows: "Allowing", tasks: Sequence[PackingTask], ties: Sequence[Ties]) -> Classes:
     counts: dict[tuple[object, ...], int] = {}
     first: dict[tuple[object, ...], int] = {}
     for row in sorted(range(len(tasks)), key=lambda row: tasks[row].arrived):

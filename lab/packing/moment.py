@@ -23,7 +23,7 @@ from extender.errors import TraceError
 from lab.packing.devices import PARTS
 from lab.packing.draining import Resident
 from lab.packing.model import Problem, problem_of
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 
 _LEAVE = ("DaemonSet", "Node")
 """Pods of these owners leave with their node: those of DaemonSets, and static ones."""
@@ -45,7 +45,7 @@ _UNWRITTEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ClusterMoment:
     """A cluster at one moment. `left_out` and `not_modelled` are for people; `placed`: whether tasks have nodes.
 
     `machines` [M] are the nodes, `residents` the pods on them and `staying` those that leave with their node, for who
@@ -60,11 +60,11 @@ class Moment:
     placed: bool = True
     machines: Sequence[Node] = ()
     residents: Sequence[Resident] = ()
-    staying: Sequence[Task] = ()
+    staying: Sequence[PackingTask] = ()
     guards: Mapping[str, str] = field(default_factory=dict)
 
 
-def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> Moment:
+def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> ClusterMoment:
     """Return the checkpoint as a problem; `more` is what else was left out. Raises TraceError where nothing remains."""
     left_out = _LeftOut()
     # 1. Nodes that say what they have.
@@ -85,7 +85,7 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
     if not tasks:
         raise TraceError("; ".join([f"{source}: no pod that can be packed", *left_out.words(), *more]))
     problem = problem_of(nodes, tasks, leaving)
-    return Moment(
+    return ClusterMoment(
         source,
         problem,
         [*left_out.words(), *more],
@@ -108,8 +108,8 @@ def _resident(pod: PodLine, node: str) -> Resident:
     return Resident(name, _task(pod, node), bool(pod.owner), hard)
 
 
-def _task(pod: PodLine, node: str | None) -> Task:
-    return Task(
+def _task(pod: PodLine, node: str | None) -> PackingTask:
+    return PackingTask(
         pod.demand,
         pod.created,
         f"{pod.namespace}/{pod.job}",

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 from lab.packing.figures import plots
-from lab.packing.reporting import Report
+from lab.packing.reporting import PackingReport
 from lab.packing.words import words
 from lab.report import page as parts
 
 
-def write(path: Path, report: Report) -> None:
+def write(path: Path, report: PackingReport) -> None:
     """Write the report with its plots, and what the command says in words."""
     path.write_text(page(report), encoding="utf-8")
 
 
-def page(report: Report) -> str:
+def page(report: PackingReport) -> str:
     """Return the report as one HTML document."""
     title = f"How well is it packed? {report.source}"
     said = [line for line in words(report) if line]

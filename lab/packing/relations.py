@@ -14,7 +14,7 @@ from extender.arrays import Counts, Mask, Rows
 from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.model import Node
 from extender.cluster.peers import ALONE, HostPort, Peers, PodTerm, Selector, TopologySpread
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 
 _HOSTNAME, _MACHINE = "kubernetes.io/hostname", ""
 _EVERY_TAINT = (Toleration(operator="Exists"),)
@@ -108,8 +108,8 @@ class Relations:
 
 
 def relate(
-    tasks: Sequence[Task],
-    leaving: Sequence[Task],
+    tasks: Sequence[PackingTask],
+    leaving: Sequence[PackingTask],
     machines: Sequence[Node],
     allowing: Callable[[Constraints], Mask],
 ) -> tuple[Relations | None, Sequence[Ties]]:
@@ -156,7 +156,7 @@ class _Relating:
         if peers.near:
             self._matcher(peers.near)
 
-    def ties(self, task: Task) -> Ties:
+    def ties(self, task: PackingTask) -> Ties:
         """Return what a task has to do with others."""
         constraints = task.constraints if task.peers.spread else None
         key = (task.namespace, task.labels, task.peers, constraints)
@@ -164,7 +164,7 @@ class _Relating:
             self._known[key] = self._tied(task)
         return self._known[key]
 
-    def _tied(self, task: Task) -> Ties:
+    def _tied(self, task: PackingTask) -> Ties:
         peers = task.peers
         matched = (*self._matched_by(task.namespace, task.labels), *self._ports_of(peers.ports))
         away = [(self._matcher((term,)), self._key(term.key)) for term in peers.away]

@@ -15,7 +15,7 @@ from lab.packing.holes import fill, stranded, unit_of_median, unit_of_nodes, uni
 from lab.packing.inflation import WAYS, by_chance, most, picky
 from lab.packing.misfits import without_misfits
 from lab.packing.model import Problem
-from lab.packing.moment import Moment
+from lab.packing.moment import ClusterMoment
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 
@@ -84,7 +84,7 @@ class Under(msgspec.Struct, frozen=True):
     by_chance: list[Grown]
 
 
-class Report(msgspec.Struct, frozen=True):
+class PackingReport(msgspec.Struct, frozen=True):
     """All that was found. `now` and `drain` are None where nobody knows where tasks are. `misfits` fit nowhere."""
 
     source: str
@@ -114,7 +114,7 @@ class Asked:
     chances: int = 3
 
 
-def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda: None) -> Report:
+def report_of(moment: ClusterMoment, asked: Asked, advance: Callable[[], None] = lambda: None) -> PackingReport:
     """Measure the cluster; calls `advance` for each trial of compaction, and for each factor found."""
     # 1. Tasks that fit on no machine, however empty, are left out: no number of machines would do.
     problem, misfits = without_misfits(moment.problem)
@@ -122,7 +122,7 @@ def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda
     # 2. What is so now, and under each policy.
     unit = UNITS[asked.unit_of](problem, asked.unit)
     large, few = picky(problem)
-    return Report(
+    return PackingReport(
         source=moment.source,
         machines=problem.machines,
         tasks=classes.tasks,
@@ -140,7 +140,7 @@ def report_of(moment: Moment, asked: Asked, advance: Callable[[], None] = lambda
     )
 
 
-def _drained(moment: Moment) -> Drained:
+def _drained(moment: ClusterMoment) -> Drained:
     return drainable(moment.problem, moment.machines, moment.residents, moment.guards, moment.staying)
 
 

@@ -8,7 +8,7 @@ from extender.cluster.resources import Amounts
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PackingTask:
     """One task of the workload. `node` is where it runs, if anywhere.
 
     Of the tasks of one `group` at most `at_most` may be on one machine; "": any number. `peers` is what it asks of

@@ -11,8 +11,8 @@ from extender.cluster.model import Node
 from extender.cluster.resources import CPU, MEMORY, Amounts
 from extender.errors import TraceError
 from lab.packing.model import problem_of
-from lab.packing.moment import Moment
-from lab.packing.task import Task
+from lab.packing.moment import ClusterMoment
+from lab.packing.task import PackingTask
 from lab.sim.workloads.columns import number, read, text, whole
 
 GPU = "alibabacloud.com/gpu-milli"
@@ -24,7 +24,7 @@ _OPENB_NODES, _OPENB_PODS = "openb_node_list_gpu_node.csv", "openb_pod_list_gpus
 _ROADEF_MACHINES, _ROADEF_PROCESSES = "machines.csv", "processes.csv"
 
 
-def read_trace(folder: Path) -> Moment:
+def read_trace(folder: Path) -> ClusterMoment:
     """Return the cluster of a trace's folder. Raises TraceError for a folder of none that is known."""
     for file, reader in ((_OPENB_NODES, read_openb), (_ROADEF_MACHINES, read_roadef)):
         if (folder / file).is_file():
@@ -34,7 +34,7 @@ def read_trace(folder: Path) -> Moment:
     )
 
 
-def read_openb(folder: Path, *, every: int = 1) -> Moment:
+def read_openb(folder: Path, *, every: int = 1) -> ClusterMoment:
     """Return each `every`-th node and pod of the GPU cluster; a quarter of the GPU pods name models of GPUs.
 
     The trace's pods did not run all at once, and have no nodes here. Raises TraceError.
@@ -47,14 +47,14 @@ def read_openb(folder: Path, *, every: int = 1) -> Moment:
     pod_columns = {"name": text, "cpu_milli": whole, "memory_mib": whole, "num_gpu": whole, "gpu_milli": whole}
     pod_columns |= {"gpu_spec": text, "creation_time": number}
     tasks = [
-        Task(_amounts(cpu, memory, gpus * milli), created, name, _of_models(models))
+        PackingTask(_amounts(cpu, memory, gpus * milli), created, name, _of_models(models))
         for name, cpu, memory, gpus, milli, models, created in read(folder / _OPENB_PODS, pod_columns)
     ][::every]
     unmodelled = ("when pods came and went: all are there at once",)
-    return Moment(str(folder), problem_of(nodes, tasks), (), unmodelled, placed=False)
+    return ClusterMoment(str(folder), problem_of(nodes, tasks), (), unmodelled, placed=False)
 
 
-def read_roadef(folder: Path, *, every: int = 1) -> Moment:
+def read_roadef(folder: Path, *, every: int = 1) -> ClusterMoment:
     """Return each `every`-th machine and its processes; those of a service run on machines of their own.
 
     Raises TraceError.
@@ -72,7 +72,7 @@ def read_roadef(folder: Path, *, every: int = 1) -> Moment:
     ]
     left_out = {node.name for place, node in enumerate(nodes) if place % every}
     tasks = [
-        Task(
+        PackingTask(
             dict(zip(names, map(float, amounts), strict=True)),
             float(process),
             f"service {service}",
@@ -87,7 +87,7 @@ def read_roadef(folder: Path, *, every: int = 1) -> Moment:
         "dependencies between services",
         "safety margins of machines",
     )
-    return Moment(str(folder), problem_of(nodes[::every], tasks), (), unmodelled)
+    return ClusterMoment(str(folder), problem_of(nodes[::every], tasks), (), unmodelled)
 
 
 def _amounts(cpu: int, memory: int, gpu_milli: int) -> Amounts:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from extender.cluster.resources import CPU, MEMORY
 from lab.packing.draining import Drained
-from lab.packing.reporting import Compacted, Filled, Grown, Report, Under
+from lab.packing.reporting import Compacted, Filled, Grown, PackingReport, Under
 
 _NAMED = 5
 _GIB = 2.0**30
 
 
-def words(report: Report) -> Iterator[str]:
+def words(report: PackingReport) -> Iterator[str]:
     """Yield the report's lines."""
     yield f"{report.source}: {report.machines} nodes, {report.tasks} tasks in {report.classes} classes."
     if report.now is not None:
@@ -39,7 +39,7 @@ def _drained(drain: Drained) -> Iterator[str]:
         yield f"  {obstacle.nodes} cannot be, as {obstacle.reason}; the first: {obstacle.first}."
 
 
-def _under(report: Report, under: Under) -> Iterator[str]:
+def _under(report: PackingReport, under: Under) -> Iterator[str]:
     yield f"Placed anew by {under.policy}, in the order of {under.order}:"
     found, several = under.compacted, report.trials > 1
     if found is None:
@@ -60,7 +60,7 @@ def _under(report: Report, under: Under) -> Iterator[str]:
         yield f"  Jobs cloned at random, {len(under.by_chance)} times: to {least:.2f} to {highest:.2f} times itself."
 
 
-def _fits(report: Report, found: Compacted) -> str:
+def _fits(report: PackingReport, found: Compacted) -> str:
     if found.machines > report.machines:
         return f"This workload does not fit on your {report.machines} nodes; it fits on {found.machines} such nodes"
     return f"This workload fits on {found.machines} of your {report.machines} nodes"
@@ -85,7 +85,7 @@ def _holes(filled: Filled) -> Iterator[str]:
             yield f"  {one} is what strands {other} on {len(names)} nodes: {_some(names)}."
 
 
-def _compared(report: Report) -> Iterator[str]:
+def _compared(report: PackingReport) -> Iterator[str]:
     first, *others = report.policies
     for other in others:
         if first.compacted is None or other.compacted is None:
@@ -98,7 +98,7 @@ def _compared(report: Report) -> Iterator[str]:
             yield f"{other.policy} needs {what}: {ours}, not {theirs}."
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _notes(report: PackingReport) -> Iterator[str]:
     if any(report.picky.values()):
         large, few = report.picky["large"], report.picky["few_machines"]
         yield f"Picky: {large} tasks want more than 60 % of the median node; {few} may go to fewer than 60 % of all."

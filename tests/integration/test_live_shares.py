@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.bench.order.live import Case, shares_of, watch
+from lab.bench.order.live import LiveCase, shares_of, watch
 
 _AFTER_SECONDS = 15.0
 
@@ -10,7 +10,7 @@ _AFTER_SECONDS = 15.0
 @pytest.mark.parametrize(("order", "in_use"), [("auto", 85), ("gates", 85), ("filter", 70)])
 def test_queues_keep_their_shares_when_every_pod_is_past_its_age(programs, tell, order, in_use):
     # Tasks of 4 to 10 s, due from 2 s on; weights 3 and 1 on 32 slots: 24 and 8.
-    case = Case(80, nodes=4, seconds=(4.0, 10.0), order=order, more={"policy": {"starvedAfterSeconds": 2}})
+    case = LiveCase(80, nodes=4, seconds=(4.0, 10.0), order=order, more={"policy": {"starvedAfterSeconds": 2}})
     looks = watch(programs, case, 32.0, lambda _look: None)
     found = shares_of(case, looks, after=_AFTER_SECONDS)
     oldest = max(seconds for look in looks for seconds in look.oldest.values())

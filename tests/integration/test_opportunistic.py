@@ -18,7 +18,7 @@ from lab.controlplane.component import Component
 from lab.controlplane.monitoring import program, starting
 from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
-from lab.live.machines import REGULAR_REQUESTS, Machines, declared
+from lab.live.machines import REGULAR_REQUESTS, UsageServer, declared
 from tests.chart.rbac import CONTROL_ACCOUNT, granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
 from tests.integration.test_seeing import asked, metric
@@ -72,7 +72,7 @@ class Scene:
     """
 
     control_plane: ControlPlane
-    machines: Machines
+    machines: UsageServer
     url: str
     audit: Path
     prometheus: Component
@@ -193,7 +193,7 @@ def is_opportunistic(pod):
 def stage(audited, prometheus_program, tmp_path_factory):
     """Run all of Dovetail and Prometheus on a control plane without nodes."""
     control_plane, audit = audited
-    machines = Machines(control_plane.client(), declared)
+    machines = UsageServer(control_plane.client(), declared)
     (port,) = ports.pick(1)
     settings = {
         "usage": {**USAGE, "url": f"http://127.0.0.1:{port}"},

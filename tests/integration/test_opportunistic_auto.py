@@ -16,7 +16,7 @@ from lab.controlplane import builders, monitoring, pins, ports, workload
 from lab.controlplane.monitoring import program, starting
 from lab.controlplane.rest import MERGE
 from lab.controlplane.rest import request as send
-from lab.live.machines import GIB, Machines, declared
+from lab.live.machines import GIB, UsageServer, declared
 from tests.chart.rbac import granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
 from tests.integration.test_opportunistic import create_job, is_opportunistic
@@ -29,7 +29,7 @@ STEP, STEPS = 300, 31
 HOUR = 3600.0
 
 
-class MachinesWithPast(Machines):
+class MachinesWithPast(UsageServer):
     """Machines that first say what was, once."""
 
     past = ""

@@ -11,7 +11,7 @@ import yaml
 from lab.controlplane import builders, monitoring, pins, ports, workload
 from lab.controlplane.monitoring import program, starting
 from lab.controlplane.rest import request
-from lab.live.machines import REGULAR_REQUESTS, Machines, declared
+from lab.live.machines import REGULAR_REQUESTS, UsageServer, declared
 from tests.chart.rbac import granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
 from tests.integration.test_seeing import asked, metric
@@ -24,7 +24,7 @@ OPPORTUNISTIC = {"enabled": True, "evictBy": "pressure"}
 HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
 
 
-class PressedMachines(Machines):
+class PressedMachines(UsageServer):
     """Machines whose kubelets also say for which part of the time pods wait for CPU, by name: `waits`.
 
     Of that, their own limit holds them for `by_limit`. Opportunistic pods wait nearly always. While `silent`, nothing

@@ -7,11 +7,11 @@ import numpy as np
 
 from lab.controlplane import workload as cluster
 from lab.demo.run import STOCK, run
-from lab.demo.workload import Size, generate
+from lab.demo.workload import DemoSize, generate
 from lab.sim import runs
 from lab.sim.engine.clock import SimulationSettings
 
-SIZE = Size(nodes=10, pods=120, work_seconds=(6.0, 14.0))
+SIZE = DemoSize(nodes=10, pods=120, work_seconds=(6.0, 14.0))
 SEEDS = range(1, 11)
 BEYOND = 1.25
 """What was is one draw, on a machine that may be busy: so far it may lie beyond all that were simulated."""

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class BenchContender:
     """A way to schedule; `settings` are Dovetail's, None where it is not asked.
 
     kube-scheduler asks about a `percentage` of the nodes, at least 100; None: what is shipped. `gated` pods are created
@@ -32,28 +32,28 @@ class Contender:
         return f"{figure}.{nodes}" if self.gated else f"{figure}.{self.name}.{nodes}"
 
 
-STOCK = Contender("stock", "kube-scheduler, asked about a sample of the nodes", timed=True)
-STOCK_ALL = Contender("stock_all", "kube-scheduler, asked about all nodes", percentage=100)
+STOCK = BenchContender("stock", "kube-scheduler, asked about a sample of the nodes", timed=True)
+STOCK_ALL = BenchContender("stock_all", "kube-scheduler, asked about all nodes", percentage=100)
 _NO_ORDER: Mapping[str, Any] = {"order": "gates"}
 """For pods without our gate."""
 _CHOOSES: Mapping[str, Any] = {"placement": {"chosenBy": "filter"}}
-GATES = Contender(
+GATES = BenchContender(
     "gates",
     "Dovetail: gates",
     {"order": "gates", **_CHOOSES},
     gated=True,
     timed=True,
 )
-AUTO = Contender(
+AUTO = BenchContender(
     "auto",
     "Dovetail: `order: auto`, pods are held only while somebody waits",
     {"order": "auto", **_CHOOSES},
     policies=True,
     timed=True,
 )
-FILTER = Contender("filter", "Dovetail: `order: filter`, no control", {"order": "filter", **_CHOOSES})
-RANKED = Contender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking", _NO_ORDER)
-CHOSEN = Contender("chosen", "Dovetail: no order, `filter` chooses", {**_NO_ORDER, **_CHOOSES})
+FILTER = BenchContender("filter", "Dovetail: `order: filter`, no control", {"order": "filter", **_CHOOSES})
+RANKED = BenchContender("ranked", "Dovetail: no order, kube-scheduler chooses by our ranking", _NO_ORDER)
+CHOSEN = BenchContender("chosen", "Dovetail: no order, `filter` chooses", {**_NO_ORDER, **_CHOOSES})
 CONTENDERS = (STOCK, STOCK_ALL, AUTO, GATES, FILTER, RANKED, CHOSEN)
 USUAL = (STOCK, AUTO, GATES, FILTER)
 """Those that run where none is named: stock, and each order."""

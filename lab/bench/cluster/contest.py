@@ -34,7 +34,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ContestCase:
     """`few` pods come while there is room; `many` of each queue when they have to wait. Weights are the queues'.
 
     Pods take each of `seconds` in turn.
@@ -79,7 +79,7 @@ class Contest:
     started: float
 
 
-def run(programs: Mapping[str, Path], order: str, case: Case, progress: Callable[[], None]) -> Contest:
+def run(programs: Mapping[str, Path], order: str, case: ContestCase, progress: Callable[[], None]) -> Contest:
     """Run all phases with one order. Raises ControlPlaneError where pods do not end, or stay held without need."""
     with ControlPlane(programs) as plane, gating(plane, order):
         nodes = [builders.node(f"n{row}", cpu=_SLOTS_PER_NODE, memory="64Gi") for row in range(case.nodes)]
@@ -97,7 +97,7 @@ def run(programs: Mapping[str, Path], order: str, case: Case, progress: Callable
         return Contest(order, (first, crowded, last), *_of_the_first(looks, case))
 
 
-def _start(plane: ControlPlane, order: str, case: Case) -> None:
+def _start(plane: ControlPlane, order: str, case: ContestCase) -> None:
     queues = [{"name": name, "weight": weight} for name, weight in case.weights.items()]
     settings: dict[str, Any] = {
         "order": order,
@@ -119,7 +119,7 @@ class _Look:
     started: Counter[str]
 
 
-def _phase(plane: ControlPlane, case: Case, name: str, counts: Mapping[str, int]) -> tuple[Phase, list[_Look]]:
+def _phase(plane: ControlPlane, case: ContestCase, name: str, counts: Mapping[str, int]) -> tuple[Phase, list[_Look]]:
     """Create pods of the queues by turns, wait until all have ended, and delete them."""
     client = plane.client()
     refusals, writes = _refusals(plane), writes_to_pods(client)
@@ -153,7 +153,7 @@ def _watch(client: ApiClient, pods: int) -> list[_Look]:
     return looks
 
 
-def _of_the_first(looks: Sequence[_Look], case: Case) -> tuple[float, float]:
+def _of_the_first(looks: Sequence[_Look], case: ContestCase) -> tuple[float, float]:
     """Return the first queue's part of the room in use and of what started, in percent, while both queues waited."""
     first = next(iter(case.weights))
     both = [look for look in looks if max(look.started.values(), default=0) < case.many]
@@ -169,7 +169,7 @@ def _refusals(plane: ControlPlane) -> int:
     return sum(int(float(found)) for found in _ATTEMPTS.findall(text))
 
 
-def _pod(name: str, queue: str, number: int, case: Case) -> Manifest:
+def _pod(name: str, queue: str, number: int, case: ContestCase) -> Manifest:
     return builders.pod(
         name,
         cpu=1,

@@ -18,9 +18,9 @@ from extender.cluster.resources import IO_DIMENSIONS
 from extender.errors import ControlPlaneError
 from lab.bench.cluster import truth
 from lab.bench.cluster.bindings import Bindings
-from lab.bench.cluster.contenders import CONTENDERS, Contender
+from lab.bench.cluster.contenders import CONTENDERS, BenchContender
 from lab.bench.cluster.latency import BURST, STEADY, mean_seconds
-from lab.bench.cluster.throughput import CLIENT, OTHERS, Run
+from lab.bench.cluster.throughput import CLIENT, OTHERS, ThroughputRun
 from lab.bench.speed import processes
 from lab.controlplane import builders, workload
 from lab.controlplane.builders import Manifest
@@ -43,7 +43,7 @@ _QUIET_LIMIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ClusterSize:
     """How many nodes there are; how many pods are created in each run, by how many jobs; how many runs.
 
     `limit_seconds` is how long a run may take before it is an error. `burst` pods come at once, and in the first round
@@ -61,10 +61,10 @@ class Size:
 
 def measure(
     programs: Mapping[str, Path],
-    size: Size,
+    size: ClusterSize,
     progress: Callable[[], None],
-    contenders: Sequence[Contender] = CONTENDERS,
-) -> Iterator[Run]:
+    contenders: Sequence[BenchContender] = CONTENDERS,
+) -> Iterator[ThroughputRun]:
     """Yield the runs at one size, contenders in turn. Raises ControlPlaneError where pods are not bound in time."""
     with ControlPlane(programs) as control_plane:
         nodes = [_node(number) for number in range(size.nodes)]
@@ -76,12 +76,12 @@ def measure(
                 progress()
 
 
-def pod_manifests(size: Size, *, gated: bool) -> list[Manifest]:
+def pod_manifests(size: ClusterSize, *, gated: bool) -> list[Manifest]:
     """Return the pods of one run. The jobs' pods come in turn; those of one job ask for the same, of no two jobs."""
     return [_pod(f"pod-{number:05d}", number % size.jobs, gated=gated) for number in range(size.pods)]
 
 
-def _run(control_plane: ControlPlane, size: Size, contender: Contender, *, first: bool) -> Run:
+def _run(control_plane: ControlPlane, size: ClusterSize, contender: BenchContender, *, first: bool) -> ThroughputRun:
     with ExitStack() as ending:
         if contender.policies:
             ending.enter_context(gating(control_plane, str((contender.settings or {})["order"])))
@@ -94,7 +94,9 @@ def _run(control_plane: ControlPlane, size: Size, contender: Contender, *, first
         return replace(result, latency=_latency(control_plane, size, contender, first=first))
 
 
-def _latency(control_plane: ControlPlane, size: Size, contender: Contender, *, first: bool) -> dict[str, float]:
+def _latency(
+    control_plane: ControlPlane, size: ClusterSize, contender: BenchContender, *, first: bool
+) -> dict[str, float]:
     """Return how long pods take in the mean from creation to binding, by how they come."""
     counts = {BURST: size.burst, STEADY: size.steady if first else 0} if contender.timed else {}
     found = {}
@@ -109,7 +111,7 @@ def _latency(control_plane: ControlPlane, size: Size, contender: Contender, *, f
     return found
 
 
-def _start(control_plane: ControlPlane, contender: Contender) -> list[str]:
+def _start(control_plane: ControlPlane, contender: BenchContender) -> list[str]:
     """Start what the contender needs; return the components, the last to stop first."""
     started: list[str] = []
     lease = {"namespace": NAMESPACE if contender.policies else "default"}
@@ -126,14 +128,14 @@ def _start(control_plane: ControlPlane, contender: Contender) -> list[str]:
     return started
 
 
-def _configuration(contender: Contender, url: str | None) -> dict[str, Any]:
+def _configuration(contender: BenchContender, url: str | None) -> dict[str, Any]:
     configuration = stock_configuration() if url is None else dovetail_configuration(url)
     profiles = [{**profile, "schedulerName": _PROFILE} for profile in configuration.get("profiles", [{}])]
     asked = {} if contender.percentage is None else {"percentageOfNodesToScore": contender.percentage}
     return {**configuration, "profiles": profiles, **asked}
 
 
-def _warm_up(control_plane: ControlPlane, contender: Contender) -> None:
+def _warm_up(control_plane: ControlPlane, contender: BenchContender) -> None:
     """Have a few pods scheduled: then everything is connected, and leads."""
     client = control_plane.client()
     manifests = [_pod(f"warm-{number:02d}", 0, gated=contender.gated) for number in range(_WARM_UP_PODS)]
@@ -157,7 +159,7 @@ def _wait_quiet(control_plane: ControlPlane) -> bool:
     return True
 
 
-def _timed(control_plane: ControlPlane, size: Size, contender: Contender, *, quiet: bool) -> Run:
+def _timed(control_plane: ControlPlane, size: ClusterSize, contender: BenchContender, *, quiet: bool) -> ThroughputRun:
     client = control_plane.client()
     manifests = pod_manifests(size, gated=contender.gated)
     with Bindings(client, _names(manifests)) as bindings:
@@ -169,7 +171,7 @@ def _timed(control_plane: ControlPlane, size: Size, contender: Contender, *, qui
         cpu = _since(before, _cpu(control_plane))
         written = writes_to_pods(client) - written
     pods = workload.pods(client)
-    return Run(
+    return ThroughputRun(
         contender=contender,
         nodes=size.nodes,
         pods=size.pods,
@@ -184,7 +186,7 @@ def _timed(control_plane: ControlPlane, size: Size, contender: Contender, *, qui
 
 
 def _wait_bound(
-    bindings: Bindings, contender: Contender, control_plane: ControlPlane, pods: int, seconds: float
+    bindings: Bindings, contender: BenchContender, control_plane: ControlPlane, pods: int, seconds: float
 ) -> float:
     """Return when the last pod was bound. Raises ControlPlaneError where that takes too long."""
     ended = bindings.wait(max(seconds, 0.0))

@@ -10,7 +10,17 @@ from statistics import median
 
 from rich.table import Table
 
-from lab.bench.cluster.contenders import AUTO, CHOSEN, CONTENDERS, FILTER, GATES, RANKED, STOCK, STOCK_ALL, Contender
+from lab.bench.cluster.contenders import (
+    AUTO,
+    CHOSEN,
+    CONTENDERS,
+    FILTER,
+    GATES,
+    RANKED,
+    STOCK,
+    STOCK_ALL,
+    BenchContender,
+)
 from lab.bench.cluster.latency import WAYS
 from lab.report.rows import Report, Row
 
@@ -37,7 +47,7 @@ _CAPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ThroughputRun:
     """One contender's run: `seconds` from the first create call to the last bind, `created` to the last create's end.
 
     `cpu` is each process's CPU time within that, in seconds, by component; `quiet` says whether nothing else was being
@@ -45,7 +55,7 @@ class Run:
     by what it is; `latency` is the mean from creation to binding in seconds, by how the pods came (`latency`).
     """
 
-    contender: Contender
+    contender: BenchContender
     nodes: int
     pods: int
     seconds: float
@@ -67,7 +77,7 @@ class Run:
         return self.cpu.get(component, 0.0) * 1000 / self.pods
 
 
-def report(runs: Sequence[Run]) -> Report:
+def report(runs: Sequence[ThroughputRun]) -> Report:
     """Return the rows and a table for each size."""
     sizes = sorted({run.nodes for run in runs})
     by_size = [(nodes, [run for run in runs if run.nodes == nodes]) for nodes in sizes]
@@ -75,7 +85,7 @@ def report(runs: Sequence[Run]) -> Report:
     return Report(rows, [*(_table(nodes, there) for nodes, there in by_size), *_latency_tables(runs)])
 
 
-def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
+def _rows(nodes: int, runs: Sequence[ThroughputRun]) -> list[Row]:
     rows = []
     for contender in _contenders(runs):
         own = _of(contender, runs)
@@ -100,20 +110,20 @@ def _rows(nodes: int, runs: Sequence[Run]) -> list[Row]:
     return rows
 
 
-def _median_row(row_id: str, runs: Sequence[Run], figure: Callable[[Run], float], unit: str) -> Row:
+def _median_row(row_id: str, runs: Sequence[ThroughputRun], figure: Callable[[ThroughputRun], float], unit: str) -> Row:
     note = f"{runs[0].contender.about}; median of {_shown([figure(run) for run in runs])}"
     if loud := sum(not run.quiet for run in runs):
         note += f"; {loud} of the runs did not begin quiet"
     return Row(row_id, round(_median(runs, figure), 3), unit, note=note)
 
 
-def _over_row(contender: Contender, nodes: int, runs: Sequence[Run]) -> Row:
+def _over_row(contender: BenchContender, nodes: int, runs: Sequence[ThroughputRun]) -> Row:
     over = sum(run.over_allocated for run in runs)
     note = "(node, dimension) pairs, counted from the API server after each run"
     return Row(contender.row_id("over_allocated", nodes), over, "pairs", note=note)
 
 
-def _process_rows(contender: Contender, nodes: int, runs: Sequence[Run]) -> list[Row]:
+def _process_rows(contender: BenchContender, nodes: int, runs: Sequence[ThroughputRun]) -> list[Row]:
     """Return the CPU time a pod of every process that ran."""
     used = [(shown, name) for name, shown in _COLUMNS.items() if any(name in run.cpu for run in runs)]
     return [
@@ -122,7 +132,7 @@ def _process_rows(contender: Contender, nodes: int, runs: Sequence[Run]) -> list
     ]
 
 
-def _writes_row(contender: Contender, nodes: int, runs: Sequence[Run]) -> Row:
+def _writes_row(contender: BenchContender, nodes: int, runs: Sequence[ThroughputRun]) -> Row:
     """Return the writes a pod, by whomever: its creation is one of them."""
     counted = sum((Counter(run.writes) for run in runs), Counter[str]())
     pods = sum(run.pods for run in runs)
@@ -131,7 +141,7 @@ def _writes_row(contender: Contender, nodes: int, runs: Sequence[Run]) -> Row:
     return Row(contender.row_id("writes_per_pod", nodes), round(counted.total() / pods, 2), "writes", note=note)
 
 
-def _latency_rows(runs: Sequence[Run]) -> list[Row]:
+def _latency_rows(runs: Sequence[ThroughputRun]) -> list[Row]:
     """Return how long pods take from creation to binding; for ours, over the stock scheduler, the worst of all."""
     rows = []
     for contender in _contenders(runs):
@@ -150,7 +160,7 @@ def _latency_rows(runs: Sequence[Run]) -> list[Row]:
     return rows
 
 
-def _latency_tables(runs: Sequence[Run]) -> list[Table]:
+def _latency_tables(runs: Sequence[ThroughputRun]) -> list[Table]:
     """Return one table of how long pods take, empty where that was not measured."""
     cases = sorted({(run.nodes, way) for run in runs for way in run.latency})
     if not cases:
@@ -164,7 +174,7 @@ def _latency_tables(runs: Sequence[Run]) -> list[Table]:
     return [table]
 
 
-def _latency_cell(contender: Contender, nodes: int, way: str, runs: Sequence[Run]) -> str:
+def _latency_cell(contender: BenchContender, nodes: int, way: str, runs: Sequence[ThroughputRun]) -> str:
     taken, stock = (_latencies(one, nodes, way, runs) for one in (contender, STOCK))
     if not taken:
         return ""
@@ -172,7 +182,7 @@ def _latency_cell(contender: Contender, nodes: int, way: str, runs: Sequence[Run
     return f"{median(taken):.2f}{ratio}"
 
 
-def _latencies(contender: Contender, nodes: int, way: str, runs: Sequence[Run]) -> list[float]:
+def _latencies(contender: BenchContender, nodes: int, way: str, runs: Sequence[ThroughputRun]) -> list[float]:
     return [run.latency[way] for run in _of(contender, runs) if run.nodes == nodes and way in run.latency]
 
 
@@ -180,7 +190,7 @@ def _shown(figures: Sequence[float]) -> str:
     return ", ".join(f"{figure:.3g}" for figure in figures)
 
 
-def _table(nodes: int, runs: Sequence[Run]) -> Table:
+def _table(nodes: int, runs: Sequence[ThroughputRun]) -> Table:
     table = Table(title=f"{nodes:,} nodes, {runs[0].pods:,} pods: CPU milliseconds a pod (medians)")
     table.add_column("", no_wrap=True)
     for heading in ("pods/s", "created", "bound", *_COLUMNS.values()):
@@ -198,7 +208,7 @@ def _table(nodes: int, runs: Sequence[Run]) -> Table:
     return table
 
 
-def _outcome(runs: Sequence[Run]) -> str:
+def _outcome(runs: Sequence[ThroughputRun]) -> str:
     over = ", ".join(
         f"{contender.name} {sum(run.over_allocated for run in _of(contender, runs))}" for contender in _contenders(runs)
     )
@@ -207,29 +217,29 @@ def _outcome(runs: Sequence[Run]) -> str:
     return "; ".join([*nominated, f"over-allocated (node, dimension) pairs: {over}"])
 
 
-def _off_nominated(runs: Sequence[Run]) -> int:
+def _off_nominated(runs: Sequence[ThroughputRun]) -> int:
     return sum(run.off_nominated for run in runs)
 
 
-def _contenders(runs: Sequence[Run]) -> list[Contender]:
+def _contenders(runs: Sequence[ThroughputRun]) -> list[BenchContender]:
     return [contender for contender in CONTENDERS if _of(contender, runs)]
 
 
-def _of(contender: Contender, runs: Sequence[Run]) -> list[Run]:
+def _of(contender: BenchContender, runs: Sequence[ThroughputRun]) -> list[ThroughputRun]:
     return [run for run in runs if run.contender is contender]
 
 
-def _median(runs: Sequence[Run], figure: Callable[[Run], float]) -> float:
+def _median(runs: Sequence[ThroughputRun], figure: Callable[[ThroughputRun], float]) -> float:
     return float(median(figure(run) for run in runs))
 
 
-def _rate(run: Run) -> float:
+def _rate(run: ThroughputRun) -> float:
     return run.per_second
 
 
-def _scheduler_millis(run: Run) -> float:
+def _scheduler_millis(run: ThroughputRun) -> float:
     return run.cpu_millis(SCHEDULER)
 
 
-def _millis_of(name: str) -> Callable[[Run], float]:
+def _millis_of(name: str) -> Callable[[ThroughputRun], float]:
     return lambda run: run.cpu_millis(name)

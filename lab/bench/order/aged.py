@@ -26,7 +26,7 @@ _WINDOW_TASKS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class WindowShares:
     """`error`: the largest mean distance of a queue from its fair share over windows, in percent points.
 
     `min_broken`: seconds in which a queue below its minimum waited after room went to a queue above its own.
@@ -70,7 +70,7 @@ def fair_shares(minimums: Mapping[str, float]) -> dict[str, float]:
     return dict(zip(WEIGHTS, part.tolist(), strict=True))
 
 
-def measure(seed: int, minutes: float, minimums: Mapping[str, float], policy: Policy) -> Shares:
+def measure(seed: int, minutes: float, minimums: Mapping[str, float], policy: Policy) -> WindowShares:
     """Return how far shares were from fair in such a run, from the second window until a queue has nothing waiting."""
     outcome = run(
         aged(seed, minutes, minimums),
@@ -82,7 +82,7 @@ def measure(seed: int, minutes: float, minimums: Mapping[str, float], policy: Po
     return shares_of(outcome, minimums)
 
 
-def shares_of(outcome: Outcome, minimums: Mapping[str, float]) -> Shares:
+def shares_of(outcome: Outcome, minimums: Mapping[str, float]) -> WindowShares:
     """Return what a run's own starts and ends say, whatever the planner thought."""
     queue = np.array([job.queue for job in outcome.jobs])
     started, ended = outcome.tasks.started, outcome.tasks.ended
@@ -95,7 +95,7 @@ def shares_of(outcome: Outcome, minimums: Mapping[str, float]) -> Shares:
             mine = queue == name
             held = np.clip(np.minimum(ended[mine], begin + window) - np.maximum(started[mine], begin), 0, None).sum()
             errors.append(abs(held / (window * slot_count) - fair))
-    return Shares(100 * float(np.max(errors)), _broken_seconds(queue, started, ended, until, minimums))
+    return WindowShares(100 * float(np.max(errors)), _broken_seconds(queue, started, ended, until, minimums))
 
 
 def _broken_seconds(

@@ -36,7 +36,7 @@ class _Class:
 
 
 @dataclass(slots=True)
-class Scene:
+class RandomCluster:
     """A cluster of `nodes` nodes of 16 cores, on some of which a daemon runs, and what arrives there at random.
 
     `started` counts tasks by queue.
@@ -174,7 +174,7 @@ class Kept:
 
 def measure(seed: int, minutes: float, policy: Policy) -> Kept:
     """Return what came of such a cluster in so many minutes."""
-    scene, planner = Scene(np.random.default_rng([seed, 11])), Planner(policy)
+    scene, planner = RandomCluster(np.random.default_rng([seed, 11])), Planner(policy)
     times, idle, due = [0.0], [0.0], 0.0
     while scene.now < minutes * 60:
         if scene.now >= due:

@@ -30,7 +30,7 @@ _EVERY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LiveCase:
     """Queues with their weights, of which `backlog` jobs wait all the time; tasks take between these `seconds`.
 
     With `order` auto pods are created without our gate, in a namespace with the chart's policies; with gates they have
@@ -87,13 +87,13 @@ class Look:
         return sum(self.running.values())
 
 
-def watch(programs: Mapping[str, Path], case: Case, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
+def watch(programs: Mapping[str, Path], case: LiveCase, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
     """Run the case on a control plane of its own for so long, and return what was seen each second."""
     with ControlPlane(programs) as plane:
         return watch_on(plane, case, seconds, tell)
 
 
-def watch_on(plane: ControlPlane, case: Case, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
+def watch_on(plane: ControlPlane, case: LiveCase, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
     """Do the same on a control plane that runs; its nodes and processes are left there."""
     client = plane.client()
     nodes = [builders.node(f"n{row}", cpu=case.slots_per_node, memory="64Gi") for row in range(case.nodes)]
@@ -106,7 +106,7 @@ def watch_on(plane: ControlPlane, case: Case, seconds: float, tell: Callable[[Lo
         return _looks(client, case, seconds, tell)
 
 
-def _looks(client: ApiClient, case: Case, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
+def _looks(client: ApiClient, case: LiveCase, seconds: float, tell: Callable[[Look], None]) -> list[Look]:
     """Keep the backlog up for so long, and return what was seen each second."""
     draw = random.Random(1)  # noqa: S311 - a workload, not a secret
     waiting: dict[str, dict[str, float]] = {queue: {} for queue in case.weights}
@@ -141,7 +141,7 @@ def _look(client: ApiClient, at: float, waiting: Mapping[str, dict[str, float]])
 
 def _fill_up(
     client: ApiClient,
-    case: Case,
+    case: LiveCase,
     at: float,
     waiting: Mapping[str, dict[str, float]],
     created_counts: Counter[str],
@@ -169,24 +169,24 @@ def _fill_up(
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class LiveShares:
     """The largest distance of a queue's mean share from its fair one, in percent points, and the slots in use."""
 
     error: float
     in_use: float
 
 
-def shares_of(case: Case, looks: Sequence[Look], after: float = _SETTLING_SECONDS) -> Shares:
+def shares_of(case: LiveCase, looks: Sequence[Look], after: float = _SETTLING_SECONDS) -> LiveShares:
     """Return what was held in the mean, once the cluster had filled up for so many seconds."""
     counted = [look for look in looks if look.at >= after and look.total]
     error = 0.0
     for queue in case.weights:
         mean = sum(look.running[queue] / look.total for look in counted) / len(counted)
         error = max(error, abs(mean - case.fair(queue)))
-    return Shares(100 * error, 100 * sum(look.total for look in counted) / len(counted) / case.slots)
+    return LiveShares(100 * error, 100 * sum(look.total for look in counted) / len(counted) / case.slots)
 
 
-def report(case: Case, looks: Sequence[Look]) -> Report:
+def report(case: LiveCase, looks: Sequence[Look]) -> Report:
     """Return the rows, and a table of the shares by half minutes."""
     shares = shares_of(case, looks)
     what = f"{case.backlog:,} one-pod jobs of each queue wait all the time, {looks[-1].at:.0f} s"
@@ -209,5 +209,5 @@ def report(case: Case, looks: Sequence[Look]) -> Report:
     return Report(rows, [table])
 
 
-def _fair_words(case: Case) -> str:
+def _fair_words(case: LiveCase) -> str:
     return ", ".join(f"{queue} {100 * case.fair(queue):.0f}" for queue in case.weights)

@@ -19,7 +19,7 @@ _SLOTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class OrderSize:
     """How much to run: seeds, jobs of a deep backlog, minutes of an aged one, minutes of a cluster with hard tasks."""
 
     seeds: int
@@ -34,8 +34,8 @@ class Size:
         return len(deep.FAMILIES) * self.seeds + len(aged.MINIMUMS) * self.aged_seeds + self.seeds
 
 
-FULL = Size(seeds=5, jobs=50, aged_minutes=60.0, aged_seeds=2, kept_minutes=60.0)
-QUICK = Size(seeds=1, jobs=20, aged_minutes=20.0, aged_seeds=1, kept_minutes=15.0)
+FULL = OrderSize(seeds=5, jobs=50, aged_minutes=60.0, aged_seeds=2, kept_minutes=60.0)
+QUICK = OrderSize(seeds=1, jobs=20, aged_minutes=20.0, aged_seeds=1, kept_minutes=15.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Deep:
     worst: float
 
 
-def measure(size: Size, progress: Callable[[], None], first_seed: int = 0) -> Report:
+def measure(size: OrderSize, progress: Callable[[], None], first_seed: int = 0) -> Report:
     """Run all parts with the default policy, and return the rows."""
     seeds = range(first_seed, first_seed + size.seeds)
     backlogs = []
@@ -79,7 +79,9 @@ def _deep(family: str, seed: int, jobs: int) -> Deep:
     return Deep(family, seed, 100 * (1 - ours.mean() / drf.mean()), 100 * (1 - ours.max() / drf.max()))
 
 
-def _report(size: Size, backlogs: Sequence[Deep], shares: Sequence[aged.Shares], idle: Sequence[kept.Kept]) -> Report:
+def _report(
+    size: OrderSize, backlogs: Sequence[Deep], shares: Sequence[aged.WindowShares], idle: Sequence[kept.Kept]
+) -> Report:
     means, worst = np.array([backlog.mean for backlog in backlogs]), np.array([backlog.worst for backlog in backlogs])
     what = f"{size.jobs} DAG jobs on {_SLOTS} slots, {len(deep.FAMILIES)} families, {size.seeds} seeds"
     rows = [

@@ -15,7 +15,7 @@ import numpy as np
 from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import CPU, MEMORY
-from lab.bench.placement.traces import Task, Workload
+from lab.bench.placement.traces import PodShape, TraceCluster
 
 _GPU = 1000.0
 
@@ -28,7 +28,7 @@ class _Free:
     memory: Floats
     gpus: Floats
 
-    def without(self, task: Task) -> "_Free":
+    def without(self, task: PodShape) -> "_Free":
         """Return what is left with this task on each: it takes the GPUs with least left that have enough."""
         gpus = self.gpus.copy()
         if task.gpus:
@@ -42,7 +42,7 @@ class _Free:
 class Gradient:
     """Scores nodes for the pods of one workload; what it worked out is kept until a node changes."""
 
-    def __init__(self, workload: Workload, layout: Layout) -> None:
+    def __init__(self, workload: TraceCluster, layout: Layout) -> None:
         """Count the classes of pods that ask for GPUs, by the models of GPU that will do."""
         self._layout = layout
         self._models = np.array([workload.models.get(name, "") for name in layout.names])
@@ -62,7 +62,7 @@ class Gradient:
         self._changes: Counts = np.zeros(nodes, dtype=np.int64)
         self._scores: dict[tuple[float, ...], tuple[Floats, Counts]] = {}
 
-    def scores(self, allocated: Floats, gpus: Floats, task: Task, rows: Rows) -> Floats:
+    def scores(self, allocated: Floats, gpus: Floats, task: PodShape, rows: Rows) -> Floats:
         """Return a score per node asked about [K]; `allocated` [N, R] is what pods hold, `gpus` [N, D] what is left."""
         self._changes[(allocated != self._allocated).any(axis=1)] += 1
         self._allocated = allocated
@@ -95,6 +95,6 @@ def _that_take(model: str, specs: Mapping[tuple[str, ...], int]) -> int:
     return sum(count for models, count in specs.items() if not models or model in models)
 
 
-def _shape(task: Task) -> tuple[float, ...]:
+def _shape(task: PodShape) -> tuple[float, ...]:
     demand = task.pod.demand
     return (demand.get(CPU, 0.0), demand.get(MEMORY, 0.0), float(task.gpus), float(task.gpu_milli))

@@ -23,7 +23,7 @@ from extender.cluster.resources import CPU
 from extender.errors import TraceError
 from extender.verdict import judge
 from lab.bench.placement.rankings import BESIDE, FGD, OURS, Choice, Ranking
-from lab.bench.placement.traces import GPU, Task, Workload, openb_variants, read_alibaba2017, read_openb
+from lab.bench.placement.traces import GPU, PodShape, TraceCluster, openb_variants, read_alibaba2017, read_openb
 from lab.report.rows import Report, Row
 
 _WHOLE_GPU = 1000
@@ -33,13 +33,13 @@ Search = Callable[[Mask], Rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class MeasuredWorkload:
     """A workload, the resource measured (that asked for most), and at which per cents of its capacity asked for.
 
     `only` names the rankings that are compared, all where it is empty.
     """
 
-    workload: Workload
+    workload: TraceCluster
     resource: str
     measure: str
     asked: tuple[int, ...]
@@ -63,14 +63,14 @@ PUBLISHED: Mapping[str, Mapping[int, float]] = {
 Weng et al., ATC 2023): per cent of the GPUs, once so many per cent have been asked for."""
 
 
-def scenes(directory: Path, *, quick: bool) -> list[Scene]:
+def scenes(directory: Path, *, quick: bool) -> list[MeasuredWorkload]:
     """Return what is replayed; `quick` shrinks the clusters. Raises TraceError."""
     every = 20 if quick else 1
     openb = [read_openb(directory, variant=variant, every=every) for variant in openb_variants(directory)]
     alibaba = read_alibaba2017(directory, machines=10 if quick else 100)
     return [
         *(
-            Scene(
+            MeasuredWorkload(
                 workload,
                 GPU,
                 "gpu_allocated",
@@ -80,7 +80,7 @@ def scenes(directory: Path, *, quick: bool) -> list[Scene]:
             )
             for number, workload in enumerate(openb)
         ),
-        Scene(
+        MeasuredWorkload(
             alibaba,
             CPU,
             "cpu_allocated",
@@ -91,7 +91,7 @@ def scenes(directory: Path, *, quick: bool) -> list[Scene]:
 
 
 def measure(
-    scenes: Sequence[Scene],
+    scenes: Sequence[MeasuredWorkload],
     compared: Sequence[Ranking],
     seeds: Sequence[int],
     advance: Callable[[], None],
@@ -115,7 +115,7 @@ def every() -> Search:
 
 
 def shares(
-    scene: Scene,
+    scene: MeasuredWorkload,
     ranking: Ranking,
     seeds: Sequence[int],
     advance: Callable[[], None],
@@ -129,7 +129,7 @@ def shares(
     return np.array(shares)
 
 
-def replay(scene: Scene, ranking: Ranking, seed: int, search: Search = np.flatnonzero) -> Floats:
+def replay(scene: MeasuredWorkload, ranking: Ranking, seed: int, search: Search = np.flatnonzero) -> Floats:
     """Return the allocated share of the measured resource at each mark of the scene [M].
 
     One seed gives the same arrivals to every ranking and search.
@@ -151,7 +151,7 @@ class _Arrivals:
     shares: Floats
 
 
-def _arrivals(scene: Scene, layout: Layout, until: float, draw: np.random.Generator) -> _Arrivals:
+def _arrivals(scene: MeasuredWorkload, layout: Layout, until: float, draw: np.random.Generator) -> _Arrivals:
     """Draw tasks with replacement, by weight, each with its wave, until more than `until` has been asked for.
 
     Where tasks are listed, each comes once before that. Raises TraceError where no task asks for anything.
@@ -174,7 +174,7 @@ class _Cluster:
     """The nodes as they fill up."""
 
     def __init__(
-        self, layout: Layout, workload: Workload, ranking: Ranking, search: Search, draw: np.random.Generator
+        self, layout: Layout, workload: TraceCluster, ranking: Ranking, search: Search, draw: np.random.Generator
     ) -> None:
         empty = np.zeros_like(layout.capacity)
         nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), empty[:0])
@@ -188,7 +188,7 @@ class _Cluster:
         self._ranking, self._search = ranking, search
         self._draw = draw
 
-    def place(self, task: Task) -> bool:
+    def place(self, task: PodShape) -> bool:
         """Allocate a pod of this task on the node that ranks first; False where none can take it."""
         fits = judge(self._snapshot, task.pod).passed & self._devices.fits(task)
         fits &= self._allowed_by(task.pod.constraints)
@@ -211,7 +211,7 @@ class _Cluster:
             self._allowed[constraints] = self._labels.allow(constraints)
         return self._allowed[constraints]
 
-    def _choose(self, task: Task, rows: Rows) -> int:
+    def _choose(self, task: PodShape, rows: Rows) -> int:
         ranks = self._ranking.ranks(Choice(self._snapshot, task, rows, self._devices.free, self._workload))
         best = rows[ranks == ranks.max()]
         return int(best[self._draw.integers(best.size)])
@@ -230,13 +230,13 @@ class _Devices:
         self._largest = self.free.max(axis=1)
         self._whole = present.sum(axis=1)
 
-    def fits(self, task: Task) -> NDArray[np.bool_]:
+    def fits(self, task: PodShape) -> NDArray[np.bool_]:
         """Return which nodes have the GPUs [N]."""
         if task.gpu_milli == _WHOLE_GPU:
             return np.asarray(self._whole >= task.gpus)
         return np.asarray(self._largest >= task.gpu_milli)
 
-    def take(self, task: Task, row: int) -> None:
+    def take(self, task: PodShape, row: int) -> None:
         """Take whole GPUs, or a part of the fullest one that has room."""
         if not task.gpus:
             return
@@ -247,7 +247,7 @@ class _Devices:
         self._whole[row] = np.count_nonzero(free == _WHOLE_GPU)
 
 
-def _rows(scene: Scene, ranking: Ranking, shares: Floats, seeds: Sequence[int]) -> list[Row]:
+def _rows(scene: MeasuredWorkload, ranking: Ranking, shares: Floats, seeds: Sequence[int]) -> list[Row]:
     """Return one row per mark; `shares` [S, M] in per cent."""
     return [
         Row(
@@ -260,7 +260,7 @@ def _rows(scene: Scene, ranking: Ranking, shares: Floats, seeds: Sequence[int]) 
     ]
 
 
-def _against_published(scene: Scene, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> list[Row]:
+def _against_published(scene: MeasuredWorkload, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> list[Row]:
     """Return our default ranking's rows, and how far they are above what is published; none where it was not run."""
     shares = {ranking.name: found for ranking, found in filled.items()}
     published, name = PUBLISHED.get(scene.workload.name, {}), scene.workload.name
@@ -279,7 +279,7 @@ def _against_published(scene: Scene, filled: Mapping[Ranking, Floats], seeds: Se
     return rows
 
 
-def _table(scene: Scene, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> Table:
+def _table(scene: MeasuredWorkload, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> Table:
     title = f"{scene.workload.name}: {scene.about}; mean (lowest-highest) of {len(seeds)} seeds"
     table = Table(title=title, title_justify="left")
     table.add_column("ranking")

@@ -18,7 +18,7 @@ from extender.cluster.resources import CPU, MEMORY
 from extender.policy.alignment import RULES
 from extender.verdict import Placement, Ranker
 from lab.bench.placement.gradient import Gradient
-from lab.bench.placement.traces import Task, Workload
+from lab.bench.placement.traces import PodShape, TraceCluster
 
 Values = NDArray[np.int64] | Floats
 
@@ -28,10 +28,10 @@ class Choice:
     """A task that comes, the nodes [K] that would take it, and the cluster; `gpus` [N, D] is left of single GPUs."""
 
     snapshot: Snapshot
-    task: Task
+    task: PodShape
     rows: Rows
     gpus: Floats
-    workload: Workload
+    workload: TraceCluster
 
 
 Ranks = Callable[[Choice], Values]

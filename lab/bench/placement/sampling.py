@@ -14,7 +14,7 @@ from extender.arrays import Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.verdict import Placement, Ranker
-from lab.bench.placement.packing import Scene, Search, every, shares
+from lab.bench.placement.packing import MeasuredWorkload, Search, every, shares
 from lab.bench.placement.rankings import Ranking
 from lab.report.rows import Report, Row
 
@@ -54,7 +54,11 @@ def chosen(placement: Placement) -> Ranking:
 
 
 def measure(
-    scene: Scene, placement: Placement, samples: Sequence[int], seeds: Sequence[int], advance: Callable[[], None]
+    scene: MeasuredWorkload,
+    placement: Placement,
+    samples: Sequence[int],
+    seeds: Sequence[int],
+    advance: Callable[[], None],
 ) -> Report:
     """Replay the scene with all nodes and with each sample; one row for each and each mark."""
     searches: dict[str, Callable[[], Search]] = {"all": every}
@@ -65,7 +69,7 @@ def measure(
     return Report(rows, [_table(scene, filled, seeds)])
 
 
-def _rows(scene: Scene, name: str, found: Floats, of_all: Floats, seeds: Sequence[int]) -> list[Row]:
+def _rows(scene: MeasuredWorkload, name: str, found: Floats, of_all: Floats, seeds: Sequence[int]) -> list[Row]:
     """Return one row per mark; both arrays [S, M] in per cent."""
     return [
         Row(
@@ -78,7 +82,7 @@ def _rows(scene: Scene, name: str, found: Floats, of_all: Floats, seeds: Sequenc
     ]
 
 
-def _table(scene: Scene, filled: Mapping[str, Floats], seeds: Sequence[int]) -> Table:
+def _table(scene: MeasuredWorkload, filled: Mapping[str, Floats], seeds: Sequence[int]) -> Table:
     title = f"choice from a sample, {scene.workload.name}: {scene.about}; mean (lowest-highest) of {len(seeds)} seeds"
     table = Table(title=title, title_justify="left")
     table.add_column("nodes asked about")

@@ -29,7 +29,7 @@ _MACHINE_MEMORY = 2.0**40
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PodShape:
     """A shape of pod: what it demands, how many GPUs and how much of each, how many come at once, and how often.
 
     `models` are the models of GPU that will do, any where there are none.
@@ -44,7 +44,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class TraceCluster:
     """A cluster and the tasks that its pods are drawn from. `gpus`: whole GPUs per node, none where there are none.
 
     `models` is each node's model of GPU. Where the tasks are `listed`, each comes once before any comes again.
@@ -52,7 +52,7 @@ class Workload:
 
     name: str
     nodes: tuple[Node, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[PodShape, ...]
     gpus: Mapping[str, int]
     models: Mapping[str, str] = field(default_factory=dict)
     listed: bool = False
@@ -64,7 +64,7 @@ def openb_variants(directory: Path) -> Sequence[str]:
     return sorted(there, key=lambda variant: (variant != "default", variant)) or ["default"]
 
 
-def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> Workload:
+def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> TraceCluster:
     """Return the GPU cluster (each `every`-th node) and the pods of a variant of its workload. Raises TraceError."""
     node_columns = {"sn": text, "cpu_milli": whole, "memory_mib": whole, "gpu": whole, "model": text}
     nodes = list(read(directory / OPENB_NODES, node_columns))[::every]
@@ -76,8 +76,8 @@ def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> 
     for name, cpu, memory, gpus, milli, *specs in read(pods, columns):
         demand = {CPU: cpu, MEMORY: memory * _MIB, GPU: float(gpus * milli)}
         models = [model for spec in specs for model in spec.split("|") if model]
-        tasks.append(Task(_pod(name, demand, models), gpus, milli, models=tuple(models)))
-    return Workload(
+        tasks.append(PodShape(_pod(name, demand, models), gpus, milli, models=tuple(models)))
+    return TraceCluster(
         variant,
         tuple(
             Node(name, {CPU: cpu, MEMORY: memory * _MIB, GPU: gpus * 1000.0}, labels={_MODEL: model})
@@ -90,7 +90,7 @@ def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> 
     )
 
 
-def read_alibaba2017(directory: Path, *, machines: int, longest_wave: int = 100) -> Workload:
+def read_alibaba2017(directory: Path, *, machines: int, longest_wave: int = 100) -> TraceCluster:
     """Return equal machines and the batch tasks.
 
     The instances of a task are started together, in waves of at most `longest_wave` (one task has 36,326); the chance
@@ -101,10 +101,10 @@ def read_alibaba2017(directory: Path, *, machines: int, longest_wave: int = 100)
     for job, task, cores, memory, instances in read(directory / ALIBABA_JOBS, columns):
         wave = min(instances, longest_wave)
         pod = _pod(f"{job}-{task}", {CPU: round(cores * 1000), MEMORY: round(memory * _MACHINE_MEMORY)})
-        tasks.append(Task(pod, wave=wave, weight=instances / wave if wave else 0.0))
+        tasks.append(PodShape(pod, wave=wave, weight=instances / wave if wave else 0.0))
     capacity = {CPU: _MACHINE_CORES * 1000.0, MEMORY: _MACHINE_MEMORY}
     nodes = tuple(Node(f"machine-{index:04}", capacity) for index in range(machines))
-    return Workload("alibaba2017", nodes, tuple(tasks), {})
+    return TraceCluster("alibaba2017", nodes, tuple(tasks), {})
 
 
 def _pod(name: str, demand: Mapping[str, float], models: Sequence[str] = ()) -> Pod:

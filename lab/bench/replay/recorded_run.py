@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReplayCase:
     """Nodes, and `jobs` that arrive evenly over `arrivals` seconds, each of pods of one size and one duration.
 
     `pods` are at least and at most so many a job; `cores` of a pod; `seconds` that it runs. By default the cluster is
@@ -48,7 +48,7 @@ class _Arrival:
     manifests: Sequence[Manifest]
 
 
-def record(programs: Mapping[str, Path], case: Case, seed: int, file: Path) -> int:
+def record(programs: Mapping[str, Path], case: ReplayCase, seed: int, file: Path) -> int:
     """Run the case once, write its recording to the file, and return how many pods it has.
 
     Raises ControlPlaneError where that fails or takes too long.
@@ -85,13 +85,13 @@ def _has_begun(file: Path) -> bool:
     return file.exists() and b"checkpoint" in file.read_bytes()
 
 
-def _arrivals(case: Case, seed: int) -> list[_Arrival]:
+def _arrivals(case: ReplayCase, seed: int) -> list[_Arrival]:
     random = np.random.default_rng(seed)
     times = np.sort(random.uniform(0.0, case.arrivals, case.jobs))
     return [_Arrival(at, _pods(case, row, random)) for row, at in enumerate(times.tolist())]
 
 
-def _pods(case: Case, row: int, random: np.random.Generator) -> list[Manifest]:
+def _pods(case: ReplayCase, row: int, random: np.random.Generator) -> list[Manifest]:
     """Return the pods of one job."""
     count = int(random.integers(case.pods[0], case.pods[1] + 1))
     cores = int(random.integers(case.cores[0], case.cores[1] + 1))

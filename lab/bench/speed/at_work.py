@@ -35,7 +35,7 @@ _REQUESTS = RegularRequests(containers={"main": {"cpu": "1"}})
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class WorkScale:
     """How large the cluster is, and how much happens in a turn.
 
     So many `opportunistic` pods run and so many others wait, in `classes`; `ends` regular pods end a turn, and as many
@@ -53,7 +53,7 @@ class Scale:
 class Cluster:
     """Nodes and pods, the ledger and the backlog that see them, and what the loops call to write, evict and measure."""
 
-    def __init__(self, scale: Scale, draw: np.random.Generator, settings: Settings, *, idle: bool) -> None:
+    def __init__(self, scale: WorkScale, draw: np.random.Generator, settings: Settings, *, idle: bool) -> None:
         self.now, self._turns = BEGUN, 0
         self.writes: list[Callable[[], None]] = []
         self.started, self.promoted, self.evicted = 0, 0, 0

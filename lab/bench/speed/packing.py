@@ -17,7 +17,7 @@ from lab.packing.inflation import most
 from lab.packing.model import Problem, problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 from lab.report.rows import Report, Row
 from lab.sim.parallel import usable_cores
 
@@ -32,7 +32,7 @@ _BOUND, _APART = 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PackingSize:
     """How large a cluster is tried."""
 
     machines: int
@@ -40,19 +40,24 @@ class Size:
     tasks_per_class: int = 50
 
 
-FULL: Sequence[Size] = (Size(1_000, 200), Size(5_000, 1_000), Size(10_000, 500), Size(10_000, 2_000))
+FULL: Sequence[PackingSize] = (
+    PackingSize(1_000, 200),
+    PackingSize(5_000, 1_000),
+    PackingSize(10_000, 500),
+    PackingSize(10_000, 2_000),
+)
 OTHERS = ("first-fit", "best-fit", "stock")
 """The rules that are tried on the largest cluster besides ours, `OURS`."""
 
 OURS = "dovetail"
-QUICK: Sequence[Size] = (Size(50, 10), Size(100, 20))
+QUICK: Sequence[PackingSize] = (PackingSize(50, 10), PackingSize(100, 20))
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Seconds that each measure took, the most memory held by then in MiB, and what compaction found."""
 
-    size: Size
+    size: PackingSize
     rule: str
     compaction: float
     inflation: float
@@ -61,7 +66,7 @@ class Cost:
     found: Compaction
 
 
-def cluster(size: Size, seed: int = 1) -> Problem:
+def cluster(size: PackingSize, seed: int = 1) -> Problem:
     """Return machines and tasks drawn at random; half of the machines' CPU is asked for, about."""
     draw = np.random.default_rng(seed)
     nodes = []
@@ -69,18 +74,18 @@ def cluster(size: Size, seed: int = 1) -> Problem:
         cores, gib = _SHAPES[draw.integers(len(_SHAPES))]
         offers = {CPU: cores * 1000 * float(draw.choice(_KEPT)), MEMORY: gib * _GIB, PODS: _SLOTS}
         nodes.append(Node(f"n{row:05}", offers, labels={"zone": str(draw.choice(_ZONES))}))
-    tasks: list[Task] = []
+    tasks: list[PackingTask] = []
     for row in range(size.classes):
         cpu = float(round(float(draw.choice((250, 500, 1000, 2000, 4000, 8000))) * draw.uniform(0.7, 1.4)))
         memory = float(round(cpu / 1000 * _GIB * draw.lognormal(1.2, 0.6)))
         bound = Constraints(selector=(("zone", str(draw.choice(_ZONES))),)) if draw.random() < _BOUND else ANYWHERE
         apart = f"g{row}" if draw.random() < _APART else ""
-        task = Task({CPU: cpu, MEMORY: memory, PODS: 1.0}, float(row), f"j{row}", bound, group=apart)
+        task = PackingTask({CPU: cpu, MEMORY: memory, PODS: 1.0}, float(row), f"j{row}", bound, group=apart)
         tasks += [task] * size.tasks_per_class
     return problem_of(nodes, tasks)
 
 
-def measure(size: Size, rule: str = OURS, advance: Callable[[], None] = lambda: None) -> Cost:
+def measure(size: PackingSize, rule: str = OURS, advance: Callable[[], None] = lambda: None) -> Cost:
     """Time the measures by a rule in the order of arrival, with eleven trials."""
     problem, policy = cluster(size), Policy(rule=rule)
     every = np.arange(len(problem.classes.count))

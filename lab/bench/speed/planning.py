@@ -23,7 +23,7 @@ _SECONDS = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PlanSize:
     """How many nodes, waiting tasks, and classes of them."""
 
     nodes: int
@@ -31,7 +31,7 @@ class Size:
     classes: int
 
 
-def snapshot(size: Size, *, full: float) -> Snapshot:
+def snapshot(size: PlanSize, *, full: float) -> Snapshot:
     """Return equal nodes on each of which this part of everything is allocated."""
     capacity = np.tile(CAPACITY, (size.nodes, 1))
     names = tuple(f"node-{row:05d}" for row in range(size.nodes))
@@ -52,7 +52,7 @@ def snapshot(size: Size, *, full: float) -> Snapshot:
     )
 
 
-def waiting(size: Size, draw: np.random.Generator, *, full: float) -> Waiting:
+def waiting(size: PlanSize, draw: np.random.Generator, *, full: float) -> Waiting:
     """Return what waits, and what runs on the part of the cluster that is allocated."""
     per_class = size.tasks // size.classes
     jobs = -(-size.classes // _STAGES_PER_JOB)

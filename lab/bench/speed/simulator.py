@@ -14,13 +14,13 @@ import numpy as np
 from rich.table import Table
 
 from extender.planner import Planner, Policy
-from lab.bench.speed.planning import Size, snapshot, waiting
+from lab.bench.speed.planning import PlanSize, snapshot, waiting
 from lab.report.rows import Report, Row
 from lab.sim import runs
 from lab.sim.engine.outcome import Outcome
 
-FULL = Size(nodes=5_000, tasks=100_000, classes=200)
-QUICK = Size(nodes=100, tasks=2_000, classes=20)
+FULL = PlanSize(nodes=5_000, tasks=100_000, classes=200)
+QUICK = PlanSize(nodes=100, tasks=2_000, classes=20)
 SUITE = runs.Run("suite", "tetris:250", "tetris", seed=10)
 SMALL_SUITE = runs.Run("suite:jobs=4", "tetris:10", "tetris", seed=10)
 
@@ -46,7 +46,7 @@ _STEPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class PlanTiming:
     """One plan: how it matched, what part of the cluster was allocated, how many were placed, in how many seconds."""
 
     matching: str
@@ -70,7 +70,7 @@ def replay(run: runs.Run, progress: Callable[[int, int], None]) -> Outcome:
     return runs.perform(run, progress)
 
 
-def plans(size: Size, progress: Callable[[], None]) -> Iterator[Timing]:
+def plans(size: PlanSize, progress: Callable[[], None]) -> Iterator[PlanTiming]:
     """Yield the best time of a few for each matching, on an empty and a half-full cluster."""
     for matching in _MATCHINGS:
         for full in _FULL_PARTS:
@@ -79,7 +79,7 @@ def plans(size: Size, progress: Callable[[], None]) -> Iterator[Timing]:
             yield min(tries, key=lambda timing: timing.seconds)
 
 
-def steps(size: Size) -> list[tuple[str, float]]:
+def steps(size: PlanSize) -> list[tuple[str, float]]:
     """Return which part of a plan for a half-full cluster each step takes, under a profiler."""
     cluster, tasks = snapshot(size, full=_FULL_PARTS[-1]), waiting(size, np.random.default_rng(0), full=_FULL_PARTS[-1])
     profile = cProfile.Profile()
@@ -98,7 +98,9 @@ def steps(size: Size) -> list[tuple[str, float]]:
     return [(name, seconds / whole) for name, seconds in spent.items()]
 
 
-def report(outcome: Outcome, timings: Sequence[Timing], size: Size, where: Sequence[tuple[str, float]] = ()) -> Report:
+def report(
+    outcome: Outcome, timings: Sequence[PlanTiming], size: PlanSize, where: Sequence[tuple[str, float]] = ()
+) -> Report:
     """Return the two rates, with where the time goes, and the tables."""
     usual = [timing for timing in timings if timing.matching == Policy().matching]
     slowest = min(usual, key=lambda timing: timing.per_second)
@@ -132,12 +134,12 @@ def report(outcome: Outcome, timings: Sequence[Timing], size: Size, where: Seque
     return Report(rows, [_replayed(outcome), _planned(timings, size), *([_spent(where)] if where else [])])
 
 
-def _plan(size: Size, matching: str, full: float) -> Timing:
+def _plan(size: PlanSize, matching: str, full: float) -> PlanTiming:
     cluster, tasks = snapshot(size, full=full), waiting(size, np.random.default_rng(0), full=full)
     planner = Planner(Policy(matching=matching))
     began = time.perf_counter()
     plan = planner.plan(cluster, tasks, 0.0)
-    return Timing(matching, full, len(plan.assignments), time.perf_counter() - began)
+    return PlanTiming(matching, full, len(plan.assignments), time.perf_counter() - began)
 
 
 def _replayed(outcome: Outcome) -> Table:
@@ -162,7 +164,7 @@ def _spent(where: Sequence[tuple[str, float]]) -> Table:
     return table
 
 
-def _planned(timings: Sequence[Timing], size: Size) -> Table:
+def _planned(timings: Sequence[PlanTiming], size: PlanSize) -> Table:
     table = Table(title=f"One plan: {size.nodes:,} nodes, {size.tasks:,} tasks in {size.classes} classes")
     for heading in ("matching", "cluster", "placed", "seconds", "placements/s"):
         table.add_column(heading, justify="left" if heading in ("matching", "cluster") else "right")

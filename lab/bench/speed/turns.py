@@ -32,11 +32,11 @@ from extender.control.release.planned import Planned
 from extender.control.release.sending import Release, Sender
 from extender.planner import Planner
 from extender.settings import Settings
-from lab.bench.speed.at_work import Cluster, Scale
+from lab.bench.speed.at_work import Cluster, WorkScale
 from lab.report.rows import Report, Row
 
-FULL = Scale(nodes=5_000, opportunistic=20_000, waiting=30_000, classes=300, ends=20, overloaded=5)
-QUICK = Scale(nodes=100, opportunistic=400, waiting=600, classes=30, ends=5, overloaded=2)
+FULL = WorkScale(nodes=5_000, opportunistic=20_000, waiting=30_000, classes=300, ends=20, overloaded=5)
+QUICK = WorkScale(nodes=100, opportunistic=400, waiting=600, classes=30, ends=5, overloaded=2)
 TURNS = 20
 
 _AIM = 1.5
@@ -88,7 +88,7 @@ class _IdleParts:
 class Loops:
     """The loops of one process, wired as `control` wires them, on a cluster that is at work."""
 
-    def __init__(self, scale: Scale, *, idle: bool) -> None:
+    def __init__(self, scale: WorkScale, *, idle: bool) -> None:
         self._settings = settings = Settings()
         self.cluster = Cluster(scale, np.random.default_rng(0), settings, idle=idle)
         self.turns: list[dict[str, float]] = []
@@ -155,7 +155,7 @@ class Loops:
         self.turns[-1][part] = self.turns[-1].get(part, 0.0) + time.process_time() - begun
 
 
-def measure(scale: Scale, turns: int, progress: Callable[[], None]) -> tuple[Loops, Loops]:
+def measure(scale: WorkScale, turns: int, progress: Callable[[], None]) -> tuple[Loops, Loops]:
     """Return the loops without and with pods on idle room, after so many turns each, in turn; the first is not counted.
 
     What the first turn makes is used again by the others.
@@ -170,7 +170,7 @@ def measure(scale: Scale, turns: int, progress: Callable[[], None]) -> tuple[Loo
     return without, beside
 
 
-def report(scale: Scale, without: Loops, beside: Loops) -> Report:
+def report(scale: WorkScale, without: Loops, beside: Loops) -> Report:
     """Return the ratio of the two, and where the time goes."""
     plain, whole = without.milliseconds(ALL), beside.milliseconds(ALL)
     done = f"{beside.cluster.started} started, {beside.cluster.promoted} promoted, {beside.cluster.evicted} evicted"

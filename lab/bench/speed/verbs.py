@@ -51,7 +51,7 @@ _UID = b'"asked"'
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class VerbTiming:
     """Seconds of one verb at one size."""
 
     verb: str
@@ -68,7 +68,7 @@ class Timing:
 
 def measure(
     sizes: Sequence[int], calls: int, progress: Callable[[], None], *, devices: bool = False
-) -> Iterator[Timing]:
+) -> Iterator[VerbTiming]:
     """Yield the timings of all VERBS at each size, called in turn so that noise hits all alike.
 
     With `devices` nodes have GPUs, and pods there and the one asked about ask for them.
@@ -79,10 +79,10 @@ def measure(
             seconds = _call_in_turn(port, nodes, rounds, _pod(devices), progress)
         for verb in VERBS:
             p50, p99 = np.percentile(seconds[verb], (50, 99))
-            yield Timing(verb, nodes, float(p50), float(p99), devices)
+            yield VerbTiming(verb, nodes, float(p50), float(p99), devices)
 
 
-def report(timings: Sequence[Timing]) -> Report:
+def report(timings: Sequence[VerbTiming]) -> Report:
     """Return the rows and the table: milliseconds, and how many times the floor the dearer verb costs at p50."""
     rows: list[Row] = []
     table = Table(title="Milliseconds a call, over a kept-alive loopback connection")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lab.experiments.fit.search import Trial
-from lab.experiments.fit.targets import Measured, Target, with_factors
+from lab.experiments.fit.targets import MeasuredCells, Target, with_factors
 
 HERE = Path(__file__).parent
 
@@ -70,7 +70,7 @@ def _values(target: Target, trial: Trial) -> dict[str, Any]:
     return {knob.name: getattr(group, knob.name) for knob in target.knobs}
 
 
-def _cells(target: Target, measured: Measured) -> list[dict[str, Any]]:
+def _cells(target: Target, measured: MeasuredCells) -> list[dict[str, Any]]:
     return [
         {"cell": cell.name, "paper": cell.paper, "ours": _rounded(ours), "miss": _rounded(miss)}
         for cell, ours, miss in zip(target.cells, measured.cells, measured.misses(target), strict=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.experiments.fit.targets import Factors, Measured, Target
+from lab.experiments.fit.targets import Factors, MeasuredCells, Target
 
 _FIRST_SPREAD, _LAST_SPREAD = 0.5, 0.08
 _CHANGED = 3
@@ -17,11 +17,11 @@ class Trial:
 
     number: int
     factors: Factors
-    measured: Measured
+    measured: MeasuredCells
     distance: float
 
 
-def search(target: Target, evaluate: Callable[[Factors], Measured], trials: int, seed: int) -> Iterator[Trial]:
+def search(target: Target, evaluate: Callable[[Factors], MeasuredCells], trials: int, seed: int) -> Iterator[Trial]:
     """Yield the beginning, then each trial that is better than all before it.
 
     A trial multiplies up to three values by factors drawn around 1: widely at first, then ever less.
@@ -43,6 +43,6 @@ def search(target: Target, evaluate: Callable[[Factors], Measured], trials: int,
             yield best
 
 
-def _trial(target: Target, evaluate: Callable[[Factors], Measured], number: int, factors: Factors) -> Trial:
+def _trial(target: Target, evaluate: Callable[[Factors], MeasuredCells], number: int, factors: Factors) -> Trial:
     measured = evaluate(factors)
     return Trial(number, factors, measured, measured.distance(target))

@@ -31,7 +31,7 @@ class Knob:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class FitSize:
     """How large the runs of a fit are.
 
     Each job of the suite has `part` of its tasks: as many jobs as in full then meet on that part of the machines.
@@ -55,12 +55,12 @@ class Target:
     knobs: Sequence[Knob]
     cells: Sequence[Cell]
     policies: Sequence[str]
-    size: Size
+    size: FitSize
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCells:
     """The figures of a fit's runs, each the mean over the seeds: of each cell, and the makespan of each policy."""
 
     cells: tuple[float, ...]
@@ -80,12 +80,12 @@ class Measured:
         return sum(miss**2 for miss in self.misses(target)) + self.fit(target) ** 2 + 0.1 * sum(x**2 for x in late)
 
 
-def measure(target: Target, size: Size, seeds: Sequence[int], traces: Path, parameters: Parameters) -> Measured:
+def measure(target: Target, size: FitSize, seeds: Sequence[int], traces: Path, parameters: Parameters) -> MeasuredCells:
     """Return the figures of the baselines with these parameters. Raises DovetailError."""
     parameters = _with_part(parameters, size.part)
     outcomes = {name: [_run(name, size, seed, traces, parameters) for seed in seeds] for name in target.policies}
     fullness = {name: [run.fullness for run in runs] for name, runs in outcomes.items()}
-    return Measured(
+    return MeasuredCells(
         tuple(cell.ours(fullness[cell.policy]) for cell in target.cells),
         tuple(float(np.mean([run.makespan for run in runs])) for runs in outcomes.values()),
     )
@@ -119,7 +119,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _run(name: str, size: Size, seed: int, traces: Path, parameters: Parameters) -> Outcome:
+def _run(name: str, size: FitSize, seed: int, traces: Path, parameters: Parameters) -> Outcome:
     jobs, machines = specs.workload(size.workload, seed, traces, parameters), specs.machines(size.machines, parameters)
     return clock.run(jobs, machines, policy(name, seed), seed=seed, settings=SETTINGS, policy=name)
 
@@ -151,7 +151,7 @@ SUITE = Target(
     ],
     cells=TABLE_6,
     policies=(CAPACITY, DRF),
-    size=Size("suite", "tetris:31", part=1 / 8),
+    size=FitSize("suite", "tetris:31", part=1 / 8),
     seconds=SUITE_SECONDS,
 )
 FACEBOOK = Target(
@@ -166,6 +166,6 @@ FACEBOOK = Target(
     ],
     cells=TABLE_3,
     policies=(FAIR,),
-    size=Size("swim:fb2010_0,jobs=500", "facebook:100"),
+    size=FitSize("swim:fb2010_0,jobs=500", "facebook:100"),
 )
 TARGETS = {target.group: target for target in (SUITE, FACEBOOK)}

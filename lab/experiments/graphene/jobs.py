@@ -44,7 +44,7 @@ class InArrivalOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class JobsContender:
     """A scheduler, the order inside a job that it is asked for or knows (None: as it likes), and what it is."""
 
     make: Callable[[int], Scheduler]
@@ -73,15 +73,15 @@ TEZ, TEZ_DRF, TEZ_CP, TEZ_TETRIS, TEZ_G, TETRIS, OURS, LOOSE = (
 KAPPA = 0.2
 """Chosen on seeds 100 to 103, of 0, 0.1, 0.2 and 0.4."""
 
-CONTENDERS: Mapping[str, Contender] = {
-    TEZ: Contender(InArrivalOrder, _breadth_first, "breadth-first, on the Capacity Scheduler (CPU and memory)"),
-    TEZ_DRF: Contender(Drf, _breadth_first, "breadth-first, on fair shares (DRF of CPU and memory)"),
-    TEZ_CP: Contender(InArrivalOrder, _longest_path, "longest path first, on the Capacity Scheduler"),
-    TEZ_G: Contender(InArrivalOrder, searched, "our order inside a job, on the Capacity Scheduler"),
-    TEZ_TETRIS: Contender(lambda seed: policy("paper", seed), None, "Tetris as in its paper"),
-    TETRIS: Contender(lambda seed: policy("tetris", seed), None, "our planner without orders"),
-    OURS: Contender(lambda seed: policy("graphene", seed), searched, "our planner with our orders"),
-    LOOSE: Contender(
+CONTENDERS: Mapping[str, JobsContender] = {
+    TEZ: JobsContender(InArrivalOrder, _breadth_first, "breadth-first, on the Capacity Scheduler (CPU and memory)"),
+    TEZ_DRF: JobsContender(Drf, _breadth_first, "breadth-first, on fair shares (DRF of CPU and memory)"),
+    TEZ_CP: JobsContender(InArrivalOrder, _longest_path, "longest path first, on the Capacity Scheduler"),
+    TEZ_G: JobsContender(InArrivalOrder, searched, "our order inside a job, on the Capacity Scheduler"),
+    TEZ_TETRIS: JobsContender(lambda seed: policy("paper", seed), None, "Tetris as in its paper"),
+    TETRIS: JobsContender(lambda seed: policy("tetris", seed), None, "our planner without orders"),
+    OURS: JobsContender(lambda seed: policy("graphene", seed), searched, "our planner with our orders"),
+    LOOSE: JobsContender(
         tetris(queue_kappa=KAPPA), searched, f"the same; a queue may be {KAPPA:g} of the cluster ahead (queue_kappa)"
     ),
 }

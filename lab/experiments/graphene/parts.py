@@ -9,7 +9,7 @@ from lab.experiments import running
 from lab.experiments.graphene import contention, many, single, sweeps, tpch
 from lab.experiments.graphene.contention import Contention, ContentionRun
 from lab.experiments.graphene.many import JobsRun, Many, ManyRun
-from lab.experiments.graphene.single import Measured, Single, SingleRun
+from lab.experiments.graphene.single import MeasuredDags, Single, SingleRun
 from lab.experiments.graphene.sweeps import SweepRun, Sweeps
 from lab.experiments.graphene.tpch import JobTimes, Tpch, TpchRun
 from lab.experiments.sections import Section, Skipped
@@ -17,11 +17,11 @@ from lab.sim.parallel import Show, Tell
 
 Part = Single | Many | Sweeps | Contention | Tpch
 Run = SingleRun | ManyRun | SweepRun | ContentionRun | TpchRun
-Outcome = Measured | JobsRun | JobTimes
+Outcome = MeasuredDags | JobsRun | JobTimes
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class GrapheneScale:
     """How large everything is: seeds, DAGs for each and their effort, jobs on one cluster, sequences of queries.
 
     An effort of None is the usual one of each DAG.
@@ -35,11 +35,15 @@ class Scale:
     sequences: int
 
 
-FULL = Scale("A hundred DAGs for each seed, and forty on one cluster; five sequences of queries.", 5, 100, None, 40, 5)
-QUICK = Scale("A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000, 2, 1)
+FULL = GrapheneScale(
+    "A hundred DAGs for each seed, and forty on one cluster; five sequences of queries.", 5, 100, None, 40, 5
+)
+QUICK = GrapheneScale(
+    "A small form, which shows that everything works; its numbers are not to be quoted.", 1, 5, 1_000, 2, 1
+)
 
 
-def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[Part]:
+def parts(scale: GrapheneScale, seeds: Sequence[int], traces: Path) -> list[Part]:
     """Return the parts at this scale, over these seeds."""
     return [
         Single(scale.dags, seeds, scale.effort),
@@ -72,7 +76,7 @@ def _perform(run: Run, tell: Tell) -> Outcome:
 
 def _section(part: Part, outcomes: Mapping[Run, Outcome]) -> Section:
     if isinstance(part, Single):
-        return part.make(cast("Mapping[SingleRun, Measured]", outcomes))
+        return part.make(cast("Mapping[SingleRun, MeasuredDags]", outcomes))
     if isinstance(part, Sweeps):
         return part.make(cast("Mapping[SweepRun, JobsRun]", outcomes))
     if isinstance(part, Contention):

@@ -66,7 +66,7 @@ def ours(run: Executors, free: Sequence[int]) -> Choice | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class RulesContender:
     """A rule, whether executors stay with their stage under it, and how it is called in words."""
 
     rule: Rule
@@ -74,11 +74,11 @@ class Contender:
     words: str
 
 
-CONTENDERS: Mapping[str, Contender] = {
-    "fifo": Contender(fifo, True, "first in, first out"),
-    "fair": Contender(fair, True, "fair by executors"),
-    "least_work": Contender(least_work, True, "least remaining work, longest path inside"),
-    OURS: Contender(ours, False, "ours: least remaining work that is worth a move, longest path inside"),
+CONTENDERS: Mapping[str, RulesContender] = {
+    "fifo": RulesContender(fifo, True, "first in, first out"),
+    "fair": RulesContender(fair, True, "fair by executors"),
+    "least_work": RulesContender(least_work, True, "least remaining work, longest path inside"),
+    OURS: RulesContender(ours, False, "ours: least remaining work that is worth a move, longest path inside"),
 }
 
 

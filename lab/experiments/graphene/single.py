@@ -42,7 +42,7 @@ class SingleRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredDags:
     """A DAG each [D]: the spans of the order found, of others by name, and of the bounds.
 
     `overbooked`: the spans of orders that take more of a machine than it has. `seconds`: of the processor, to build.
@@ -58,7 +58,7 @@ class Measured:
     drawn: Floats
 
 
-def perform(run: SingleRun, tell: Tell) -> Measured:
+def perform(run: SingleRun, tell: Tell) -> MeasuredDags:
     """Build the orders of all its DAGs."""
     random = np.random.default_rng(run.seed)
     rows, spans, overbooked, drawn = [], list[dict[str, float]](), list[dict[str, float]](), []
@@ -76,7 +76,7 @@ def perform(run: SingleRun, tell: Tell) -> Measured:
         drawn.append((one.depth, one.tree, one.parts, len(one.dag), tasks, machines.count))
         tell(number + 1, run.dags)
     ours, tightest, new_lb, seconds_of = np.array(rows).T
-    return Measured(
+    return MeasuredDags(
         ours, _by_name(spans), _by_name(overbooked), tightest, new_lb, seconds_of, np.array(drawn, dtype=float)
     )
 
@@ -100,7 +100,7 @@ class Single:
         others = [SingleRun(self.seeds[0], load, self.dags, self.effort) for load in LOADS if load != 1.0]
         return [*main, *others]
 
-    def make(self, outcomes: Mapping[SingleRun, Measured]) -> Section:
+    def make(self, outcomes: Mapping[SingleRun, MeasuredDags]) -> Section:
         """Return the section."""
         main = [outcomes[run] for run in self.runs() if run.load == 1.0]
         every = [outcomes[run] for run in self.runs()]
@@ -116,8 +116,8 @@ class Single:
         )
 
 
-def _figures(main: Sequence[Measured]) -> list[Figure]:
-    def of(number: Callable[[Measured, int], float], percentile: int = 0) -> Seeds:
+def _figures(main: Sequence[MeasuredDags]) -> list[Figure]:
+    def of(number: Callable[[MeasuredDags, int], float], percentile: int = 0) -> Seeds:
         return Seeds(tuple(number(measured, percentile) for measured in main))
 
     bound = [
@@ -140,39 +140,39 @@ def _figures(main: Sequence[Measured]) -> list[Figure]:
     ]
 
 
-def _ratio(measured: Measured, percentile: int) -> float:
+def _ratio(measured: MeasuredDags, percentile: int) -> float:
     return float(np.percentile(measured.ours / measured.tightest, percentile))
 
 
-def _gained(measured: Measured, percentile: int) -> float:
+def _gained(measured: MeasuredDags, percentile: int) -> float:
     return float(np.percentile(_gain(measured, measured.ours), percentile))
 
 
-def _attainable(measured: Measured, percentile: int) -> float:
+def _attainable(measured: MeasuredDags, percentile: int) -> float:
     return float(np.percentile(_gain(measured, measured.tightest), percentile))
 
 
-def _seconds(measured: Measured, percentile: int) -> float:
+def _seconds(measured: MeasuredDags, percentile: int) -> float:
     return float(np.percentile(measured.seconds, percentile))
 
 
-def _gain(measured: Measured, span: Floats) -> Floats:
+def _gain(measured: MeasuredDags, span: Floats) -> Floats:
     return np.asarray(100 * (1 - span / measured.spans[simple.BREADTH_FIRST]))
 
 
-def _gap_closed(measured: Measured, _percentile: int = 0) -> float:
+def _gap_closed(measured: MeasuredDags, _percentile: int = 0) -> float:
     breadth_first = measured.spans[simple.BREADTH_FIRST]
     gap = breadth_first - measured.tightest
     open_ = gap > measured.tightest * 1e-6
     return float(100 * np.mean((breadth_first - measured.ours)[open_] / gap[open_])) if open_.any() else 100.0
 
 
-def _worse(measured: Measured, _percentile: int = 0) -> float:
+def _worse(measured: MeasuredDags, _percentile: int = 0) -> float:
     best = np.min(list(measured.spans.values()), axis=0)
     return float(100 * np.mean(measured.ours > best * (1 + 1e-9)))
 
 
-def _by_load(runs: Sequence[SingleRun], outcomes: Mapping[SingleRun, Measured]) -> Listing:
+def _by_load(runs: Sequence[SingleRun], outcomes: Mapping[SingleRun, MeasuredDags]) -> Listing:
     lines = []
     for load in LOADS:
         some = [outcomes[run] for run in runs if run.load == load]
@@ -187,7 +187,7 @@ def _by_load(runs: Sequence[SingleRun], outcomes: Mapping[SingleRun, Measured]) 
     return Listing(heads, lines)
 
 
-def _by_order(main: Sequence[Measured]) -> Listing:
+def _by_order(main: Sequence[MeasuredDags]) -> Listing:
     lines = []
     for name in main[0].spans:
         ratio = np.concatenate([measured.spans[name] / measured.tightest for measured in main])
@@ -199,7 +199,7 @@ def _by_order(main: Sequence[Measured]) -> Listing:
     return Listing(("times the bound, load 1", "p50", "p75", "p90"), lines)
 
 
-def _gains(main: Sequence[Measured]) -> Listing:
+def _gains(main: Sequence[MeasuredDags]) -> Listing:
     """Return the form of the paper's table 7."""
     ours = np.concatenate([_gain(measured, measured.ours) for measured in main])
     lines = [("ours", *(f"{np.percentile(ours, at):.1f}" for at in _QUARTERS))]
@@ -210,7 +210,7 @@ def _gains(main: Sequence[Measured]) -> Listing:
     return Listing(("less than breadth-first, load 1, %", *(f"p{at}" for at in _QUARTERS)), lines)
 
 
-def _family(main: Sequence[Measured]) -> Listing:
+def _family(main: Sequence[MeasuredDags]) -> Listing:
     depth, tree, parts, stages, tasks, machines = np.concatenate([measured.drawn for measured in main]).T
     found = (np.median(depth), 100 * np.mean(depth > 10), 100 * np.mean(tree), 100 * np.mean(parts >= 4))
     lines = [(name, paper, f"{value:.0f}") for (name, paper), value in zip(_STATISTICS, found, strict=True)]

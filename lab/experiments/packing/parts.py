@@ -46,7 +46,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PackingScale:
     """How much is run: one of `openb` nodes and pods, one of `machines` of a `google` cluster, how many `trials`."""
 
     about: str
@@ -56,8 +56,10 @@ class Scale:
     trials: int
 
 
-FULL = Scale("Clusters of traces, packed anew; 0.4 % of the tasks may find no place.", 8, "a2_2", 1, 11)
-QUICK = Scale(f"{FULL.about} A small form, which shows that everything works; not to be quoted.", 40, "a2_4", 4, 2)
+FULL = PackingScale("Clusters of traces, packed anew; 0.4 % of the tasks may find no place.", 8, "a2_2", 1, 11)
+QUICK = PackingScale(
+    f"{FULL.about} A small form, which shows that everything works; not to be quoted.", 40, "a2_4", 4, 2
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class PackingRun:
 
     cluster: str
     contender: str
-    scale: Scale
+    scale: PackingScale
     seed: int
     traces: Path
 
@@ -95,7 +97,7 @@ class PackingPart:
 Results = Mapping[PackingRun, PackingOutcome]
 
 
-def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[PackingPart]:
+def parts(scale: PackingScale, seeds: Sequence[int], traces: Path) -> list[PackingPart]:
     """Return the clusters that are compared on."""
     part = f", one of {scale.machines} machines" if scale.machines > 1 else ""
     abouts = {

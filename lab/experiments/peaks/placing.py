@@ -9,7 +9,7 @@ from lab.experiments.peaks.trace import SurfJobs
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedJobs:
     """Where and when regular jobs run, in the order of their starts: `job`, `node`, `start` (a step), all [P]."""
 
     job: Rows
@@ -17,7 +17,7 @@ class Placed:
     start: Counts
 
 
-def place(jobs: SurfJobs, *, nodes: int, cores: float, steps: int, seed: int) -> Placed:
+def place(jobs: SurfJobs, *, nodes: int, cores: float, steps: int, seed: int) -> PlacedJobs:
     """Return which jobs start in these steps. Who comes first waits for room; nobody passes it.
 
     The seed says which of equally full nodes is taken, and in which order jobs stand that came in one step.
@@ -43,4 +43,4 @@ def place(jobs: SurfJobs, *, nodes: int, cores: float, steps: int, seed: int) ->
             placed.append((job, node, step))
             first += 1
     rows = np.array(placed, dtype=np.intp).reshape(-1, 3)
-    return Placed(rows[:, 0], rows[:, 1], rows[:, 2].astype(np.int64))
+    return PlacedJobs(rows[:, 0], rows[:, 1], rows[:, 2].astype(np.int64))

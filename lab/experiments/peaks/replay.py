@@ -15,7 +15,7 @@ import numpy as np
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.policy.peak import History, PeakTuning, SigmaRule, auto_room, next_sigmas
 from extender.policy.slack import over, smallest_set
-from lab.experiments.peaks.placing import Placed, place
+from lab.experiments.peaks.placing import PlacedJobs, place
 from lab.experiments.peaks.predictors import AUTO, PREDICTORS, Predictor, Question
 from lab.experiments.peaks.trace import STEP_SECONDS, SurfJobs, surf_jobs
 from lab.sim.parallel import Tell
@@ -114,7 +114,7 @@ class _Pods:
 class _Replay:
     """The state of a run, and what is counted."""
 
-    def __init__(self, run: PeakRun, jobs: SurfJobs, placed: Placed) -> None:
+    def __init__(self, run: PeakRun, jobs: SurfJobs, placed: PlacedJobs) -> None:
         setup = run.setup
         self._setup, self._jobs, self._placed = setup, jobs, placed
         self._predict: Predictor = PREDICTORS[run.predictor]

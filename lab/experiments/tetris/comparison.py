@@ -11,13 +11,13 @@ from lab.experiments.fit.published import Cell, high_loads
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds
 from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
-from lab.experiments.tetris.runs import Contender, RunSummary, Setup
+from lab.experiments.tetris.runs import RunSummary, Setup, TetrisContender
 from lab.sim.runs import Run
 
-OURS, PAPER, BOUND = Contender("tetris"), Contender("paper"), Contender("upper-bound")
+OURS, PAPER, BOUND = TetrisContender("tetris"), TetrisContender("paper"), TetrisContender("upper-bound")
 """Ours, ours without what the paper does not have (critical jobs first), and the simple upper bound (2.2.3)."""
-FAIR, CAPACITY = Contender("slot-fair"), Contender("capacity")
-DRF, EXACT_DRF = Contender("drf-yarn"), Contender("drf")
+FAIR, CAPACITY = TetrisContender("slot-fair"), TetrisContender("capacity")
+DRF, EXACT_DRF = TetrisContender("drf-yarn"), TetrisContender("drf")
 """The paper's DRF is YARN's, which rounds requests up (5.1); beside it one that gives each task its exact request."""
 
 _IO = ("disk-read", "disk-write", "network-in", "network-out")
@@ -58,7 +58,7 @@ class PolicyComparison:
     title: str
     about: str
     setup: Setup
-    baselines: Mapping[str, Contender]
+    baselines: Mapping[str, TetrisContender]
     claims: Sequence[PaperClaim]
     seeds: Sequence[int]
     notes: Sequence[str] = ()
@@ -66,7 +66,7 @@ class PolicyComparison:
     cells: Sequence[Cell] = ()
 
     @property
-    def contenders(self) -> list[Contender]:
+    def contenders(self) -> list[TetrisContender]:
         """All contenders that are compared."""
         return [*self.baselines.values(), OURS, PAPER, BOUND]
 
@@ -131,13 +131,13 @@ class PolicyComparison:
             return []
         misses = {}
         for cell in self.cells:
-            runs = [results[self.setup.run(Contender(cell.policy), seed)] for seed in self.seeds]
+            runs = [results[self.setup.run(TetrisContender(cell.policy), seed)] for seed in self.seeds]
             misses[cell.name] = cell.ours([run.fullness for run in runs]) - cell.paper
         worst = max(misses, key=lambda name: abs(misses[name]))
         note = f"the largest miss of a cell of the paper's table: {worst}, by {misses[worst]:+.2f}"
         return [Figure(f"{self.name}.fit", Seeds((abs(misses[worst]),)), None, note, "p")]
 
-    def _against(self, results: Results, baseline: Contender, planner: Contender = OURS) -> Against:
+    def _against(self, results: Results, baseline: TetrisContender, planner: TetrisContender = OURS) -> Against:
         ours, bound = (pairs(results, self.setup, contender, baseline, self.seeds) for contender in (planner, BOUND))
         return Against(ours, bound)
 
@@ -156,7 +156,7 @@ class PolicyComparison:
         )
         return Listing(heads, [self._line(results, contender) for contender in self.contenders])
 
-    def _line(self, results: Results, contender: Contender) -> tuple[str, ...]:
+    def _line(self, results: Results, contender: TetrisContender) -> tuple[str, ...]:
         summaries = [results[self.setup.run(contender, seed)] for seed in self.seeds]
         makespan = np.mean([results[self.setup.makespan_run(contender, seed)].makespan for seed in self.seeds])
         return (

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from lab.experiments.seeds import Seeds
-from lab.experiments.tetris.runs import Contender, RunSummary, Setup
+from lab.experiments.tetris.runs import RunSummary, Setup, TetrisContender
 from lab.sim.report.compared import Slowed, bound_share, improvement, job_changes, slowed
 from lab.sim.runs import Run
 
@@ -75,7 +75,9 @@ class RunPair:
         return slowed(self.theirs.job_seconds, self.ours.job_seconds)
 
 
-def pairs(results: Results, setup: Setup, ours: Contender, theirs: Contender, seeds: Sequence[int]) -> list[RunPair]:
+def pairs(
+    results: Results, setup: Setup, ours: TetrisContender, theirs: TetrisContender, seeds: Sequence[int]
+) -> list[RunPair]:
     """Return ours beside theirs for each seed."""
     return [
         RunPair(

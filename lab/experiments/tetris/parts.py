@@ -10,8 +10,8 @@ from lab.experiments.fit.published import TABLE_3, TABLE_6
 from lab.experiments.tetris.claims import facebook_claims, suite_claims
 from lab.experiments.tetris.comparison import CAPACITY, DRF, EXACT_DRF, FAIR, OURS, PolicyComparison
 from lab.experiments.tetris.running import ExperimentPart
-from lab.experiments.tetris.runs import Contender, Setup
-from lab.experiments.tetris.scales import Scale
+from lab.experiments.tetris.runs import Setup, TetrisContender
+from lab.experiments.tetris.scales import TetrisScale
 from lab.experiments.tetris.sweeps import Published, Sweep, Variant
 from lab.sim.workloads.parameters import variants
 
@@ -28,7 +28,7 @@ _TABLE_NOTE = (
 )
 
 
-def parts(scale: Scale, seeds: Sequence[int], traces: Path) -> list[ExperimentPart]:
+def parts(scale: TetrisScale, seeds: Sequence[int], traces: Path) -> list[ExperimentPart]:
     """Return the parts of the experiment at this scale, over these seeds."""
     few = seeds[: scale.sweep_seeds]
     at = {
@@ -101,10 +101,10 @@ def _ablations(setup: Setup, seeds: Sequence[int]) -> Sweep:
         about=_where(setup, seeds),
         variants=[
             Variant("all", OURS, setup, paper=Published(40, 35, 33, 24)),
-            Variant("paper", Contender("paper"), setup, paper=Published(40, 35, 33, 24)),
-            Variant("srtf", Contender("srtf"), setup, paper=Published(27, 26)),
-            Variant("packing", Contender("packing"), setup, paper=Published(31, 28, 41, 29)),
-            Variant("cpu-memory", Contender("cpu-memory"), setup, paper=Published(15, 13)),
+            Variant("paper", TetrisContender("paper"), setup, paper=Published(40, 35, 33, 24)),
+            Variant("srtf", TetrisContender("srtf"), setup, paper=Published(27, 26)),
+            Variant("packing", TetrisContender("packing"), setup, paper=Published(31, 28, 41, 29)),
+            Variant("cpu-memory", TetrisContender("cpu-memory"), setup, paper=Published(15, 13)),
         ],
         baselines=_BASELINES,
         seeds=seeds,
@@ -267,7 +267,9 @@ def _loss(setup: Setup, seeds: Sequence[int], values: Sequence[float]) -> Sweep:
     )
 
 
-def _ranges(setup: Setup, seeds: Sequence[int], group: str, baselines: Mapping[str, Contender], most: int) -> Sweep:
+def _ranges(
+    setup: Setup, seeds: Sequence[int], group: str, baselines: Mapping[str, TetrisContender], most: int
+) -> Sweep:
     fixed = {f"{group}.{option}" for option in ("jobs", "load") if f"{option}=" in setup.workload}
     changed = [name for name, _ in variants(group) if name.partition(" ")[0] not in fixed][:most]
     return Sweep(
@@ -285,11 +287,11 @@ def _over(field: str, values: Sequence[float], setup: Setup) -> list[Variant]:
     return [Variant(f"{value:g}", _with(**{field: value}), setup, x=value) for value in values]
 
 
-def _with(**tuning: object) -> Contender:
+def _with(**tuning: object) -> TetrisContender:
     """Return our planner with this tuning; the default tuning is the usual planner, so that its runs are shared."""
     default = Policy()
     changed = {key: value for key, value in tuning.items() if getattr(default, key) != value}
-    return Contender(OURS.policy, tuple(sorted(changed.items())))
+    return TetrisContender(OURS.policy, tuple(sorted(changed.items())))
 
 
 def _where(setup: Setup, seeds: Sequence[int]) -> str:

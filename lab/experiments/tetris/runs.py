@@ -18,7 +18,7 @@ _POINTS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class TetrisContender:
     """A policy by its name, or a planner with this tuning under that name."""
 
     policy: str
@@ -40,7 +40,7 @@ class Setup:
     settings: SimulationSettings = field(default_factory=lambda: SimulationSettings(points=_POINTS))
     traces: Path = Path()
 
-    def run(self, contender: Contender, seed: int) -> runs.Run:
+    def run(self, contender: TetrisContender, seed: int) -> runs.Run:
         """Return the run by which job time is measured."""
         return runs.Run(
             workload=self.workload,
@@ -53,7 +53,7 @@ class Setup:
             traces=self.traces,
         )
 
-    def makespan_run(self, contender: Contender, seed: int) -> runs.Run:
+    def makespan_run(self, contender: TetrisContender, seed: int) -> runs.Run:
         """Return the run by which makespan is measured."""
         return replace(self.run(contender, seed), at_start=self.makespan_at_start)
 

@@ -29,7 +29,7 @@ class Knobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class TetrisScale:
     """How large everything is. Sweeps take at most `sweep_seeds`; `loads` are loads and the machines for them."""
 
     about: str
@@ -43,7 +43,7 @@ class Scale:
     knobs: Knobs
 
 
-FULL = Scale(
+FULL = TetrisScale(
     about=(
         "Suite and trace at full size over all seeds; what varies one thing at a time at a fifth of that, over at "
         "most three."
@@ -66,7 +66,7 @@ FULL = Scale(
         range_seeds=1,
     ),
 )
-QUICK = Scale(
+QUICK = TetrisScale(
     about="A small form, which shows that everything works; its numbers are not to be quoted.",
     seeds=2,
     sweep_seeds=1,

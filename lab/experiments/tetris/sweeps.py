@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lab.experiments.sections import Figure, Listing, Plot, Section, Spots
 from lab.experiments.seeds import Seeds
 from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
-from lab.experiments.tetris.runs import Contender, Setup
+from lab.experiments.tetris.runs import Setup, TetrisContender
 from lab.sim.runs import Run
 
 
@@ -26,7 +26,7 @@ class Variant:
     """One point of a sweep. `x` places it on the axis of the sweep's figure, where there is one."""
 
     label: str
-    ours: Contender
+    ours: TetrisContender
     setup: Setup
     x: float | None = None
     paper: Published = Published()
@@ -40,7 +40,7 @@ class Sweep:
     title: str
     about: str
     variants: Sequence[Variant]
-    baselines: Mapping[str, Contender]
+    baselines: Mapping[str, TetrisContender]
     seeds: Sequence[int]
     axis: str = ""
     notes: Sequence[str] = ()

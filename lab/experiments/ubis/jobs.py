@@ -69,7 +69,7 @@ class SleepJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StageShape:
     """A stage: tasks, seconds, use of CPU and of memory by phases that end at `until`, what it reads and writes.
 
     `reads` and `writes` are bytes a task; a stage whose parents it names reads from them, another from blocks.
@@ -110,40 +110,40 @@ _MAP, _REDUCE = (0.4, 0.7, 1.0), (0.5, 0.7, 1.0)
 """Maps read, sort and spill; reduces fetch, merge and write."""
 _MEMORY = (0.35, 0.55, 0.65)
 _TERASORT = (
-    Shape("terasort-map", 4096, 30.0, (0.2, 0.6, 0.2), _MEMORY, _MAP, _BLOCK, _BLOCK),
-    Shape("terasort-reduce", 500, 150.0, (0.1, 0.3, 0.2), _MEMORY, _REDUCE, 2 * _GB, 2 * _GB, (0,)),
+    StageShape("terasort-map", 4096, 30.0, (0.2, 0.6, 0.2), _MEMORY, _MAP, _BLOCK, _BLOCK),
+    StageShape("terasort-reduce", 500, 150.0, (0.1, 0.3, 0.2), _MEMORY, _REDUCE, 2 * _GB, 2 * _GB, (0,)),
 )
 _WORDCOUNT = (
-    Shape("wordcount-map", 4096, 90.0, (0.7, 0.4), (0.5, 0.6), (0.85, 1.0), _BLOCK, 0.1 * _BLOCK),
-    Shape("wordcount-reduce", 250, 60.0, (0.1, 0.3, 0.2), _MEMORY, _REDUCE, 0.4 * _GB, 0.4 * _GB, (0,)),
+    StageShape("wordcount-map", 4096, 90.0, (0.7, 0.4), (0.5, 0.6), (0.85, 1.0), _BLOCK, 0.1 * _BLOCK),
+    StageShape("wordcount-reduce", 250, 60.0, (0.1, 0.3, 0.2), _MEMORY, _REDUCE, 0.4 * _GB, 0.4 * _GB, (0,)),
 )
 _SCAN = {"cpu": (0.5, 0.3), "memory": (0.45, 0.6), "until": (0.6, 1.0), "reads": 0.1 * _GB, "writes": 0.05 * _GB}
 _JOIN = {"cpu": (0.2, 0.5, 0.3), "memory": _MEMORY, "until": _REDUCE, "reads": 0.2 * _GB, "writes": 0.1 * _GB}
 _TPCDS = (
-    Shape("tpcds-store", 1600, 40.0, **_SCAN),  # type: ignore[arg-type]
-    Shape("tpcds-catalog", 900, 40.0, **_SCAN),  # type: ignore[arg-type]
-    Shape("tpcds-web", 500, 40.0, **_SCAN),  # type: ignore[arg-type]
-    Shape("tpcds-join", 500, 45.0, parents=(0, 1, 2), **_JOIN),  # type: ignore[arg-type]
-    Shape("tpcds-group", 300, 45.0, parents=(3,), **_JOIN),  # type: ignore[arg-type]
-    Shape("tpcds-order", 20, 30.0, parents=(4,), **_JOIN),  # type: ignore[arg-type]
+    StageShape("tpcds-store", 1600, 40.0, **_SCAN),  # type: ignore[arg-type]
+    StageShape("tpcds-catalog", 900, 40.0, **_SCAN),  # type: ignore[arg-type]
+    StageShape("tpcds-web", 500, 40.0, **_SCAN),  # type: ignore[arg-type]
+    StageShape("tpcds-join", 500, 45.0, parents=(0, 1, 2), **_JOIN),  # type: ignore[arg-type]
+    StageShape("tpcds-group", 300, 45.0, parents=(3,), **_JOIN),  # type: ignore[arg-type]
+    StageShape("tpcds-order", 20, 30.0, parents=(4,), **_JOIN),  # type: ignore[arg-type]
 )
 _ETL = (
-    Shape("teragen-map", 500, 150.0, (0.25,), (0.4,), (1.0,), 0.0, 6 * _GB),
-    Shape("terasort-map", 4096, 30.0, (0.2, 0.6, 0.2), _MEMORY, _MAP, _BLOCK, _BLOCK, (0,)),
-    Shape("terasort-reduce", 500, 150.0, (0.1, 0.3, 0.2), _MEMORY, _REDUCE, 2 * _GB, 2 * _GB, (1,)),
-    Shape("teravalidate-map", 500, 60.0, (0.3,), (0.4,), (1.0,), 2 * _GB, 0.0, (2,)),
+    StageShape("teragen-map", 500, 150.0, (0.25,), (0.4,), (1.0,), 0.0, 6 * _GB),
+    StageShape("terasort-map", 4096, 30.0, (0.2, 0.6, 0.2), _MEMORY, _MAP, _BLOCK, _BLOCK, (0,)),
+    StageShape("terasort-reduce", 500, 150.0, (0.1, 0.3, 0.2), _MEMORY, _REDUCE, 2 * _GB, 2 * _GB, (1,)),
+    StageShape("teravalidate-map", 500, 60.0, (0.3,), (0.4,), (1.0,), 2 * _GB, 0.0, (2,)),
 )
 _SMALL_WORDCOUNT = (
-    Shape("small-map", 20, 20.0, (0.7, 0.4), (0.5, 0.6), (0.85, 1.0), 5e6, 1e6),
-    Shape("small-reduce", 1, 10.0, (0.3,), (0.4,), (1.0,), 1e6, 1e6, (0,)),
+    StageShape("small-map", 20, 20.0, (0.7, 0.4), (0.5, 0.6), (0.85, 1.0), 5e6, 1e6),
+    StageShape("small-reduce", 1, 10.0, (0.3,), (0.4,), (1.0,), 1e6, 1e6, (0,)),
 )
 _BURST = (0.2, 1.0, 0.4)
 """Tasks that request what they use in the middle of their time; as they differ by 40 %, some use more than that."""
 _BURSTS = (
-    Shape("burst-map", 6000, 60.0, _BURST, (0.3, 0.3, 0.3), (0.3, 0.6, 1.0)),
-    Shape("burst-reduce", 500, 60.0, _BURST, (0.3, 0.3, 0.3), (0.3, 0.6, 1.0), parents=(0,)),
+    StageShape("burst-map", 6000, 60.0, _BURST, (0.3, 0.3, 0.3), (0.3, 0.6, 1.0)),
+    StageShape("burst-reduce", 500, 60.0, _BURST, (0.3, 0.3, 0.3), (0.3, 0.6, 1.0), parents=(0,)),
 )
-_NEVER = (Shape("never", 400, 60.0, (0.5,), (0.5,)),)
+_NEVER = (StageShape("never", 400, 60.0, (0.5,), (0.5,)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Pipelines:
         return Job(name, arrives_at, stages, queue="default" if self.one_queue else name)
 
 
-_JOBS: dict[str, tuple[Sequence[Shape], float, float]] = {
+_JOBS: dict[str, tuple[Sequence[StageShape], float, float]] = {
     "tpcds": (_TPCDS, 1.0, 0.0),
     "etl": (_ETL, 1.0, 0.0),
     "wordcount": (_WORDCOUNT, 1.0, 0.0),

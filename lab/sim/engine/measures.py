@@ -24,7 +24,7 @@ _WASTE_EVERY = 8
 _MOST_INTERVALS = 64
 
 
-class Moment(Protocol):
+class RunState(Protocol):
     """The state of a run between two steps.
 
     `demand`, `allocated` [N, R]; `job_allocated` [J, R] is allocated to each job. `active_jobs` are the rows of the
@@ -186,7 +186,7 @@ class SeriesRecorder:
         self._levels = self._high_levels()
         self._per_capacity = np.divide(1.0, self.capacity, out=np.zeros(self.capacity.shape), where=self.capacity > 0)
 
-    def between(self, begin: float, end: float, moment: Moment) -> None:
+    def between(self, begin: float, end: float, moment: RunState) -> None:
         """Measure a time in which nothing changed."""
         # 1. Unfairness is summed over all time.
         self._add_unfairness(end - begin, moment)
@@ -249,7 +249,7 @@ class SeriesRecorder:
         self._add_up_shares()
         return np.divide(self._unfair, self._lived, out=np.zeros(len(self._lived)), where=self._lived > 0)
 
-    def _add_unfairness(self, seconds: float, moment: Moment) -> None:
+    def _add_unfairness(self, seconds: float, moment: RunState) -> None:
         active = moment.active_jobs
         if seconds > 0 and len(active):
             self._intervals.append((seconds, active, moment.job_allocated[active]))
@@ -269,7 +269,7 @@ class SeriesRecorder:
         np.add.at(self._lived, rows, seconds)
         self._intervals.clear()
 
-    def _measure(self, moment: Moment, *, with_waste: bool) -> _Point:
+    def _measure(self, moment: RunState, *, with_waste: bool) -> _Point:
         demand, active = moment.demand, moment.active_jobs
         job_allocated = moment.job_allocated[active]
         queue_allocated = np.zeros((self.queues, len(self._total)))
@@ -308,7 +308,7 @@ class SeriesRecorder:
         """Return amounts [R] as parts of the cluster; 0 of what it has none of."""
         return np.divide(amounts, self._total, out=np.zeros(len(amounts)), where=self._total > 0)
 
-    def _waste(self, moment: Moment) -> Waste:
+    def _waste(self, moment: RunState) -> Waste:
         return waste(self.capacity - moment.allocated, moment.task_demand, moment.waiting, self._total)
 
 

@@ -46,7 +46,7 @@ def machine_names(count: int) -> tuple[str, ...]:
 
 
 class World:
-    """The jobs of a workload and the machines, from the time `begin` on. It implements `measures.Moment`.
+    """The jobs of a workload and the machines, from the time `begin` on. It implements `measures.RunState`.
 
     Blocks are placed by `seed`. `loss`: how much of what contention wastes counts (contention.efficiency). Points of
     time series are at least `sample_seconds` apart, and there are at most `points`. With `sampling`, or where a stage

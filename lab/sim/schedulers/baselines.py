@@ -62,7 +62,7 @@ class ArrivalOrder:
         return self._order
 
 
-class OpenClasses:
+class FittingClasses:
     """Classes of which a task may still fit somewhere."""
 
     def __init__(self, classes: Rows, need: Floats) -> None:
@@ -84,7 +84,7 @@ class OpenClasses:
         self._open[task_class] = False
 
 
-class ClassLine(OpenClasses):
+class ClassLine(FittingClasses):
     """Classes in the order of arrival. Iteration leaves out each class that needs as much as one that fits nowhere."""
 
     def __init__(self, classes: Rows, ranks: Counts, need: Floats) -> None:

@@ -22,7 +22,7 @@ from extender.planner import Plan
 from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
 from lab.sim.preemption import PlanWithVictims, Preemption, counted_by_kube, nominations
-from lab.sim.schedulers.baselines import Accounts, AssignmentList, OpenClasses, candidates, drawing
+from lab.sim.schedulers.baselines import Accounts, AssignmentList, FittingClasses, candidates, drawing
 from lab.sim.schedulers.drf import COLUMNS
 from lab.sim.schedulers.kube_queue import SchedulingQueue
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
@@ -65,7 +65,7 @@ class KubeDefault:
         nominated = self._preemptors.place(cluster, waiting, kinds, counts)
         placed = nominated + _try_all(
             (kinds, counts - nominated),
-            OpenClasses(classes, accounts.need),
+            FittingClasses(classes, accounts.need),
             waiting,
             lambda task_class, count: self._place(cluster, task_class, count),
         )
@@ -111,7 +111,7 @@ class WithExtender:
 
         kinds, counts = self._queue.line(waiting, now)
         nominated = self._preemptors.place(cluster, waiting, kinds, counts)
-        placed = nominated + _try_all((kinds, counts - nominated), OpenClasses(classes, demand), waiting, place)
+        placed = nominated + _try_all((kinds, counts - nominated), FittingClasses(classes, demand), waiting, place)
         plan = _noted(self._queue, placed, cluster, snapshot, now)
         return self._preemptors.plan(plan, cluster, waiting, demand, kinds, counts - placed)
 
@@ -261,7 +261,7 @@ class _Preemptors:
 
 
 def _try_all(
-    line: tuple[Rows, Counts], classes: OpenClasses, waiting: Waiting, place: Callable[[int, int], int]
+    line: tuple[Rows, Counts], classes: FittingClasses, waiting: Waiting, place: Callable[[int, int], int]
 ) -> Counts:
     """Place the pods of a line of groups, of classes and counts [G]; return how many of each found a node [G]."""
     kinds, counts = line
@@ -281,7 +281,7 @@ def _noted(queue: SchedulingQueue, placed: Counts, cluster: "_NodesInPlan", snap
     return Plan(cluster.chosen.assignments())
 
 
-def _give_up(line: OpenClasses, task_class: int, waiting: Waiting) -> None:
+def _give_up(line: FittingClasses, task_class: int, waiting: Waiting) -> None:
     """Leave out a class that fits nowhere, and, where all may go everywhere, all that need as much."""
     if waiting.barred is None:
         line.give_up(task_class)

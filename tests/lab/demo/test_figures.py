@@ -6,15 +6,15 @@ import pytest
 from extender.cluster.resources import DIMENSIONS
 from lab.demo.figures import course, figures, job_ends
 from lab.demo.room import Times
-from lab.demo.workload import STANDARD, Machine, Task, Workload
+from lab.demo.workload import STANDARD, DemoNode, DemoPod, DemoWorkload
 
 READER = dict.fromkeys(DIMENSIONS, 0.0) | {"cpu": 1000.0, "memory": 8e9, "disk-read": 150e6}
-WORKLOAD = Workload(
-    (Machine("a", STANDARD), Machine("b", STANDARD)),
+WORKLOAD = DemoWorkload(
+    (DemoNode("a", STANDARD), DemoNode("b", STANDARD)),
     (
-        Task("x", "one", "disk", READER, 3.0),
-        Task("y", "one", "disk", READER, 3.0),
-        Task("z", "two", "disk", READER, 6.0),
+        DemoPod("x", "one", "disk", READER, 3.0),
+        DemoPod("y", "one", "disk", READER, 3.0),
+        DemoPod("z", "two", "disk", READER, 6.0),
     ),
 )
 SHARED = Times(np.array([0.0, 0, 2]), np.array([4.5, 4.5, 8]), np.array([0, 0, 1]))
@@ -43,7 +43,7 @@ def test_over_allocation_is_seen_per_node_and_only_in_its_dimension():
 
 def test_a_node_that_is_exactly_full_is_not_over_allocated():
     full = READER | {"disk-read": 100e6}
-    pair = Workload(WORKLOAD.machines, tuple(Task(name, "one", "disk", full, 1.0) for name in "xy"))
+    pair = DemoWorkload(WORKLOAD.machines, tuple(DemoPod(name, "one", "disk", full, 1.0) for name in "xy"))
     went = course(pair, Times(np.zeros(2), np.ones(2), np.zeros(2, dtype=np.intp)))
     assert went.worst("disk") == 1
     assert went.over("disk").tolist() == [0]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lab.demo.machines import Machines, parts, rates
+from lab.demo.machines import DemoMachines, parts, rates
 
 CAPACITY = np.array([8000.0, 32, 100, 100, 100, 100])
 READER = np.array([1000.0, 1, 60, 0, 0, 0])
@@ -16,7 +16,7 @@ SENDER = np.array([1000.0, 1, 0, 0, 0, 50])
 
 
 def test_pods_that_fit_run_at_full_speed():
-    machines = Machines(CAPACITY[None])
+    machines = DemoMachines(CAPACITY[None])
     machines.start(0, 0, READER, 4.0, 0.0)
     machines.start(0, 1, SENDER, 6.0, 0.0)
     assert machines.next_end == 4.0
@@ -27,7 +27,7 @@ def test_pods_that_fit_run_at_full_speed():
 
 
 def test_pods_that_over_allocate_slow_down_in_proportion_and_speed_up_again():
-    machines = Machines(CAPACITY[None])
+    machines = DemoMachines(CAPACITY[None])
     machines.start(0, 0, READER, 5.0, 0.0)
     machines.start(0, 1, READER, 10.0, 0.0)
     # 60 + 60 = 120 of 100: both at 100/120 = 5/6, so 5 s of work take 6 s
@@ -38,7 +38,7 @@ def test_pods_that_over_allocate_slow_down_in_proportion_and_speed_up_again():
 
 
 def test_a_pod_that_comes_later_slows_down_only_what_is_left():
-    machines = Machines(CAPACITY[None])
+    machines = DemoMachines(CAPACITY[None])
     machines.start(0, 0, READER, 5.0, 0.0)
     machines.start(0, 1, READER, 99.0, 2.0)
     # 2 s at full speed, then 3 s of work at 5/6: 2 + 3.6
@@ -64,7 +64,7 @@ def test_cpu_and_memory_slow_nothing_down_and_no_capacity_divides_by_nothing():
 
 
 def test_machines_do_not_disturb_each_other():
-    machines = Machines(np.array([CAPACITY, CAPACITY]))
+    machines = DemoMachines(np.array([CAPACITY, CAPACITY]))
     machines.start(0, 0, READER, 5.0, 0.0)
     machines.start(1, 1, READER, 5.0, 0.0)
     assert sorted(machines.end_due(5.0)) == [0, 1]
@@ -72,7 +72,7 @@ def test_machines_do_not_disturb_each_other():
 
 def test_no_work_is_lost_or_made_up_however_pods_come_and_go():
     random = np.random.default_rng(3)
-    machines, work = Machines(CAPACITY[None]), random.uniform(1, 5, 20)
+    machines, work = DemoMachines(CAPACITY[None]), random.uniform(1, 5, 20)
     starts, ends = np.sort(random.uniform(0, 10, 20)), np.full(20, np.nan)
     waiting, now = list(range(20)), 0.0
     while np.isnan(ends).any():

@@ -11,8 +11,8 @@ from rich.console import Console
 from lab.demo import report
 from lab.demo.comparison import compare
 from lab.demo.room import Times
-from lab.demo.rows import Row, as_json
-from lab.demo.run import DOVETAIL, STOCK, Outcome
+from lab.demo.rows import FigureRow, as_json
+from lab.demo.run import DOVETAIL, STOCK, RunOutcome
 from lab.demo.seeds import Seeds
 from lab.demo.workload import QUICK, generate
 
@@ -23,7 +23,7 @@ def outcome(contender, stretch):
     """Return a made-up run: pods start one after the other, round the nodes, and take `stretch` times their work."""
     started = np.arange(len(WORKLOAD.tasks)) * 0.05
     node = np.arange(len(WORKLOAD.tasks)) % len(WORKLOAD.machines)
-    return Outcome(contender, Times(started, started + WORKLOAD.work * stretch, node), "v1.36.3")
+    return RunOutcome(contender, Times(started, started + WORKLOAD.work * stretch, node), "v1.36.3")
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +32,12 @@ def found():
 
 
 def test_a_row_shows_both_values_with_their_unit_and_the_change():
-    row = Row("makespan_s", "makespan", "s", 50.0, 40.0)
+    row = FigureRow("makespan_s", "makespan", "s", 50.0, 40.0)
     assert row.shown() == ("makespan", "50.0 s", "40.0 s", "-20 %")
 
 
 def test_a_change_from_nothing_is_not_shown():
-    assert Row("over", "over-allocated", "%", 0.0, 0.0).shown()[3] == ""
+    assert FigureRow("over", "over-allocated", "%", 0.0, 0.0).shown()[3] == ""
 
 
 def test_rows_tell_the_slow_down_of_each_run(found):

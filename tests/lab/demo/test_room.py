@@ -7,12 +7,12 @@ import pytest
 from extender.cluster.events import PodSeen, PodsListed
 from extender.cluster.model import Pod
 from lab.demo.room import Running
-from lab.demo.workload import Size, generate
+from lab.demo.workload import DemoSize, generate
 
 
 @pytest.fixture
 def workload():
-    return generate(Size(nodes=2, pods=3, work_seconds=(2.0, 4.0)), seed=1)
+    return generate(DemoSize(nodes=2, pods=3, work_seconds=(2.0, 4.0)), seed=1)
 
 
 def shown(workload, row, *, node=0, runs=True, ended=False, failed=False):

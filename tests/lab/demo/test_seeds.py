@@ -10,7 +10,7 @@ from rich.console import Console
 from lab.demo.commands import demo
 from lab.demo.comparison import compare
 from lab.demo.room import Times
-from lab.demo.run import DOVETAIL, STOCK, Outcome
+from lab.demo.run import DOVETAIL, STOCK, RunOutcome
 from lab.demo.seeds import Seeds
 from lab.demo.workload import QUICK, generate
 
@@ -24,7 +24,7 @@ def compared(seed, makespan):
     started = np.arange(len(workload.tasks)) * 0.05
     node = np.arange(len(workload.tasks)) % len(workload.machines)
     stock, dovetail = (Times(started, np.full_like(started, end), node) for end in (100.0, makespan))
-    return compare(workload, Outcome(STOCK, stock, "v1.36.3"), Outcome(DOVETAIL, dovetail, "v1.36.3"), seed=seed)
+    return compare(workload, RunOutcome(STOCK, stock, "v1.36.3"), RunOutcome(DOVETAIL, dovetail, "v1.36.3"), seed=seed)
 
 
 @pytest.fixture(scope="module")

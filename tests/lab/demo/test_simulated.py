@@ -8,7 +8,7 @@ from rich.console import Console
 
 from extender.cluster.resources import DIMENSIONS
 from lab.demo.simulated import as_simulated, show, simulate
-from lab.demo.workload import QUICK, STANDARD, Machine, Task, Workload, generate
+from lab.demo.workload import QUICK, STANDARD, DemoNode, DemoPod, DemoWorkload, generate
 
 READING = DIMENSIONS.index("disk-read")
 
@@ -31,8 +31,8 @@ def test_pods_that_share_a_network_take_longer_by_the_stock_scheduler_and_wait_w
     # Two machines of 125 MB/s; four pods of 100 MB/s and 10 s. The stock scheduler runs all at once, two on each
     # machine, at 125/200 of their speed: 16 s. Dovetail runs one on each: 20 s in all, the first two after 10 s.
     demand = {**dict.fromkeys(DIMENSIONS, 0.0), "cpu": 1000.0, "memory": 1e9, "disk-read": 1e6, "network-in": 100e6}
-    tasks = tuple(Task(f"pod-{number}", f"job-{number}", "network", demand, 10.0) for number in range(4))
-    workload = Workload((Machine("a", STANDARD), Machine("b", STANDARD)), tasks)
+    tasks = tuple(DemoPod(f"pod-{number}", f"job-{number}", "network", demand, 10.0) for number in range(4))
+    workload = DemoWorkload((DemoNode("a", STANDARD), DemoNode("b", STANDARD)), tasks)
 
     stock, dovetail = simulate(workload, seed=1)
 

@@ -7,7 +7,7 @@ import pytest
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.nodes import NodeObject, node_from
 from extender.adapters.kube.objects import PodObject
-from lab.demo.workload import FULL, KINDS, QUICK, SHAPES, STANDARD, Size, generate
+from lab.demo.workload import FULL, KINDS, QUICK, SHAPES, STANDARD, DemoSize, generate
 
 
 def test_the_same_seed_gives_the_same_workload_and_another_seed_another():
@@ -17,7 +17,7 @@ def test_the_same_seed_gives_the_same_workload_and_another_seed_another():
 
 
 def test_there_are_as_many_nodes_and_pods_as_asked_for():
-    found = generate(Size(nodes=3, pods=50, work_seconds=(1, 2)), seed=1)
+    found = generate(DemoSize(nodes=3, pods=50, work_seconds=(1, 2)), seed=1)
     assert (len(found.machines), len(found.tasks)) == (3, 50)
     assert len({task.name for task in found.tasks}) == 50
 

@@ -8,7 +8,7 @@ import urllib3
 
 from extender.cluster.resources import CPU, DISK_READ, MEMORY
 from lab.controlplane import builders
-from lab.live.machines import GIB, Machines, declared
+from lab.live.machines import GIB, UsageServer, declared
 
 
 def pod(name, phase="Running", node="a", **options):
@@ -37,7 +37,7 @@ def server():
 
 @pytest.fixture
 def machines(server):
-    running = Machines(server, declared)
+    running = UsageServer(server, declared)
     yield running
     running.close()
 
@@ -61,7 +61,7 @@ def test_counters_grow_by_what_pods_use_and_who_does_not_run_there_uses_nothing(
 
 
 def test_only_the_dimensions_that_were_asked_for_are_exported(server):
-    machines = Machines(server, lambda _pod: {CPU: 1.0, DISK_READ: 5e6}, dimensions=(DISK_READ,))
+    machines = UsageServer(server, lambda _pod: {CPU: 1.0, DISK_READ: 5e6}, dimensions=(DISK_READ,))
     try:
         names = {series.partition("{")[0] for series in values(machines.text())}
     finally:

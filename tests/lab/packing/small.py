@@ -5,7 +5,7 @@ import numpy as np
 from extender.cluster.eligibility import Constraints
 from extender.cluster.model import Node
 from lab.packing.model import problem_of
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 
 GIB = 2.0**30
 GPU = "a.b/gpu"
@@ -17,7 +17,7 @@ def node(name, cpu=4000, gib=8, gpus=0, **others):
 
 
 def task(cpu=1000, gib=1, gpus=0, **others):
-    return Task(_amounts(cpu, gib, gpus), **others)
+    return PackingTask(_amounts(cpu, gib, gpus), **others)
 
 
 def _amounts(cpu, gib, gpus):

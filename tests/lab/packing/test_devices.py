@@ -14,7 +14,7 @@ from lab.packing.model import problem_of
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 from lab.packing.rules import RULES as EVERY_RULE
-from lab.packing.task import Task
+from lab.packing.task import PackingTask
 from tests.lab.packing.small import GIB, GPU, PARTS_OF_GPU, everywhere
 from tests.lab.packing.test_placing import ranking, tasks_on
 
@@ -27,7 +27,7 @@ def machine(name, milli, cpu=64_000):
 
 def asking(milli, cpu=100, **others):
     demand = {"cpu": float(cpu), "memory": GIB, PARTS_OF_GPU: float(milli)}
-    return Task({name: amount for name, amount in demand.items() if amount}, **others)
+    return PackingTask({name: amount for name, amount in demand.items() if amount}, **others)
 
 
 def packed(nodes, tasks, rule="first-fit", leaving=()):
@@ -87,7 +87,7 @@ def test_devices_are_told_apart_only_where_somebody_asks_for_a_part():
 
 def test_plain_extended_resources_are_amounts():
     node = Node("n", {"cpu": 8000.0, "memory": 8 * GIB, GPU: 2000.0})
-    assert packed([node], [Task({"cpu": 1.0, GPU: 600.0})] * 3).pending == 0
+    assert packed([node], [PackingTask({"cpu": 1.0, GPU: 600.0})] * 3).pending == 0
     assert GPU not in PARTS
 
 

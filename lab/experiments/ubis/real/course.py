@@ -8,12 +8,12 @@ from functools import cached_property
 
 from lab.experiments.ubis.real.audit import Write
 from lab.experiments.ubis.real.recording import PodState
-from lab.experiments.ubis.real.series import Measured
+from lab.experiments.ubis.real.series import MeasuredSeries
 from lab.experiments.ubis.real.stage import Span
 
 
 @dataclass(frozen=True)
-class Course:
+class FinishedRun:
     """A run that is over. `jobs` says by Job how many were to end, how many did, and how many failed."""
 
     nodes: Sequence[str]
@@ -22,7 +22,7 @@ class Course:
     holders: Sequence[tuple[float, str]]
     kills: Sequence[tuple[float, str]]
     writes: Sequence[Write]
-    measured: Measured
+    measured: MeasuredSeries
     jobs: Mapping[str, tuple[int, int, int]]
     kubernetes: str = ""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from lab.experiments.ubis.real.audit import Write
-from lab.experiments.ubis.real.course import Course, before
+from lab.experiments.ubis.real.course import FinishedRun, before
 from lab.experiments.ubis.real.recording import PodState
 from lab.experiments.ubis.real.scale import DIMENSIONS, OFFERED, T_PREEMPT, WINDOW_SECONDS
 
@@ -33,7 +33,7 @@ class Decision:
     led: bool
 
 
-def decisions(course: Course, protected: str) -> list[Decision]:
+def decisions(course: FinishedRun, protected: str) -> list[Decision]:
     """Return all decisions, in order. Pods of the Job `protected` cannot go once its phase has begun."""
     found: list[Decision] = []
     for node, writes in _together(course):
@@ -53,7 +53,7 @@ def smallest(over: Floats, use: Floats) -> int:
     return len(gives)
 
 
-def _together(course: Course) -> Iterator[tuple[str, list[Write]]]:
+def _together(course: FinishedRun) -> Iterator[tuple[str, list[Write]]]:
     """Return the evictions that were decided together, with their node."""
     by_node: dict[str, list[Write]] = {}
     for write in course.evictions:
@@ -70,7 +70,7 @@ def _near(writes: list[Write]) -> list[list[Write]]:
     return [[write for _, write in group] for _, group in groupby(zip(places, writes, strict=True), lambda it: it[0])]
 
 
-def _decision(course: Course, node: str, writes: list[Write], protected: str, earlier: list[float]) -> Decision:
+def _decision(course: FinishedRun, node: str, writes: list[Write], protected: str, earlier: list[float]) -> Decision:
     at, phase = writes[0].at, course.phase(writes[0].at)
     there = [state for state in course.at(at) if state.node == node and state.opportunistic]
     going, staying = _apart(there, protected if phase == "budget" else "")
@@ -91,7 +91,7 @@ def _apart(states: Collection[PodState], protected: str) -> tuple[list[PodState]
     return going, staying
 
 
-def _over(course: Course, node: str, at: float) -> Floats:
+def _over(course: FinishedRun, node: str, at: float) -> Floats:
     """Return by how much a node was over its limits [R], by its last samples."""
     use = np.array([course.measured.node(node, dimension).before(at) for dimension in DIMENSIONS])
     return np.asarray(np.maximum(np.nan_to_num(use) - limits(), 0.0))
@@ -102,11 +102,11 @@ def limits() -> Floats:
     return np.array([T_PREEMPT * OFFERED[dimension] for dimension in DIMENSIONS])
 
 
-def _use(course: Course, pod: str, at: float) -> Floats:
+def _use(course: FinishedRun, pod: str, at: float) -> Floats:
     return np.array([course.measured.pod(pod, dimension).before(at) for dimension in DIMENSIONS])
 
 
-def _samples(course: Course, node: str, at: float, since: float) -> tuple[int, float]:
+def _samples(course: FinishedRun, node: str, at: float, since: float) -> tuple[int, float]:
     """Return how many samples in a row up to `at` were over a limit, and when the first was; the most of all limits."""
     found: Mapping[str, tuple[int, float]] = {
         dimension: _in_a_row(course, node, dimension, at, since) for dimension in DIMENSIONS
@@ -117,7 +117,7 @@ def _samples(course: Course, node: str, at: float, since: float) -> tuple[int, f
     return max(over.values(), key=lambda pair: pair[0])
 
 
-def _in_a_row(course: Course, node: str, dimension: str, at: float, since: float) -> tuple[int, float]:
+def _in_a_row(course: FinishedRun, node: str, dimension: str, at: float, since: float) -> tuple[int, float]:
     samples = course.measured.node(node, dimension)
     last = int(np.searchsorted(samples.at, at, side="right"))
     count = 0

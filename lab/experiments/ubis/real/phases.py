@@ -17,7 +17,7 @@ from extender.cluster.resources import CPU, DISK_READ, MEMORY
 from lab.controlplane import builders, showing, workload
 from lab.experiments.ubis.real.outages import OUTAGES
 from lab.experiments.ubis.real.scale import BASE_USE, OFFERED, SCAN, T_ALLOC, T_PREEMPT, TASK, WINDOW_SECONDS
-from lab.experiments.ubis.real.stage import JOB_LABEL, Span, Stage
+from lab.experiments.ubis.real.stage import JOB_LABEL, ExperimentCluster, Span
 
 SETTLE_SECONDS = WINDOW_SECONDS + 5.0
 """After so long all that a phase began is over, and nothing of it is left in the window of a rate."""
@@ -34,7 +34,7 @@ _FIRST = "first"
 _LATE_CPU_MILLIS = 500
 
 
-def play(stage: Stage) -> None:
+def play(stage: ExperimentCluster) -> None:
     """Play all phases."""
     with _phase(stage, "fill"):
         _fill(stage)
@@ -59,14 +59,14 @@ def play(stage: Stage) -> None:
 
 
 @contextmanager
-def _phase(stage: Stage, name: str, kind: str = "") -> Iterator[None]:
+def _phase(stage: ExperimentCluster, name: str, kind: str = "") -> Iterator[None]:
     begun = time.time()
     with showing.aloud(f"{name} {kind}".strip()):
         yield
     stage.spans.append(Span(name, begun, time.time(), kind))
 
 
-def _fill(stage: Stage) -> None:
+def _fill(stage: ExperimentCluster) -> None:
     stage.create_job("scan", 6 * len(stage.nodes), SCAN)
     stage.create_job("task", stage.scale.backlog, TASK)
     lowest = T_ALLOC - TASK[CPU] / OFFERED[CPU] - 1e-6
@@ -77,7 +77,7 @@ def _fill(stage: Stage) -> None:
     )
 
 
-def _overload(stage: Stage, dimension_of: Mapping[str, str]) -> None:
+def _overload(stage: ExperimentCluster, dimension_of: Mapping[str, str]) -> None:
     """Let what is used of these nodes jump past T_preempt; go on when enough of it is gone."""
     for node, dimension in dimension_of.items():
         stage.overload(node, dimension, _too_much(dimension))
@@ -91,14 +91,14 @@ def _too_much(dimension: str) -> float:
     return T_PREEMPT + _ABOVE * SCAN[dimension] / OFFERED[dimension]
 
 
-def _relieved(stage: Stage, dimension_of: Mapping[str, str]) -> None:
+def _relieved(stage: ExperimentCluster, dimension_of: Mapping[str, str]) -> None:
     stage.wait(
         "evictions",
         lambda: all(stage.use(node, dimension) <= T_PREEMPT for node, dimension in dimension_of.items()),
     )
 
 
-def _most(stage: Stage, dimension: str) -> str:
+def _most(stage: ExperimentCluster, dimension: str) -> str:
     """Return the node whose opportunistic pods use most of something."""
 
     def use(node: str) -> float:
@@ -107,7 +107,7 @@ def _most(stage: Stage, dimension: str) -> str:
     return max(stage.nodes, key=use)
 
 
-def _budget(stage: Stage, node: str) -> None:
+def _budget(stage: ExperimentCluster, node: str) -> None:
     """Let the youngest pods of a node be protected, so that others have to go."""
     stage.create_priority(_FIRST)
     selector = {"kubernetes.io/hostname": node}
@@ -124,7 +124,7 @@ def _budget(stage: Stage, node: str) -> None:
     stage.unprotect(GUARDED)
 
 
-def _promote(stage: Stage, node: str) -> None:
+def _promote(stage: ExperimentCluster, node: str) -> None:
     """Let a regular pod end; go on when no opportunistic pod of the node fits into what is free."""
     regular = [state.name for state in stage.plane.recording.on(node) if state.name.startswith("regular-")]
     stage.end_pods(regular[:1])
@@ -140,7 +140,7 @@ def _promote(stage: Stage, node: str) -> None:
     stage.pause(SETTLE_SECONDS)
 
 
-def _outage(stage: Stage, how: str) -> None:
+def _outage(stage: ExperimentCluster, how: str) -> None:
     """Let Prometheus be gone, with idle room, an overload and regular work; then wait for what was due all the time."""
     break_off, bring_back = (partial(act, stage.plane) for act in OUTAGES[how])
     crowded = _most(stage, CPU)
@@ -169,13 +169,13 @@ def _outage(stage: Stage, how: str) -> None:
         stage.set_regular_use(crowded, {})
 
 
-def _full(stage: Stage, node: str) -> Callable[[], bool]:
+def _full(stage: ExperimentCluster, node: str) -> Callable[[], bool]:
     """Return whether as many regular pods as fit are on a late node."""
     count = int(_LATE_CPU_MILLIS // TASK[CPU])
     return lambda: len([state for state in stage.plane.recording.on(node) if not state.opportunistic]) >= count
 
 
-def _end(stage: Stage) -> None:
+def _end(stage: ExperimentCluster) -> None:
     def complete() -> bool:
         running = [state for state in stage.plane.recording.now() if state.there and state.phase == "Running"]
         stage.end_pods(state.name for state in running if JOB_LABEL in state.labels and not state.leaving)

@@ -18,7 +18,7 @@ from lab.controlplane.launches import APISERVER, EXTENDER, KWOK
 from lab.controlplane.running import ControlPlane
 from lab.experiments.ubis.real.recording import Recording, use_of
 from lab.experiments.ubis.real.scale import SCRAPE_SECONDS, settings
-from lab.live.machines import Machines
+from lab.live.machines import UsageServer
 
 CONTROLS = ("dovetail-control-a", "dovetail-control-b")
 PROCESSES = (EXTENDER, *CONTROLS)
@@ -71,7 +71,7 @@ def plane(programs: Mapping[str, Path]) -> Iterator[Plane]:
         usage = {KWOK: [f"--config={monitoring.KWOK_USAGE}"], APISERVER: flags}
         control_plane = stack.enter_context(ControlPlane(programs, flags=usage))
         client = control_plane.client()
-        disks = Machines(client, use_of, dimensions=(DISK_READ,))
+        disks = UsageServer(client, use_of, dimensions=(DISK_READ,))
         stack.callback(disks.close)
         (port,) = ports.pick(1)
         prometheus, url = _prometheus(control_plane, disks, port), f"http://127.0.0.1:{port}"
@@ -90,7 +90,7 @@ def _audit(folder: Path) -> tuple[Path, list[str]]:
     return log, [f"--audit-policy-file={policy}", f"--audit-log-path={log}"]
 
 
-def _prometheus(control_plane: ControlPlane, disks: Machines, port: int) -> Launch:
+def _prometheus(control_plane: ControlPlane, disks: UsageServer, port: int) -> Launch:
     jobs = [
         monitoring.discovered("kwok", control_plane.ports[KWOK], SCRAPE_SECONDS),
         monitoring.scraped("disks", [disks.address], SCRAPE_SECONDS, honor_labels=True),

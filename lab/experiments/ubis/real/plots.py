@@ -8,7 +8,7 @@ from matplotlib.ticker import PercentFormatter
 
 from extender.arrays import Floats
 from extender.cluster.resources import CPU, DISK_READ, MEMORY
-from lab.experiments.ubis.real.course import Course
+from lab.experiments.ubis.real.course import FinishedRun
 from lab.experiments.ubis.real.decisions import decisions
 from lab.experiments.ubis.real.phases import GUARDED
 from lab.experiments.ubis.real.scale import OFFERED, T_ALLOC, T_PREEMPT
@@ -20,7 +20,7 @@ _GREY = "#4a4a4a"
 _NAMES = {CPU: "CPU", MEMORY: "memory", DISK_READ: "disk"}
 
 
-def use(course: Course) -> str:
+def use(course: FinishedRun) -> str:
     """Return a panel for each node: CPU that is used, that regular pods have reserved, the limits, and evictions."""
     lines = -(-len(course.nodes) // 2)
     begun = course.span("fill").begun
@@ -51,7 +51,7 @@ def use(course: Course) -> str:
     return svg("ubis-real", (_WIDE, 2.9 * lines), (lines, 2), draw)
 
 
-def allocated(course: Course, node: str) -> tuple[Floats, Floats]:
+def allocated(course: FinishedRun, node: str) -> tuple[Floats, Floats]:
     """Return when the part of a node's CPU changed that kube-scheduler counts as reserved, and to what [E each]."""
     counted: dict[str, float] = {}
     at, part = [], []
@@ -63,7 +63,7 @@ def allocated(course: Course, node: str) -> tuple[Floats, Floats]:
     return np.array(at), np.array(part)
 
 
-def _draw_outages(axis: Axes, course: Course, begun: float) -> None:
+def _draw_outages(axis: Axes, course: FinishedRun, begun: float) -> None:
     for span in course.spans:
         if span.name == "outage":
             axis.axvspan(span.begun - begun, span.ended - begun, color="#eeeeee", zorder=0)

@@ -9,7 +9,7 @@ from extender.arrays import Floats
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds
 from lab.experiments.ubis.real import counts
-from lab.experiments.ubis.real.course import Course
+from lab.experiments.ubis.real.course import FinishedRun
 from lab.experiments.ubis.real.decisions import Decision, decisions
 from lab.experiments.ubis.real.phases import GUARDED
 from lab.experiments.ubis.real.scale import T_ALLOC, T_PREEMPT
@@ -20,7 +20,7 @@ _ABOUT = (
 )
 
 
-def section(course: Course) -> Section:
+def section(course: FinishedRun) -> Section:
     """Return what is shown of a run."""
     made = decisions(course, GUARDED)
     kills = ", ".join(f"{name} {count}" for name, count in sorted(Counter(name for _, name in course.kills).items()))
@@ -33,7 +33,7 @@ def section(course: Course) -> Section:
     )
 
 
-def _use_figures(course: Course) -> list[Figure]:
+def _use_figures(course: FinishedRun) -> list[Figure]:
     used = 100 * counts.use_after(course)
     return [
         _figure("used_after", float(used.mean()), f"of CPU, mean of the nodes; T_alloc is {100 * T_ALLOC:g} %", "%"),
@@ -48,7 +48,7 @@ def _use_figures(course: Course) -> list[Figure]:
     ]
 
 
-def _eviction_figures(course: Course, made: Sequence[Decision]) -> list[Figure]:
+def _eviction_figures(course: FinishedRun, made: Sequence[Decision]) -> list[Figure]:
     usual = [one for one in made if one.phase in ("cpu", "memory", "disk")]
     led = [one.samples for one in usual if one.led]
     free = [one for one in made if one.phase != "budget"]
@@ -75,7 +75,7 @@ def _eviction_figures(course: Course, made: Sequence[Decision]) -> list[Figure]:
     ]
 
 
-def _other_figures(course: Course) -> list[Figure]:
+def _other_figures(course: FinishedRun) -> list[Figure]:
     on_idle_room, regular = counts.released_unmeasured(course)
     promoted, left = counts.promoted(course)
     writes, later = counts.writes_to_release(course), counts.writes_to_promote(course)
@@ -105,7 +105,7 @@ def _mean(values: Floats) -> str:
     return f"{values.mean():.2f}" if len(values) else "none"
 
 
-def _decisions(course: Course, made: Sequence[Decision]) -> Listing:
+def _decisions(course: FinishedRun, made: Sequence[Decision]) -> Listing:
     begun = course.span("fill").begun
     return Listing(
         ("evictions at, s", "node", "phase", "evicted", "fewest", "samples above", "one leader"),
@@ -124,14 +124,14 @@ def _decisions(course: Course, made: Sequence[Decision]) -> Listing:
     )
 
 
-def _spans(course: Course) -> Listing:
+def _spans(course: FinishedRun) -> Listing:
     return Listing(
         ("phase", "seconds"),
         [(f"{span.name} {span.kind}".strip(), f"{span.ended - span.begun:.0f}") for span in course.spans],
     )
 
 
-def _plot(course: Course) -> Plot:
+def _plot(course: FinishedRun) -> Plot:
     def draw() -> str:
         from lab.experiments.ubis.real import plots
 

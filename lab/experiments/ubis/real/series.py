@@ -45,7 +45,7 @@ NONE = Samples(np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredSeries:
     """The samples by dimension of each node, and of each pod by name."""
 
     nodes: Mapping[str, Mapping[str, Samples]]
@@ -60,9 +60,9 @@ class Measured:
         return self.pods[dimension].get(name, NONE)
 
 
-def read(url: str, since: float) -> Measured:
+def read(url: str, since: float) -> MeasuredSeries:
     """Return all samples since a time. Raises ControlPlaneError where Prometheus does not answer."""
-    return Measured(
+    return MeasuredSeries(
         {dimension: _read(url, NODES[dimension], "node", dimension, since) for dimension in DIMENSIONS},
         {dimension: _read(url, PODS[dimension], "pod", dimension, since) for dimension in DIMENSIONS},
     )

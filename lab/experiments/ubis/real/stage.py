@@ -35,7 +35,7 @@ class Span:
 
 
 @dataclass
-class Stage:
+class ExperimentCluster:
     """The cluster with its nodes; `spans` are the phases so far, `completions` how many pods each Job is to end."""
 
     plane: Plane

@@ -3,12 +3,12 @@
 import pytest
 
 from lab.bench.cluster.contenders import AUTO, CONTENDERS, FILTER, GATES, STOCK, STOCK_ALL
-from lab.bench.cluster.throughput import SCHEDULER, Run, report
+from lab.bench.cluster.throughput import SCHEDULER, ThroughputRun, report
 
 
 def run(contender, seconds, *, nodes=5000, pods=100, **more):
     told = {"created": 0.5, "cpu": {SCHEDULER: 0.2}, "off_nominated": 0, "over_allocated": 0, **more}
-    return Run(contender, nodes, pods, seconds, **told)
+    return ThroughputRun(contender, nodes, pods, seconds, **told)
 
 
 def rows(*runs):

@@ -1,7 +1,7 @@
 """What the cluster benchmark counts from the API server's manifests."""
 
 from lab.bench.cluster import truth
-from lab.bench.cluster.runs import Size, pod_manifests
+from lab.bench.cluster.runs import ClusterSize, pod_manifests
 from lab.controlplane import builders
 
 
@@ -44,7 +44,7 @@ def test_only_pods_on_another_node_than_we_nominated_count():
 
 
 def test_the_pods_of_a_job_are_alike_and_no_two_jobs_are():
-    made = pod_manifests(Size(nodes=1, pods=12, jobs=4), gated=True)
+    made = pod_manifests(ClusterSize(nodes=1, pods=12, jobs=4), gated=True)
     kinds = {}
     for pod in made:
         label = pod["metadata"]["labels"]["dovetail.dev/job"]
@@ -55,4 +55,4 @@ def test_the_pods_of_a_job_are_alike_and_no_two_jobs_are():
 
 
 def test_pods_that_are_not_gated_carry_no_gate():
-    assert all("schedulingGates" not in pod["spec"] for pod in pod_manifests(Size(1, pods=2), gated=False))
+    assert all("schedulingGates" not in pod["spec"] for pod in pod_manifests(ClusterSize(1, pods=2), gated=False))

@@ -8,7 +8,7 @@ import pytest
 from extender.planner import Policy
 from lab.bench.order import aged, deep, kept
 from lab.bench.order import rows as order
-from lab.bench.order.live import Case, Look, shares_of
+from lab.bench.order.live import LiveCase, Look, shares_of
 
 
 def ran(*tasks):
@@ -53,7 +53,7 @@ def test_what_is_idle_though_usable_is_small_and_somebody_of_each_kind_starts():
 
 @pytest.mark.slow
 def test_the_quick_form_has_all_rows_within_what_must_be():
-    size = order.Size(seeds=1, jobs=12, aged_minutes=15.0, aged_seeds=1, kept_minutes=4.0)
+    size = order.OrderSize(seeds=1, jobs=12, aged_minutes=15.0, aged_seeds=1, kept_minutes=4.0)
     ticks = []
     rows = {row.id: row.ours for row in order.measure(size, lambda: ticks.append(1)).rows}
     assert len(ticks) == size.runs
@@ -65,7 +65,7 @@ def test_the_quick_form_has_all_rows_within_what_must_be():
 
 def test_live_shares_count_after_the_first_half_minute():
     # Of 4 slots research has 3, then 2; fair 75 %: 62.5 % in the mean, 12.5 points.
-    case = Case(nodes=1, slots_per_node=4)
+    case = LiveCase(nodes=1, slots_per_node=4)
     looks = [
         Look(0.0, {"research": 4, "beta": 0}, {}),
         Look(31.0, {"research": 3, "beta": 1}, {}),

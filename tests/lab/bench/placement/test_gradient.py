@@ -5,18 +5,20 @@ import numpy as np
 from extender.cluster.ledger.snapshot import layout_of
 from extender.cluster.model import Node, Pod
 from lab.bench.placement.gradient import Gradient
-from lab.bench.placement.traces import GPU, Task, Workload
+from lab.bench.placement.traces import GPU, PodShape, TraceCluster
 
 NODES = {name: Node(name, {"cpu": 8.0, "memory": 8.0, GPU: 2000.0}) for name in ("a", "b")}
 LAYOUT = layout_of(NODES)
 
 
 def task(gpus, milli, models=(), cpu=1.0):
-    return Task(Pod("u", "t", "p", {"cpu": cpu, "memory": 1.0, GPU: float(gpus * milli)}), gpus, milli, models=models)
+    return PodShape(
+        Pod("u", "t", "p", {"cpu": cpu, "memory": 1.0, GPU: float(gpus * milli)}), gpus, milli, models=models
+    )
 
 
 def scores(tasks, gpus, asked, allocated=None, models=("x", "y")):
-    workload = Workload("made", tuple(NODES.values()), tasks, {}, dict(zip(NODES, models, strict=True)))
+    workload = TraceCluster("made", tuple(NODES.values()), tasks, {}, dict(zip(NODES, models, strict=True)))
     taken = np.zeros(LAYOUT.capacity.shape) if allocated is None else allocated
     return Gradient(workload, LAYOUT).scores(taken, np.array(gpus), asked, np.array([0, 1])).tolist()
 
@@ -48,7 +50,7 @@ def test_a_model_that_a_pod_does_not_take_is_a_fragment_to_it():
 
 def test_what_was_worked_out_is_kept_only_until_the_node_changes():
     tasks = (task(1, 1000), task(1, 500))
-    workload = Workload("made", tuple(NODES.values()), tasks, {}, {})
+    workload = TraceCluster("made", tuple(NODES.values()), tasks, {}, {})
     gradient, rows = Gradient(workload, LAYOUT), np.array([0, 1])
     before = np.zeros(LAYOUT.capacity.shape)
     first = gradient.scores(before, np.array([[1000, 1000], [1000, 1000]]), tasks[1], rows)

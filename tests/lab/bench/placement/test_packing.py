@@ -10,9 +10,9 @@ from extender.errors import TraceError
 from extender.verdict import Placement
 from lab.bench import commands
 from lab.bench.commands import bench
-from lab.bench.placement.packing import Scene, measure, replay
+from lab.bench.placement.packing import MeasuredWorkload, measure, replay
 from lab.bench.placement.rankings import rankings
-from lab.bench.placement.traces import GPU, Task, Workload, openb_variants
+from lab.bench.placement.traces import GPU, PodShape, TraceCluster, openb_variants
 from lab.report.rows import Report
 
 TRACES = Path(__file__).parents[4].parent / "shared" / "traces"
@@ -22,12 +22,12 @@ every_ranking = pytest.mark.parametrize("ranking", RANKINGS.values(), ids=RANKIN
 
 def scene(capacities, tasks, *, resource="cpu", asked=(100,), gpus=0):
     nodes = tuple(Node(f"node-{number}", capacity) for number, capacity in enumerate(capacities))
-    workload = Workload("made", nodes, tuple(tasks), {node.name: gpus for node in nodes})
-    return Scene(workload, resource, f"{resource}_allocated", asked, "made up")
+    workload = TraceCluster("made", nodes, tuple(tasks), {node.name: gpus for node in nodes})
+    return MeasuredWorkload(workload, resource, f"{resource}_allocated", asked, "made up")
 
 
 def task(gpus=0, gpu_milli=0, wave=1, **demand):
-    return Task(Pod("u", "trace", "pod", dict(demand)), gpus, gpu_milli, wave)
+    return PodShape(Pod("u", "trace", "pod", dict(demand)), gpus, gpu_milli, wave)
 
 
 @every_ranking

@@ -2,9 +2,9 @@ import numpy as np
 
 from extender.cluster.model import Node, Pod
 from extender.verdict import Placement
-from lab.bench.placement.packing import Scene
+from lab.bench.placement.packing import MeasuredWorkload
 from lab.bench.placement.sampling import Rotation, measure
-from lab.bench.placement.traces import Task, Workload
+from lab.bench.placement.traces import PodShape, TraceCluster
 
 
 def test_a_search_ends_once_enough_nodes_fit_and_the_next_begins_there():
@@ -35,11 +35,11 @@ def test_a_node_that_does_not_fit_is_passed_by_once():
 
 def scene(capacities, tasks):
     nodes = tuple(Node(f"node-{number}", capacity) for number, capacity in enumerate(capacities))
-    return Scene(Workload("made", nodes, tuple(tasks), {}), "cpu", "cpu_allocated", (100,), "made up")
+    return MeasuredWorkload(TraceCluster("made", nodes, tuple(tasks), {}), "cpu", "cpu_allocated", (100,), "made up")
 
 
 def task(**demand):
-    return Task(Pod("u", "trace", "pod", dict(demand)))
+    return PodShape(Pod("u", "trace", "pod", dict(demand)))
 
 
 def test_a_sample_that_misses_the_node_of_the_right_shape_costs_room():

@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 
 from lab.bench.commands import bench
-from lab.bench.speed.packing import QUICK, Size, cluster, measure
+from lab.bench.speed.packing import QUICK, PackingSize, cluster, measure
 
 
 def test_the_quick_form_reports_seconds_and_memory_of_its_largest_cluster():
@@ -17,7 +17,7 @@ def test_the_quick_form_reports_seconds_and_memory_of_its_largest_cluster():
 
 
 def test_the_drawn_cluster_has_unequal_machines_bound_classes_and_groups():
-    classes = cluster(Size(60, 40)).classes
+    classes = cluster(PackingSize(60, 40)).classes
     assert (classes.count == 50).all()
     assert 0 < (~classes.masks[classes.mask].all(axis=1)).sum() < 40
     assert 0 < (classes.group >= 0).sum() < 40

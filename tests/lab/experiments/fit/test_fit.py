@@ -9,7 +9,7 @@ import pytest
 from lab.experiments.fit import frozen
 from lab.experiments.fit.published import CAPACITY, DRF, FAIR, TABLE_3, TABLE_6
 from lab.experiments.fit.search import search
-from lab.experiments.fit.targets import SUITE, TARGETS, Measured, Size, measure, with_factors
+from lab.experiments.fit.targets import SUITE, TARGETS, FitSize, MeasuredCells, measure, with_factors
 from lab.sim.engine.measures import HIGH_LOADS, Fullness
 from lab.sim.workloads.parameters import Parameters
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def like(target, factors):
     """Return cells that meet the paper where low_cpu is halved and split doubled, and miss it more elsewhere."""
     miss = abs(math.log(factors["low_cpu"] / 0.5)) + abs(math.log(factors["split"] / 2.0))
-    return Measured(tuple(cell.paper + 0.1 * miss for cell in target.cells), (target.seconds,) * 2)
+    return MeasuredCells(tuple(cell.paper + 0.1 * miss for cell in target.cells), (target.seconds,) * 2)
 
 
 def test_the_search_keeps_what_is_better_and_comes_near_the_values_that_meet_the_table():
@@ -83,7 +83,7 @@ def _run(more):
 
 
 def test_a_measurement_is_the_mean_over_seeds_of_runs_of_the_baselines():
-    size = Size("suite:jobs=2", "tetris:8")
+    size = FitSize("suite:jobs=2", "tetris:8")
     one, two, both = (measure(SUITE, size, seeds, Path(), Parameters()) for seeds in ([1], [2], [1, 2]))
     plain = [place for place, cell in enumerate(SUITE.cells) if len(cell.columns) == 1]
     ones, twos, boths = (np.array(each.cells)[plain] for each in (one, two, both))

@@ -8,11 +8,11 @@ import pytest
 from extender.cluster.resources import CPU, DISK_READ, MEMORY
 from lab.controlplane import builders
 from lab.experiments.ubis.real import audit, counts
-from lab.experiments.ubis.real.course import Course
+from lab.experiments.ubis.real.course import FinishedRun
 from lab.experiments.ubis.real.decisions import decisions, smallest
 from lab.experiments.ubis.real.recording import state_of
 from lab.experiments.ubis.real.scale import DIMENSIONS, OFFERED, TASK
-from lab.experiments.ubis.real.series import Measured, Samples, of_counter
+from lab.experiments.ubis.real.series import MeasuredSeries, Samples, of_counter
 from lab.experiments.ubis.real.stage import JOB_LABEL, Span, usage
 
 NODES = ("node-0", "node-1")
@@ -58,8 +58,8 @@ def course(states=(), writes=(), cpu=None, holders=(), jobs=None):
     always = Samples(np.array([0.0, 100.0]), np.full(2, POD))
     nodes = {dimension: {} for dimension in DIMENSIONS} | {CPU: {"node-0": cpu or node_cpu(0.0)}}
     pods = {dimension: {} for dimension in DIMENSIONS} | {CPU: dict.fromkeys(names, always)}
-    return Course(
-        NODES, SPANS, list(states), list(holders), [], list(writes), Measured(nodes, pods), jobs or {}, "v1.36.3"
+    return FinishedRun(
+        NODES, SPANS, list(states), list(holders), [], list(writes), MeasuredSeries(nodes, pods), jobs or {}, "v1.36.3"
     )
 
 
