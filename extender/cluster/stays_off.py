@@ -1,4 +1,4 @@
-"""Where a class of pods does not come back to for a while, because it went wrong there: else it would go on in a loop.
+"""Nodes that a class of pods avoids for a while, because it went wrong there: else it would go on in a loop.
 
 Evicted pods have a class that stays off; so has a node that was chosen for a pod, and would not have it.
 """

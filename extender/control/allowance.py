@@ -7,7 +7,7 @@ _BURST_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Allowance:
-    """At once, `_BURST_SECONDS`' worth may be asked for, and at least one.
+    """A token bucket: it fills at `per_minute` and holds `_BURST_SECONDS` worth of evictions, at least one.
 
     The victims of one pod go together or not at all, so they may overdraw what is left, by no more than a minute's
     worth; later ones wait for it.

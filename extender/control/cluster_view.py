@@ -38,5 +38,5 @@ class ClusterView:
         return self.ledger.in_flight(self.flight_time())
 
     def expire_writes(self, now: float) -> None:
-        """Forget claims whose write never showed, and who was left alone for long enough; none of a clock set back."""
+        """Forget claims and backoffs that have ended, and those that end too late because the clock was set back."""
         self.backlog.writes.expire(now, max(2 * self.assume_seconds, LONGEST_CLAIM_SECONDS))

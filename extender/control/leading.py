@@ -29,7 +29,7 @@ class Lease(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Others may take over `seconds` after the last renewal; we take the Lease for ours for `renew` < `seconds`.
+    """Others may take over `seconds` after the last renewal; we act for only `renew` < `seconds` after it.
 
     `retry` is the pause between two attempts.
     """
@@ -60,7 +60,6 @@ class Leader:
         self._last_change: tuple[Record | None, float] | None = None
         self._gave_up = False
         self._stopped = threading.Event()
-        self.elected = threading.Event()
 
     def leads(self) -> bool:
         """Say whether nobody else can lead now."""
@@ -88,7 +87,6 @@ class Leader:
                 record = self._lease.write(self.identity, before)
                 self._last_change = (record, asked_at)
                 self._sure_until = asked_at + self._terms.renew
-                self.elected.set()
         except ClusterError as error:
             log.warning("lease not renewed", error=str(error))
 

@@ -317,11 +317,11 @@ class Board:
         return candidates.score
 
     def _of_bundle(self, candidates: NodeCandidates, able: Mask) -> Mask | None:
-        """Return who of the set chosen for the node is still to go, and `able` [k] to; None, and that is it, if nobody.
+        """Return the `able` candidates [k] of the set chosen for the node that are still to go; None once nobody is.
 
-        It is chosen when the node is looked at, among those that are able then. Others go one by one after it. What the
-        terms take off is counted from the class of which they take off most: else few tasks would be worth more than
-        many, only because each loses something.
+        It is chosen when the node is looked at, among those that are able then. Others go one by one after it. Scores
+        count from the lowest sum of terms: else few tasks would be worth more than many, only because each loses
+        something by its terms.
         """
         if candidates.in_bundle < 0:
             candidates.scores, candidates.aligned = self.scores.of(candidates)

@@ -94,9 +94,10 @@ def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, out: Rows) -> None:
 
 
 def _match_together(board: Board, gangs: Gangs, classes: Mask) -> list[int]:
-    """Match these classes [C], and again without gangs until none is in part; returns those left out, the best first.
+    """Match these classes [C]; while a gang is placed in part, undo, and match with fewer gangs.
 
-    The second time with those that came out whole and the better half of those in part, then with the whole ones only.
+    The second time go those that came out whole and the better half of those in part, then only the whole ones. Returns
+    the gangs that are left out, the best first.
     """
     rows = gangs.rows(classes)
     if not len(rows):

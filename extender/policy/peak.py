@@ -128,9 +128,10 @@ def auto_room(allocatable: Floats, predicted: Floats) -> Floats:
 def next_sigmas(sigmas: Floats, evictions: Floats, rule: SigmaRule) -> Floats:
     """Return N for the next period [...], after one with so many `evictions` [...].
 
-    What rises must fall again before it rises further, so over time there are as many evictions as the budget has,
-    where a period counts as 1 + rise / fall budgets at most; 11 by default. But for N at its most: then prediction
-    alone cannot keep the budget. Without a budget (0) one eviction is too many, and N rises by all of `rise`.
+    N changes by `fall` times (evictions / budget - 1), and rises by `rise` at most: evictions beyond 1 + rise / fall
+    budgets (11 by default) raise it no further. So over time there are as many evictions as the budget has, unless N
+    stays at its most: then prediction alone cannot keep the budget. Without a budget (0) one eviction is too many, and
+    N rises by all of `rise`.
     """
     excess = evictions / max(rule.budget, _ROUNDING) - 1.0
     return np.clip(sigmas + np.minimum(rule.fall * excess, rule.rise), rule.least, rule.most)

@@ -138,9 +138,10 @@ def owed(share: Floats, fair: Floats) -> Floats:
 def first_in_line(owed: Floats, active: Mask, *, fairness: float) -> tuple[Mask, float]:
     """Return the groups to choose among [J], furthest below their share, and what the last is owed (Tetris, 3.4).
 
-    In the paper they are the first ceil((1 - f) x |J|) of the active ones. Here |J| are those that have something (are
-    owed less than 1), and the first that has nothing: where all have, that is the same. With many more groups than can
-    run at a time, a part of all groups would be everyone who runs, and all would be served in turn, one task each.
+    In the paper they are the first ceil((1 - f) x |J|) of the active ones. Here |J| counts those that have something
+    (are owed less than 1), and the first that has nothing: where all have something, that is the same. With many more
+    groups than can run at a time, the paper's part of all groups would leave out everyone who runs, and all would be
+    served in turn, one task each.
     Those that are owed as much as the last of them are in. Where all are in, nothing is too little.
     """
     waiting = owed[active]

@@ -111,7 +111,8 @@ class Filter:
     def _came_after_refusal(self, pod: Pod, snapshot: Snapshot, rows: Rows, started: float) -> bool:
         """Say whether to judge again a pod that no node takes: an event came, or another pod's flight gave way.
 
-        One that may get none of the `rows` asked about waits for a change of its own.
+        Without `rows`, the nodes that it may get of those asked about, there is nothing to wait for: only a change of
+        the pod can help.
         """
         refused = self.event_wait.refused
         if len(rows):

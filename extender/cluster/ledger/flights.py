@@ -37,7 +37,9 @@ class Flight:
     retried: bool = False
 
     def lands_by(self, news: Pod) -> bool:
-        """Say whether this news ends the flight: bound, finished, or, after we were asked, refused or nominated.
+        """Say whether this news ends the flight: the pod is bound or finished, or a later version of it is refused.
+
+        A later version that is nominated ends it too, where the pod preempts.
 
         A refusal does not where it may be that of an earlier try: kube-scheduler writes it late, and tries again first.
         """

@@ -3,8 +3,8 @@
 Events may come twice, late, or in another order: a pod's resource version tells. A list that comes after another says
 that something was missed: then a gap is written, and what is not in the list has gone unseen.
 
-Of a pod's labels those are written that a selector looks at of any pod seen so far. That is enough: who lives at the
-same time as another has been seen when the other ends.
+A label of a pod is written only if a selector of some pod seen so far looks at it. That is enough: a pod is written
+when it ends, and by then all that lived at the same time have been seen.
 """
 
 from collections.abc import Callable, Iterator, Sequence

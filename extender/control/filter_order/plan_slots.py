@@ -77,14 +77,13 @@ class ClassSlots:
 class PlanSlots:
     """What is left of one plan: the slots by class, and which pods were given which.
 
-    The plan was made of what `key` names, for the `waiting` pods by UID, `without` the classes of these names. It
-    `leaves` pods of these classes waiting, and `leaves_hopeful` ones: one of these classes would fit on an empty node.
+    The plan was made of what `key` names, for the `waiting` pods by UID, `without` the classes of these names.
+    `leaves` are the classes of which it leaves pods waiting; `leaves_hopeful`: one of them would fit on an empty node.
     If it `is_cut` it has placed as many as it may, and says nothing of whether there is room for more.
     `waiting_gangs` are classes of gangs that cannot start whole, `waiting_near` classes that wait for room near their
-    input. On `reserved` nodes [N] room is kept for some of them (None: on none). Beside all that it knows there are
-    `spare` amounts on all nodes together, and `arrived` is what `Backlog.arrived` was before. At `again_at`, in seconds
-    since the epoch, a wait ends. It was begun at `planned_at` (monotonic) and took `plan_seconds`. Callers hold the
-    order's lock.
+    input. On `reserved` nodes [N] room is kept for some of them (None: on none). `spare` is what the plan leaves free
+    on all nodes together; `arrived` is what `Backlog.arrived` was before it. At `again_at`, in seconds since the epoch,
+    a wait ends. It was begun at `planned_at` (monotonic) and took `plan_seconds`. Callers hold the order's lock.
     """
 
     key: Key

@@ -176,10 +176,12 @@ class Planning:
         return slots
 
     def _holds(self, last: PlanSlots, waiting: Set[str]) -> bool:
-        """Say whether a plan anew could bring nothing new, while these pods wait."""
+        """Say whether the last plan is still good while these pods wait: another would say the same."""
+        if self._now() >= last.again_at:
+            return False
         key = self._planner.key()
-        if key == last.key or self._now() >= last.again_at:
-            return self._now() < last.again_at
+        if key == last.key:
+            return True
         if not waiting:
             return False
         return not last.leaves_hopeful and key[2] == last.key[2] and waiting <= last.waiting

@@ -30,8 +30,8 @@ def while_running(use: Floats, age: Floats, window: float, unseen: float = 0.0) 
 class ClassUse:
     """The mean use of the pods of each class. One thread.
 
-    Of a pod counts the mean of what it used while it ran, and of memory the most: that cannot be taken back. A pod says
-    so once it has run for a ramp-up, or has ended: before that it may still grow.
+    A pod counts with its latest use, a mean over its window, and for memory with the most that it used: memory cannot
+    be taken back. It counts once it has run for a ramp-up, or has ended: before that its use may still grow.
     """
 
     def __init__(self, *, least: int = LEAST_PODS) -> None:

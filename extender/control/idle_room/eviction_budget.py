@@ -1,11 +1,11 @@
-"""How much margin a predicted peak has: N, led by a budget of evictions (policy/peak.py, `next_sigmas`)."""
+"""How much margin a predicted peak has: N, adjusted to keep evictions near a budget (policy/peak.py, `next_sigmas`)."""
 
 import numpy as np
 
 from extender.policy.peak import SigmaRule, next_sigmas
 
 PERIOD_SECONDS = 3_600.0
-"""N is led once in so long."""
+"""N is adjusted once in so long."""
 
 _HOUR = 3_600.0
 
@@ -13,8 +13,8 @@ _HOUR = 3_600.0
 class EvictionBudget:
     """Counts evictions and how long opportunistic pods ran, and says N. One thread.
 
-    `rule.budget` is evictions for each opportunistic pod and hour. What was counted is lost at a restart, and N starts
-    anew: it then is larger than it need be, rather than smaller.
+    `rule.budget` is evictions for each opportunistic pod and hour. What was counted is lost at a restart, and N
+    begins at `rule.start` again.
     """
 
     def __init__(self, rule: SigmaRule) -> None:
@@ -25,7 +25,7 @@ class EvictionBudget:
         self._last = 0.0
 
     def advance(self, now: float, running: int, evicted: int) -> None:
-        """Note how many opportunistic pods ran until `now`, and were evicted; lead N at a period's end."""
+        """Note how many opportunistic pods ran until `now`, and were evicted; adjust N at a period's end."""
         if self._begun is None:
             self._begun = self._last = now
         self._pod_hours += running * max(now - self._last, 0.0) / _HOUR

@@ -94,7 +94,7 @@ class LearnedUse:
             return
         self._looked = usage
         with self._backlog.lock:
-            # 1. Who has ended says what it says.
+            # 1. A pod that has ended counts with the use that it had last.
             gone = self._backlog.gone(str(uid) for uid in self._pod_rows.row_of)
             # 2. Who was measured, in which class.
             where = self._backlog.find_all(usage.pods)

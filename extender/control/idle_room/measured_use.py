@@ -1,4 +1,4 @@
-"""What was measured, on the rows and columns of a snapshot: who is not to be trusted is as if not measured."""
+"""What was measured, on the rows and columns of a snapshot: a node that is not to be trusted counts as not measured."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass

@@ -131,7 +131,8 @@ def _regular_room(snapshot: Snapshot, coming: Floats) -> Floats:
 def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage, expected: Expected | None) -> tuple[Floats, Floats]:
     """Return what the measurement holds of young opportunistic pods, and what they count instead [N, R] each.
 
-    What is given to others is in the measurement.
+    The second holds also what pods in flight need, and what pods elsewhere read from the node. Such readers are in the
+    measurement as well once they run: they count twice rather than not at all.
     """
     pods, layout = snapshot.opportunistic, snapshot.layout
     if not len(pods.node):
@@ -143,7 +144,7 @@ def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage, expected: Ex
     young, demand = [pods.pods[row] for row in rows.tolist()], pods.demand[rows]
     counts = demand if expected is None else expected(young, demand)
     book = Young.of(layout, node[rows], measured_of(young, usage, layout), counts)
-    # 2. What is given to others is given to who is in flight, or reads from here.
+    # 2. The rest of what is given belongs to pods in flight, and to pods elsewhere that read from the node.
     others = snapshot.given - sum_by(node, pods.demand, len(layout.names))
     return book.held, np.maximum(others, 0.0) + book.expected
 

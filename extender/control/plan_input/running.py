@@ -90,7 +90,7 @@ class RunningTasks:
             [rows.task_class.seconds(usual, now) for rows in classes], [len(rows.node) for rows in classes]
         )
         started = np.fmin(np.concatenate([rows.started for rows in classes]), now)  # not known: it starts now
-        # Who has run for longer than expected will run as long again.
+        # A pod past its expected end is taken to run on for as long as it is late.
         ends_at = np.maximum(started + seconds, 2 * now - started - seconds)
         return Running(
             node=np.concatenate([rows.node for rows in classes]),

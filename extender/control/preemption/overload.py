@@ -16,7 +16,10 @@ from extender.policy.slack import over, to_free
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """Regular pods may wait for CPU for a part `at_most` of the time; nobody goes below a use of `floor` (T_alloc)."""
+    """Evictions begin once a regular pod waits for CPU more than `at_most` of the time.
+
+    They free no CPU below a use of `floor` times allocatable (T_alloc).
+    """
 
     at_most: float = 0.1
     floor: float = 0.8

@@ -1,8 +1,8 @@
 """What a waiting pod needs to start on a node: room there, and somewhere to read its input from.
 
-On a node that holds its input it reads there; on any other it takes network-in, and what it reads of the holders. The
-plan asks for one of those that it may use with its whole rate to spare, the ledger counts it evenly on all that there
-are: where the plan would let it start is one thing (`nodes`), whether nobody is crowded out by it another (`met`).
+On a node that holds its input it reads there; on any other it takes network-in, and what it reads of the holders. A
+plan asks for one usable holder that has the whole rate free: that is where the pod may start (`nodes`). The ledger
+counts the rate evenly on all holders, so evictions must leave room for each part too (`met`).
 """
 
 from dataclasses import dataclass

@@ -3,8 +3,9 @@
 It does not try a pod whose ResourceClaim or PodGroup is not there, and says so nowhere. Such pods would take up the
 pace of all releases, and keep their room, for ever. So:
 
-1. A pod is *passed by* once another of no higher priority was bound or refused that was released some time after it:
-   kube-scheduler runs, and does not try this one. It is not on its way any more, and its shape counts as refused.
+1. A pod is *passed by* once kube-scheduler bound or refused another of no higher priority that was released 15 s
+   after it (615 s if it has volumes): kube-scheduler runs, and does not try this one. It is not on its way any more,
+   and its shape counts as refused.
 2. Where all that are on their way have waited for so long, nobody knows which of the two it is. Then one more pod, of
    another shape or at least of another class, is released to find out.
 3. Where nothing else has room, nobody can find out. So now and then one that has waited for long gives its room up.

@@ -1,8 +1,9 @@
 """When a class is due: the promise to a class, inside its queue's turn (docs/concepts/turns.md).
 
-A class that has waited for `starved_after` seconds gets a due time: then, and `_PATIENCE` times as long again as its
-queue's part of the cluster needs for all that the queue's jobs still have to do. So nobody is due merely because a
-backlog is long, or has many classes: in the order of arrival all would have had their turn well before.
+A class that has waited for `starved_after` seconds gets a due time. It is that moment, and on top `_PATIENCE` times the
+seconds that its queue's part of the cluster needs for all that the queue's jobs still have to do; at most a day. So
+nobody is due merely because a backlog is long, or has many classes: in the order of arrival all would have had their
+turn well before.
 From its due time on the class goes before others of its queue, the earliest first, in every second start.
 """
 

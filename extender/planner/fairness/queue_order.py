@@ -68,7 +68,7 @@ class QueueOrder:
         return dominant_of_one(self._used[self._leaves[queue]] + takes) <= self.part.item(queue) + ROUNDING
 
     def may_pass(self, queue: int, takes: Floats) -> bool:
-        """Say whether the queue has no more than its part, and so much [R] alone would be no more: one task beyond."""
+        """Say whether the queue may pass its part by so much [R]: neither what it has nor this alone is more."""
         part = self.part.item(queue) + ROUNDING
         return self.share(queue) <= part and dominant_of_one(takes) <= part
 

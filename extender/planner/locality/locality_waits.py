@@ -1,8 +1,8 @@
 """Who waits for a start near its input while a plan is made: Delay Scheduling's algorithm 3, under any order of jobs.
 
 A job's wait grows from plan to plan while it was passed over: room that it could have used in its turn stays empty, or
-others took it; then for some seconds only, whatever plans come meanwhile: that is one chance. One that was held back
-for fairness, or fitted nowhere, was not passed over.
+others took it. If others took it, the wait grows by `pass_counts` seconds at most, however many plans follow: that is
+one chance. A job that was held back for fairness, or fitted nowhere, was not passed over.
 
 `Waits` is for a plan. The functions after it are for those who start tasks beside the plan (reclaim), by the same
 algorithm: a start sets its job's wait anew, and a job that lets a chance pass has been passed over.
