@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from extender.errors import ControlPlaneError, MissingExtra, TraceError
+from extender.errors import TraceError
 from lab.bench.showing import progress, show
 from lab.controlplane.commands import kubernetes_option, paths, provide
+from lab.errors import ControlPlaneError, MissingExtra
 
 if TYPE_CHECKING:
     from lab.report.rows import Report

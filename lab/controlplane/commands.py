@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from extender.errors import MissingExtra
 from lab.controlplane import pins, showing
 from lab.controlplane.building import build as building
 from lab.controlplane.building.build import Program
+from lab.errors import MissingExtra
 
 kubernetes_option = click.option(
     "--kubernetes",

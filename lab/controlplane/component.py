@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from extender.errors import ControlPlaneError
 from lab.controlplane.guard import Guard
+from lab.errors import ControlPlaneError
 
 _STOP_SECONDS = 3
 """An API server with open watches would take a minute."""

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from extender.errors import ControlPlaneError
+from lab.errors import ControlPlaneError
 
 TOOLS = Path(__file__).parent / "tools"
 DEFAULT_KUBERNETES = "1.36"

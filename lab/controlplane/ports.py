@@ -3,7 +3,7 @@
 import secrets
 import socket
 
-from extender.errors import ControlPlaneError
+from lab.errors import ControlPlaneError
 
 _LOWEST, _HIGHEST = 20_000, 32_000
 

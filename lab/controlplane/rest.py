@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from kubernetes import config
 from kubernetes.client import ApiClient
 
-from extender.errors import ControlPlaneError
+from lab.errors import ControlPlaneError
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"

@@ -14,13 +14,13 @@ from typing import Any, Self
 import yaml
 from kubernetes.client import ApiClient
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import access, launches, ports, rest
 from lab.controlplane.certs import Authority
 from lab.controlplane.component import Component, Launch
 from lab.controlplane.guard import Guard
 from lab.controlplane.launches import APISERVER, CONTROL, CONTROLLERS, ETCD, EXTENDER, KWOK, SCHEDULER, Ground
 from lab.controlplane.pins import OLDEST_KUBERNETES
+from lab.errors import ControlPlaneError
 
 ADMIN = "dovetail-admin"
 KWOK_CONFIGURATION = Path(__file__).parent / "kwok.yaml"

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from kubernetes.client import ApiClient
 
-from extender.errors import ControlPlaneError
 from lab.controlplane.builders import Manifest
 from lab.controlplane.rest import RequestRefused, request
+from lab.errors import ControlPlaneError
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from extender.errors import MissingExtra
 from lab.controlplane import pins
+from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from kubernetes.client import ApiClient
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import builders
 from lab.controlplane import workload as cluster
 from lab.controlplane.running import ControlPlane
 from lab.demo.room import Running, Times
 from lab.demo.workload import QUEUES, DemoWorkload
+from lab.errors import ControlPlaneError
 from lab.live.room import MachineRoom
 from lab.live.schedulers import add_dovetail, add_stock, remove, settings_for
 

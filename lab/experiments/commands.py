@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from extender.errors import DovetailError, MissingExtra
+from extender.errors import DovetailError
 from lab.controlplane import pins
+from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 from lab.sim.commands import TRACES
 

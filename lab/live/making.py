@@ -8,9 +8,9 @@ from typing import Self
 
 from kubernetes.client import ApiClient
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import workload
 from lab.controlplane.builders import Manifest
+from lab.errors import ControlPlaneError
 
 _END_SECONDS = 10.0
 

@@ -18,8 +18,8 @@ from kubernetes.client import ApiClient
 from extender.adapters.kube.api import Api
 from extender.adapters.kube.watching import Watch, pods
 from extender.cluster.events import Event
-from extender.errors import ControlPlaneError
 from lab.controlplane import rest
+from lab.errors import ControlPlaneError
 
 _SYNC_SECONDS = 30
 _ENDING_THREADS = 4

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from extender.app.commands.options import connection, exit_codes, settings_file
-from extender.errors import MissingExtra
+from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 import yaml
 
-from extender.errors import ClusterError, MissingExtra
+from extender.errors import ClusterError
 from lab.controlplane.commands import kubernetes_option, paths, provide
+from lab.errors import MissingExtra
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient

@@ -9,7 +9,8 @@ import click
 from click.core import ParameterSource
 
 from extender.cluster.resources import DIMENSIONS
-from extender.errors import DovetailError, MissingExtra
+from extender.errors import DovetailError
+from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:

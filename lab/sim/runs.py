@@ -6,9 +6,10 @@ from pathlib import Path
 from extender.app.tuning import policy_of
 from extender.cluster.resources import DIMENSIONS
 from extender.control.queues.tree import QueueTree
-from extender.errors import DovetailError, SpecError
+from extender.errors import DovetailError
 from extender.planner import Planner, Policy, Scheduler
 from extender.settings import Settings, read
+from lab.errors import SpecError
 from lab.sim.engine import clock
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.outcome import Outcome

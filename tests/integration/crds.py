@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import showing, workload
 from lab.controlplane.building import build, golang
 from lab.controlplane.pins import TOOLS
 from lab.controlplane.rest import RequestRefused, request
+from lab.errors import ControlPlaneError
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PINS = TOOLS / "crds"

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cli import cli
-from extender.errors import ControlPlaneError
 from lab.bench.cluster.contenders import STOCK
 from lab.bench.cluster.runs import ClusterSize, measure
+from lab.errors import ControlPlaneError
 
 pytestmark = pytest.mark.own_control_plane
 

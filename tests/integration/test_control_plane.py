@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import builders, workload
 from lab.controlplane.building import build
 from lab.controlplane.rest import STRATEGIC, RequestRefused, request
 from lab.controlplane.running import ControlPlane
+from lab.errors import ControlPlaneError
 
 
 def wait_for_phase(client, name, phase, seconds=15):

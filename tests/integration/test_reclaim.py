@@ -5,9 +5,9 @@ import urllib.request
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
+from lab.errors import ControlPlaneError
 from tests.chart.rbac import granted_eviction
 from tests.integration.dovetail import BY_ORDER, control_on, dovetail_on
 

@@ -16,7 +16,7 @@ from extender.adapters.kube.api import Api
 from extender.adapters.kube.watching import Resource, Watch
 from extender.cluster.events import Event, PodGone, PodSeen, PodsListed
 from extender.cluster.model import Pod
-from extender.errors import ControlPlaneError
+from lab.errors import ControlPlaneError
 
 _SYNC_SECONDS = 30
 

@@ -7,10 +7,10 @@ from statistics import fmean
 
 from kubernetes.client import ApiClient
 
-from extender.errors import ControlPlaneError
 from lab.bench.cluster.bindings import Bindings
 from lab.controlplane import workload
 from lab.controlplane.builders import Manifest
+from lab.errors import ControlPlaneError
 
 BURST, STEADY = "burst", "steady"
 _PER_SECOND = 20.0

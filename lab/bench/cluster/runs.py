@@ -15,7 +15,6 @@ from typing import Any
 from charts.render import NAMESPACE
 from extender.cluster.model import HOLD_GATE
 from extender.cluster.resources import IO_DIMENSIONS
-from extender.errors import ControlPlaneError
 from lab.bench.cluster import truth
 from lab.bench.cluster.bindings import Bindings
 from lab.bench.cluster.contenders import CONTENDERS, BenchContender
@@ -29,6 +28,7 @@ from lab.controlplane.gating import gating
 from lab.controlplane.launches import CONTROL, EXTENDER, SCHEDULER
 from lab.controlplane.requests import writes_to_pods
 from lab.controlplane.running import ControlPlane
+from lab.errors import ControlPlaneError
 
 _PROFILE = "dovetail"
 """The schedulerName of all pods, in all runs: the one that `control` looks after by default."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from extender.errors import ControlPlaneError
 from lab.controlplane.building import golang
 from lab.controlplane.building.locking import locked
 from lab.controlplane.pins import Part
 from lab.controlplane.showing import Show, quietly
+from lab.errors import ControlPlaneError
 
 BUILT, CACHED, ASSETS = "built now", "cached", "KUBEBUILDER_ASSETS"
 

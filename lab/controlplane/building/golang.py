@@ -7,10 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from extender.errors import ControlPlaneError
 from lab.controlplane.building.locking import locked
 from lab.controlplane.pins import TOOLS
 from lab.controlplane.showing import Show
+from lab.errors import ControlPlaneError
 
 LOCK = TOOLS / "go.lock"
 

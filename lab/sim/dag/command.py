@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from extender.errors import MissingExtra
+from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
 _TRACES = Path("../shared/traces")

@@ -6,8 +6,8 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
-from extender.errors import SpecError
 from extender.graph import Dag, Machines, Parent, Stage
+from lab.errors import SpecError
 from lab.sim.workloads import workload as simulated
 from lab.sim.workloads.waves import seconds_alone
 from lab.sim.workloads.workload import SHUFFLE, Job

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from extender.arrays import Floats
-from extender.errors import SpecError, TraceError
+from extender.errors import TraceError
 from extender.graph import Dag, Machines, Parent, Stage
+from lab.errors import SpecError
 from lab.sim.workloads.waves import FIRST, FRESH, REST, Curve, Waves, curve_of, seconds_alone
 
 FORM = "tpch:"

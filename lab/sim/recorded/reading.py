@@ -21,7 +21,8 @@ from extender.cluster.recording.lines import (
     Quiet,
     decoded,
 )
-from extender.errors import SpecError, TraceError
+from extender.errors import TraceError
+from lab.errors import SpecError
 from lab.sim.recorded.contention_undone import seconds_at_peak
 from lab.sim.recorded.delay import usual_delay
 from lab.sim.recorded.jobs import SHORTEST_SECONDS, Ran, delayed, jobs_of, whole_groups

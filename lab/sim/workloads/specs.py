@@ -20,7 +20,8 @@ from extender.cluster.resources import (
     parse_quantity,
     row_of,
 )
-from extender.errors import BadQuantity, SpecError
+from extender.errors import BadQuantity
+from lab.errors import SpecError
 from lab.sim.dag import executor_jobs
 from lab.sim.workloads.alibaba import JOBS_2017, JOBS_2018, alibaba2017, alibaba2018
 from lab.sim.workloads.arrivals import ARRIVALS

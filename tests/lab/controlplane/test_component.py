@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import ports
 from lab.controlplane.component import Component, Launch
 from lab.controlplane.guard import Guard
+from lab.errors import ControlPlaneError
 
 SERVER = """
 import http.server, sys

@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import pins
+from lab.errors import ControlPlaneError
 
 
 def test_versions_and_programs_come_from_the_go_mod_files():

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import ports
+from lab.errors import ControlPlaneError
 
 
 def test_ports_are_different_and_can_be_bound_together():

@@ -9,9 +9,9 @@ import yaml
 from click.testing import CliRunner
 
 from extender.cli import cli
-from extender.errors import MissingExtra
 from lab.controlplane.configurations import dovetail_configuration, stock_configuration
 from lab.demo.commands import demo
+from lab.errors import MissingExtra
 
 SHIPPED = Path(__file__).parents[3] / "manifests" / "scheduler.yaml"
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import builders
+from lab.errors import ControlPlaneError
 from lab.live.making import PodMaker
 
 

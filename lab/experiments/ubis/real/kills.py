@@ -6,8 +6,8 @@ from types import TracebackType
 
 import numpy as np
 
-from extender.errors import ControlPlaneError
 from lab.controlplane.running import ControlPlane
+from lab.errors import ControlPlaneError
 from lab.experiments.ubis.real.plane import PROCESSES
 
 _DOWN_SECONDS = 3.0

@@ -10,7 +10,7 @@ import urllib3
 
 from extender.arrays import Floats
 from extender.cluster.resources import CPU, DISK_READ, MEMORY
-from extender.errors import ControlPlaneError
+from lab.errors import ControlPlaneError
 from lab.experiments.ubis.real.scale import DIMENSIONS, WINDOW_SECONDS
 
 NODES = {

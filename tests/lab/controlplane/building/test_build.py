@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from extender.errors import ControlPlaneError
 from lab.controlplane import pins
 from lab.controlplane.building import build, golang
 from lab.controlplane.pins import Part
+from lab.errors import ControlPlaneError
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from extender.errors import SpecError
+from lab.errors import SpecError
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.runs import Run, perform
 from lab.sim.workloads import specs

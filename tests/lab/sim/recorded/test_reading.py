@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cluster.recording.lines import Begin, Checkpoint, End, NodeLine, PodLine, encoded
-from extender.errors import DovetailError, SpecError, TraceError
+from extender.errors import DovetailError, TraceError
+from lab.errors import SpecError
 from lab.sim import runs
 from lab.sim.commands import simulate
 from lab.sim.engine.clock import SimulationSettings

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from extender.errors import SpecError, TraceError
+from extender.errors import TraceError
+from lab.errors import SpecError
 from lab.sim.workloads.specs import MACHINES, WORKLOADS, machines, workload
 
 GIB = 2.0**30
