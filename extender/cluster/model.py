@@ -8,7 +8,7 @@ from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.pods.demand import CAPACITY_ANNOTATION, declared
 from extender.cluster.pods.identity import NOBODY, Identity
 from extender.cluster.pods.opportunistic import ONLY, RegularRequests
-from extender.cluster.pods.preference import Inputs, Preferences
+from extender.cluster.pods.preference import InputHolders, Preferences
 from extender.cluster.resources import DIMENSIONS, Amounts
 
 HOLD_GATE = "dovetail.dev/hold"
@@ -89,7 +89,7 @@ class Pod:
     may_preempt: bool = True
     promised: str | None = None
     failed: bool = False
-    inputs: Inputs = ()
+    inputs: InputHolders = ()
     prefers: Preferences = ()
     claims: tuple[str, ...] = ()
     queue_problem: str | None = None

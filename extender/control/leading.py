@@ -49,13 +49,13 @@ class Leader:
         self,
         lease: Lease,
         identity: str,
-        terms: LeaseTimes,
+        times: LeaseTimes,
         clock: Callable[[], float],
         moved: Callable[[], None] = lambda: None,
     ) -> None:
         self.identity = identity
         self._moved = moved
-        self._lease, self._terms, self._clock = lease, terms, clock
+        self._lease, self._times, self._clock = lease, times, clock
         self._sure_until = -1.0
         self._last_change: tuple[Record | None, float] | None = None
         self._gave_up = False
@@ -76,7 +76,7 @@ class Leader:
                 log.exception("lease not renewed")
             if self.leads() != led:
                 log.info("leading" if self.leads() else "no longer leading", identity=self.identity)
-            self._stopped.wait(self._terms.retry)
+            self._stopped.wait(self._times.retry)
 
     def attempt(self) -> None:
         """Try once to take or renew the Lease, unless it was given up meanwhile."""
@@ -86,7 +86,7 @@ class Leader:
             if not self._gave_up and self._may_take(before, asked_at):
                 record = self._lease.write(self.identity, before)
                 self._last_change = (record, asked_at)
-                self._sure_until = asked_at + self._terms.renew
+                self._sure_until = asked_at + self._times.renew
         except ClusterError as error:
             log.warning("lease not renewed", error=str(error))
 

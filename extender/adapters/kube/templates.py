@@ -33,7 +33,7 @@ from extender.cluster.pods.demand import Container, PodResources, counted, decla
 from extender.cluster.pods.identity import LABELS, Identity, identify
 from extender.cluster.pods.limits import LONGEST_NAME, shortened
 from extender.cluster.pods.opportunistic import ALLOWED, NEVER, ONLY, Needs, chosen, demoted, outright, regular_requests
-from extender.cluster.pods.preference import Inputs, Preferences, declared_input
+from extender.cluster.pods.preference import InputHolders, Preferences, declared_input
 from extender.cluster.resources import (
     DEVICE_CLAIMS,
     DIMENSIONS,
@@ -64,7 +64,7 @@ class Template:
     identity: Identity
     duration: float | None
     tasks: int | None
-    inputs: Inputs
+    inputs: InputHolders
     problem: str | None
 
 

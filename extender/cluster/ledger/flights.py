@@ -17,7 +17,7 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.reading import given, taken
 from extender.cluster.resources import Amounts
 
-Candidates = NDArray[np.bool_]
+CandidateNodes = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Flight:
     """
 
     pod: Pod
-    candidates: Candidates | None
+    candidates: CandidateNodes | None
     since: float
     until: float
     preempts: bool = False
@@ -123,7 +123,7 @@ class Flights:
 
 
 def flight_to(
-    pod: Pod, there: Candidates, layout: Layout, since: float, until: float, *, preempts: bool, retried: bool
+    pod: Pod, there: CandidateNodes, layout: Layout, since: float, until: float, *, preempts: bool, retried: bool
 ) -> Flight:
     """Return the flight of a pod to the nodes of a layout that `there` [N] marks: by name where it is one alone."""
     if np.count_nonzero(there) != 1:
@@ -170,7 +170,7 @@ def at_point(known: Pod, asked: Pod) -> Pod:
     )
 
 
-def by_rows(candidates: Candidates, then: Layout, now: Layout) -> Candidates:
+def by_rows(candidates: CandidateNodes, then: Layout, now: Layout) -> CandidateNodes:
     """Return the same nodes by the rows of a later layout, without those that have gone."""
     if then is now:
         return candidates

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from extender.arrays import Floats
 from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.books import Books
-from extender.cluster.ledger.flights import Candidates, by_rows
+from extender.cluster.ledger.flights import CandidateNodes, by_rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.ledger.takeoffs import Takeoffs
 from extender.cluster.model import Pod
@@ -132,7 +132,7 @@ class Ledger:
     def assume(
         self,
         pod: Pod,
-        candidates: Candidates,
+        candidates: CandidateNodes,
         snapshot: Snapshot,
         now: float,
         *,

@@ -7,7 +7,7 @@ that the watch has shown; and where it was never shown, no such pod flies for a 
 from dataclasses import replace
 
 from extender.cluster.ledger.books import Books
-from extender.cluster.ledger.flights import Candidates, Flight, at_point, flight_to, same_pod
+from extender.cluster.ledger.flights import CandidateNodes, Flight, at_point, flight_to, same_pod
 from extender.cluster.ledger.unseen import Unseen
 from extender.cluster.model import Pod
 
@@ -25,7 +25,7 @@ class Takeoffs:
         self.assumed = 0
 
     def to_candidates(
-        self, pod: Pod, candidates: Candidates, now: float, *, preempts: bool, retried: bool = False
+        self, pod: Pod, candidates: CandidateNodes, now: float, *, preempts: bool, retried: bool = False
     ) -> None:
         """Put a pod in flight to the nodes that `candidates` [N] marks, where there are any and it may fly."""
         self._books.land(pod.uid)

@@ -12,7 +12,7 @@ from extender.errors import BadAnnotation, BadQuantity
 
 INPUT_ANNOTATION = "dovetail.dev/input"
 
-Inputs = tuple[tuple[str, float], ...]
+InputHolders = tuple[tuple[str, float], ...]
 """Nodes, by name, and how many bytes of the pod's input each holds."""
 
 Preferences = tuple[tuple[int, Term], ...]
@@ -22,7 +22,7 @@ MOST_NODES = 1_000
 _HOLDS_ENOUGH = 0.5
 
 
-def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> Inputs:
+def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> InputHolders:
     """Return the nodes that an annotation declares to hold the pod's input, sorted; none without annotation.
 
     Nodes that hold nothing are left out. Raises BadAnnotation, which names the annotation and what is accepted.
@@ -41,7 +41,7 @@ def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> Inpu
     return tuple(sorted((node, amount) for node, amount in amounts.items() if amount > 0))
 
 
-def holders(inputs: Inputs) -> Sequence[str]:
+def holders(inputs: InputHolders) -> Sequence[str]:
     """Return the nodes that count as having the input: those with at least half as much of it as any."""
     most = max((amount for _, amount in inputs), default=0.0)
     return [node for node, amount in inputs if amount >= _HOLDS_ENOUGH * most]

@@ -8,7 +8,7 @@ import msgspec
 from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
 from extender.cluster.model import Node
 from extender.cluster.peers import ALONE, Peers
-from extender.cluster.pods.preference import Inputs
+from extender.cluster.pods.preference import InputHolders
 from extender.errors import TraceError
 
 FORMAT = 1
@@ -109,7 +109,7 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
     priority: int = 0
     scheduler: str = ""
     constraints: Constraints = ANYWHERE
-    inputs: Inputs = ()
+    inputs: InputHolders = ()
     declared: float | None = None
     tasks: int | None = None
     opportunistic: bool = False

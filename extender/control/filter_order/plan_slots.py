@@ -12,7 +12,7 @@ from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import Amounts
 from extender.control.backlog.task_classes import TaskClass
 
-Key = tuple[int, int, int]
+PlanVersion = tuple[int, int, int]
 """The versions of what a plan was made of: the ledger's, the backlog's, the nodes'."""
 
 SPARE_PART = 0.5
@@ -86,7 +86,7 @@ class PlanSlots:
     a wait ends. It was begun at `planned_at` (monotonic) and took `plan_seconds`. Callers hold the order's lock.
     """
 
-    key: Key
+    key: PlanVersion
     layout: Layout
     planned_at: float
     spare: Amounts

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import structlog
 
 from extender.control.backlog.task_classes import TaskClass
-from extender.control.filter_order.plan_slots import Key, PlanSlots
+from extender.control.filter_order.plan_slots import PlanSlots, PlanVersion
 from extender.control.filter_order.questions import Questions
 from extender.control.filter_order.slot_planner import SlotPlanner
 
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class _Demand:
+class _PlanRequest:
     """A question about a pod of a class that waits for the next plan; it is `met` once that was made, or failed."""
 
     class_name: str
@@ -77,7 +77,7 @@ class Planning:
         self._signal, self._published = threading.Condition(self.lock), threading.Condition(self.lock)
         self._wait = wait or self._published.wait
         self._changed, self._stopped = False, False
-        self._demands: list[_Demand] = []
+        self._requests: list[_PlanRequest] = []
         self._passes: list[_Pass] = []
         self._next_at = clock()
 
@@ -95,7 +95,7 @@ class Planning:
         with self.lock:
             self._passes.append(_Pass(self._clock(), uid, task_class, node))
 
-    def knows(self, slots: PlanSlots, key: Key, task_class: TaskClass) -> bool:
+    def knows(self, slots: PlanSlots, key: PlanVersion, task_class: TaskClass) -> bool:
         """Say whether a plan knows all that is known, takes a class in, and no time has come since to plan anew."""
         young = self._clock() - slots.planned_at <= max(self._plan_seconds, slots.plan_seconds / PLANNING_PART)
         newer = all(planned >= known for planned, known in zip(slots.key, key, strict=True))
@@ -104,10 +104,10 @@ class Planning:
     def next(self, task_class: TaskClass) -> PlanSlots | None:
         """Wait for a plan that is begun from now on, with this class; return the last one where none comes in time."""
         with self.lock:
-            demand, until = _Demand(task_class.name), self._clock() + LONGEST_WAIT_SECONDS
-            self._demands.append(demand)
+            request, until = _PlanRequest(task_class.name), self._clock() + LONGEST_WAIT_SECONDS
+            self._requests.append(request)
             self._signal.notify()
-            while not demand.met and not self._stopped and (left := until - self._clock()) > 0:
+            while not request.met and not self._stopped and (left := until - self._clock()) > 0:
                 self._wait(left)
             return self.last
 
@@ -127,22 +127,22 @@ class Planning:
             self._moved(rest)
             with self.lock:
                 # 1. Keep to the pace, unless a question waits.
-                self._signal.wait_for(self._is_demanded, max(self._next_at - self._clock(), 0.0))
+                self._signal.wait_for(self._is_requested, max(self._next_at - self._clock(), 0.0))
                 # 2. Rest until something changes.
-                self._signal.wait_for(lambda: self._changed or self._is_demanded(), rest)
+                self._signal.wait_for(lambda: self._changed or self._is_requested(), rest)
 
     def step(self) -> float:
         """Plan if there is reason to; return for how long to rest if nothing changes."""
         # 1. See whether it is time, and who waits for it.
         with self.lock:
-            begun, demands = self._clock(), self._demands
-            if begun < self._next_at and not demands:
+            begun, requests = self._clock(), self._requests
+            if begun < self._next_at and not requests:
                 return self._rest()
-            self._demands, self._changed = [], False
+            self._requests, self._changed = [], False
         # 2. Plan as far as something waits. A failure leaves the last plan in force.
         slots, pause = self.last, self._plan_seconds
         try:
-            slots = self._planned_anew([demand.class_name for demand in demands])
+            slots = self._planned_anew([request.class_name for request in requests])
             if slots is not None and slots is not self.last:
                 pause = max(pause, slots.plan_seconds / PLANNING_PART)
         except Exception:  # whatever it is: without this thread nobody's turn would ever come
@@ -153,8 +153,8 @@ class Planning:
         with self.lock:
             self._publish(slots, begun)
             self._next_at = begun + pause
-            for demand in demands:
-                demand.met = True
+            for request in requests:
+                request.met = True
             self._published.notify_all()
             return self._rest()
 
@@ -200,5 +200,5 @@ class Planning:
         again = self.last.again_at - self._now() if self.last is not None else _LOOK_SECONDS
         return min(max(again, 0.0), _LOOK_SECONDS)
 
-    def _is_demanded(self) -> bool:
-        return self._stopped or bool(self._demands)
+    def _is_requested(self) -> bool:
+        return self._stopped or bool(self._requests)

@@ -12,7 +12,7 @@ from extender.cluster.resources import Amounts
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 from extender.control.filter_order.calm import calm_demand, free_in_all
-from extender.control.filter_order.plan_slots import SPARE_PART, Key, PlanSlot, PlanSlots
+from extender.control.filter_order.plan_slots import SPARE_PART, PlanSlot, PlanSlots, PlanVersion
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.release.planned import Planned
 from extender.planner import Plan, Planner
@@ -43,7 +43,7 @@ class SlotPlanner:
         self._nodes: tuple[Layout, int] | None = None
         self._hopeless: set[TaskClass] = set()
 
-    def key(self) -> Key:
+    def key(self) -> PlanVersion:
         """Return the versions of what the next plan is made of."""
         changes, nodes_version = self._backlog.changes, self._backlog.nodes_version
         return self._ledger.snapshot(self._flight_time()).version, changes, nodes_version
@@ -141,7 +141,7 @@ class _Known(NamedTuple):
 
     at: float
     arrived: Amounts
-    key: Key
+    key: PlanVersion
     snapshot: Snapshot
 
 

@@ -26,7 +26,7 @@ _LEAST_SAMPLE = 100
 log = structlog.get_logger()
 
 
-class Alarm(Protocol):
+class WakesPods(Protocol):
     """What writes to pods. Raises ClusterError where the pod is another by now."""
 
     def wake(self, pod: Pod) -> None:
@@ -34,7 +34,7 @@ class Alarm(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class WakePolicy:
     """When to wake a pod: by a call, a small write to it. There are at most `per_second` calls.
 
     Events of the cluster wake pods by themselves. So for `grace_seconds` after the last one only pods are called that
@@ -69,14 +69,14 @@ class Waker:
     def __init__(
         self,
         backlog: Backlog,
-        alarm: Alarm,
+        alarm: WakesPods,
         run_soon: Callable[[Callable[[], None]], object],
         leads: Callable[[], bool],
-        calls: Calls | None = None,
+        calls: WakePolicy | None = None,
         note: Callable[[], None] = lambda: None,
     ) -> None:
         self._backlog, self._alarm, self._run_soon, self._leads = backlog, alarm, run_soon, leads
-        self._calls, self._note_call = calls or Calls(), note
+        self._calls, self._note_call = calls or WakePolicy(), note
         self._turns: dict[str, _Turn] = {}
         self._unused = UnusedTurns(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
         self._released_at: dict[str, float] = {}

@@ -15,7 +15,7 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.reading import given
 from extender.cluster.resources import DIMENSIONS
 
-Room = Callable[[Snapshot], Floats | None]
+IdleRoom = Callable[[Snapshot], Floats | None]
 """The idle room of each node [N, R] by the newest samples; None where nothing is measured."""
 
 BLIND_SECONDS = 30.0
@@ -33,7 +33,7 @@ class Promises:
 class PromiseCheck:
     """Looks at promises by what was measured last. One thread, that of the release loop."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: IdleRoom) -> None:
         """Take what says the idle `room` [N, R] of a snapshot."""
         self._room = room
         self._blind_since: float | None = None
@@ -52,7 +52,7 @@ class PromiseCheck:
         return Promises(broken=uids) if now - self._blind_since >= BLIND_SECONDS else Promises(unknown=uids)
 
 
-def broken_promises(pods: Sequence[Pod], snapshot: Snapshot, room: Room) -> Set[str] | None:
+def broken_promises(pods: Sequence[Pod], snapshot: Snapshot, room: IdleRoom) -> Set[str] | None:
     """Return the UIDs of those nominated `pods` that the idle room of their nodes does not hold; None: nobody knows.
 
     Of several on one node those go first whose UID is smaller, so that no more promises are broken than have to be.

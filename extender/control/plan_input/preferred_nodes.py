@@ -16,7 +16,7 @@ from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
-from extender.cluster.pods.preference import Inputs, Preferences, holders
+from extender.cluster.pods.preference import InputHolders, Preferences, holders
 from extender.cluster.waiting import Blocks
 from extender.control.backlog.backlog import Backlog, TaskClass
 from extender.control.plan_input.allowed_nodes import AllowedNodes
@@ -63,7 +63,7 @@ class _Kept:
     their input by UID, and what was made of both.
     """  # noqa: D205 - one sentence
 
-    pods: Mapping[str, tuple[Inputs, bool]]
+    pods: Mapping[str, tuple[InputHolders, bool]]
     holders: Mapping[str, Sequence[int]]
     reads: Sequence[Read]
 
@@ -154,7 +154,9 @@ class PreferredNodes:
             groups = [labels.groups(label) for label in self._level_labels]
             self._topology = np.array(groups) if groups else None
 
-    def _holders(self, uid: str, inputs: tuple[Inputs, bool], kept: _Kept | None, layout: Layout) -> Sequence[int]:
+    def _holders(
+        self, uid: str, inputs: tuple[InputHolders, bool], kept: _Kept | None, layout: Layout
+    ) -> Sequence[int]:
         """Return the rows of the nodes with a pod's input: as they were kept, if its input is still the same."""
         if kept is not None and kept.pods.get(uid) == inputs:
             return kept.holders[uid]

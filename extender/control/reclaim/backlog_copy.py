@@ -19,7 +19,7 @@ from extender.control.queues.usage import QueueUsage, in_two_books, usage_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class ClassShape:
     """What each pod of a class demands, by the layout [R], and their shape."""
 
     demand: Floats
@@ -27,7 +27,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crew:
+class PodsOnNodes:
     """The pods of a class that are on nodes: all, those `leaving`, and those that may go [P], sorted by name.
 
     Pods that may go have a controller, and are regular: no others hold room that somebody waits for. `node` [P] is the
@@ -40,11 +40,11 @@ class Crew:
     node: Rows
     started: Floats
 
-    def without(self, uids: Collection[str]) -> "Crew":
+    def without(self, uids: Collection[str]) -> "PodsOnNodes":
         """Return the same where these pods may not go."""
         rows = [row for row, pod in enumerate(self.may_go) if pod.uid not in uids]
         may_go = [self.may_go[row] for row in rows]
-        return Crew(self.pods, self.leaving, may_go, self.node[rows], self.started[rows])
+        return PodsOnNodes(self.pods, self.leaving, may_go, self.node[rows], self.started[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class BacklogCopy:
     active: Sequence[TaskClass]
     coming: Mapping[TaskClass, int]
     opportunistic: tuple[Mapping[TaskClass, int], Mapping[TaskClass, int]]
-    kinds: Mapping[TaskClass, Kind]
-    crews: Mapping[TaskClass, Crew]
+    kinds: Mapping[TaskClass, ClassShape]
+    crews: Mapping[TaskClass, PodsOnNodes]
     asked: Mapping[TaskClass, Set[str]]
 
     def usage(self, tree: QueueTree, layout: Layout) -> QueueUsage:
@@ -90,8 +90,8 @@ class BacklogCopier:
 
     backlog: Backlog
     _layout: Layout | None = None
-    _kinds: Mapping[TaskClass, Kind] = field(default_factory=dict)
-    _crews: Mapping[TaskClass, Crew] = field(default_factory=dict)
+    _kinds: Mapping[TaskClass, ClassShape] = field(default_factory=dict)
+    _crews: Mapping[TaskClass, PodsOnNodes] = field(default_factory=dict)
 
     def copy(self, layout: Layout, asked: Collection[str]) -> BacklogCopy:
         """Return a copy of what there is now; `asked` are the pods that were asked to go, by UID."""
@@ -125,7 +125,7 @@ class BacklogCopier:
         waits = bool(task_class.pods[PodPhase.READY] or task_class.pods[PodPhase.UNGATED])
         return waits and (not self.backlog.writes.backoff or self.backlog.ready(task_class) > 0)
 
-    def _crew(self, task_class: TaskClass, pods: Sequence[Pod], layout: Layout) -> Crew:
+    def _crew(self, task_class: TaskClass, pods: Sequence[Pod], layout: Layout) -> PodsOnNodes:
         known = self._crews.get(task_class)
         return known if known is not None and known.pods == pods else _crew(pods, layout)
 
@@ -135,15 +135,15 @@ def is_gang(backlog: Backlog, task_class: TaskClass) -> bool:
     return bool(task_class.template.identity.group) and backlog.owners.least(task_class.template) > 1
 
 
-def _kind(like: Pod, layout: Layout) -> Kind:
-    return Kind(layout.vector(like.demand), shape_of(like, volumes=False))
+def _kind(like: Pod, layout: Layout) -> ClassShape:
+    return ClassShape(layout.vector(like.demand), shape_of(like, volumes=False))
 
 
-def _crew(pods: Sequence[Pod], layout: Layout) -> Crew:
+def _crew(pods: Sequence[Pod], layout: Layout) -> PodsOnNodes:
     rows = layout.rows
     may_go = [pod for pod in pods if pod.owner and not (pod.leaving or pod.opportunistic) and pod.node in rows]
     may_go.sort(key=_name)
-    return Crew(
+    return PodsOnNodes(
         pods,
         [pod for pod in pods if pod.leaving],
         may_go,

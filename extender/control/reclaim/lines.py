@@ -10,7 +10,7 @@ from extender.control.pod_shapes import Shape, queue_of
 from extender.control.queues.standings import Standings
 from extender.control.reclaim.backlog_copy import BacklogCopy, is_gang
 
-Line = Sequence[TaskClass]
+ClassLine = Sequence[TaskClass]
 """Classes of a queue for whose pods the same victims would do; the oldest job first."""
 
 
@@ -29,7 +29,7 @@ def running_shapes(backlog_copy: BacklogCopy, queues: Collection[str]) -> set[Sh
     return shapes | set(map(queue_of, shapes))
 
 
-def lines_of(backlog_copy: BacklogCopy, queues: Collection[str]) -> dict[str, list[Line]]:
+def lines_of(backlog_copy: BacklogCopy, queues: Collection[str]) -> dict[str, list[ClassLine]]:
     """Return the lines of each of these queues: the highest priority first, then the oldest job.
 
     A class to which it makes a difference where its pods run is a line of its own.

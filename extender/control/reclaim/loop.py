@@ -18,7 +18,7 @@ from extender.control.pod_shapes import Shape
 from extender.control.queues.standings import FAIR_SHARE, MINIMUM_SHARE, Standings, standings_of
 from extender.control.reclaim.backlog_copy import BacklogCopier, BacklogCopy
 from extender.control.reclaim.evictions import PATIENCE_SECONDS, Evictions
-from extender.control.reclaim.lines import Line, lines_of, running_shapes, wants_of
+from extender.control.reclaim.lines import ClassLine, lines_of, running_shapes, wants_of
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.victims import VictimSearch
 
@@ -59,7 +59,7 @@ class _Look:
     search: VictimSearch
     runs: Collection[Shape]
     wants: Mask
-    lines: Mapping[str, list[Line]]
+    lines: Mapping[str, list[ClassLine]]
 
     @property
     def standings(self) -> Standings:
@@ -170,7 +170,9 @@ class Reclaimer:
         ]
         return sorted(due, key=lambda queue: (-missing[standings.rows[queue]], queue))
 
-    def _any_may_try(self, backlog_copy: BacklogCopy, runs: Collection[Shape], lines: Mapping[str, list[Line]]) -> bool:
+    def _any_may_try(
+        self, backlog_copy: BacklogCopy, runs: Collection[Shape], lines: Mapping[str, list[ClassLine]]
+    ) -> bool:
         shapes = (backlog_copy.kinds[line[0]].shape for of_queue in lines.values() for line in of_queue)
         return any(self._may_try(shape, runs) for shape in shapes)
 
@@ -211,7 +213,7 @@ class Reclaimer:
             self._first_line[queue] = first + _LINES_TRIED
         return 0
 
-    def _make_room_for(self, look: _Look, line: Line, why: str, now: float) -> int:
+    def _make_room_for(self, look: _Look, line: ClassLine, why: str, now: float) -> int:
         """Make room for a pod of a line, if that can be; return how many evictions it takes.
 
         A job is passed over where room could be made, but farther from its input than it may start yet.
@@ -238,7 +240,7 @@ class Reclaimer:
         self._allowance.left -= len(choice.victims)
         return len(choice.victims)
 
-    def _candidates(self, line: Line) -> Sequence[Pod]:
+    def _candidates(self, line: ClassLine) -> Sequence[Pod]:
         """Return the oldest ready pod of a line; where its pods have inputs, one of each of the first few inputs."""
         by_inputs: dict[object, Pod] = {}
         backlog, most = self._cluster.backlog, _INPUTS_TRIED if line[0].template.inputs else 1

@@ -8,7 +8,7 @@ from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import reading, taken
-from extender.control.reclaim.backlog_copy import Crew, Kind
+from extender.control.reclaim.backlog_copy import ClassShape, PodsOnNodes
 
 
 class RunningPods:
@@ -18,7 +18,9 @@ class RunningPods:
     `nodes` [M] are the nodes that have any of these pods; the `counts` [M] pods of each begin at `starts` [M].
     """
 
-    def __init__(self, crews: Sequence[tuple[Crew, int, Kind]], priorities: Sequence[int], snapshot: Snapshot) -> None:
+    def __init__(
+        self, crews: Sequence[tuple[PodsOnNodes, int, ClassShape]], priorities: Sequence[int], snapshot: Snapshot
+    ) -> None:
         """Take the pods of classes that may go, the row of each class's queue, and the priority of each class."""
         # 1. Gather the pods, class by class.
         self._crews = [crew for crew, *_ in crews]

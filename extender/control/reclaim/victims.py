@@ -21,7 +21,7 @@ from extender.cluster.model import Pod
 from extender.control.backlog.backlog import TaskClass
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.queues.standings import Standings
-from extender.control.reclaim.backlog_copy import BacklogCopy, Crew, is_gang
+from extender.control.reclaim.backlog_copy import BacklogCopy, PodsOnNodes, is_gang
 from extender.control.reclaim.losers import Losers
 from extender.control.reclaim.pod_needs import Need, need_of
 from extender.control.reclaim.running_pods import RunningPods
@@ -70,7 +70,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _NodeBatch:
     """Nodes [H] by row: their `pods` [H, K], which of them are `chosen` to go [H, K], whether that `suffices` [H]."""
 
     rows: Rows
@@ -224,7 +224,7 @@ class VictimSearch:
             candidate.pod, victims[0].node or "", victims, level if candidate.chooses else None, existing
         )
 
-    def _try(self, candidate: _Candidate, nodes: Rows, worth: Counts) -> _Trial:
+    def _try(self, candidate: _Candidate, nodes: Rows, worth: Counts) -> _NodeBatch:
         """Choose on each of these nodes [H] who is to go, as far as they may; `nodes` are places in `running.nodes`."""
         running, need, losers = self._running, candidate.need, self._losers
         rows, pods = running.nodes[nodes], self._in_order(nodes, worth)
@@ -257,7 +257,7 @@ class VictimSearch:
             stays = goes & suffices & need.met(less_here, less_there, rows)
             chosen[stays, column] = False
             here[stays], there[stays] = less_here[stays], less_there[stays]
-        return _Trial(rows, pods, chosen, suffices & chosen.any(axis=1))
+        return _NodeBatch(rows, pods, chosen, suffices & chosen.any(axis=1))
 
     def _in_order(self, nodes: Rows, worth: Counts) -> Rows:
         """Return the pods of each of these nodes, the one worth least first [H, K]; filled up with some that stay."""
@@ -268,7 +268,7 @@ class VictimSearch:
         order = np.where(column < counts, worth[pods], _LAST).argsort(axis=1)
         return np.take_along_axis(np.where(column < counts, pods, starts), order, axis=1)
 
-    def _loss(self, trial: _Trial, sufficient: Rows) -> tuple[tuple[float, ...], Sequence[int]]:
+    def _loss(self, trial: _NodeBatch, sufficient: Rows) -> tuple[tuple[float, ...], Sequence[int]]:
         """Return the least loss on these nodes of a trial, and the victims.
 
         A loss is worse the higher the highest priority, the more victims, the less their queues are above their share,
@@ -290,10 +290,10 @@ class VictimSearch:
 
 def _crews_that_may_go(
     backlog_copy: BacklogCopy, standings: Standings, spared: Mapping[TaskClass, Set[str]]
-) -> Sequence[tuple[TaskClass, Crew]]:
+) -> Sequence[tuple[TaskClass, PodsOnNodes]]:
     """Return the classes of which pods may go at all, by name, and which pods."""
     excess = standings.excess().tolist()
-    crews: list[tuple[TaskClass, Crew]] = []
+    crews: list[tuple[TaskClass, PodsOnNodes]] = []
     for task_class, crew in backlog_copy.crews.items():
         above = excess[standings.rows[task_class.job.queue]] > 0
         if crew.may_go and above and not is_gang(backlog_copy.backlog, task_class):

@@ -7,7 +7,7 @@ import pytest
 from extender.cluster.eligibility import Requirement
 from extender.cluster.events import NodesListed, PodSeen
 from extender.control.backlog.backlog import Backlog, PodPhase
-from extender.control.filter_order.waking import Calls, Waker
+from extender.control.filter_order.waking import WakePolicy, Waker
 from extender.errors import ClusterError
 from extender.planner import Policy
 from tests.service.control.filter_order.asked import free
@@ -23,7 +23,11 @@ class Night:
         for it in pods:
             self.see(it)
         self.waker = Waker(
-            self.backlog, self, lambda write: write(), lambda: self.leading, Calls(**{"grace_seconds": 0.1, **calls})
+            self.backlog,
+            self,
+            lambda write: write(),
+            lambda: self.leading,
+            WakePolicy(**{"grace_seconds": 0.1, **calls}),
         )
 
     def see(self, seen):
