@@ -17,7 +17,8 @@ class ClusterView:
     `leads` says whether we may still write; `flight_time` is a clock that stands still while a watch is down;
     `run_soon` runs a write, now or later, in any thread; `assume_seconds` is how long a write takes to show.
     `awaiting_evictions` are the pods, by UID, that reclaim keeps a node for until its victims are gone: they are in
-    flight and not yet on their way. Only reclaim changes it.
+    flight and not yet on their way. Only reclaim changes it. `passed_by` are released pods, by UID, that kube-scheduler
+    does not try. Only the release loop changes it.
     """
 
     ledger: Ledger
@@ -28,6 +29,7 @@ class ClusterView:
     run_soon: Callable[[Callable[[], None]], object]
     assume_seconds: float = 15.0
     awaiting_evictions: set[str] = field(default_factory=set)
+    passed_by: set[str] = field(default_factory=set)
 
     def snapshot(self) -> Snapshot:
         """Return what is free on the nodes now."""

@@ -79,7 +79,8 @@ class Evictions:
         for eviction in evictions:
             self._go_on(eviction, now)
         # 4. See what became of the pods released before.
-        for vain in self.trials.take_outcomes(self._cluster.backlog, self._cluster.flight_time()):
+        cluster = self._cluster
+        for vain in self.trials.take_outcomes(cluster.backlog, cluster.passed_by, cluster.flight_time()):
             self._tell_vain(vain)
         return never_asked
 

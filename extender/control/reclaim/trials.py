@@ -56,9 +56,12 @@ class Trials:
         self._rest(queue_of(shape), _QUEUE_SECONDS, time)
         return Vain(pod, evictions, why, self._rest(shape, _SHAPE_SECONDS, time))
 
-    def take_outcomes(self, backlog: Backlog, time: float) -> Sequence[Vain]:
-        """Note what became of the pods on their way; return those whose evictions were in vain."""
-        ends = {uid: _end(backlog, uid) for uid in self._sent}
+    def take_outcomes(self, backlog: Backlog, passed_by: Collection[str], time: float) -> Sequence[Vain]:
+        """Note what became of the pods on their way; return those whose evictions were in vain.
+
+        Those `passed_by`, by UID, are not tried by kube-scheduler, which runs.
+        """
+        ends = {uid: LATE if uid in passed_by else _end(backlog, uid) for uid in self._sent}
         vain: list[Vain] = []
         for uid, end in ends.items():
             if end is None:

@@ -142,6 +142,8 @@ class Releaser:
         # 2. Forget what is over: claims whose write never showed, flights of pods that are idle again.
         self._forget_what_is_over(now)
         self._unanswered.look(now)
+        self.cluster.passed_by.clear()
+        self.cluster.passed_by.update(pod.uid for pod in self._unanswered.passed_by)
         flights, snapshot = self.cluster.flights(), self.cluster.snapshot()
         # 3. Complete or clear what a predecessor, or a failed write, left behind.
         left_behind = self._tidy_up(snapshot, flights, now)
@@ -189,7 +191,7 @@ class Releaser:
         pending = backlog.at(PodPhase.PENDING)
         released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
         being_written = writes.in_progress.keys() | writes.queued.keys()
-        over = {pod.uid for pod in self._unanswered.passed_by} | writes.backoff.keys()
+        over = self.cluster.passed_by | writes.backoff.keys()
         return (flights | being_written | released) - self.cluster.awaiting_evictions - over
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:

@@ -16,11 +16,14 @@ HOUR = 3_600
 
 
 class Cluster(ReclaimScene):
-    """kube-scheduler binds where there is room, but `refuses` pods by name; who is evicted is made again, held."""
+    """kube-scheduler binds where there is room, but `refuses` pods by name, or never `tries` them.
 
-    def __init__(self, refuses, **more):
+    Who is evicted is made again, held.
+    """
+
+    def __init__(self, refuses, tries=lambda name: True, **more):
         super().__init__(node("n1"), queues=MINIMUM, timeouts=Timeouts(minimum_share=30, per_minute=10), **more)
-        self.refuses, self.made = refuses, 10
+        self.refuses, self.tries, self.made = refuses, tries, 10
         self.see(*(runs(f"a{n}", started=float(n)) for n in range(10)))
 
     def go_on(self, seconds, each=None, pause=1):
@@ -31,7 +34,7 @@ class Cluster(ReclaimScene):
             for _ in range(len(self.evicted) + 10 - self.made):
                 self.see(waits(f"a{self.made}", queue="a", job="a", created=self.now))
                 self.made += 1
-            for it in [it for it in self.pods.values() if it.node is None and not it.gates]:
+            for it in [it for it in self.pods.values() if it.node is None and not it.gates and self.tries(it.name)]:
                 self.schedule(it)
 
     def schedule(self, it):
@@ -103,6 +106,14 @@ def test_others_of_its_queue_are_tried_soon():
     scene.see(waits("b0", 100, job="b0", created=1.0), waits("b1", 90, job="b1", created=2.0))
     scene.go_on(60)
     assert scene.running("b") == ["b1"]
+
+
+def test_a_pod_that_kube_scheduler_never_tries_keeps_no_room_from_others_of_its_queue():
+    scene = Cluster(refuses=nobody, tries=lambda name: name != "b0")
+    scene.see(*(waits(f"b{n}", 100 + n, job=f"b{n}", created=float(n)) for n in range(3)))
+    scene.go_on(600, pause=5)
+    assert scene.running("b") == ["b1", "b2"]
+    assert scene.vain == [("b0", "late")]
 
 
 class TestRests:
