@@ -167,7 +167,7 @@ def group_sizes(backlog: Backlog, groups: Collection[str]) -> dict[str, tuple[in
         if identity.group in pods:
             pods[identity.group] += task_class.unfinished + task_class.finished
             stated[identity.group] = max(stated[identity.group], identity.least)
-    known = backlog.owners.groups
+    known = backlog.groups.declared
     return {group: (pods[group], known[group].least if group in known else stated[group]) for group in groups}
 
 

@@ -253,6 +253,7 @@ class Cluster(ReclaimScene):
                 "scheduling.x-k8s.io/pod-group": job,
                 "pod-group.scheduling.sigs.k8s.io/min-available": str(least),
             }
+            owner = "ReplicaSet"  # whoever makes a pod again owns it
         gates = [HOLD_GATE] + ([OTHER_GATE] if "gate" in self.trouble and random.random() < 0.3 else [])
         spec = {
             "schedulerName": OURS,

@@ -23,6 +23,7 @@ from extender.cluster.queues import Queue
 from extender.cluster.resources import Amounts
 from extender.control.backlog.job_table import JobTable
 from extender.control.backlog.owners import Owners
+from extender.control.backlog.pod_groups import PodGroups
 from extender.control.backlog.pods import WAITING, PodIndex
 from extender.control.backlog.task_classes import (
     Job,
@@ -60,7 +61,7 @@ class Backlog(PodIndex):
 
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False, queues: Sequence[Queue] = ()) -> None:
         super().__init__()
-        self.owners = Owners()
+        self.owners, self.groups = Owners(), PodGroups()
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self.changes = 0
@@ -83,7 +84,7 @@ class Backlog(PodIndex):
                     self._see(pod, now)
                 case PodGone(uid):
                     self._remove(uid)
-                    self.owners.lose(uid)
+                    self.groups.lose(uid)
                 case PodsListed(pods):
                     self._list(pods, now)
                 case NodeSeen(node):
@@ -101,6 +102,7 @@ class Backlog(PodIndex):
                     self._put_again([uid for uid, pod in self._pods.items() if pod.namespace in namespaces], now)
                 case _:
                     self.owners.apply(event)
+                    self.groups.apply(event)
                     self._job_table.note_arrivals(event)
                     self.changes += 1
 
@@ -146,10 +148,11 @@ class Backlog(PodIndex):
             self._put(pod, now, news=True)
 
     def _list(self, pods: Sequence[Pod], now: float) -> None:
-        self.owners.forget_ends()
+        self.groups.forget_pods()
         for uid in self._pods.keys() - {pod.uid for pod in pods}:
             self._remove(uid)
         self._put_all(pods, now)
+        self.groups.note_listed()
 
     def _put_again(self, uids: Iterable[str], now: float) -> None:
         """Put pods into their place anew: their volumes, or the labels of their namespaces, have changed."""
@@ -166,6 +169,7 @@ class Backlog(PodIndex):
         # 1. A pod that takes no part (any more) has no place.
         if not self.takes_part(pod):
             self._remove(pod.uid)
+            self.groups.lose(pod.uid)
             return
         # 2. Settle what the pod itself does not say, or not reliably: queue, dates, volumes.
         pod = _dated(self._tenancy.settle(pod), known, now, news=news)
@@ -174,7 +178,7 @@ class Backlog(PodIndex):
         # 3. See which writes have arrived.
         self._end_writes(pod, known)
         # 4. A pod that has ended, or is deleted before it had a node, leaves.
-        self.owners.note_end(pod)
+        self.groups.see(pod)
         if pod.finished or (pod.leaving and pod.node is None):
             if before is not None and pod.finished:
                 self._learn(before[0], pod, now, news=news)

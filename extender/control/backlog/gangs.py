@@ -33,7 +33,10 @@ def group_of(task_class: TaskClass) -> str:
 
 
 def gangs_of(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, Gang]:
-    """Return the groups whose minimum has not started yet, by name."""
+    """Return the groups whose minimum has not started yet, by name.
+
+    Of one that had it once, no more pods must start together than may start now.
+    """
     grouped = [task_class for task_class in classes if task_class.template.identity.group]
     ready: dict[str, int] = {}
     for task_class in grouped:
@@ -42,6 +45,8 @@ def gangs_of(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, Gang]:
     gangs = {}
     for name, group in _progress(backlog, grouped).items():
         least = group.least - group.started
+        if backlog.groups.has_met(name, group.least):
+            least = min(least, ready[name])
         if least > 0:
             gangs[name] = Gang(least, max(least - ready[name], 0), group.started > 0)
     return gangs
@@ -69,8 +74,8 @@ def _progress(backlog: Backlog, classes: Sequence[TaskClass], *, nominated: bool
         name = group_of(task_class)
         if not name:
             continue
-        least = backlog.owners.least(task_class.template)
-        group = groups.setdefault(name, _Progress(least, backlog.owners.ended(name)))
+        least = backlog.groups.least(task_class.template)
+        group = groups.setdefault(name, _Progress(least, backlog.groups.ended(name)))
         group.least = max(group.least, least)
         group.started += _started(backlog, task_class, nominated=nominated)
     return groups

@@ -131,7 +131,7 @@ def key_of(pod: Pod) -> Key:
     near = () if pod.inputs else pod.prefers
     chosen = (pod.choice, pod.tenant_choice)
     rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, chosen, bool(pod.inputs), near)
-    return (identity.stage, identity.group, demand, *rules)
+    return (identity.stage, identity.group, identity.least, demand, *rules)
 
 
 def same_class(pod: Pod, other: Pod) -> bool:

@@ -132,7 +132,7 @@ class BacklogCopier:
 
 def is_gang(backlog: Backlog, task_class: TaskClass) -> bool:
     """Say whether the pods of a class start together or not at all."""
-    return bool(task_class.template.identity.group) and backlog.owners.least(task_class.template) > 1
+    return bool(task_class.template.identity.group) and backlog.groups.least(task_class.template) > 1
 
 
 def _kind(like: Pod, layout: Layout) -> ClassShape:

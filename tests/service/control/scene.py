@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from extender.cluster.events import NodesListed, PodGone, PodSeen
+from extender.cluster.events import NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import HOLD_GATE, Node, Pod
 from extender.cluster.pods.identity import Identity
@@ -115,8 +115,7 @@ class Scene:
         self.ledger = Ledger(in_flight_seconds=15.0)
         self.backlog = Backlog([OURS], by_filter=self.by_filter, queues=self.queues)
         self.apply(NodesListed(nodes))
-        for known in self.pods.values():
-            self.apply(PodSeen(known))
+        self.apply(PodsListed(list(self.pods.values())))
         self.start()
 
     def apply(self, event):

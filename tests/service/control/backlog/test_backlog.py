@@ -158,9 +158,9 @@ def test_pod_groups_of_one_kind_are_listed_without_losing_those_of_another(backl
     backlog.apply(GroupSeen(Group("ns/a", 2, "x")), 0.0)
     backlog.apply(GroupSeen(Group("ns/b", 3, "y")), 0.0)
     backlog.apply(GroupsListed("x", [Group("ns/c", 4, "x")]), 0.0)
-    assert sorted(backlog.owners.groups) == ["ns/b", "ns/c"]
+    assert sorted(backlog.groups.declared) == ["ns/b", "ns/c"]
     backlog.apply(GroupGone(Group("ns/b", 3, "y")), 0.0)
-    assert sorted(backlog.owners.groups) == ["ns/c"]
+    assert sorted(backlog.groups.declared) == ["ns/c"]
 
 
 def test_a_job_that_never_runs_dry_keeps_only_its_latest_classes(backlog):

@@ -21,7 +21,7 @@ class Cluster(ReclaimScene):
     Who is evicted is made again, held.
     """
 
-    def __init__(self, refuses, tries=lambda name: True, **more):
+    def __init__(self, refuses, tries=lambda _name: True, **more):
         super().__init__(node("n1"), queues=MINIMUM, timeouts=Timeouts(minimum_share=30, per_minute=10), **more)
         self.refuses, self.tries, self.made = refuses, tries, 10
         self.see(*(runs(f"a{n}", started=float(n)) for n in range(10)))

@@ -1,5 +1,6 @@
 """What goes wrong between a plan and a bound pod: refused writes, half-started gangs, clocks, and who counts."""
 
+import dataclasses
 import itertools
 from types import SimpleNamespace
 
@@ -83,17 +84,71 @@ class TestRefusedWrites:
 class TestGangs:
     def test_a_replacement_is_released_though_the_others_have_ended(self):
         scene = Scene(node("n1"))
-        scene.see(*gang(4))
+        scene.see(*gang(4, owner="job"))
         scene.step()
         for n in range(4):
             scene.bind(f"g{n}")
         for n in range(3):
             scene.end(f"g{n}")
         scene.change("g3", finished=True, failed=True)
-        scene.see(*gang(1, prefix="again", created=200.0))
-        scene.change("again0", identity=scene.pods["g0"].identity)
+        scene.see(pod("again0", job="g", group="default/g", least=4, created=200.0, owner="job"))
         scene.step(1)
         assert "again0" in scene.released()
+
+    @pytest.mark.parametrize("restarted", [False, True], ids=["", "restarted"])
+    def test_who_comes_to_a_gang_that_had_started_waits_for_no_more_than_there_are(self, restarted):
+        # A driver and its executors: these are deleted once they are idle, and later it asks for two again.
+        scene = Scene(node("n1"))
+        scene.see(*gang(4))
+        scene.step()
+        for n in range(4):
+            scene.bind(f"g{n}")
+        for n in (1, 2, 3):
+            scene.end(f"g{n}")
+            scene.remove(f"g{n}")
+        if restarted:
+            scene.restart()
+        scene.see(*(pod(f"x{n}", job="g", group="default/g", least=4, created=200.0) for n in range(2)))
+        scene.step(1)
+        assert begins(scene, "x") == 2
+
+    def test_a_gang_whose_pods_have_all_gone_starts_whole_again(self):
+        scene = Scene(node("n1"))
+        scene.see(*gang(4))
+        scene.step()
+        for n in range(4):
+            scene.bind(f"g{n}")
+            scene.change(f"g{n}", leaving=True)
+        scene.see(*(pod(f"x{n}", job="g", group="default/g", least=4, created=200.0) for n in range(2)))
+        scene.step(1)
+        assert begins(scene, "x") == 0
+        scene.see(*(pod(f"y{n}", job="g", group="default/g", least=4, created=201.0) for n in range(2)))
+        scene.step(1)
+        assert (begins(scene, "x"), begins(scene, "y")) == (2, 2)
+
+    @pytest.mark.parametrize("owners", [("", ""), ("monday", "tuesday")], ids=["bare", "owned"])
+    def test_pods_that_ended_in_an_earlier_run_of_the_group_do_not_count_as_started(self, owners):
+        scene = Scene(node("n1", cpu=400))
+        scene.see(*gang(4, owner=owners[0]))
+        scene.step()
+        for n in range(4):
+            scene.bind(f"g{n}")
+        for n in range(4):
+            scene.end(f"g{n}")
+        scene.see(pod("other", 200, job="other", gates=(), node="n1", queue="b"))
+        scene.see(*gang(4, prefix="h", created=1000.0, owner=owners[1]))
+        scene.step(900)
+        assert begins(scene, "h") == 0
+
+    def test_a_minimum_that_is_lowered_counts_at_once(self):
+        scene = Scene(node("n1"))
+        scene.see(*gang(4)[:2])
+        scene.step()
+        assert begins(scene, "g") == 0
+        for n in range(2):
+            scene.change(f"g{n}", identity=dataclasses.replace(scene.pods[f"g{n}"].identity, least=2))
+        scene.step(1)
+        assert begins(scene, "g") == 2
 
     def test_pods_that_failed_or_are_leaving_do_not_count_as_started(self):
         # 400 of CPU: three of the old gang are still there, so one new one would fit.

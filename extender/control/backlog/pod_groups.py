@@ -1,0 +1,128 @@
+"""Pod groups: how many pods of each start together, and how far each has got.
+
+A group's name may come back: with each run of a CronJob, with each round of executors of one driver. So:
+
+- Pods that ended well count as started for those that live at the same time, or have the same owner. Those of an
+  earlier run do not.
+- A group that had its minimum once has it for as long as one of its pods stays on a node. Whoever comes then waits for
+  no more pods than there are.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from extender.cluster.events import Event, GroupGone, GroupSeen, GroupsListed
+from extender.cluster.model import Group, Pod
+
+
+@dataclass(slots=True)
+class _Run:
+    """The pods of a group by UID: those without a node or on their way out, those on nodes, those that ended well.
+
+    `ended` says who their owners are, `met` the largest minimum that the group had started with.
+    """
+
+    waiting: set[str] = field(default_factory=set)
+    on_nodes: set[str] = field(default_factory=set)
+    ended: dict[str, str] = field(default_factory=dict)
+    met: float = 0.0
+
+    def add(self, pod: Pod, least: int) -> None:
+        """Put a pod, which is nowhere yet, into its place."""
+        if pod.finished:
+            if not pod.failed:
+                self.ended[pod.uid] = pod.owner
+            return
+        if not (self.waiting or self.on_nodes):  # a new run, but for an owner that goes on
+            self.ended = {uid: owner for uid, owner in self.ended.items() if owner and owner == pod.owner}
+        stays = pod.node is not None and not pod.leaving
+        (self.on_nodes if stays else self.waiting).add(pod.uid)
+        if stays and len(self.on_nodes) + len(self.ended) >= least:
+            self.met = max(self.met, least)
+
+    def remove(self, uid: str) -> None:
+        """Take a pod out of its place."""
+        self.waiting.discard(uid)
+        self.on_nodes.discard(uid)
+        self.ended.pop(uid, None)
+
+
+class PodGroups:
+    """Pod groups by name. Under the backlog's lock."""
+
+    def __init__(self) -> None:
+        self.declared: dict[str, Group] = {}
+        self._runs: dict[str, _Run] = {}
+        self._group_of: dict[str, str] = {}
+
+    def apply(self, event: Event) -> None:
+        """Take in an event about groups; any other changes nothing."""
+        match event:
+            case GroupSeen(group):
+                self.declared[group.name] = group
+            case GroupGone(group):
+                self.declared.pop(group.name, None)
+            case GroupsListed(source, groups):
+                self._list(source, groups)
+
+    def least(self, pod: Pod) -> int:
+        """Return how many pods of a pod's group must start together: by the group, else by what the pod says."""
+        group = self.declared.get(pod.identity.group)
+        return group.least if group is not None else pod.identity.least
+
+    def ended(self, group: str) -> int:
+        """Return how many pods of a group count as started because they ended well. They are not deleted yet."""
+        run = self._runs.get(group)
+        return len(run.ended) if run is not None else 0
+
+    def has_met(self, group: str, least: int) -> bool:
+        """Say whether so many pods of a group had started, and one of the group has stayed on a node since."""
+        run = self._runs.get(group)
+        return run is not None and run.met >= least
+
+    def see(self, pod: Pod) -> None:
+        """Take note of a pod as it is now."""
+        name, before = pod.identity.group, self._leave(pod.uid)
+        if name:
+            self._group_of[pod.uid] = name
+            self._runs.setdefault(name, _Run()).add(pod, self.least(pod))
+            self._settle(name)
+        if before != name:
+            self._settle(before)
+
+    def lose(self, uid: str) -> None:
+        """Forget a pod: it is gone, or takes no part."""
+        self._settle(self._leave(uid))
+
+    def forget_pods(self) -> None:
+        """Forget all pods: they are about to be listed."""
+        self._runs.clear()
+        self._group_of.clear()
+
+    def note_listed(self) -> None:
+        """Take it that groups with a pod on a node had started whole: a list does not say what was before it."""
+        for run in self._runs.values():
+            if run.on_nodes:
+                run.met = math.inf
+
+    def _leave(self, uid: str) -> str:
+        """Take a pod out of its group; return the group's name."""
+        name = self._group_of.pop(uid, "")
+        if name in self._runs:
+            self._runs[name].remove(uid)
+        return name
+
+    def _settle(self, name: str) -> None:
+        """Forget of a group that a pod has left what holds no more."""
+        run = self._runs.get(name)
+        if run is None:
+            return
+        if not run.on_nodes:
+            run.met = 0.0
+        if not (run.waiting or run.on_nodes or run.ended):
+            del self._runs[name]
+
+    def _list(self, source: str, groups: Iterable[Group]) -> None:
+        others = {name: group for name, group in self.declared.items() if group.source != source}
+        self.declared = {**others, **{group.name: group for group in groups}}
