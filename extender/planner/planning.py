@@ -116,6 +116,6 @@ def _plan(
             due=times.promised,
             by_due=frozenset(by_due),
         ),
-        again_at=min(again_at, times.next_at),
+        again_at=min(again_at, times.next_at, reservations.next_lapse()),
         kept_idle=reservations.kept_idle(),
     )

@@ -171,6 +171,10 @@ class Reservations:
         """Return what the next plan goes on with."""
         return Carried(reserved=self.reserved, owed=self.owed, lapsed=self.lapsed, planned_at=now)
 
+    def next_lapse(self) -> float:
+        """Return when the first reservation ends if nothing happens before; infinite without any."""
+        return min((reservation.until for reservation in self.reserved.values()), default=np.inf)
+
     def kept_idle(self) -> float:
         """Return the part of the cluster that has room, and is reserved, by the resource of which it is most."""
         board = self._board
@@ -211,7 +215,7 @@ class Reservations:
                 continue
             if is_due and self._outranking[row] and not fairness.is_due(row):
                 continue
-            if self._now > reservation.until:
+            if self._now >= reservation.until:
                 self._note_lapse(name)
             else:
                 yield name, reservation
@@ -349,6 +353,8 @@ class Reservations:
                 self.owed.setdefault(name, 0.0)
             return True
         kept = float((self._reserved_parts() + self._takes(claimant)).max())
+        if claimant.gang >= 0 and self._starts(claimant, ()):
+            return True
         if self.reserved and kept > board.policy.reservable + _ROUNDING:
             return True
         room, ends_at = soonest_room(board, claimant, self._now)

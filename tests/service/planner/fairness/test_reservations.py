@@ -113,6 +113,25 @@ def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is
     assert pairs(planner.plan(taken(0, size=8.0), waiting, LATE + 20)) == [(0, 0)]
 
 
+def test_a_gang_that_exceeds_its_queues_share_starts_once_that_is_paid_for_and_it_fits():
+    # As above, with two tasks of 4 cores. Somebody of the other queue waits who could run at any time.
+    waiting = in_queues((0, 2, 4), (1, 99, 1), has=[0, 8], running=ends(*[(0, 1)] * 8))
+    waiting = replace(waiting, since=np.array([0.0, 999.0]), gang=np.array([0, -1]), gang_least=np.array([2]))
+    planner = Planner()
+    planner.plan(taken(8, size=8.0), waiting, LATE)
+    idle = replace(waiting, running=ends())
+    paid = planner.plan(taken(0, size=8.0), idle, LATE + 10)
+    assert pairs(paid) == [(0, 0), (0, 0)]
+    assert not paid.carried.reserved
+
+
+def test_there_is_another_plan_when_a_reservation_ends():
+    plan = once(taken(3, 3), due_and_small(), now=LATE)
+    reserved = plan.carried.reserved["class0"]
+    assert plan.again_at == reserved.until
+    assert not once(taken(3, 3), due_and_small(), now=reserved.until, carried=plan.carried).carried.reserved
+
+
 def test_while_it_saves_its_others_get_only_what_nobody_else_can_use():
     # Queue 0 has nothing and saves for 8 cores: its small task stands behind queue 1, which has its half.
     waiting = in_queues((0, 1, 8), (0, 9, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 7))
