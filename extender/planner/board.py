@@ -267,7 +267,7 @@ class Board:
             needs = self._needs(rows, near)
         # 2. Who reads from elsewhere is worth less.
         factor = self._factors.take(near) if np.count_nonzero(near) < len(rows) else None
-        candidates = NodeCandidates(node, rows, near, needs, classes.per_unit[:, node], factor)
+        candidates = NodeCandidates(node, rows, near, needs, classes.alignment_scale[:, node], factor)
         # 3. How far from their input they would start, and where they stand in line.
         if self.locality is not None and (remote := self.locality.look(candidates)).any():
             candidates.factor = remote_factor(remote, penalty=self.policy.remote_penalty)

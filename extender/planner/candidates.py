@@ -84,7 +84,8 @@ class NodeCandidates:
 
     `fitting` is how many still fit.
     `near` [k] says who reads on the node itself. `needs` [k, R] is what a task takes of the node (`arrays.needs`),
-    `takes` [k, R] the same as parts of its capacity. `factor` [k] is the remote penalty's, None where all read there.
+    `takes` [k, R] the same times the node's `scale` [R] (`prepared.scale_of`). `factor` [k] is the remote penalty's,
+    None where all read there.
     `points` [k] is what the score adds to the alignment and `score_terms` what that is made of, once they are known.
     `levels` [k] is how far from their input they would start. `picked` is the place of who goes next, with its `score`
     and `alignment`; `passed` [k] are those that are passed over for it.
@@ -111,21 +112,19 @@ class NodeCandidates:
         "needs",
         "node",
         "passed",
-        "per_unit",
         "picked",
         "points",
         "rows",
+        "scale",
         "score",
         "score_terms",
         "scores",
         "takes",
     )
 
-    def __init__(
-        self, node: int, rows: Rows, near: Mask, needs: Floats, per_unit: Floats, factor: Floats | None
-    ) -> None:
-        self.node, self.rows, self.near, self.needs, self.per_unit = node, rows, near, needs, per_unit
-        self.takes = np.maximum(needs, 0.0) * per_unit
+    def __init__(self, node: int, rows: Rows, near: Mask, needs: Floats, scale: Floats, factor: Floats | None) -> None:
+        self.node, self.rows, self.near, self.needs, self.scale = node, rows, near, needs, scale
+        self.takes = np.maximum(needs, 0.0) * scale
         self.fits: Mask = rows >= 0
         self.fitting = len(rows)
         self.factor = factor

@@ -35,9 +35,10 @@ class Prepared:
     """Nodes [N] and classes [C], resources [R] in rows where nodes are in columns.
 
     `per_unit` [R, N] is 1 / capacity, 0 where there is none or no limit, or where it says nothing of how well a pod
-    suits a node (`Layout.packed`); `unlimited` says whether any has no limit. `special` [N] says how many more devices
-    (extended resources) a node has than the mean node: 0 for no more, 1 for twice as many, 2 for four times. `shapes`
-    are those of the nodes, None where all have the same.
+    suits a node (`Layout.packed`); `alignment_scale` [R, N] is what alignment multiplies by (`scale_of`). `unlimited`
+    says whether any has no limit. `special` [N] says how many more devices (extended resources) a node has than the
+    mean node: 0 for no more, 1 for twice as many, 2 for four times. `shapes` are those of the nodes, None where all
+    have the same.
     `here` [C, R] is what a task takes of its node where it reads there, `away` [C, R] where it reads from elsewhere;
     `*_needs` say the same with minus infinity for nothing, so that nothing always fits, and `ways_needs` [2 C, R] both,
     one after the other; `whole` [C, R] is what it takes of the cluster. `total` [R] is all that nodes have, as shares
@@ -49,6 +50,7 @@ class Prepared:
     layout: Layout
     capacity: Floats
     per_unit: Floats
+    alignment_scale: Floats
     special: Floats
     shapes: Shapes | None
     unlimited: bool
@@ -102,13 +104,17 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
     rates = np.zeros((len(spread_over), capacity.shape[1]))
     for place, (_, inputs) in enumerate(spread_over):
         rates[place, inputs.nodes] = inputs.rates
+    same_nodes = before is not None and before.layout is layout
+    shapes = before.shapes if before is not None and same_nodes else _shapes(packed_capacity, per_unit)
+    scale = before.alignment_scale if before is not None and same_nodes else scale_of(capacity, packed)
     return Prepared(
         waiting=waiting,
         layout=layout,
         capacity=capacity,
         per_unit=per_unit,
+        alignment_scale=scale,
         special=_special(packed_capacity[len(DIMENSIONS) :]),
-        shapes=before.shapes if before is not None and before.layout is layout else _shapes(packed_capacity, per_unit),
+        shapes=shapes,
         unlimited=not limited.all(),
         total=layout.total,
         whole=np.where(shuffles[:, np.newaxis], away, here),
@@ -128,6 +134,26 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
         rate_needs=needs(rates),
         rates_row=(np.cumsum(shuffles) - 1).tolist(),
     )
+
+
+def scale_of(capacity: Floats, packed: Mask) -> Floats:
+    """Return by what demand and free amounts are multiplied to compare tasks on a node [R, N], 0 where not `packed`.
+
+    It is 1 / (what the mean node has, times the node's size), where a node's size is the geometric mean of what it has,
+    as parts of the mean node's. So a node keeps its shape, and only its size does not count. Divided by its own
+    capacity every empty node would be (1, 1, ...), and a node with much CPU and little memory would take tasks that
+    need much memory first, as they would be large there. On nodes of one shape the two are the same. A node with
+    devices is divided by its own: what it has most of is for who needs the devices.
+    """
+    own = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=packed)
+    base = packed[: len(DIMENSIONS)]
+    amounts = np.where(base, capacity[: len(DIMENSIONS)], 0.0)
+    mean = amounts.sum(axis=1, keepdims=True) / np.maximum(np.count_nonzero(base, axis=1), 1)[:, np.newaxis]
+    ratio = np.divide(amounts, mean, out=np.ones_like(amounts), where=base)
+    size = np.exp(np.log(ratio).sum(axis=0) / np.maximum(np.count_nonzero(base, axis=0), 1))
+    scale = own.copy()
+    scale[: len(DIMENSIONS)] = np.divide(1.0, mean * size, out=np.zeros_like(amounts), where=base)
+    return np.where((own[len(DIMENSIONS) :] > 0).any(axis=0), own, scale)
 
 
 _STEPS = 4

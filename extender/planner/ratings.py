@@ -8,7 +8,7 @@ from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.dag_progress import DagProgress
 from extender.planner.plan import Carried, Rating
-from extender.planner.prepared import prepared
+from extender.planner.prepared import prepared, scale_of
 from extender.planner.tuning import Policy
 from extender.policy.alignment import TASK_RULES
 
@@ -37,8 +37,8 @@ def alignments(policy: Policy, snapshot: Snapshot, demand: Floats, free: Floats)
     """Return how well a demand, [R] or [N, R], suits what nodes have free [N, R], whether or not it fits [N]."""
     capacity = snapshot.layout.packed
     limited = np.isfinite(capacity) & (capacity > 0)
-    per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=limited)
-    room = np.where(limited, np.maximum(free, 0.0), 0.0) * per_unit
+    scale = scale_of(capacity.T, limited.T).T
+    room = np.where(limited, np.maximum(free, 0.0), 0.0) * scale
     rule = TASK_RULES[policy.rule]
-    takes = demand * per_unit
+    takes = demand * scale
     return np.array([rule(takes[row : row + 1], room[row])[0] for row in range(len(room))])

@@ -202,8 +202,8 @@ class Scores:
     def _aligned(self, candidates: NodeCandidates) -> Floats:
         free = self._free[:, candidates.node]
         if self._classes.unlimited:
-            free = np.where(candidates.per_unit > 0, free, 0.0)
-        aligned = self._rule(candidates.takes, np.maximum(free * candidates.per_unit, 0.0))
+            free = np.where(candidates.scale > 0, free, 0.0)
+        aligned = self._rule(candidates.takes, np.maximum(free * candidates.scale, 0.0))
         if candidates.factor is not None:
             aligned = penalised(aligned, candidates.factor)
         return penalised(aligned, self.progress.factor[candidates.rows]) if self.progress else aligned

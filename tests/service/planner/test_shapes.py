@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extender.planner import Policy
+from extender.planner.prepared import scale_of
 from tests.service.planner.scenes import cluster, once, pairs, tasks
 
 CPU_NODE, MEMORY_NODE = (32, 64), (8, 128)
@@ -32,6 +33,32 @@ def test_a_full_node_of_the_right_shape_keeps_nobody_waiting():
     waiting = tasks((0, 1, (1, 48)))
     snapshot = cluster(CPU_NODE, MEMORY_NODE, allocated=[[0] * 6, [0, 100, *[0] * 4]])
     assert pairs(once(snapshot, waiting)) == [(0, 0)]
+
+
+@pytest.mark.parametrize("matching", ["machine", "pair"])
+def test_under_a_backlog_each_shape_takes_those_that_it_suits(matching):
+    # Two nodes of each shape. Class 0 needs cores, class 1 memory: a node has room for 8 tasks of the right class, and
+    # for 2 of the wrong one. Both have more waiting than the right nodes have room for.
+    nodes = ((32, 32), (32, 32), (8, 128), (8, 128))
+    waiting = tasks((0, 64, (4, 1)), (1, 64, (1, 16)), work=[1.0, 1.0])
+    started = pairs(once(cluster(*nodes), waiting, Policy(matching=matching)))
+    assert {node for task_class, node in started if task_class == 0} == {0, 1}
+    assert sum(task_class == 1 and node >= 2 for task_class, node in started) == 16
+    assert len(started) == 32
+
+
+def test_the_size_of_a_node_does_not_count_nor_what_is_large_on_a_few():
+    capacity = np.array([[16.0, 32.0, 64.0], [64.0, 128.0, 256.0]])
+    rest = np.zeros((4, 3))
+    packed = np.vstack((capacity, rest)) > 0
+    assert scale_of(np.vstack((capacity, rest)), packed)[:2] == pytest.approx(1 / capacity)
+
+
+def test_a_node_with_devices_is_divided_by_its_own_capacity():
+    capacity = np.array([[32.0, 8.0], [32.0, 128.0], *[[0.0, 0.0]] * 4, [4.0, 0.0]])
+    scale = scale_of(capacity, capacity > 0)
+    assert scale[:, 0].tolist() == [1 / 32, 1 / 32, 0, 0, 0, 0, 1 / 4]
+    assert scale[0, 1] / scale[1, 1] == pytest.approx(80 / 20)
 
 
 def test_larger_nodes_of_one_shape_are_no_other_shape():
