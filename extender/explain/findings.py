@@ -145,8 +145,3 @@ class Facts:
     def held(self) -> list[Pod]:
         """The pods that our gate holds."""
         return [pod for pod in self.pods if pod.held and pod.waits]
-
-
-def many(number: int, noun: str) -> str:
-    """Return a number of things in words."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from extender.cluster.resources import IO_DIMENSIONS
-from extender.explain.findings import MOST_SHOWN, OK, WARNING, Facts, Finding, many
+from extender.explain.findings import MOST_SHOWN, OK, WARNING, Facts, Finding
+from extender.words import many
 
 
 def capacities(facts: Facts) -> Iterator[Finding]:

@@ -8,9 +8,10 @@ from extender.control.holding.ender import STALE_LEASES
 from extender.control.holding.room_wanted import RoomWanted
 from extender.control.release.planned import Planned
 from extender.explain.amounts import seconds
-from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, LeaseState, Level, many
+from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, LeaseState, Level
 from extender.explain.new_pods import NewPods, in_words
 from extender.explain.planned_order import PlannedOrder
+from extender.words import many
 
 _CHECK = "new pods"
 _SETTLED_SECONDS = 10.0

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from extender.cluster.model import Node
 from extender.cluster.node_terms import THRESHOLD_ANNOTATION
-from extender.explain.findings import MOST_SHOWN, OK, Eligible, Facts, Finding, many
+from extender.explain.findings import MOST_SHOWN, OK, Eligible, Facts, Finding
+from extender.words import many
 
 
 def opportunistic(facts: Facts) -> Iterator[Finding]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from extender.explain.amounts import seconds
-from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, many, why_unled
+from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, why_unled
+from extender.words import many
 
 _ALL_NODES_BELOW = 100
 """kube-scheduler looks at all nodes where there are no more than so many."""

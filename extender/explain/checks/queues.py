@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 
 from extender.control.backlog.backlog import PodPhase
 from extender.explain.amounts import percent, seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
 from extender.explain.job_names import job_name
 from extender.explain.planned_order import PlannedOrder
+from extender.words import many
 
 _PASSED_OVER_SECONDS = 60.0
 _ROUNDING = 1e-9

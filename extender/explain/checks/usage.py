@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from extender.adapters.usage.report import AutoReport, UsageReport
 from extender.cluster.resources import CPU, MEMORY
 from extender.explain.amounts import amount, seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
+from extender.words import many
 
 _CHECK = "usage"
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from extender.control.backlog.backlog import PodPhase
 from extender.explain.amounts import seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, many
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.wait_reasons import PACE, RELEASING, TRYING
+from extender.words import many
 
 DEFAULT_SCHEDULER = "default-scheduler"
 

@@ -10,6 +10,7 @@ from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import TaskOrder
 from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.replay import Ranks
+from lab.sim.dag.jobs import counting
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import SHUFFLE
 
@@ -51,13 +52,13 @@ class JobOrders:
         column = np.where(table.source[stages] == _SHUFFLE, NETWORK_IN_INDEX, DISK_READ_INDEX)
         demand[np.arange(len(stages)), column] += table.reading[stages]
         capacity = self._capacity.max(axis=0)
-        counts = (demand > 0).any(axis=0) & np.isfinite(capacity)
+        columns = counting(demand, capacity)
         dag = Dag(
             [
                 Stage(
                     str(stage),
                     np.full(table.tasks[stage], table.expected[stage]),
-                    demand[place, counts],
+                    demand[place, columns],
                     tuple(
                         Parent(str(parent), parent in table.one_to_one.get(stage, ()))
                         for parent in table.parents[stage].tolist()
@@ -68,7 +69,7 @@ class JobOrders:
         )
         share = max(round(len(self._capacity) / math.sqrt(active)), 1)
         for stage, those in zip(
-            stages.tolist(), priorities(self._make(dag, Machines(share, capacity[counts]))), strict=True
+            stages.tolist(), priorities(self._make(dag, Machines(share, capacity[columns]))), strict=True
         ):
             first = table.first_task[stage]
             self.priority[first : first + len(those)] = those

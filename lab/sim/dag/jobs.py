@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.arrays import Floats
-from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX
+from extender.arrays import Floats, Rows
+from extender.cluster.resources import CPU_INDEX, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.graph import Dag, Machines, Parent, Stage
 from lab.errors import SpecError
 from lab.sim.workloads import workload as simulated
@@ -27,8 +27,8 @@ def job_of(jobs: Sequence[Job], name: str | None) -> Job:
 def dag_of(job: Job, machines: simulated.Machines, count: int | None) -> tuple[Dag, Machines, list[str]]:
     """Return the job, so many of the machines (None: all), and the names of the resources that count.
 
-    A resource counts if a task demands it and machines have a limit of it. What a task reads is a demand of its disk,
-    or for a shuffle of its link. Raises SpecError where machines differ, GraphError where a stage is malformed.
+    What a task reads is a demand of its disk, or for a shuffle of its link. Raises SpecError where machines differ,
+    GraphError where a stage is malformed.
     """
     capacity = machines.capacity[0]
     if (machines.capacity != capacity).any():
@@ -38,7 +38,7 @@ def dag_of(job: Job, machines: simulated.Machines, count: int | None) -> tuple[D
     demand = np.array([stage.demand for stage in job.stages])
     for row, stage in enumerate(job.stages):
         demand[row, NETWORK_IN_INDEX if stage.source == SHUFFLE else DISK_READ_INDEX] += stage.reading
-    columns = np.flatnonzero((demand > 0).any(axis=0) & np.isfinite(capacity))
+    columns = counting(demand, capacity)
     share = count or len(machines.capacity)
     names = [machines.axis[column] for column in columns.tolist()]
     dag = Dag(
@@ -53,6 +53,15 @@ def dag_of(job: Job, machines: simulated.Machines, count: int | None) -> tuple[D
         ]
     )
     return dag, Machines(share, capacity[columns]), names
+
+
+def counting(demand: Floats, capacity: Floats) -> Rows:
+    """Return the columns of the resources that count: a stage demands them [S, R], machines have a limit of them [R].
+
+    It is CPU where none does.
+    """
+    columns = np.flatnonzero((demand > 0).any(axis=0) & np.isfinite(capacity))
+    return columns if len(columns) else np.array([CPU_INDEX])
 
 
 def _seconds(stage: simulated.Stage, machines: int) -> Floats:

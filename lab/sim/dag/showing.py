@@ -10,6 +10,7 @@ from rich.text import Text
 
 from extender.arrays import Floats
 from extender.graph import Dag, Machines, StageOrder
+from extender.words import many
 
 _WIDTH = 48
 _MOST_STAGES = 60
@@ -25,7 +26,7 @@ def words(name: str, dag: Dag, machines: Machines, order: StageOrder) -> list[st
     trouble = [dag.stages[row].name for row in np.flatnonzero(order.trouble).tolist()]
     bounds = order.bounds
     return [
-        f"{name}: {len(dag):,} stages, {int(dag.count.sum()):,} tasks on {machines.count:,} machines",
+        f"{name}: {many(len(dag), 'stage')}, {many(int(dag.count.sum()), 'task')} on {many(machines.count, 'machine')}",
         f"{order.span:,.1f} s by the order found ({order.won}), "
         f"{100 * (order.span / bounds.tightest - 1):.1f} % above what no order can pass",
         f"At least {bounds.tightest:,.1f} s: longest path {bounds.cp_len:,.1f}, all work {bounds.t_work:,.1f}, "

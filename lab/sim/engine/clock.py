@@ -32,6 +32,8 @@ Progress = Callable[[int, int], None]
 _PROGRESS_CALLS = 200
 _KILLED_SECONDS = 1.0
 """How long it takes until it is seen that memory has killed somebody."""
+_MOST_ROUNDS = 10
+"""So many rounds of preemption there are at one moment; then time goes on."""
 
 
 class Opportunism(Protocol):
@@ -168,6 +170,7 @@ class _Simulation:
         self._empty = empty_snapshot(self.world.tasks.capacity, self.world.table.axis)
         self._plans, self._plan_seconds = 0, 0.0
         self._again_at = np.inf
+        self._preempted = -np.inf, 0
 
     def step(self) -> bool:
         """Go to the next event and handle it; return False if none is left."""
@@ -192,7 +195,7 @@ class _Simulation:
             self._plan(now)
         # 5. Set the rates of all running tasks until the next event. Whom memory kills is seen a moment later.
         if world.share():
-            self._again_at = min(self._again_at, now + _KILLED_SECONDS)
+            self._again_at = now + _KILLED_SECONDS
         return True
 
     def speed(self, wall_seconds: float) -> Speed:
@@ -236,7 +239,18 @@ class _Simulation:
             self.world.start(plan.assignments)
         if isinstance(plan, PlanWithVictims) and len(plan.victims):
             self.world.preempt(plan.victims)
-            self._again_at = now
+            self._again_at = self._after_preemption(now)
+
+    def _after_preemption(self, now: float) -> float:
+        """Return when to plan for those who were made room for: at once, but not for ever at one moment.
+
+        Where what tasks use counts, and not what they were promised (`estimate`), less room comes free than it seemed,
+        and the victim may have it again.
+        """
+        preempted_at, rounds = self._preempted
+        rounds = rounds + 1 if preempted_at == now else 1
+        self._preempted = now, rounds
+        return now if rounds <= _MOST_ROUNDS else now + _KILLED_SECONDS
 
     def _snapshot(self) -> Snapshot:
         empty = self._empty

@@ -20,6 +20,7 @@ from extender.cluster.resources import (
 )
 from extender.errors import TraceError
 from extender.graph.dag import cycle_of
+from extender.words import many
 from lab.sim.files.format import COUNT, LEAST_SECONDS, MOST_SECONDS, InputLine, JobLine, StageLine, WavesLine
 from lab.sim.files.lines import csv_jobs, json_lines
 from lab.sim.files.machines import amounts
@@ -55,7 +56,9 @@ def workload_of(path: Path, machines: Machines) -> Workload:
     if not jobs:
         raise TraceError(f"{path} has no jobs; needed: a line for each")
     jobs.sort(key=lambda job: job.arrives_at)
-    return Workload(name=path.name, jobs=jobs, about=f"{len(jobs)} jobs of {tasks} tasks from {path.name}")
+    return Workload(
+        name=path.name, jobs=jobs, about=f"{many(len(jobs), 'job')} of {many(tasks, 'task')} from {path.name}"
+    )
 
 
 def _lines(path: Path) -> Iterator[tuple[str, JobLine]]:

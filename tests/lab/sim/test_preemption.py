@@ -124,3 +124,59 @@ def test_who_found_room_in_the_plan_that_preempts_starts_with_it(tmp_path, polic
     assert ended["zcron"] == 30
     assert outcome.jobs[0].name == "batch"
     assert ended["batch"] > 110
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("policy", ["kube-default", "dovetail"])
+def test_a_run_ends_though_memory_kills_at_once_whoever_preempted_somebody(tmp_path, policy):
+    """Two tasks of 2 GiB and one of 1 do not fit into 4 GiB; by what they declare they do."""
+    machine = {"name": "m", "allocatable": {"cpu": 8, "memory": "4Gi"}}
+    long, many = {"cpu": 0, "memory": "2Gi"}, {"cpu": 4, "memory": "2Gi"}
+    jobs = (
+        {"job": "j4", "stages": [{"name": "s", "seconds": 1, "demand": {"cpu": 4, "memory": "1Gi"}}]},
+        {
+            "job": "j5",
+            "priority": -5,
+            "stages": [{"name": "s", "tasks": 3, "seconds": 40, "demand": {"cpu": 2, "memory": "1Gi"}}],
+        },
+        {"job": "j7", "queue": "a", "stages": [{"name": "s", "seconds": 300, "demand": long}]},
+        {
+            "job": "j9",
+            "queue": "c",
+            "stages": [
+                {"name": "s3", "seconds": 1, "demand": long, "parents": ["s0", "s1"]},
+                {"name": "s1", "seconds": 1, "demand": {"cpu": 1, "memory": "1Mi"}},
+                {"name": "s2", "tasks": 40, "seconds": 300, "demand": many, "oneToOne": ["s0"]},
+                {"name": "s0", "tasks": 40, "seconds": 0.001, "demand": {"cpu": 0.5, "memory": "1Mi"}},
+            ],
+        },
+    )
+    outcome = _run(tmp_path, [machine], jobs, policy)
+    assert all(run.ended > 0 for run in outcome.jobs)
+
+
+@pytest.mark.timeout(60)
+def test_a_run_ends_where_less_room_comes_free_than_victims_were_promised(tmp_path):
+    """By what tasks use the machine has room for the victim again, and not for who preempted it."""
+    machine = {"name": "m1", "allocatable": {"cpu": 8, "memory": "16Gi"}}
+    stage = {"name": "s", "tasks": 5, "seconds": 25}
+    jobs = (
+        {
+            "job": "low",
+            "arrives": 10,
+            "priority": -5,
+            "stages": [stage | {"seconds": 40, "demand": {"cpu": 2, "memory": "1Gi"}}],
+        },
+        {"job": "high", "stages": [stage | {"tasks": 10, "demand": {"cpu": 2, "memory": "2Gi"}}]},
+        {"job": "other", "stages": [stage | {"demand": {"cpu": 2, "memory": "1Mi"}}]},
+    )
+    outcome = _run(tmp_path, [machine], jobs, "kube-default", seed=5)
+    assert all(run.ended > 0 for run in outcome.jobs)
+
+
+def _run(tmp_path, machines, jobs, policy, seed=1):
+    (tmp_path / "machines.jsonl").write_text("".join(json.dumps(machine) + "\n" for machine in machines))
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
+    files = str(tmp_path / "jobs.jsonl"), str(tmp_path / "machines.jsonl")
+    settings = SimulationSettings(estimate=True)
+    return perform(Run(*files, policy, seed, know_demands=0.5, settings=settings), lambda *_: None)

@@ -33,11 +33,21 @@ def graph(tmp_path):
 
 def test_it_shows_the_bound_the_orders_and_when_each_stage_runs(graph):
     told = graph("--share=1").splitlines()
-    assert told[0].startswith("etl: 3 stages, 6 tasks on 1 machines")
+    assert told[0].startswith("etl: 3 stages, 6 tasks on 1 machine")
     assert told[1].startswith("11.0 s by the order found")
     assert any(line.split()[:4] == ["map", "4", "1.0", "9.0"] for line in told)
     assert any(line.split()[:4] == ["long", "1", "1.0", "11.0"] for line in told)
     assert max(map(len, told)) <= 100
+
+
+@pytest.mark.parametrize("demand", [{}, {"cpu": 0}])
+def test_stages_that_demand_nothing_wait_for_their_parents_alone(graph, demand):
+    stages = [
+        {"name": "a", "tasks": 5, "seconds": 60, "demand": demand},
+        {"name": "b", "seconds": 30, "demand": demand},
+    ]
+    told = graph(jobs=({"job": "j", "stages": [stages[0], stages[1] | {"parents": ["a"]}]},))
+    assert "90.0 s by the order found (longest path), 0.0 % above what no order can pass" in told
 
 
 def test_json_has_a_rank_and_a_beginning_for_each_task(graph):
