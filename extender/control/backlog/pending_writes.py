@@ -24,6 +24,7 @@ class PendingWrites:
         self.backoff: dict[str, float] = {}
         self.queued: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
+        self._failed_clears: set[str] = set()
         self._lock = lock
         self._queue_lock = threading.Lock()
 
@@ -31,9 +32,20 @@ class PendingWrites:
         """Leave a pod alone for a while after a write to it failed, longer each time; it is not on its way."""
         with self._lock:
             self.in_progress.pop(uid, None)
+            self._failed_clears.discard(uid)
             self._failures[uid] += 1
             doublings = min(self._failures[uid] - 1, _MOST_DOUBLINGS)
             self.backoff[uid] = now + min(2.0**doublings, LONGEST_BACKOFF_SECONDS)
+
+    def note_failed_clear(self, uid: str) -> None:
+        """Note that what failed last was to clear a pod's nomination: that has to wait as well."""
+        with self._lock:
+            if uid in self.backoff:
+                self._failed_clears.add(uid)
+
+    def may_clear(self, uid: str) -> bool:
+        """Say whether a pod's nomination may be cleared now, though other writes to it may have to wait."""
+        return uid not in self.queued and not (uid in self.backoff and uid in self._failed_clears)
 
     def failures(self, uid: str) -> int:
         """Return how many writes to a pod have failed in a row."""
@@ -98,3 +110,4 @@ class PendingWrites:
         self.in_progress.pop(uid, None)
         self.backoff.pop(uid, None)
         self._failures.pop(uid, None)
+        self._failed_clears.discard(uid)

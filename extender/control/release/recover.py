@@ -40,7 +40,7 @@ def unfinished(
     # 1. Gated pods with our nomination: those whose release fails again and again, and those to try.
     writes = backlog.writes
     nominated = [pod for pod in backlog.at(PodPhase.NOMINATED) if pod.uid not in writes.in_progress]
-    hopeless = [pod for pod in nominated if writes.failures(pod.uid) >= _MOST_FAILURES]
+    hopeless = [pod for pod in nominated if writes.failures(pod.uid) >= _MOST_FAILURES and writes.may_clear(pod.uid)]
     able = [pod for pod in nominated if pod.uid not in promises.unknown and not writes.busy(pod.uid)]
     tried = [pod for pod in able if writes.failures(pod.uid) < _MOST_FAILURES]
     # 2. Complete those whose node still has room, and whose gang starts whole.

@@ -208,6 +208,7 @@ class Sender:
             log.info(what, pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
             self._note_failure(pod, now, begun)
+            self._writes.note_failed_clear(pod.uid)
             log.warning(f"failed: {what}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _note_failure(self, pod: Pod, now: float, begun: float) -> None:

@@ -50,6 +50,15 @@ class TestRefusedWrites:
             scene.step(1)
         assert len(scene.written) - before <= 2 * 600 / 60 + 2, "two writes a minute"
 
+    def test_a_nomination_that_cannot_be_cleared_is_tried_ever_more_rarely(self):
+        scene = Scene(node("n1", cpu=100))
+        scene.see(pod("bad"))
+        scene.refuse = {("release", "bad"), ("clear", "bad")}
+        for _ in range(1200):
+            scene.step(0.1)
+        # After 1, 2, 4 ... s: seven in two minutes.
+        assert 2 <= scene.tried.count(("clear", "bad")) <= 7
+
     def test_the_wait_after_a_write_that_fails_late_begins_when_it_has_failed(self, monkeypatch):
         scene = Scene(node("n1", cpu=100))
         scene.see(pod("bad"))
