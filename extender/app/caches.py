@@ -45,6 +45,9 @@ class Caches:
         self._watches = watches
         self._stale_seconds = stale_seconds
         self._settled = threading.Event()
+        self._flight_lock = threading.Lock()
+        self._flight_time = 0.0
+        self._connected = [0.0] * len(self._needed())
 
     def settle(self) -> None:
         """Wait until all watches have listed, and a moment more; then be ready.
@@ -73,8 +76,15 @@ class Caches:
         return None
 
     def flight_time(self) -> float:
-        """Return the clock of pods in flight; it stands still while a watch is down, as no pod can be seen to land."""
-        return min(watch.connected_seconds() for watch in self._needed())
+        """Return the clock of pods in flight; it stands still while a watch is down, as no pod can be seen to land.
+
+        Since the last call it has gone on for as long as the watch was connected that was so for the shortest time.
+        """
+        with self._flight_lock:
+            connected = [watch.connected_seconds() for watch in self._needed()]
+            self._flight_time += min(now - then for now, then in zip(connected, self._connected, strict=True))
+            self._connected = connected
+            return self._flight_time
 
     def _needed(self) -> list[Watch]:
         """Return the watches of kinds that are not optional."""

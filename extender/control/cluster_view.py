@@ -1,5 +1,6 @@
 """What the loops of the leader get to work with: the cluster as the watches show it, and the means to write."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -8,6 +9,23 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.plan_input.builder import PlanInputBuilder
+
+
+@dataclass(slots=True)
+class Sight:
+    """Since when the watches have shown without a break what was written. One thread."""
+
+    _last: tuple[float, float] | None = None
+    _broken_at: float = -math.inf
+
+    def lasts(self, seconds: float, now: float, flight_time: float) -> bool:
+        """Say whether flight time has gone on for so many seconds, by how it has since the last call."""
+        if self._last is not None:
+            passed, flown = now - self._last[0], flight_time - self._last[1]
+            if passed > 0 and flown < passed / 2:
+                self._broken_at = now
+        self._last = now, flight_time
+        return not 0 <= now - self._broken_at < seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,7 @@ class ClusterView:
     assume_seconds: float = 15.0
     awaiting_evictions: set[str] = field(default_factory=set)
     passed_by: set[str] = field(default_factory=set)
+    sight: Sight = field(default_factory=Sight)
 
     def snapshot(self) -> Snapshot:
         """Return what is free on the nodes now."""
@@ -39,6 +58,12 @@ class ClusterView:
         """Return the pods, by UID, that count on a node where the watches do not show them yet."""
         return self.ledger.in_flight(self.flight_time())
 
-    def expire_writes(self, now: float) -> None:
-        """Forget claims and backoffs that have ended, and those that end too late because the clock was set back."""
-        self.backlog.writes.expire(now, max(2 * self.assume_seconds, LONGEST_CLAIM_SECONDS))
+    def expire_writes(self, now: float) -> bool:
+        """Forget claims and backoffs that have ended, and those that end too late because the clock was set back.
+
+        While a watch is down, and for as long afterwards as a write takes to show, claims stay: return False.
+        """
+        sees = self.sight.lasts(self.assume_seconds, now, self.flight_time())
+        longest = max(2 * self.assume_seconds, LONGEST_CLAIM_SECONDS)
+        self.backlog.writes.expire(now, longest, claims=sees)
+        return sees

@@ -94,13 +94,14 @@ class PendingWrites:
                 return sum(map(self.busy, uids))
             return len(uids & self.pods())
 
-    def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS) -> None:
+    def expire(self, now: float, longest: float = LONGEST_CLAIM_SECONDS, *, claims: bool = True) -> None:
         """Forget what was claimed, or left alone, until `now` or earlier: no news of it has come.
 
-        What ends more than `longest` seconds from now is forgotten too: the clock was set back.
+        Without `claims` only what was left alone. What ends more than `longest` seconds from now is forgotten too: the
+        clock was set back.
         """
         with self._lock:
-            for deadlines in (self.in_progress, self.backoff):
+            for deadlines in (self.in_progress, self.backoff) if claims else (self.backoff,):
                 expired = [uid for uid, until in deadlines.items() if not now < until <= now + longest]
                 for uid in expired:
                     del deadlines[uid]

@@ -176,7 +176,8 @@ class Releaser:
     # -- before the plan
 
     def _forget_what_is_over(self, now: float) -> None:
-        self.cluster.expire_writes(now)
+        if not self.cluster.expire_writes(now):
+            return  # whoever looks idle may have gone: its room is not given to others
         for uid in self.cluster.flights() - self.cluster.awaiting_evictions:
             if self._backlog.is_idle(uid):
                 self.cluster.ledger.forget(uid)

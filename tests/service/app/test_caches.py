@@ -111,6 +111,15 @@ def test_flights_grow_old_by_the_watch_that_was_open_for_the_least_time(settled,
     assert settled.flight_time() == 25.0
 
 
+def test_time_that_one_watch_was_down_for_is_not_made_up_for_while_another_is(settled, watches):
+    watches[0].up, watches[1].up = 100.0, 60.0  # the second was down for 40 s, long ago
+    before = settled.flight_time()
+    watches[1].up += 30.0  # now it is the first that is down
+    assert settled.flight_time() == before
+    watches[0].up, watches[1].up = 110.0, 100.0
+    assert settled.flight_time() == before + 10.0
+
+
 def test_ages_are_told_by_resource(settled, watches, clock):
     clock.now = 1_003.0
     watches[1].heard_at = None

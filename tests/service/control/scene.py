@@ -66,7 +66,7 @@ class Scene:
     assume_seconds = 15.0
 
     def __init__(self, *nodes, queues=(), pace=None, policy=None, by_filter=False, levels=(), chooses=False):
-        self.tried: list[tuple[str, str]] = []
+        self.attempts: list[tuple[str, str]] = []
         self.written, self.refuse, self.told, self.sent, self.levels = [], set(), [], {}, {}
         self.leading, self.deaf, self.now = True, False, 100.0
         self.ledger = Ledger(in_flight_seconds=15.0)
@@ -198,7 +198,7 @@ class Scene:
         self.change(pod.name)
 
     def _write(self, verb, pod, *more):
-        self.tried.append((verb, pod.name))
+        self.attempts.append((verb, pod.name))
         if (verb, pod.name) in self.refuse:
             raise ClusterError(f"{verb} {pod.name} is refused")
         self.written.append((verb, pod.name, *more))

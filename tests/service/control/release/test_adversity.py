@@ -57,7 +57,7 @@ class TestRefusedWrites:
         for _ in range(1200):
             scene.step(0.1)
         # After 1, 2, 4 ... s: seven in two minutes.
-        assert 2 <= scene.tried.count(("clear", "bad")) <= 7
+        assert 2 <= scene.attempts.count(("clear", "bad")) <= 7
 
     def test_the_wait_after_a_write_that_fails_late_begins_when_it_has_failed(self, monkeypatch):
         scene = Scene(node("n1", cpu=100))
@@ -88,6 +88,28 @@ class TestRefusedWrites:
         scene.step(1)
         scene.step(1)
         assert scene.released() == ["x", "y"]
+
+
+class TestBlindness:
+    def test_room_is_not_given_twice_while_a_watch_is_down(self):
+        # The writes work, but no news of them comes; flight time stands still.
+        scene = Scene(node("n1", cpu=100))
+        scene.see(pod("a", created=1.0), pod("b", created=2.0))
+        scene.deaf, at = True, scene.now
+        scene.flight_time = lambda: at
+        for _ in range(50):
+            scene.step(1)
+        assert scene.released() == ["a"]
+        # Once it is back, news may take as long as usual; then what never showed is tried again.
+        back, scene.deaf = scene.now, False
+        scene.flight_time = lambda: at + scene.now - back
+        for _ in range(14):
+            scene.step(1)
+        assert scene.released() == ["a"]
+        scene.bind("a", "n1")
+        scene.end("a")
+        scene.step(20)
+        assert scene.released() == ["a", "b"]
 
 
 class TestGangs:
