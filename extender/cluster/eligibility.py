@@ -95,9 +95,11 @@ class Constraints:
         """Say whether a pod with these may go to the node."""
         if not self.tolerates(taints, unschedulable=unschedulable):
             return False
-        if not all(labels.get(key) == value for key, value in self.selector):
-            return False
-        return self.affinity_allows(name, labels) and self.volumes_allow(labels)
+        return self.selects(labels) and self.affinity_allows(name, labels) and self.volumes_allow(labels)
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Say whether a node with these labels has those of the node selector."""
+        return all(labels.get(key) == value for key, value in self.selector)
 
     def tolerates(self, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         """Say whether a pod with these puts up with all hard taints, and with the cordon of a node."""

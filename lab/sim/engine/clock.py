@@ -15,8 +15,9 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
-from extender.cluster.resources import DIMENSIONS
+from extender.cluster.resources import DIMENSIONS, DISK_READ
 from extender.errors import DovetailError
+from extender.explain.amounts import amount
 from extender.planner import Scheduler
 from lab.sim.dag.job_orders import MakeRanks
 from lab.sim.engine.outcome import Outcome, Speed
@@ -279,12 +280,16 @@ class _Simulation:
         if backlog.count.any():
             stage = backlog.first_waiting
             gone = "; machines have gone for good: simulate with some that stay" if self.world.machines_change else ""
-            demand = ", ".join(
-                f"{name} {amount:g}" for name, amount in zip(table.axis, table.demand[stage], strict=True)
-            )
+            demand = [*zip(table.axis, table.demand[stage].tolist(), strict=True)]
+            words = ", ".join(f"{name} {amount(name, value)}" for name, value in demand if value > 0)
+            if reading := table.reading.item(stage):
+                words += f", and reads {amount(DISK_READ, reading)}"
+            whole = ""
+            if table.gang is not None and table.least is not None and table.gang[stage]:
+                whole = f"; {table.least[stage]} of them start together or none"
             raise DovetailError(
-                f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; it "
-                f"demands {demand}, and reads {table.reading[stage]:g} bytes per second{gone}"
+                f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; a task "
+                f"of it demands {words or 'nothing'}{whole}{gone}"
             )
 
 

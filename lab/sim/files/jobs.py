@@ -1,7 +1,7 @@
 """Makes a workload of a workload file."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -164,9 +164,7 @@ class _Maker:
             self._at_once[key] = float(np.floor(parts.min(axis=1, initial=np.inf)).sum())
             if not allowed.any():
                 field = line.field(number)
-                raise TraceError(
-                    f"{where}: field {field}: no machine has its node selector and taints that it tolerates"
-                )
+                raise TraceError(f"{where}: field {field}: {_nowhere(self._machines, constraints)}")
         if not self._at_once[key]:
             words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
             field = line.field(number, "demand")
@@ -207,6 +205,22 @@ def _check_one_to_one(where: str, line: JobLine) -> None:
             raise TraceError(f"{field}: the job is a gang, whose tasks start together; accepted: parents")
         if stage.one_to_one and stage.input is not None and stage.input.source != LOCAL:
             raise TraceError(f"{field}: it reads from {stage.input.source}; accepted: {LOCAL}, or no input")
+
+
+def _nowhere(machines: Machines, constraints: Constraints) -> str:
+    """Return why no machine allows these, with what machines have."""
+    selected = [node for node in machines.nodes if constraints.selects(node.labels)]
+    if not selected:
+        wanted = shown(", ".join(f"{key}={value}" for key, value in constraints.selector))
+        labels = sorted({f"{key}={value}" for node in machines.nodes for key, value in node.labels.items()})
+        return f"no machine has the labels {wanted}; accepted: {_some(labels) or 'no label, as no machine has any'}"
+    taints = sorted({f"{taint.key}={taint.value}:{taint.effect}" for node in selected for taint in node.taints})
+    return f"each machine with its labels has a taint that it does not tolerate; taints there are: {_some(taints)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return some of the names in words."""
+    return ", ".join([*(shown(name) for name in names[:_MOST_SHOWN]), *(["..."] if len(names) > _MOST_SHOWN else [])])
 
 
 def _constraints(stage: StageLine) -> Constraints:

@@ -87,7 +87,9 @@ def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
                 raise TraceError(f"{where}: {len(fields)} fields; accepted: {len(header)}, as in the header")
             yield where, _flat_job(where, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
-        raise TraceError(f"{path}, line {rows.line_num}: {error}") from None
+        raise TraceError(
+            f"{path}, line {rows.line_num}: {error}; accepted: CSV, in which each quote is closed"
+        ) from None
 
 
 def _check_header(where: str, header: list[str]) -> None:

@@ -13,6 +13,8 @@ from extender.cluster.resources import (
     IO_DIMENSIONS,
     PODS,
     declared_amounts,
+    is_extended,
+    parse_quantity,
 )
 from extender.errors import BadQuantity, TraceError
 from lab.sim.files.format import RESOURCES, MachineLine, Quantity, is_resource
@@ -20,6 +22,7 @@ from lab.sim.files.lines import json_lines
 from lab.sim.workloads.workload import Machines
 
 MOST_MACHINES = 100_000
+_VOLUMES = "attachable-volumes-"
 UNLIMITED = 2.0**50
 """Bytes per second of a disk or link that a machine does not limit: a petabyte."""
 
@@ -33,9 +36,10 @@ def machines_of(path: Path) -> Machines:
     lines: dict[str, str] = {}
     places = ""
     for where, line in json_lines(path, MachineLine):
-        offered = {name: amount for name, amount in line.allocatable.items() if name != PODS}
+        offered = {name: amount for name, amount in line.allocatable.items() if not _is_left_out(name)}
         places = places or ("; places for pods do not count" if PODS in line.allocatable else "")
         allocatable = amounts(where, "allocatable.{}".format, offered)
+        _require_whole(where, offered)
         taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in line.taints)
         names = [line.name] if line.count is None else [f"{line.name}-{number}" for number in range(line.count)]
         for name in names:
@@ -76,6 +80,18 @@ def amounts(where: str, field_of: Callable[[str], str], quantities: Mapping[str,
         except BadQuantity as error:
             raise TraceError(f"{where}: field {field_of(name)}{str(error).removeprefix(name)}") from None
     return given
+
+
+def _is_left_out(name: str) -> bool:
+    """Say whether nodes advertise something of this name that no workload asks for by itself."""
+    return name == PODS or name.startswith(_VOLUMES)
+
+
+def _require_whole(where: str, offered: Mapping[str, Quantity]) -> None:
+    """Raise TraceError for a part of a device: Kubernetes counts whole ones."""
+    for name, quantity in offered.items():
+        if is_extended(name) and parse_quantity(_text(quantity), per_unit=1_000) % 1_000:
+            raise TraceError(f"{where}: field allocatable.{name}: {quantity} is no whole number; accepted: whole ones")
 
 
 def _text(quantity: Quantity) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, times_fits
 from extender.cluster.resources import (
     CPU_INDEX,
     DIMENSIONS,
@@ -22,6 +22,7 @@ _TAIL, _KNOW, _DECLARE = 1, 2, 3
 
 _CPU, _MEMORY, _READ, _WRITE = CPU_INDEX, MEMORY_INDEX, DISK_READ_INDEX, DISK_WRITE_INDEX
 _IN, _OUT = NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+_HALVINGS = 8
 _ROUNDING = 1e-12
 """So much less is used than should be: tasks that fill a machine exactly do not get past it by a rounding."""
 
@@ -80,9 +81,9 @@ def declared_wrongly(workload: Workload, machines: Machines, part: float, seed: 
     """Return the same jobs, whose tasks use what they used, and declare something else.
 
     What a stage declares of CPU, of memory, and of disk and network is each multiplied by a number between `part` and
-    1 / `part`, drawn evenly on a logarithmic scale; never to more than a machine has on which its tasks fit. The
-    numbers are the same for every policy. Raises DovetailError for a part outside 0..1 or of 0, and for machines that
-    offer more than the six dimensions: of the rest, use is the promise.
+    1 / `part`, drawn evenly on a logarithmic scale; never to more than a machine has on which its tasks fit, nor so
+    much that a gang does not fit whole. The numbers are the same for every policy. Raises DovetailError for a part
+    outside 0..1 or of 0, and for machines that offer more than the six dimensions: of the rest, use is the promise.
     """
     if not 0 < part <= 1:
         raise DovetailError(f"know_demands: {part:g}; accepted: above 0, to 1")
@@ -121,6 +122,8 @@ def _declaring(stage: Stage, machines: Machines, factors: Floats, *, copied: boo
     # 2. What it declares, in whole numbers; one factor for all rates, as what a task reads may take disk or network.
     factor = np.full(len(need), min(factors[2], float(np.delete(most, [_CPU, _MEMORY]).min())))
     factor[_CPU], factor[_MEMORY] = np.minimum(factors[:2], most[[_CPU, _MEMORY]])
+    if stage.gang:
+        factor = _whole(factor, need, machines.capacity[fits], stage.tasks)
     declared, declared_reading = np.ceil(demand * factor), float(np.ceil(reading * factor[_READ]))
     # 3. What it uses is a part of that.
     part = np.divide(demand, declared, out=np.ones(len(need)), where=declared > 0)
@@ -130,3 +133,15 @@ def _declaring(stage: Stage, machines: Machines, factors: Floats, *, copied: boo
     use = stage.use or Use(np.ones(1), np.ones((1, len(DIMENSIONS))))
     use = replace(use, parts=use.parts * part * (1.0 - _ROUNDING))
     return replace(stage, demand=declared, reading=declared_reading, use=use)
+
+
+def _whole(factor: Floats, need: Floats, capacity: Floats, tasks: int) -> Floats:
+    """Return factors [R] with which so many tasks fit on machines [N, R] at once: what is too much is halved, on a log.
+
+    As they are, they do (the workload's reader sees to it).
+    """
+    for _ in range(_HALVINGS):
+        if times_fits(capacity, np.ceil(need * factor)).sum() >= tasks:
+            return factor
+        factor = np.where(factor > 1.0, np.sqrt(factor), factor)
+    return np.minimum(factor, 1.0)

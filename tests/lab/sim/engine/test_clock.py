@@ -324,7 +324,7 @@ def test_a_scheduler_is_not_asked_when_nothing_waits_or_has_changed():
         ([plan((1, 0, 2, 0))], "a/reads, task 2: there is no such task"),
         ([plan((1, 0, -1, 0))], "a/reads, task -1: there is no such task"),
         ([plan((1, 0, 0, 7))], "a/reads, task 0: the source that the scheduler names has no copy"),
-        ([], "a/big waits, nothing runs or is to arrive, .* it demands cpu 1000, memory 40"),
+        ([], "a/big waits, nothing runs or is to arrive, .* a task of it demands cpu 1 core, memory 40 B"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(plans, complaint):

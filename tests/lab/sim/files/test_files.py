@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError, SettingsError, TraceError
 from lab.sim import sweep
 from lab.sim.commands import simulate
@@ -90,7 +91,10 @@ def replay(tmp_path, machines, policy, *jobs):
             stage(demand={"cpu": 2, "memory": "3Gi"}, tasks=5) | {"gang": True},
             "5 tasks of a gang start together, and all machines that they may go to hold 4 at once",
         ),
-        (stage(nodeSelector={"zone": "x"}), "field stages[0]: no machine has its node selector"),
+        (
+            stage(nodeSelector={"zone": "x"}),
+            "field stages[0]: no machine has the labels zone=x; accepted: zone=b",
+        ),
         (stage(seconds=[1, 2, 3]), "field stages[0].seconds: 3 numbers; accepted: one, or one for each of 1 tasks"),
         (stage(parents=["t"]), "field stages[0].parents[0]: job 'a' has no stage 't'"),
         (stage(parents=["s"]), "field stages[0]: a cycle of parents: s -> s; accepted: no cycle"),
@@ -134,9 +138,30 @@ def test_a_number_of_very_many_digits_is_read_or_refused_in_our_words(tmp_path, 
 
 
 def test_places_for_pods_are_read_as_nodes_have_them_and_do_not_count(tmp_path):
-    path = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": {"cpu": 4, "pods": "110"}})
+    allocatable = {"cpu": 4, "pods": "110", "attachable-volumes-aws-ebs": 39}
+    path = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": allocatable})
     made = machines_of(path)
-    assert ("pods" in made.axis, made.name) == (False, "machines.jsonl (1; places for pods do not count)")
+    assert (made.axis, made.name) == (DIMENSIONS, "machines.jsonl (1; places for pods do not count)")
+
+
+def test_machines_have_whole_devices(tmp_path):
+    path = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": {"cpu": 4, "nvidia.com/gpu": 1.5}})
+    with pytest.raises(
+        TraceError, match=r"line 1: field allocatable\.nvidia\.com/gpu: 1\.5 is no whole number; accepted"
+    ):
+        machines_of(path)
+
+
+def test_a_stage_that_no_machine_allows_is_told_what_there_is(tmp_path):
+    shape = {"name": "m", "allocatable": {"cpu": 4, "memory": "8Gi"}, "labels": {"zone": "a"}}
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    machines = machines_of(written(tmp_path / "machines.jsonl", shape | {"taints": [taint]}))
+    elsewhere = written(tmp_path / "elsewhere.jsonl", stage(nodeSelector={"zone": "b"}))
+    with pytest.raises(TraceError, match="no machine has the labels zone=b; accepted: zone=a"):
+        workload_of(elsewhere, machines)
+    there = written(tmp_path / "there.jsonl", stage(nodeSelector={"zone": "a"}))
+    with pytest.raises(TraceError, match="a taint that it does not tolerate; taints there are: gpu=yes:NoSchedule"):
+        workload_of(there, machines)
 
 
 def test_what_starts_at_once_starts_at_0_in_json(tmp_path, machines):

@@ -1,6 +1,7 @@
 """What tasks declare is wrong by a factor; what they use, and how long they take, is as before."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,3 +157,13 @@ def test_the_command_estimates_what_is_declared_wrongly(tmp_path):
 def makespan(options):
     [only] = json.loads(CliRunner().invoke(simulate, options).stdout)["runs"]
     return only["makespan"]
+
+
+def test_gangs_fit_whole_by_what_they_declare():
+    # Six tasks of two cores on two machines of four each: whatever is declared, three fit on each.
+    one = replace(stage(cpu=1300.0, memory=20e9, tasks=6), gang=True)
+    wrong = declared_wrongly(workload(*[one] * 100), machines(), 0.5, seed=1)
+    declared = np.array([one.demand for one in stages(wrong)])
+    assert (np.floor(CAPACITY[:2] / declared[:, :2]).min(axis=1) >= 3).all()
+    assert (declared[:, CPU] < 1300.0 * 0.9).any()
+    assert (declared[:, CPU] > 1300.0).any()
