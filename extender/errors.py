@@ -1,5 +1,7 @@
 """The exception tree: what can be wrong, each naming the thing and what is accepted."""
 
+_NOT_FOUND = 404
+
 
 class DovetailError(Exception):
     """Anything that Dovetail raises on purpose; its text is meant for the user."""
@@ -25,6 +27,11 @@ class ClusterError(DovetailError):
     """The API server refused, with an HTTP status, or could not be reached."""
 
     status: int | None = None
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether there is no such object, or no such kind."""
+        return self.status == _NOT_FOUND
 
 
 class UsageError(DovetailError):

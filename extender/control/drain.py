@@ -33,7 +33,7 @@ _ROUNDS = 30
 _FRUITLESS_ROUNDS = 3
 _PAUSE_SECONDS = 1.0
 
-_GONE, _EXPIRED = 404, 410
+_EXPIRED = 410
 
 Show = Callable[[int, int], None]
 """Shows how many pods of a round are done, of how many."""
@@ -216,7 +216,7 @@ def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut) -> _Outcome:
     except ClusterError as error:
         if error.status is None:
             raise
-        problem = "" if error.status == _GONE else str(error)
+        problem = "" if error.is_not_found else str(error)
         return _Outcome(pod, gate, nomination, problem)
     return _Outcome(pod, gate, nomination, "")
 
@@ -232,7 +232,7 @@ def _removed(cluster: Cluster, path: str) -> tuple[str, ...] | None:
         try:
             cluster.delete(f"{path}/{quote(name)}")
         except ClusterError as error:
-            if error.status != _GONE:
+            if not error.is_not_found:
                 raise
     return names
 
@@ -241,7 +241,7 @@ def _named(cluster: Cluster, path: str) -> tuple[str, ...] | None:
     try:
         return tuple(item["metadata"]["name"] for item in _listed(cluster, path, _OURS))
     except ClusterError as error:
-        if error.status != _GONE:
+        if not error.is_not_found:
             raise
         return None
 

@@ -14,8 +14,6 @@ from extender.errors import BadAnnotation, ClusterError
 
 Way = Literal["promote", "evict"]
 
-_GONE = 404
-
 
 class Restores(Protocol):
     """What brings requests back. Raises ClusterError, or BadAnnotation where nobody knows what they were."""
@@ -62,7 +60,7 @@ def demoted(document: Mapping[str, Any]) -> Pod | None:
 
 def is_gone(error: ClusterError) -> bool:
     """Say whether a write was refused as its pod is gone."""
-    return error.status == _GONE
+    return error.is_not_found
 
 
 def _refused_as_cluster_error(write: Callable[[], object]) -> None:

@@ -65,7 +65,7 @@ def case_of(order: PlannedOrder, pod: Pod) -> Case:
         pod=pod,
         task_class=task_class,
         row=-1 if row is None else row,
-        allowed=order.input_builder.allowed(pod, layout),
+        allowed=order.input_builder.allowed_nodes.allowed(pod, layout),
         free=room_for(order.snapshot, pod),
         demand=demand_on(layout, pod),
     )

@@ -140,7 +140,7 @@ class _ClassReasons:
         like = task_class.template
         key: tuple[Constraints | object, ...] = (tuple(sorted(like.demand.items())), like.constraints, like.priority)
         if key not in self._room:
-            allowed = self._input_builder.allowed(like, self._snapshot.layout)
+            allowed = self._input_builder.allowed_nodes.allowed(like, self._snapshot.layout)
             self._room[key] = bool((judge(self._snapshot, like).passed & allowed).any())
         return self._room[key]
 

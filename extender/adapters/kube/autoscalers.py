@@ -24,8 +24,6 @@ _KNOWN_SECONDS = 30.0
 _GRANULARITY_SECONDS = 1.0
 """When something was created is said in whole seconds: it may have been as much later."""
 
-_NO_SUCH_KIND = 404
-
 Target = tuple[str, str, str]
 """The namespace, kind and name of what an autoscaler is for."""
 
@@ -102,7 +100,7 @@ class Autoscalers:
         try:
             found = [decode(raw) for raw in listed(self._api, path)[0]]
         except Refused as refusal:
-            if refusal.status == _NO_SUCH_KIND:
+            if refusal.is_not_found:
                 return set()
             raise
         return {

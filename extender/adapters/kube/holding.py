@@ -27,7 +27,7 @@ class ApiHold:
         try:
             document: dict[str, Any] = self._api.read(f"{HOLDS}/{self._name}")
         except Refused as refusal:
-            if refusal.status == 404:
+            if refusal.is_not_found:
                 return None
             raise
         spec = document["spec"]

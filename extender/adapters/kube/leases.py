@@ -20,7 +20,7 @@ class ApiLease:
         try:
             lease: dict[str, Any] = self._api.read(f"{self._all}/{self._name}")
         except Refused as refusal:
-            if refusal.status == 404:
+            if refusal.is_not_found:
                 return None
             raise
         return self._record(lease)

@@ -8,8 +8,6 @@ from extender.adapters.kube.gates import pod_path
 from extender.cluster.model import Pod
 from extender.errors import ClusterError
 
-_GONE = 404
-
 
 @dataclass(frozen=True, slots=True)
 class PodResizer:
@@ -44,7 +42,7 @@ class PodResizer:
         try:
             found: dict[str, Any] = self.api.read(path)
         except Refused as refusal:
-            if refusal.status == _GONE:
+            if refusal.is_not_found:
                 return None
             raise
         return found

@@ -193,7 +193,7 @@ class Watch:
                 version, cause = "", "expired"
             except (ClusterError, urllib3.exceptions.HTTPError, OSError) as error:
                 cause = "failed"
-                if self.resource.optional and isinstance(error, Refused) and error.status == 404:
+                if self.resource.optional and isinstance(error, Refused) and error.is_not_found:
                     version = ""
                     self._sink(self.resource.listed([]))
                     self._heard()

@@ -10,7 +10,7 @@ from extender.adapters.kube.api import MERGE_PATCH, Api, Refused
 from extender.adapters.kube.gates import pod_path
 from extender.cluster.model import TURN_ANNOTATION, Pod
 
-_NOT_NOW, _GONE = 429, 404
+_NOT_NOW = 429
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class PodWriter:
         except Refused as refusal:
             if refusal.status == _NOT_NOW:
                 return False
-            if refusal.status != _GONE:
+            if not refusal.is_not_found:
                 raise
         return True
 

@@ -123,7 +123,7 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
     try:
         raw: dict[str, Any] = reader.api.read(f"/api/v1/namespaces/{namespace}/pods/{name}")
     except Refused as refusal:
-        if refusal.status == 404:
+        if refusal.is_not_found:
             if why := preemption_of(reader, namespace, name):
                 raise NoSuchPod(f"pod {namespace}/{name} is gone: it was preempted, as {why}") from None
             hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"

@@ -24,7 +24,7 @@ def lease_of(reader: Reader, settings: Settings) -> LeaseState | str | None:
         lease = reader.api.read(f"{LEASES}/namespaces/{wanted.namespace}/leases/{wanted.name}")
     except Refused as refusal:
         reader.note_barred(f"lease {name}", refusal)
-        return None if refusal.status == 404 else in_short(refusal)
+        return None if refusal.is_not_found else in_short(refusal)
     spec = lease.get("spec") or {}
     renewed = spec.get("renewTime")
     age = time.time() - datetime.fromisoformat(renewed).timestamp() if renewed else math.inf
@@ -51,7 +51,7 @@ def has_policy(reader: Reader, settings: Settings) -> bool | None:
         bindings = reader.api.read(_BINDINGS)["items"]
     except Refused as refusal:
         barred = reader.note_barred("mutatingadmissionpolicybindings", refusal)
-        return None if barred or refusal.status != 404 else False  # before Kubernetes 1.36 there is no such kind
+        return None if barred or not refusal.is_not_found else False  # before Kubernetes 1.36 there is no such kind
     ours = namespace_of(settings.hold_name)
     selectors = ((it["spec"].get("paramRef") or {}).get("selector") or {} for it in bindings)
     return any(selector.get("matchLabels", {}).get(NAMESPACE_LABEL) == ours for selector in selectors)

@@ -103,7 +103,7 @@ class Reader:
         try:
             return read()
         except Refused as refusal:
-            if not (absent_is_fine and refusal.status == 404):
+            if not (absent_is_fine and refusal.is_not_found):
                 self.unread[name] = in_short(refusal)
             return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows
+from extender.arrays import Counts, Floats, Rows
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
@@ -161,10 +161,6 @@ class PlanInputBuilder:
         with self._backlog.lock:
             committed, _ = active_classes(self._backlog, in_order(self._backlog.classes()))
             return usage_of(committed, self._vectors.of(committed.classes, layout), self.tree, layout.total)
-
-    def allowed(self, pod: Pod, layout: Layout) -> Mask:
-        """Return on which nodes a pod may run [N]. Only pods from the backlog say where their volumes are."""
-        return self.allowed_nodes.allowed(pod, layout)
 
     def _since(self, classes: Sequence[TaskClass], begun: Collection[str]) -> Floats:
         """Return since when classes have waited [C]; for ever where they are of a gang that has begun: it is due."""

@@ -6,7 +6,7 @@ after a restart the room that was freed goes by plan.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import structlog
 
@@ -89,14 +89,6 @@ class Evictions:
         for eviction in self._evictions:
             self._let_go(eviction, now)
         self._evictions.clear()
-
-    def evicting(self) -> Collection[str]:
-        """Return the pods that were asked to go, by UID, and are still there."""
-        return self.requests.asked()
-
-    def spared(self) -> Collection[str]:
-        """Return the pods, by UID, that are not to be asked now, as their eviction was refused lately."""
-        return self.requests.spared()
 
     def under_way(self) -> set[tuple[str, str]]:
         """Return for whom there are evictions: why, and the queue."""
@@ -200,7 +192,7 @@ class Evictions:
         """Say whether the pod may run there and fits; the room made for it to read its input is taken as there."""
         snapshot = self._cluster.snapshot()
         row = snapshot.layout.rows.get(node)
-        if row is None or not self._cluster.input_builder.allowed(pod, snapshot.layout)[row]:
+        if row is None or not self._cluster.input_builder.allowed_nodes.allowed(pod, snapshot.layout)[row]:
             return False
         return bool(judge(snapshot, pod).passed[row])
 

@@ -126,7 +126,7 @@ class Reclaimer:
         """Ask for evictions for queues whose time has run out, as far as the rate allows; return how many."""
         # 1. See what each queue has and should have.
         snapshot = self._cluster.snapshot()
-        backlog_copy = self._copier.copy(snapshot.layout, self.evictions.evicting())
+        backlog_copy = self._copier.copy(snapshot.layout, self.evictions.requests.asked())
         tree, layout = self._cluster.input_builder.tree, snapshot.layout
         standings = standings_of(backlog_copy.usage(tree, layout), backlog_copy.going(), tree, layout)
         wants = wants_of(backlog_copy, standings)
@@ -145,7 +145,7 @@ class Reclaimer:
         if not self._any_may_try(backlog_copy, runs, lines):
             return 0
         # 4. Search victims: for minimum shares first.
-        self._searched, spared = True, self._copier.by_class(self.evictions.spared())
+        self._searched, spared = True, self._copier.by_class(self.evictions.requests.spared())
         search = VictimSearch(backlog_copy, self._cluster.input_builder, snapshot, standings, spared)
         look = _Look(search, runs, wants, lines)
         return sum(self._serve(look, why, due[why], now) for why in WHYS)

@@ -157,7 +157,7 @@ class VictimSearch:
         layout, free = self._snapshot.layout, room_for(self._snapshot, pod) + self._freed
         need = need_of(pod, layout, self._input_builder.allowed_nodes)
         levels = self._input_builder.preferred_nodes.as_planned(pod, layout)
-        allowed = self._input_builder.allowed(pod, layout) & need.nodes(layout.capacity)
+        allowed = self._input_builder.allowed_nodes.allowed(pod, layout) & need.nodes(layout.capacity)
         if (need.nodes(free) & allowed).any():
             return None
         eligible, lent = self._eligible(pod), self._running.lent(need.sources)

@@ -111,7 +111,7 @@ class _Room:
         if free is None:
             return False
         demand = demand_on(layout, pod)
-        return bool((fits(free, demand) & self._input_builder.allowed(pod, layout)).any())
+        return bool((fits(free, demand) & self._input_builder.allowed_nodes.allowed(pod, layout)).any())
 
     def _free_for(self, priority: int) -> Floats | None:
         """Return what is free for pods of a priority [N, R]; None where the nodes have changed meanwhile."""

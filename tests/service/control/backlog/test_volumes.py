@@ -258,7 +258,7 @@ def test_near_its_local_volumes_is_the_one_node_that_all_of_them_allow_whatever_
         found = input_builder.preferred_nodes.of_pod(at.backlog.pod(f"uid-{name}"), layout)
         return None if found is None else found.tolist()
 
-    assert input_builder.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]
+    assert input_builder.allowed_nodes.allowed(at.backlog.pod("uid-a"), layout).tolist() == [False, True, False]
     assert far("a") is None  # of a disk that two nodes can use none is the place
     assert far("b") is None  # no volume says where
     assert far("c") is None  # all nodes are alike

@@ -252,8 +252,10 @@ def test_many_jobs_of_one_shape_cost_one_look():
     scene.see(*(runs(f"a{n}", owner="" if n else "replicas") for n in range(10)))
     scene.see(*(waits(f"b{n}", 200, job=f"b{n}") for n in range(200)))
     scene.run(30)
-    asked, allowed = [], scene.releaser.input_builder.allowed
-    scene.releaser.input_builder.allowed = lambda pod, layout: asked.append(pod.name) or allowed(pod, layout)
+    asked, allowed = [], scene.releaser.input_builder.allowed_nodes.allowed
+    scene.releaser.input_builder.allowed_nodes.allowed = lambda pod, layout: (
+        asked.append(pod.name) or allowed(pod, layout)
+    )
     scene.reclaimer.step(scene.now + 1)
     assert len(asked) == 1
 
