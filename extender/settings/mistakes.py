@@ -19,6 +19,12 @@ _LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-
 """A key of a label: perhaps a domain, then a name."""
 
 _URL = re.compile(r"https?://[^\s?#@]+")
+_LOGIN = re.compile(r"//[^/@]*@")
+_LOGIN_SECTION = "usage.access"
+_LONGEST_SHOWN = 200
+_OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""A name of an object of Kubernetes."""
+
 _SERIES_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -26,7 +32,7 @@ def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterato
     """Yield what is wrong in one section, key by key."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
     if not isinstance(value, dict):
-        yield f"{path}: {_as_yaml(value)}: expected a mapping; accepted: {', '.join(fields)}"
+        yield f"{path}: {_given(value, path)}: expected a mapping; accepted: {', '.join(fields)}"
         return
     prefix = f"{path}." if path else ""
     types = get_type_hints(section, include_extras=True)
@@ -34,7 +40,8 @@ def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterato
         if key in fields:
             yield from _wrong_value(child, types[fields[key].name], f"{prefix}{key}")
         else:
-            yield f"{prefix}{key}: {_as_yaml(child)}: there is no such setting; accepted: {', '.join(fields)}"
+            given = _given(child, f"{prefix}{key}")
+            yield f"{prefix}{key}: {given}: there is no such setting; accepted: {', '.join(fields)}"
     for key in (key for key, field in fields.items() if field.required and key not in value):
         yield f"{prefix}{key}: missing; accepted: {'a name' if key == 'name' else 'a mapping'}"
 
@@ -55,7 +62,7 @@ def _wrong_value(value: object, kind: object, path: str) -> Iterator[str]:
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            yield f"{path}: {_as_yaml(value)}: {_accepted(kind) or _plain(error)}"
+            yield f"{path}: {_given(value, path)}: {_accepted(kind) or _plain(error)}"
         else:
             yield from _senseless(value, path)
 
@@ -70,7 +77,7 @@ def _senseless(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - whatev
     except BadQuantity as error:
         yield f"{path}: {error}"
     except ValueError:
-        yield f"{path}: {_as_yaml(value)}: accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
+        yield f"{path}: {in_short(value)}: accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
 
 
 def _accepted(kind: object) -> str:
@@ -119,15 +126,32 @@ def _plain(error: msgspec.ValidationError) -> str:
     return text[0].lower() + text[1:]
 
 
-def _as_yaml(value: object) -> str:
-    """Return a value as the file may have stated it, on one line."""
-    return yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("\n...\n").rstrip("\n")
+def _given(value: object, path: str) -> str:
+    """Return a value as an error shows it: what may be a secret is left out."""
+    return "(not shown)" if path.startswith(_LOGIN_SECTION) else _without_login(in_short(value))
+
+
+def _without_login(text: str) -> str:
+    """Return a text without the names and passwords of URLs."""
+    return _LOGIN.sub("//(not shown)@", text)
+
+
+def in_short(value: object) -> str:
+    """Return a value as the file may have stated it, on one line; of a long one the beginning."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("\n...\n").rstrip("\n")
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
     """Yield what is wrong between values that are right by themselves."""
     yield from (f"queues: {mistake}" for mistake in mistakes_of(settings.declared_queues()))
+    if not settings.control.schedulers or "" in settings.control.schedulers:
+        names = list(settings.control.schedulers)
+        yield f"control.schedulers: {names}; accepted: one name of a scheduler, or more"
     lease = settings.control.lease
+    for key, name in (("name", lease.name), ("namespace", lease.namespace)):
+        if not _OBJECT.fullmatch(name):
+            yield f"control.lease.{key}: {name!r}; accepted: lower case letters, digits, - and .: dovetail-control"
     if not lease.retry_seconds < lease.renew_seconds < lease.seconds:
         yield (
             f"control.lease: retrySeconds {lease.retry_seconds:g}, renewSeconds {lease.renew_seconds:g}, seconds "
@@ -176,17 +200,22 @@ def _in_opportunistic(settings: Settings) -> Iterator[str]:
                 "opportunistic.threshold: auto with usage.metricsApi, which keeps no history; accepted: auto with "
                 "usage.url, or a number"
             )
-    elif opportunistic.threshold > opportunistic.evict_at_memory:
-        yield (
-            f"opportunistic.threshold: {opportunistic.threshold:g} above evictAtMemory "
-            f"{opportunistic.evict_at_memory:g}; accepted: at most that, else pods would be started to be evicted"
-        )
+    else:
+        limits = {"evictAtMemory": opportunistic.evict_at_memory, "evictAtIo": opportunistic.evict_at_io}
+        if not opportunistic.by_pressure:
+            limits["evictAtCpu"] = opportunistic.evict_at_cpu
+        for key, limit in limits.items():
+            if opportunistic.threshold > limit:
+                yield (
+                    f"opportunistic.threshold: {opportunistic.threshold:g} above {key} {limit:g}; accepted: at most "
+                    "that, else pods would be started to be evicted"
+                )
 
 
 def _in_usage(usage: UsageSettings) -> Iterator[str]:
     """Yield what is wrong with where use is read, and by what."""
     if usage.url and not _URL.fullmatch(usage.url):
-        yield f"usage.url: {usage.url!r}; accepted: such as http://prometheus.monitoring:9090 or https://host/prefix"
+        yield f"usage.url: {_without_login(usage.url)!r}; accepted: such as http://prometheus.monitoring:9090 or https://host/prefix"
     if usage.url and usage.metrics_api:
         yield "usage.metricsApi: true with usage.url; accepted: one of them"
     for label in usage.node_labels:

@@ -7,7 +7,7 @@ import msgspec
 import yaml
 
 from extender.errors import SettingsError
-from extender.settings.mistakes import contradictions, wrong_in
+from extender.settings.mistakes import contradictions, in_short, wrong_in
 from extender.settings.sections import API_VERSION, KIND, Settings
 
 
@@ -37,7 +37,9 @@ def read(text: str, name: str) -> Settings:
 def parse(document: object) -> Settings:
     """Return the settings that a YAML document states. Raises SettingsError, one line per mistake."""
     if not isinstance(document, dict):
-        raise SettingsError(f"{document!r} is not a mapping; accepted: apiVersion: {API_VERSION}, kind: {KIND}, ...")
+        raise SettingsError(
+            f"{in_short(document)} is not a mapping; accepted: apiVersion: {API_VERSION}, kind: {KIND}, ..."
+        )
     missing = [
         f"{key}: missing; accepted: {accepted}"
         for key, accepted in (("apiVersion", API_VERSION), ("kind", KIND))

@@ -475,3 +475,16 @@ def test_control_in_serves_container_is_refused_where_it_cannot_be(helm, mode, m
     with pytest.raises(subprocess.CalledProcessError) as refused:
         render(helm, mode, control__withServe=True, **more)
     assert complaint in refused.value.stderr
+
+
+def test_the_port_of_the_second_scheduler_is_refused(helm):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        render(helm, "scheduler", config__server__port=10259)
+    assert "config.server.port is 10259" in refused.value.stderr
+
+
+def test_pods_have_the_time_that_their_requests_may_take(helm):
+    for mode in ("scheduler", "existing"):
+        objects = render(helm, mode, config__server__drainSeconds=100.5)
+        pods = [it["spec"]["template"]["spec"] for it in objects if it["kind"] == "Deployment"]
+        assert {pod["terminationGracePeriodSeconds"] for pod in pods} == {126}

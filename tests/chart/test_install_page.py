@@ -16,6 +16,7 @@ PAGES = ("guide/install", "guide/monitoring", "guide/troubleshooting", "guide/up
 TEXT = "\n".join((ROOT / "docs" / f"{page}.md").read_text() for page in PAGES)
 BLOCKS = [yaml.safe_load(it) for it in re.findall(r"^ *```yaml\n(.*?)^ *```$", TEXT, re.MULTILINE | re.DOTALL)]
 ALERTS = {
+    "dovetail_pods",
     "dovetail_ready",
     "dovetail_cache_age_seconds",
     "dovetail_overallocated_nodes",

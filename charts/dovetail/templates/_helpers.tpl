@@ -113,6 +113,9 @@ profiles:
 {{- if and (include "dovetail.opportunistic" .) (eq .Values.mode "existing") }}
 {{- fail "config.opportunistic.enabled is true in mode existing: while Dovetail does not answer, kube-scheduler goes on without it (ignorable: true), and a pod whose requests are 0 would fit on any node. Set mode to scheduler, or config.opportunistic.enabled to false." }}
 {{- end }}
+{{- if and (eq .Values.mode "scheduler") (eq (int $config.server.port) 10259) }}
+{{- fail "config.server.port is 10259, on which kube-scheduler listens in the same pod: set it to another one, such as 10351." }}
+{{- end }}
 {{- $lease := $config.control.lease }}
 {{- if not (has $lease.namespace (list "dovetail-system" .Release.Namespace)) }}
 {{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
@@ -310,6 +313,8 @@ schedulerName: default-scheduler
 serviceAccountName: {{ .account }}
 automountServiceAccountToken: true
 enableServiceLinks: false
+# Five seconds until nobody sends new calls, then the requests that have begun, then the processes' own end.
+terminationGracePeriodSeconds: {{ add 25 (ceil .root.Values.config.server.drainSeconds) }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}

@@ -465,3 +465,41 @@ def test_the_threshold_is_a_number_or_auto(settings_file):
     assert mistakes(settings_file, HEAD + more % "0") == [
         "opportunistic.threshold: 0: accepted: a number, above 0, up to 1, or auto"
     ]
+
+
+def test_secrets_are_not_shown(settings_file):
+    usage = "usage: {url: 'http://u:hunter2@p', access: {password: hunter2, headers: hunter2}, matchers: {a: 'x://u:hunter2@h'}}"
+    told = mistakes(settings_file, HEAD + usage)
+    assert len(told) == 3
+    assert "hunter2" not in "".join(told)
+    assert told[0].startswith("usage.access.password: (not shown): there is no such setting; accepted: tokenFile, ")
+    (url,) = mistakes(settings_file, HEAD + "usage: {url: 'http://u:hunter2@p'}")
+    assert url.startswith("usage.url: 'http://(not shown)@p'; accepted: ")
+
+
+def test_of_a_long_value_the_beginning_is_shown(settings_file):
+    (told,) = mistakes(settings_file, "x" * 3_000_000)
+    assert len(told) < 1_000
+    (told,) = mistakes(settings_file, HEAD + f"order: {'x' * 100_000}")
+    assert len(told) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("control: {schedulers: []}", "control.schedulers: []; accepted: one name of a scheduler, or more"),
+        ("control: {schedulers: ['']}", "control.schedulers: ['']; accepted: one name of a scheduler, or more"),
+        ("control: {lease: {name: Bad Name}}", "control.lease.name: 'Bad Name'; accepted: lower case letters, "),
+        (
+            "usage: {url: 'http://p'}\nopportunistic: {enabled: true, evictAtCpu: 0.5}",
+            "opportunistic.threshold: 0.8 above evictAtCpu 0.5; accepted: at most that",
+        ),
+        (
+            "usage: {url: 'http://p'}\nopportunistic: {enabled: true, evictAtIo: 0.6}",
+            "opportunistic.threshold: 0.8 above evictAtIo 0.6; accepted: at most that",
+        ),
+    ],
+)
+def test_what_could_not_work_is_refused(settings_file, text, told):
+    (line,) = mistakes(settings_file, HEAD + text)
+    assert line.startswith(told)
