@@ -51,6 +51,7 @@ class ClassUse:
         if not len(pod):
             return
         self._grow(int(pod.max()) + 1, int(class_of.max()) + 1)
+        self._leave(pod[(self._class_of[pod] >= 0) & (self._class_of[pod] != class_of)])
         newest = self._newest[pod]
         self._newest[pod] = np.where(GAUGES, np.maximum(use, newest), use)
         self._class_of[pod] = class_of
@@ -81,8 +82,16 @@ class ClassUse:
         found[known, : len(DIMENSIONS)] = self._sum[row[known]] / self._count[row[known], np.newaxis]
         return found
 
+    def _leave(self, pod: Rows) -> None:
+        """Take pods out of their classes, as they are of others by now: they were resized, or their choice changed."""
+        known = pod[self._known[pod]]
+        np.subtract.at(self._sum, self._class_of[known], self._counted[known])
+        np.subtract.at(self._count, self._class_of[known], 1.0)
+        self._drop(pod)
+
     def _say(self, pod: Rows) -> None:
         """Count what is known of these pods in their classes, instead of what was known before."""
+        pod = pod[self._class_of[pod] >= 0]  # the others' classes were forgotten
         class_of = self._class_of[pod]
         np.add.at(self._sum, class_of, self._newest[pod] - self._counted[pod])
         np.add.at(self._count, class_of, np.where(self._known[pod], 0.0, 1.0))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from extender.arrays import Mask
+from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.pod_shapes import Shape, queue_of
 from extender.control.queues.standings import Standings
@@ -46,9 +47,11 @@ def lines_of(backlog_copy: BacklogCopy, queues: Collection[str]) -> dict[str, li
 
 
 def _waiting(backlog_copy: BacklogCopy) -> list[TaskClass]:
-    """Return the classes with pods that wait and may start alone."""
+    """Return the classes with pods that wait and may start alone, as regular ones: nobody goes for idle room."""
     return [
         task_class
         for task_class in backlog_copy.active
-        if task_class.pods[PodPhase.READY] and not is_gang(backlog_copy.backlog, task_class)
+        if task_class.pods[PodPhase.READY]
+        and task_class.template.choice != ONLY
+        and not is_gang(backlog_copy.backlog, task_class)
     ]

@@ -66,6 +66,22 @@ def test_a_class_that_is_forgotten_is_not_known_and_its_row_is_another_classes_l
     assert book.expected(CLASS, DEMAND)[0, :2].tolist() == [300, 4]
 
 
+def test_a_pod_that_changes_its_class_counts_in_the_new_one_alone():
+    book = ClassUse(least=1)
+    book.learn(rows(0, 1), rows(0, 1), uses((400, 16), (100, 8)), seconds(40, 40))
+    book.learn(rows(0), rows(1), uses((200, 4)), seconds(50))
+    assert book.expected(CLASS, DEMAND).tolist() == DEMAND.tolist()
+    assert book.expected(rows(1), DEMAND)[0, :2].tolist() == pytest.approx([150, 6])
+
+
+def test_a_pod_whose_class_was_forgotten_ends_in_no_other():
+    book = ClassUse(least=1)
+    book.learn(rows(0, 1), rows(0, 1), uses((400, 16), (100, 8)), seconds(40, 40))
+    book.forget(rows(0))
+    book.end(rows(0))
+    assert book.expected(rows(1), DEMAND)[0, :2].tolist() == pytest.approx([100, 8])
+
+
 def test_what_is_not_measured_and_who_is_of_no_class_counts_as_demanded():
     demand = np.array([[1000.0, 64, 0, 0, 0, 0, 2]] * 3)
     book = ClassUse(least=1)

@@ -3,6 +3,8 @@
 One node of 1,000 of CPU unless it says otherwise, and pods of 100: a pod is a tenth of the cluster.
 """
 
+import dataclasses
+
 import pytest
 
 from extender.cluster.eligibility import Constraints
@@ -501,6 +503,18 @@ def test_a_queue_with_opportunistic_pods_alone_gets_its_minimum_share():
     scene.see(*(runs(f"o{n}", queue="b", opportunistic=True) for n in range(5)))
     scene.run(120)
     assert scene.evicted == ["a9", "a8", "a7"]
+
+
+def test_nobody_goes_for_pods_that_run_on_idle_room_alone():
+    scene = ReclaimScene(
+        dataclasses.replace(node("n1"), allocatable={"cpu": 1000.0, "memory": 1000.0, "pods": 10.0}),
+        timeouts=Timeouts(fair_share=30, per_minute=60_000),
+        queues=(Queue("a"), Queue("b")),
+    )
+    scene.see(*(runs(f"a{n}", started=float(n)) for n in range(10)))
+    scene.see(*(waits(f"only{n}", 500, job="o", opportunistic=True, choice="only") for n in range(8)))
+    scene.run(300)
+    assert (scene.evicted, scene.running("b")) == ([], [])
 
 
 def test_opportunistic_pods_that_leave_give_no_queue_anything():
