@@ -45,10 +45,11 @@ class EvictionBatch:
 
 @dataclass(slots=True)
 class _Spared:
-    """Until when a pod is left alone, and for how long that was."""
+    """Until when a pod of an owner is left alone, and for how long that was."""
 
     until: float
     seconds: float
+    owner: str
 
 
 class EvictionRequests:
@@ -75,6 +76,14 @@ class EvictionRequests:
         self._spare(staying[0])
         for victim in staying:
             self._asked_at.pop(victim.uid, None)
+
+    def in_order(self, victims: Sequence[Pod]) -> Sequence[Pod]:
+        """Return victims in the order in which to ask: those first whose owner's pods were refused lately.
+
+        A PodDisruptionBudget is for all of these: it refuses again, and then nobody else has gone in vain.
+        """
+        refused = {spared.owner for spared in self._spared.values()}
+        return sorted(victims, key=lambda victim: victim.owner not in refused)
 
     def asked(self) -> Collection[str]:
         """Return the pods that were asked to go, by UID, and are still there."""
@@ -107,7 +116,7 @@ class EvictionRequests:
     def _spare(self, pod: Pod) -> None:
         before = self._spared.get(pod.uid)
         seconds = _SPARED_SECONDS if before is None else min(2 * before.seconds, _LONGEST_SPARED_SECONDS)
-        self._spared[pod.uid] = _Spared(self._cluster.flight_time() + seconds, seconds)
+        self._spared[pod.uid] = _Spared(self._cluster.flight_time() + seconds, seconds, pod.owner)
 
     # -- the writers' threads
 

@@ -119,6 +119,7 @@ class Preemptor:
 
     def _send(self, choice: PreemptionChoice, now: float) -> int:
         """Ask the victims to go, unless that is a dry run; return how many were asked."""
+        choice = replace(choice, victims=self._requests.in_order(choice.victims))
         self._rates.take(choice.node, len(choice.victims), now)
         if self._terms.dry_run:
             self._tell_only(choice, now)

@@ -55,7 +55,8 @@ class Evictions:
     def begin(self, pod: Pod, queue: str, why: str, choice: ReclaimChoice) -> None:
         """Promise the node to the pod, which is claimed already, and ask for the evictions."""
         time, shape = self._cluster.flight_time(), shape_of(pod, volumes=False)
-        eviction = Eviction(pod, queue, why, choice.node, choice.level, choice.victims, time, time, shape)
+        victims = self.requests.in_order(choice.victims)
+        eviction = Eviction(pod, queue, why, choice.node, choice.level, victims, time, time, shape)
         self._evictions.append(eviction)
         self._cluster.awaiting_evictions.add(pod.uid)
         self._cluster.ledger.promise(pod, eviction.node, time)

@@ -440,6 +440,20 @@ def test_where_a_budget_protects_all_it_is_tried_again_but_not_in_a_loop():
     assert scene.cluster.awaiting_evictions == set()
 
 
+def test_where_a_budget_protects_one_of_two_on_each_node_nobody_goes_in_vain_again_and_again():
+    # The youngest would be asked first, and go; the other is refused. On each further node the refused is asked first.
+    nodes = [node(f"n{number}") for number in range(10)]
+    scene = ReclaimScene(*nodes, timeouts=Timeouts(fair_share=30, per_minute=600), queues=(Queue("a"), Queue("b")))
+    for number, it in enumerate(nodes):
+        scene.see(runs(f"free{number}", 500, on=it.name, started=100.0, owner="free", job="free"))
+        scene.see(runs(f"kept{number}", 500, on=it.name, started=1.0, owner="kept", job="kept"))
+    scene.protected = {f"kept{number}" for number in range(10)}
+    scene.see(waits("b0", 1000, job="b"))
+    scene.run(600)
+    assert len(scene.evicted) == 1
+    assert scene.asked.count("kept0") >= 1
+
+
 def test_a_move_that_a_budget_cuts_short_is_finished_with_another_victim():
     # 200 are needed: a9 goes, a8 is protected; a7 goes in its place, and a9 was not in vain.
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.2)))
