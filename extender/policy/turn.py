@@ -85,7 +85,7 @@ def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     for path in paths_from_top(parent, leaf)[::-1]:  # what is below groups with equal keys stays together
         below_first += [np.where(path == leaf, -1, path), keys[path]]
     order = np.lexsort(below_first)
-    steps = np.any([np.diff(column[order]) != 0 for column in below_first], axis=0)
+    steps = np.any([column[order][1:] != column[order][:-1] for column in below_first], axis=0)  # they may be infinite
     ranks = np.empty(len(leaf))
     ranks[order] = np.concatenate(([0.0], np.cumsum(steps)))
     return ranks

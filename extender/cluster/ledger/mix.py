@@ -6,7 +6,7 @@ offer as extended resources: GPUs, say, or thousandths of them.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TypeVar
 
@@ -43,6 +43,11 @@ class Mix:
     devices: Rows
     asked: Floats
     may: Mask
+
+    def with_nodes(self, count: int) -> "Mix":
+        """Return the same with so many more nodes, to which nobody is known to go."""
+        more = np.zeros((len(self.may), count), dtype=np.bool_)
+        return replace(self, may=np.hstack((self.may, more)))
 
 
 def _nobody(nodes: int) -> Mix:

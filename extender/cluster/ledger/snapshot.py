@@ -302,6 +302,7 @@ class Snapshot:
             in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
             given=read_only(np.vstack((self.given, np.zeros_like(more)))),
             placed=read_only(np.vstack((self.placed, np.zeros_like(more)))),
+            mix=self.mix.with_nodes(len(nodes)),
         )
 
 

@@ -4,6 +4,7 @@
 for the durations that were learned and how far stages without an owner have got.
 """
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
@@ -159,8 +160,8 @@ class Backlog(PodIndex):
         self._put_all([self._pods[uid] for uid in uids], now)
 
     def _put_all(self, pods: Sequence[Pod], now: float) -> None:
-        """Put pods into their place in the order of their creation, so that classes have them in this order."""
-        for pod in sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name)):
+        """Put pods into their place as they came: who waits as they were created, who is on a node as they began."""
+        for pod in sorted(pods, key=lambda pod: (_came(pod), pod.namespace, pod.name)):
             self._put(pod, now, news=False)
 
     def _put(self, pod: Pod, now: float, *, news: bool) -> None:
@@ -282,6 +283,13 @@ class Backlog(PodIndex):
 
 def _is_refused(pod: Pod, phase: PodPhase) -> bool:
     return phase is PodPhase.UNGATED and pod.unschedulable
+
+
+def _came(pod: Pod) -> float:
+    """Return when a pod was created, or began on its node; one that has not begun there comes last."""
+    if pod.node is None:
+        return pod.created
+    return math.inf if pod.started is None else pod.started
 
 
 def _dated(pod: Pod, known: Pod | None, now: float, *, news: bool) -> Pod:

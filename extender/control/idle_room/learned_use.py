@@ -17,7 +17,7 @@ from extender.cluster.usage import Usage, samples_of
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.idle_room.class_use import LEAST_PODS, ClassUse, while_running
 from extender.control.idle_room.room import RAMP_UP_SECONDS
-from extender.control.idle_room.starting import LATE_SECONDS
+from extender.control.idle_room.starting import LATE_SECONDS, began_after
 
 UNSEEN = 0.25
 """A window holds four scrapes or more: a pod's first part of it, so much at most, may be in no scrape."""
@@ -42,11 +42,7 @@ def sampled(backlog: Backlog, now: Callable[[], float], window_seconds: float, *
         for task_class in backlog.classes():
             running = task_class.pods[PodPhase.RUNNING]
             old += [pod.uid for pod in itertools.islice(running.values(), _OF_CLASS) if not pod.opportunistic]
-            for pod in reversed(running.values()):
-                if pod.started is not None and pod.started <= earliest:
-                    break
-                if not pod.opportunistic:
-                    young.append(pod.uid)
+            young += [pod.uid for pod in began_after(task_class, earliest) if not pod.opportunistic]
     half = most // 2
     return set(old[: max(half, most - len(young))]) | set(young[: max(half, most - len(old))])
 

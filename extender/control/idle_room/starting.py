@@ -1,5 +1,6 @@
 """Young regular pods: those that began within the window, or half a minute ago. No measurement holds them whole yet."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +9,17 @@ from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
-from extender.control.backlog.backlog import Backlog, PodPhase
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.idle_room.measured_use import MeasuredUse
 from extender.control.idle_room.room import RAMP_UP_SECONDS, Expected, Young, measured_of
 from extender.policy.slack import measured_whole
 
 LATE_SECONDS = 120.0
 """Pods of a class start in the order in which they got their nodes, give or take so much."""
+
+
+_OLDER_IN_A_ROW = 32
+"""After so many pods of a class that are older, all before them are."""
 
 
 @dataclass(slots=True)
@@ -57,15 +62,31 @@ def _candidates(backlog: Backlog, layout: Layout, earliest: float) -> _Candidate
     with backlog.lock:
         for task_class in backlog.classes():
             vector = None
-            for pod in reversed(task_class.pods[PodPhase.RUNNING].values()):
-                began = np.inf if pod.started is None else pod.started
-                if began <= earliest:
-                    break
+            for pod in began_after(task_class, earliest):
                 row = layout.rows.get(pod.node or "")
                 if row is not None and not pod.opportunistic:
                     vector = layout.vector(pod.demand) if vector is None else vector
                     found.pods.append(pod)
                     found.node.append(row)
-                    found.began.append(began)
+                    found.began.append(_began(pod))
                     found.demand.append(vector)
     return found
+
+
+def began_after(task_class: TaskClass, earliest: float) -> Iterator[Pod]:
+    """Yield the pods of a class on nodes that began after `earliest`, and those that have not begun; last come first.
+
+    Pods come about in the order in which they begin, but one that is resized comes anew. So the look ends once so many
+    in a row are older. Hold the backlog's lock.
+    """
+    older = 0
+    for pod in reversed(task_class.pods[PodPhase.RUNNING].values()):
+        older = older + 1 if _began(pod) <= earliest else 0
+        if older > _OLDER_IN_A_ROW:
+            return
+        if not older:
+            yield pod
+
+
+def _began(pod: Pod) -> float:
+    return np.inf if pod.started is None else pod.started

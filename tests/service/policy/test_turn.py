@@ -111,6 +111,11 @@ def test_queues_with_equal_keys_below_one_parent_are_equal_and_those_of_other_pa
     assert ranks[0] == ranks[1] != ranks[2]
 
 
+def test_queues_of_weight_0_below_one_parent_are_equal_too():
+    parent, leaf = np.array([-1, -1, 0, 0]), np.array([1, 2, 3])
+    assert leaf_ranks(np.array([0.5, 0.2, np.inf, np.inf]), parent, leaf).tolist() == [0, 1, 1]
+
+
 def test_a_queue_beside_a_group_is_held_against_the_group_however_much_is_below_that():
     # Below p: queue x, and group g with queue y. x has less than g: it goes first, though p has more than y.
     parent, leaf = np.array([-1, 0, 0, 2]), np.array([1, 3])

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints
-from extender.cluster.events import NodesListed, PodGone, PodSeen
+from extender.cluster.events import NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.mix import MOST_CLASSES, NO_MIX, DeviceAskers
 from extender.cluster.model import Node, Pod
+from extender.verdict import Placement, Ranker
 
 GPU = "a.b/gpu"
 AXIS = ("cpu", "memory", GPU, "c.d/nic")
@@ -119,3 +121,13 @@ def test_a_snapshot_holds_the_mix_of_the_pods_on_nodes(leaves):
     assert snapshot.mix.devices.tolist() == [column]
     ledger.apply(PodGone("runs") if leaves == "gone" else PodSeen(replace(gpus("runs", 2), finished=True)))
     assert ledger.snapshot(0.0).mix is NO_MIX
+
+
+def test_a_pod_is_ranked_on_a_node_that_kube_scheduler_knows_and_we_do_not_yet():
+    gpu = {"cpu": 8000.0, "memory": 1e10, "pods": 110.0, "nvidia.com/gpu": 8.0}
+    known = Ledger(in_flight_seconds=15.0)
+    known.apply(NodesListed((Node("a", gpu),)))
+    known.apply(PodsListed([Pod("u", "d", "p", {"cpu": 100.0, "pods": 1.0, "nvidia.com/gpu": 1.0}, node="a")]))
+    wider = known.snapshot(0.0).with_nodes([Node("new", gpu)])
+    for demand in ({"cpu": 100.0, "pods": 1.0}, {"cpu": 100.0, "pods": 1.0, "nvidia.com/gpu": 1.0}):
+        assert len(Ranker(Placement()).rank(wider, Pod("v", "d", "q", demand), np.array([0, 1]))) == 2

@@ -119,6 +119,27 @@ def test_the_young_and_the_oldest_of_each_class_are_measured_one_by_one():
     assert names == {f"old{n}" for n in range(10)} | {f"young{n}" for n in range(4)}
 
 
+def test_the_young_are_found_after_a_restart_though_all_were_created_at_once():
+    names = [f"p{n * 37 % 100:02}" for n in range(100)]  # names say nothing of who began when
+    scene = scene_of(
+        *(
+            runs(name, 400, started=100.0 + n if n < 96 else AT - 100 + n, created=50.0, job="j")
+            for n, name in enumerate(names)
+        )
+    )
+    young = set(names[96:])
+    assert young <= chosen(scene)
+    scene.restart()
+    assert young <= chosen(scene)
+
+
+def test_the_young_are_found_behind_an_old_one_that_was_resized():
+    old = [runs(f"old{n}", 400, started=100.0 + n, job="j") for n in range(40)]
+    scene = scene_of(*old, runs("young", 400, started=AT, job="j"), runs("large", 800, started=50.0, job="j"))
+    scene.change("large", demand=scene.pods["young"].demand)
+    assert "young" in chosen(scene)
+
+
 def test_opportunistic_pods_are_measured_in_any_case_and_need_no_sample():
     assert chosen(scene_of(opportunistic(runs("given", 400, started=AT)))) == set()
 
