@@ -67,8 +67,8 @@ def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: Samp
     """Return what can be believed; `pods` are those that were asked about.
 
     A node is measured where its CPU and memory are, and everything about it can be believed: the node itself, its pods
-    together, and each opportunistic pod. Any other pod is left out by itself, and so is one that starts: it has no raw
-    sample yet.
+    together, and each opportunistic pod. Any other pod is left out by itself, and so is one that starts, as it has no
+    raw sample yet, and one whose newest sample is old while the others of its node are not.
     """
     tally = replace(tally, pods_on=_begun(tally.pods_on), pods=_begun(tally.pods))
     asked = {pod.uid: pod for pod in pods}
@@ -83,7 +83,8 @@ def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: Samp
     for uid, values in sorted(tally.pods.items()):
         node = node_of[uid]
         if node not in problems and (problem := wrong_with(values, offers.get(node, {}), terms)) is not None:
-            if asked[uid].opportunistic:
+            is_stale = problem == _stale(terms.stale_seconds)  # its containers have ended: they wait to start again
+            if asked[uid].opportunistic and not is_stale:
                 problems[node] = f"a pod's {problem}"
             else:
                 doubtful.add(uid)

@@ -203,7 +203,7 @@ def exposed(scene, name, least=2):
 
 def job(*names, **more):
     scene = Scene()
-    scene.exposure = Exposure(scene.backlog)
+    scene.exposure = Exposure(scene.backlog, lambda: scene.now)
     scene.see(*(waiting(name, owner="uid-job", owner_kind="Job", **more) for name in names))
     return scene
 
@@ -239,14 +239,20 @@ def test_nothing_is_kept_of_owners_whose_pods_are_no_longer_written_to():
     assert len(scene.exposure._let_in) <= 1
 
 
-def test_those_that_are_opportunistic_count_until_they_are_regular_or_gone():
+def test_those_that_are_opportunistic_count_until_they_are_regular_or_gone_for_long_enough_to_be_counted():
     scene = job("a", "b")
     scene.change("a", opportunistic=True)
     assert exposed(scene, "b") == 1
     scene.change("a", opportunistic=False)
     assert exposed(scene, "b") == 2
     scene.change("a", opportunistic=True)
+    assert exposed(scene, "b") == 1
+    scene.change("a", finished=True, failed=True)
+    assert exposed(scene, "b") == 1
     scene.remove("a")
+    scene.now += 60
+    assert exposed(scene, "b") == 1
+    scene.now += 1
     assert exposed(scene, "b") == 2
 
 
