@@ -10,7 +10,6 @@ from collections.abc import Callable, Set
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 
-
 _COUNTED_SECONDS = 60.0
 """A Job's status counts a pod that has failed some time after the pod has left: it counts here until then."""
 
