@@ -76,6 +76,7 @@ class Preemptor:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were asked to go."""
         # 1. Only the leader evicts.
         if not self._cluster.leads():
+            self._overload.forget()
             return 0
         # 2. See who was asked, and who was refused; then what was measured, and who is there or asked to go.
         self._take_outcomes(now)

@@ -73,6 +73,10 @@ class Overload:
         self._settles: dict[str, float] = {}
         self._seen = _Seen((), {}, np.zeros((0, 0), dtype=np.int64), np.zeros(0))
 
+    def forget(self) -> None:
+        """Start anew with all nodes: nobody looks, as another leads."""
+        self._seen.streak[:] = 0
+
     def settle(self, node: str, until: float) -> None:
         """Note that somebody leaves the node at `until`: samples that began before count for nothing from now on."""
         self._settles[node] = max(until, self._settles.get(node, until))

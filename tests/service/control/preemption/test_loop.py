@@ -321,3 +321,13 @@ def test_a_new_leader_asks_nobody_again_and_nobody_else_while_a_victim_is_on_its
     full.remove("a")
     assert full.run(10) == ["a"]
     assert set(full.pods) == {"b"}
+
+
+def test_samples_before_another_led_do_not_count_with_those_after():
+    it = scene()
+    assert it.run(2) == []
+    it.leading = False
+    it.run(3)
+    it.leading = True
+    assert it.run(2) == []
+    assert len(it.run(1)) == 1
