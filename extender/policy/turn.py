@@ -77,13 +77,16 @@ def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:
 def leaf_ranks(keys: Floats, parent: Rows, leaf: Rows) -> Floats:
     """Return the order of the queues [Q] (rows `leaf` of the groups): first by their highest parents' keys [G], ...
 
+    Before that by who is below its minimum, or has a group above that is: a minimum is a part of the whole cluster.
     Without parents these are the keys themselves, else ranks: equal for equal keys of queues below one parent.
     """
     if not (parent[leaf] >= 0).any():
         return keys[leaf]
     below_first: list[Floats | Rows] = []
-    for path in paths_from_top(parent, leaf)[::-1]:  # what is below groups with equal keys stays together
+    paths = paths_from_top(parent, leaf)
+    for path in paths[::-1]:  # what is below groups with equal keys stays together
         below_first += [np.where(path == leaf, -1, path), keys[path]]
+    below_first.append(np.minimum(keys[np.array(paths)].min(axis=0), 0.0))
     order = np.lexsort(below_first)
     steps = np.any([column[order][1:] != column[order][:-1] for column in below_first], axis=0)  # they may be infinite
     ranks = np.empty(len(leaf))

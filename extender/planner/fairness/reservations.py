@@ -2,8 +2,9 @@
 
 One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else the one
 that has waited longest of those that outrank others; else, where nothing of a queue below its part fits anywhere, the
-class that has waited longest. A queue is *entitled* to that class if it stays within its part of the cluster; to one
-that is due if it has no more than its part, and the claimant alone is no more: it passes its part by that one at most.
+class or gang that has waited longest. A queue is *entitled* to that one if it stays within its part of the cluster; to
+one that is due if it has no more than its part, and the claimant alone is no more: it passes its part by that one at
+most.
 A larger one gets room once what the queue was owed while it saved, added up over time, comes to what the claimant
 takes beyond the part for as long as it runs. A queue that waits alone at its level of priority is entitled to a
 claimant that outranks others whatever it has: else what those of lower priority leave would never add up to its room.
@@ -159,12 +160,13 @@ class Reservations:
         board, fairness = self._board, self._board.fairness
         if not fairness.several or board.waiting.running is None:
             return
-        waits = self._left_waiting(level & (self._gangs.of < 0))
+        waits = self._left_waiting(level)
         for queue in self._queues(waits):
             rows = self._longest_waiting(waits, queue)
-            claimants = (Claimant((row,), (1,)) for row in rows)
+            single = np.array([row for row in rows if self._gangs.of[row] < 0], dtype=np.intp)
+            claimants = map(self._claimant_of, rows)
             first = next((one for one in claimants if self._may_claim(one) and self._is_entitled(one)), None)
-            if first is not None and not self._any_fits(np.array(rows)):
+            if first is not None and not (len(single) and self._any_fits(single)):
                 self._claim(first)
 
     def outcome(self, now: float) -> Carried:

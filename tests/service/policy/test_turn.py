@@ -111,6 +111,15 @@ def test_queues_with_equal_keys_below_one_parent_are_equal_and_those_of_other_pa
     assert ranks[0] == ranks[1] != ranks[2]
 
 
+def test_who_is_below_its_minimum_comes_first_wherever_it_stands():
+    # Below p, which has much, a queue that has half of its minimum; beside p one that has nothing and no minimum.
+    parent, leaf = np.array([-1, -1, 0, 0]), np.array([1, 2, 3])
+    ranks = leaf_ranks(np.array([0.9, 0.0, -0.5, 0.3]), parent, leaf).tolist()
+    assert ranks == [1, 0, 2]
+    # What is below a group that is below its minimum comes before others too.
+    assert leaf_ranks(np.array([-0.1, 0.0, 0.5, 0.3]), parent, leaf).tolist() == [2, 1, 0]
+
+
 def test_queues_of_weight_0_below_one_parent_are_equal_too():
     parent, leaf = np.array([-1, -1, 0, 0]), np.array([1, 2, 3])
     assert leaf_ranks(np.array([0.5, 0.2, np.inf, np.inf]), parent, leaf).tolist() == [0, 1, 1]

@@ -94,6 +94,18 @@ def test_a_queue_below_its_part_of_which_nothing_fits_has_room_reserved_at_once(
     assert pairs(planner.plan(taken(0, 4), full, 3.0)) == [(0, 0)]
 
 
+def test_a_gang_of_a_queue_below_its_part_has_room_reserved_long_before_it_is_due():
+    # Two nodes of 4 cores, each with 3 in use by queue 1, which has more waiting. The gang wants both nodes' 2 cores.
+    waiting = in_queues((0, 2, 2), (1, 99, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
+    waiting = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([2]), since=np.array([0.0, 0.0]))
+    plan = once(taken(3, 3), waiting, now=1.0)
+    assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}
+    # A single task of its queue that fits goes meanwhile: then nothing is kept.
+    both = in_queues((0, 2, 2), (0, 9, 1), (1, 99, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
+    both = replace(both, gang=np.array([0, -1, -1]), gang_least=np.array([2, 0, 0]), since=np.zeros(3))
+    assert (1, 0) in pairs(once(taken(3, 3), both, now=1.0))
+
+
 def test_nothing_is_reserved_for_a_queue_that_has_its_part():
     waiting = in_queues((0, 1, 4), (1, 9, 1), has=[1, 5], running=ends((0, 4), (1, 4)))
     assert not once(taken(4, 4), waiting).carried.reserved  # 1 + 4 of 8 is more than the half
