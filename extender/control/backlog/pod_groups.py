@@ -28,13 +28,15 @@ class _Run:
     ended: dict[str, str] = field(default_factory=dict)
     met: float = 0.0
 
-    def add(self, pod: Pod, least: int) -> None:
-        """Put a pod, which is nowhere yet, into its place."""
+    def put(self, pod: Pod, least: int) -> None:
+        """Put a pod into its place."""
+        begins = not (self.waiting or self.on_nodes)
+        self.remove(pod.uid)
         if pod.finished:
             if not pod.failed:
                 self.ended[pod.uid] = pod.owner
             return
-        if not (self.waiting or self.on_nodes):  # a new run, but for an owner that goes on
+        if begins:  # a new run, but for an owner that goes on
             self.ended = {uid: owner for uid, owner in self.ended.items() if owner and owner == pod.owner}
         stays = pod.node is not None and not pod.leaving
         (self.on_nodes if stays else self.waiting).add(pod.uid)
@@ -83,17 +85,20 @@ class PodGroups:
 
     def see(self, pod: Pod) -> None:
         """Take note of a pod as it is now."""
-        name, before = pod.identity.group, self._leave(pod.uid)
+        name = pod.identity.group
+        if self._group_of.get(pod.uid, name) != name:
+            self.lose(pod.uid)
         if name:
             self._group_of[pod.uid] = name
-            self._runs.setdefault(name, _Run()).add(pod, self.least(pod))
+            self._runs.setdefault(name, _Run()).put(pod, self.least(pod))
             self._settle(name)
-        if before != name:
-            self._settle(before)
 
     def lose(self, uid: str) -> None:
         """Forget a pod: it is gone, or takes no part."""
-        self._settle(self._leave(uid))
+        name = self._group_of.pop(uid, "")
+        if name in self._runs:
+            self._runs[name].remove(uid)
+        self._settle(name)
 
     def forget_pods(self) -> None:
         """Forget all pods: they are about to be listed."""
@@ -105,13 +110,6 @@ class PodGroups:
         for run in self._runs.values():
             if run.on_nodes:
                 run.met = math.inf
-
-    def _leave(self, uid: str) -> str:
-        """Take a pod out of its group; return the group's name."""
-        name = self._group_of.pop(uid, "")
-        if name in self._runs:
-            self._runs[name].remove(uid)
-        return name
 
     def _settle(self, name: str) -> None:
         """Forget of a group that a pod has left what holds no more."""

@@ -171,6 +171,17 @@ class TestGangs:
         scene.step(900)
         assert begins(scene, "h") == 0
 
+    def test_those_that_ended_count_though_there_is_news_of_the_only_one_that_runs(self):
+        scene = Scene(node("n1"))
+        scene.see(*gang(4))
+        scene.step()
+        for n in range(4):
+            scene.bind(f"g{n}")
+        for n in range(3):
+            scene.end(f"g{n}")
+        scene.change("g3", started=scene.now)
+        assert scene.backlog.groups.ended("default/g") == 3
+
     def test_a_minimum_that_is_lowered_counts_at_once(self):
         scene = Scene(node("n1"))
         scene.see(*gang(4)[:2])
