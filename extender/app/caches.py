@@ -47,7 +47,7 @@ class Caches:
         self._settled = threading.Event()
         self._flight_lock = threading.Lock()
         self._flight_time = 0.0
-        self._connected = [0.0] * len(self._needed())
+        self._connected: dict[str, float] = {}
 
     def settle(self) -> None:
         """Wait until all watches have listed, and a moment more; then be ready.
@@ -81,8 +81,10 @@ class Caches:
         Since the last call it has gone on for as long as the watch was connected that was so for the shortest time.
         """
         with self._flight_lock:
-            connected = [watch.connected_seconds() for watch in self._needed()]
-            self._flight_time += min(now - then for now, then in zip(connected, self._connected, strict=True))
+            now = time.monotonic()  # of all watches: a pause between two of them is no time that one was down
+            connected = {watch.resource.name: watch.connected_seconds(now) for watch in self._needed()}
+            passed = min(seconds - self._connected.get(name, 0.0) for name, seconds in connected.items())
+            self._flight_time += max(passed, 0.0)
             self._connected = connected
             return self._flight_time
 

@@ -222,10 +222,10 @@ class Watch:
         """Whether the stream is open."""
         return self._uptime[1] is not None
 
-    def connected_seconds(self) -> float:
-        """Return for how long the stream has been open, all in all: a clock that stands still while it is not."""
+    def connected_seconds(self, now: float) -> float:
+        """Return for how long the stream has been open at `now`: a clock that stands still while it is not."""
         before, since = self._uptime
-        return before + (self._clock() - since if since is not None else 0.0)
+        return before + (max(now - since, 0.0) if since is not None else 0.0)
 
     def age_seconds(self) -> float:
         """Return for how long nothing has been heard; infinite before the first list."""
@@ -283,7 +283,7 @@ class Watch:
         return msgspec.json.decode(change.object, type=_Versioned).metadata.resource_version
 
     def _disconnect(self) -> None:
-        self._uptime = (self.connected_seconds(), None)
+        self._uptime = (self.connected_seconds(self._clock()), None)
 
     def _heard(self) -> None:
         self._moved()

@@ -27,7 +27,7 @@ class FakeWatch:
         self.up = 0.0
         self._clock = clock
 
-    def connected_seconds(self):
+    def connected_seconds(self, _now):
         return self.up
 
     def age_seconds(self):
@@ -118,6 +118,19 @@ def test_time_that_one_watch_was_down_for_is_not_made_up_for_while_another_is(se
     assert settled.flight_time() == before
     watches[0].up, watches[1].up = 110.0, 100.0
     assert settled.flight_time() == before + 10.0
+
+
+def test_a_kind_that_is_needed_later_counts_from_then_on(watches, clock):
+    needed = list(watches)
+    caches = Caches(needed, 60.0)
+    watches[0].up = watches[1].up = 100.0
+    assert caches.flight_time() == 100.0
+    late = FakeWatch("late", clock)
+    needed.append(late)
+    late.up, watches[0].up, watches[1].up = 3.0, 101.0, 101.0
+    assert caches.flight_time() == 101.0
+    watches[0].up = watches[1].up = 150.0
+    assert caches.flight_time() == 101.0, "it is down"
 
 
 def test_ages_are_told_by_resource(settled, watches, clock):

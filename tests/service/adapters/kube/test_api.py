@@ -743,7 +743,7 @@ def test_the_time_that_a_stream_was_open_stands_still_while_it_is_not():
                 return SimpleNamespace(data=b'{"metadata":{"resourceVersion":"1"},"items":[]}')
             self.calls += 1
             if self.calls == 2:
-                seen.append(watch.connected_seconds())
+                seen.append(watch.connected_seconds(now[0]))
                 now[0] += 20  # down for 20 s before the second stream opens
             if self.calls == 3:
                 watch.stop()
@@ -756,4 +756,4 @@ def test_the_time_that_a_stream_was_open_stands_still_while_it_is_not():
     watch = Watch(Api(), pods(), lambda _: None, clock=lambda: now[0])
     watch.run()
     assert seen == [7]
-    assert watch.connected_seconds() == 14
+    assert watch.connected_seconds(now[0]) == 14
