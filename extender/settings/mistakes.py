@@ -204,12 +204,12 @@ def _in_opportunistic(settings: Settings) -> Iterator[str]:
         limits = {"evictAtMemory": opportunistic.evict_at_memory, "evictAtIo": opportunistic.evict_at_io}
         if not opportunistic.by_pressure:
             limits["evictAtCpu"] = opportunistic.evict_at_cpu
-        for key, limit in limits.items():
-            if opportunistic.threshold > limit:
-                yield (
-                    f"opportunistic.threshold: {opportunistic.threshold:g} above {key} {limit:g}; accepted: at most "
-                    "that, else pods would be started to be evicted"
-                )
+        lowest = min(limits, key=lambda key: limits[key])
+        if opportunistic.threshold > limits[lowest]:
+            yield (
+                f"opportunistic.threshold: {opportunistic.threshold:g} above {lowest} {limits[lowest]:g}; accepted: at "
+                "most that, else pods would be started to be evicted"
+            )
 
 
 def _in_usage(usage: UsageSettings) -> Iterator[str]:

@@ -240,9 +240,9 @@ def test_a_wrong_capacity_is_named_with_its_place(settings_file, capacity, said)
         (HEAD.replace("v1alpha1", "v2"), "apiVersion: dovetail.dev/v2: accepted: dovetail.dev/v1alpha1"),
         ("apiVersion: dovetail.dev/v1alpha1", "kind: missing; accepted: DovetailConfiguration"),
         (HEAD.replace("Dovetail", ""), "kind: Configuration: accepted: DovetailConfiguration"),
-        ("", "None is not a mapping; accepted: apiVersion"),
+        ("", "null is not a mapping; accepted: apiVersion"),
         ("[]", "[] is not a mapping; accepted: apiVersion"),
-        ("just words", "'just words' is not a mapping"),
+        ("just words", "just words is not a mapping"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(settings_file, text, said):
@@ -380,7 +380,7 @@ def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_kno
     ("text", "said"),
     [
         ("{url: prometheus:9090}", "usage.url: 'prometheus:9090'; accepted: such as http://prometheus.monitoring:9090"),
-        ("{url: 'http://me:secret@here'}", "usage.url: 'http://me:secret@here'; accepted: such as"),
+        ("{url: 'http://me:secret@here'}", "usage.url: 'http://(not shown)@here'; accepted: such as"),
         ("{url: 'http://here', metricsApi: true}", "usage.metricsApi: true with usage.url; accepted: one of them"),
         ("{nodeLabels: [a-b]}", "usage.nodeLabels: 'a-b' cannot be a label of a series"),
         ("{nodeQueries: {disk: x}}", "usage.nodeQueries: 'disk' is no dimension; accepted: cpu, memory, disk-read"),
@@ -395,7 +395,7 @@ def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_kno
         ("{access: {tokenFile: /t, username: me}}", "usage.access: tokenFile and username; accepted: one of them"),
         ("{access: {certFile: /c}}", "usage.access: certFile and keyFile; accepted: both or neither"),
         ("{intervalSeconds: 0}", "usage.intervalSeconds: 0: accepted: a number, 1 to 600"),
-        ("{access: {token: x}}", "usage.access.token: x: there is no such setting; accepted: tokenFile"),
+        ("{access: {token: x}}", "usage.access.token: (not shown): there is no such setting; accepted: tokenFile"),
     ],
 )
 def test_a_mistake_about_usage_is_named(settings_file, text, said):
