@@ -7,7 +7,8 @@ durations that were learned. A reader finds
 - `backlog`: events in, and each pod to its place;
 - `pods`: where each pod is, and all questions about that;
 - `job_table`: which class a pod counts in, and when jobs arrived;
-- `owners`, `gangs`: the workloads and pod groups that pods are part of;
+- `owners`: the workloads that own pods;
+- `pod_groups`, `gangs`: the groups that pods are part of, and which of them have still to start together;
 - `pending_writes`: which pods are being written to;
 - `tenancy`, `volumes`: which queue a pod counts in, and where its volumes are;
 - `feeding`: one event to the ledger and the backlog.

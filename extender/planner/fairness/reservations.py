@@ -2,12 +2,13 @@
 
 One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else the one
 that has waited longest of those that outrank others; else, where nothing of a queue below its part fits anywhere, the
-class or gang that has waited longest. A queue is *entitled* to that one if it stays within its part of the cluster; to
-one that is due if it has no more than its part, and the claimant alone is no more: it passes its part by that one at
-most.
-A larger one gets room once what the queue was owed while it saved, added up over time, comes to what the claimant
-takes beyond the part for as long as it runs. A queue that waits alone at its level of priority is entitled to a
-claimant that outranks others whatever it has: else what those of lower priority leave would never add up to its room.
+class or gang that has waited longest.
+
+A queue is *entitled* to that one if it stays within its part of the cluster with it. To one that is due it is entitled
+if it has no more than its part, and the claimant alone is no more: so it passes its part by that one at most. A larger
+one gets room once what the queue was owed while it saved, added up over time, comes to what the claimant takes beyond
+the part for as long as it runs. A queue that waits alone at its level of priority is entitled to a claimant that
+outranks others whatever it has: else what those of lower priority leave would never add up to its room.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
