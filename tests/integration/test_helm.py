@@ -26,10 +26,10 @@ def helm(control_plane):
     program = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
     place = ("--namespace", NAMESPACE, "--kubeconfig", control_plane.admin)
 
-    def run(verb, *flags, **values):
+    def run(verb, *flags, release="dovetail", **values):
         given = {"image": {"tag": "test"}, **VALUES["scheduler"], **values}
         more = (CHART, "--values", "-", "--create-namespace") if verb == "install" else ()
-        command = [program, verb, "dovetail", *more, *place, *flags]
+        command = [program, verb, release, *more, *place, *flags]
         return subprocess.run(
             [str(word) for word in command],
             input=json.dumps(given),
@@ -93,6 +93,16 @@ def test_on_an_older_cluster_helm_installs_the_rest_and_says_what_is_missing(con
     done = helm("install")
     assert done.returncode == 0, done.stderr
     assert "No policy gates pods: this cluster (Kubernetes v1.34" in done.stdout
+
+
+def test_a_second_release_is_refused(control_plane, helm):
+    assert helm("install").returncode == 0
+
+    refused = helm("install", release="another", gating={"policy": {"enabled": False}})
+
+    assert refused.returncode != 0
+    assert 'ClusterRole "dovetail-extender"' in refused.stderr
+    assert names(control_plane.client(), DEPLOYMENTS) == {"dovetail", "dovetail-control"}
 
 
 def test_an_uninstall_waits_for_the_hook_and_leaves_nothing(control_plane, start_scheduler, helm):
