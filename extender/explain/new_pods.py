@@ -50,6 +50,6 @@ def of_this_one(new_pods: NewPods, pod: Pod) -> str:
         return "this one came with its gate"
     if pod.held and new_pods.held is False:
         return "this one keeps its gate until its turn"
-    if not pod.held and new_pods.held:
+    if not pod.gates and new_pods.held:
         return "this one came without a gate, and never gets one"
     return ""

@@ -25,9 +25,9 @@ from extender.planner import Policy, Rating, WaitLeft, alignments, dag_rank, owe
 from extender.verdict import Placement, Ranker
 
 HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
-UNGATED = "without a gate"
-WAITING = (HELD, UNGATED)
-"""The states of pods that wait for their turn."""
+UNGATED, GATED = "without a gate", "held by gates of others"
+WAITING = (HELD, UNGATED, GATED)
+"""The states of pods that wait for their turn, or for gates to go."""
 
 MOST_NODES = 5
 
@@ -138,6 +138,8 @@ def state_of(pod: Pod, backlog: Backlog) -> str:
     _, phase = backlog.find(pod.uid) or (None, None)
     if phase is PodPhase.UNGATED:
         return UNGATED
+    if phase is PodPhase.GATED:
+        return GATED
     return RELEASED if backlog.takes_part(pod) else OTHERS
 
 

@@ -128,7 +128,9 @@ class _State(Collector):
         yield labelled(
             "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
         )
-        yield labelled("dovetail_held_pods", "Pods that our gate holds, by reason.", "reason", now.held)
+        yield labelled(
+            "dovetail_held_pods", "Pods that our gate holds, or gates of others (gates), by reason.", "reason", now.held
+        )
         if now.ungated is not None:
             text = "Pods without a gate that wait for their turn, by reason (order: auto, filter)."
             yield labelled("dovetail_ungated_pods", text, "reason", now.ungated)

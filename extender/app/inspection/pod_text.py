@@ -9,6 +9,7 @@ from extender.explain.amounts import amount, in_words, percent, seconds
 from extender.explain.pod import (
     BOUND,
     FINISHED,
+    GATED,
     HELD,
     MOST_NODES,
     RELEASED,
@@ -47,6 +48,8 @@ def _state(pod: Explanation) -> str:
     waited = seconds(pod.waited_seconds)
     if pod.state == HELD:
         return f"held by our gate, for {waited}"
+    if pod.state == GATED:
+        return f"{pod.state}, for {waited}"
     if pod.state == UNGATED:
         refused = "" if pod.refused_seconds is None else f", refused for {seconds(pod.refused_seconds)}"
         return f"waits without a gate, for {waited}{refused}"

@@ -178,6 +178,15 @@ class TestState:
         scene.see(pod("a", gates=()))
         assert (explained(scene, "a").state, explained(scene, "a").reason) == ("released", None)
 
+    @pytest.mark.parametrize("by_filter", [False, True])
+    def test_a_pod_that_only_gates_of_others_hold_is_not_released_and_says_which(self, by_filter):
+        scene = Scene(node("n1"), by_filter=by_filter)
+        scene.see(pod("a", gates=(KUEUE,)))
+        found = explained(scene, "a", new_pods=NewPods(True, "x"))
+        assert (found.state, found.reason.kind) == ("held by gates of others", "gates")
+        assert list(found.change) == [f"the gate {KUEUE} must be removed, by whoever set it"]
+        assert found.new_pods == "are held: x"
+
     @pytest.mark.parametrize(
         ("told", "new_pods", "said"),
         [

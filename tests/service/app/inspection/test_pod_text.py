@@ -29,6 +29,11 @@ def test_what_is_left_of_a_wait_is_said_in_seconds(wait, said):
     assert f"Its wait {said} Priority 0" in text
 
 
+def test_a_pod_that_waits_for_gates_of_others_says_so_first():
+    text = pod_text(Explanation("d/a", "held by gates of others", 3.0, {}, 0, "s"))
+    assert text.splitlines()[0] == "Pod d/a: held by gates of others, for 3 s"
+
+
 REQUESTS = {"cpu": 2000.0, "memory": 4.0 * 2**30}
 
 
