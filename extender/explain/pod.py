@@ -84,7 +84,8 @@ class Explanation:
     `running_as` is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is
     what its event says where it was evicted because others use what it ran on. `stays` is what its event says where it
     could not be made opportunistic while it is held, or regular while it runs. `refusal` is what kube-scheduler said of
-    it last, which it has refused for `refused_seconds`. `new_pods` says whether such pods are held now (`order: auto`),
+    it last, which it has refused for `refused_seconds`. `problem` is what is wrong with its annotations, and why it
+    counts in another queue than it names. `new_pods` says whether such pods are held now (`order: auto`),
     `no_idle` why a pod that may run on idle resources finds none. `rank` is where the next task of its class stands in
     the order of its job's DAG (1: first of all), None without such an order.
     """
@@ -216,7 +217,7 @@ def explain(
     not auto. `idle` says by class why pods find no idle room, or why that is not known; None: no pod is to use any.
     """
     case = case_of(order, pod)
-    state = state_of(pod, order.backlog)
+    pod, state = case.pod, state_of(pod, order.backlog)
     share, fair = order.plan_input.usage.by_queue().get(pod.identity.queue, (None, None))
     rated = state in (*WAITING, RELEASED) and not pod.opportunistic  # that would fit by what it counts, so anywhere
     told = refusal if state in (UNGATED, RELEASED) else None
@@ -250,7 +251,7 @@ def explain(
         nodes=terms_of(case, policy, most_nodes) if rated and len(layout.names) else (),
         use=use_of(order, pod.node) if pod.node else {},
         change=change,
-        problem=pod.problem,
+        problem=pod.warning,
         preferred=[name for name, near in zip(layout.names, level, strict=True) if near == NODE][:MOST_NODES],
         level=level[node_row] if node_row is not None else "",
         wait=_wait_left(case) if state in WAITING and waits_known else None,

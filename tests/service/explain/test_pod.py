@@ -7,6 +7,7 @@ import pytest
 from extender.cluster.eligibility import Constraints, Requirement, Taint
 from extender.cluster.events import GroupSeen
 from extender.cluster.model import HOLD_GATE, Group
+from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.explain.advice import changes_for
@@ -177,6 +178,14 @@ class TestState:
         scene = Scene(node("n1"))
         scene.see(pod("a", gates=()))
         assert (explained(scene, "a").state, explained(scene, "a").reason) == ("released", None)
+
+    def test_a_pod_that_names_a_queue_which_it_may_not_use_says_in_which_one_it_counts(self):
+        scene = Scene(node("n1"), queues=(Queue("default"),))
+        identity = Identity(job="a", queue="nosuch", named="nosuch")
+        scene.see(replace(pod("a"), identity=identity), pod("b", 500, gates=(), node="n1", queue="default"))
+        found = explained(scene, "a")
+        assert (found.queue, found.share, found.fair_share) == ("default", 0.5, 1.0)
+        assert found.problem == "there is no queue nosuch; it counts in default"
 
     @pytest.mark.parametrize("by_filter", [False, True])
     def test_a_pod_that_only_gates_of_others_hold_is_not_released_and_says_which(self, by_filter):
