@@ -103,7 +103,10 @@ def _pace(_case: Case) -> list[str]:
 
 def _trying(case: Case) -> list[str]:
     if case.pod.unschedulable:
-        return [f"nothing: {_BY_ITSELF}, or as `dovetail control` wakes it; if it stays so, see `dovetail doctor`"]
+        return [
+            "what kube-scheduler refused it for must change, unless that was room or its turn",
+            f"else nothing: {_BY_ITSELF}, or as `dovetail control` wakes it; if it stays so, see `dovetail doctor`",
+        ]
     return ["nothing: kube-scheduler has it in its queue; if it stays so, see `dovetail doctor`"]
 
 

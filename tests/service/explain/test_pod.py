@@ -252,6 +252,13 @@ class TestChange:
         assert first["tried"].startswith("nothing: kube-scheduler has it in its queue")
         assert first["refused"].startswith("nobody wakes it in its turn (no Lease): kube-scheduler tries it again when")
 
+    def test_what_is_refused_although_it_would_fit_waits_for_what_it_was_refused_for(self):
+        scene = Scene(node("n1"), by_filter=True)
+        scene.see(pod("a", gates=(), unschedulable=True))
+        changes = change(scene, "a")
+        assert changes[0] == "what kube-scheduler refused it for must change, unless that was room or its turn"
+        assert changes[1].startswith("else nothing: kube-scheduler tries it again when")
+
     def test_room_names_the_node_that_lacks_least(self):
         assert change(two_nodes(pod("a", 500)), "a") == [
             "0.1 cores more free on node n2 (it lacks least), or enough on the other"
