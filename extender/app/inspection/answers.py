@@ -152,14 +152,18 @@ def _stays(reader: Reader, pod: Pod) -> str:
 
 
 def _refusal(raw: dict[str, Any]) -> Refusal | None:
-    """Return what kube-scheduler said of a pod last, where it refused it; that it had gates says nothing."""
+    """Return what kube-scheduler said of a pod last, where it refused it; that it had gates says nothing.
+
+    A condition as old as the pod may have begun with its gates, so it does not say since when it is refused.
+    """
     conditions = raw.get("status", {}).get("conditions", ())
     refusals = (entry for entry in conditions if is_refusal(entry["type"], entry["status"], entry.get("reason")))
     entry = next(refusals, None)
     if entry is None:
         return None
     since = entry.get("lastTransitionTime")
-    return Refusal(str(entry.get("message", "")), datetime.fromisoformat(since).timestamp() if since else None)
+    known = since and since != raw["metadata"].get("creationTimestamp")
+    return Refusal(str(entry.get("message", "")), datetime.fromisoformat(since).timestamp() if known else None)
 
 
 def _page(query: Query) -> Page:

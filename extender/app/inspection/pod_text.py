@@ -51,8 +51,8 @@ def _state(pod: Explanation) -> str:
     if pod.state == GATED:
         return f"{pod.state}, for {waited}"
     if pod.state == UNGATED:
-        refused = "" if pod.refused_seconds is None else f", refused for {seconds(pod.refused_seconds)}"
-        return f"waits without a gate, for {waited}{refused}"
+        since = "" if pod.refused_seconds is None else f" for {seconds(pod.refused_seconds)}"
+        return f"waits without a gate, for {waited}{f', refused{since}' if pod.refusal else ''}"
     if pod.state == RELEASED:
         return f"released, waits for kube-scheduler, {waited} after its creation"
     if pod.state in (BOUND, FINISHED) and pod.node:

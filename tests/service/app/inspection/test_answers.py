@@ -1,6 +1,7 @@
 """What `dovetail explain`, `queues` and `doctor` say, and with which status they end, by what they may read."""
 
 import json
+import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -231,3 +232,28 @@ def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
         done = CliRunner().invoke(cli, ["explain", "pod", "d/gone", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
     assert done.exit_code == 1
     assert str(done.exception) == "pod d/gone is gone: it was preempted, as it ran on what others had reserved"
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        ("2020-01-01T00:00:00Z", r"Pod d/a: waits without a gate, for [^,]+, refused"),
+        ("2020-01-01T01:00:00Z", r"Pod d/a: waits without a gate, for [^,]+, refused for [^,]+"),
+    ],
+    ids=["held-before", "never-held"],
+)
+def test_how_long_a_pod_is_refused_is_told_where_no_gate_of_it_can_have_begun_that(tmp_path, monkeypatch, since, said):
+    known = everything()
+    held = known["/api/v1/pods"]["items"][0]
+    condition = {
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no claim",
+        "lastTransitionTime": since,
+    }  # fmt: skip
+    spec = {**held["spec"], "schedulingGates": [], "schedulerName": "dovetail"}
+    metadata = {**held["metadata"], "creationTimestamp": "2020-01-01T00:00:00Z"}
+    pod = {**held, "metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
+    there = {**known, "/api/v1/pods": items(pod), "/api/v1/namespaces/d/pods/a": pod}
+    monkeypatch.setattr(f"{__name__}.everything", lambda: there)
+    first, *others = asked(tmp_path, "explain pod d/a")[1].splitlines()
+    assert re.fullmatch(said, first)
+    assert "Refused       no claim" in others
