@@ -90,7 +90,8 @@ def _refusal(pod: Explanation) -> str:
     if pod.state != RELEASED:
         return ""
     return pod.refusal or (
-        "kube-scheduler has not tried it yet; it never does where a ResourceClaim or PodGroup of the pod is not there"
+        f"scheduler {pod.scheduler} has not tried it yet; it never does where that does not run, or a ResourceClaim or "
+        "PodGroup of the pod is not there"
     )
 
 

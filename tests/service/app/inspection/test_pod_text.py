@@ -34,6 +34,11 @@ def test_a_pod_that_waits_for_gates_of_others_says_so_first():
     assert text.splitlines()[0] == "Pod d/a: held by gates of others, for 3 s"
 
 
+def test_a_released_pod_that_was_not_tried_names_its_scheduler_which_may_not_run():
+    text = " ".join(pod_text(Explanation("d/a", "released", 3.0, {}, 0, "dovetial")).split())
+    assert "Why it waits scheduler dovetial has not tried it yet; it never does where that does not run, or a " in text
+
+
 REQUESTS = {"cpu": 2000.0, "memory": 4.0 * 2**30}
 
 
