@@ -55,7 +55,8 @@ def why_unled(lease: LeaseState | None) -> str:
 class FilterCalls:
     """What the metrics of `dovetail serve` count: filter calls, those that failed, nodes that it knows.
 
-    `samples` are the calls that asked about more than one node, `sampled` the nodes of all these.
+    `samples` are the calls that asked about more than one node, `sampled` the nodes of all these. `started` is since
+    when all of it counts, in seconds since the epoch; 0: not known.
     """
 
     source: str
@@ -65,6 +66,7 @@ class FilterCalls:
     failed: int
     samples: int
     sampled: int
+    started: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

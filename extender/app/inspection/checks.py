@@ -163,6 +163,7 @@ def _summed(scrapes: Sequence[Scrape]) -> FilterCalls:
         failed=int(calls - total(count, verb="filter", result="ok")),
         samples=int(total(f"{nodes}_count") - about_one),
         sampled=int(total(f"{nodes}_sum") - about_one),
+        started=max(scrape.of(f"{nodes}_created") for scrape in scrapes),
     )
 
 

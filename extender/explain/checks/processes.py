@@ -39,11 +39,12 @@ def extender(facts: Facts) -> Iterator[Finding]:
         return
     if not calls.ready:
         yield Finding("extender", PROBLEM, f"{calls.source} is not ready", "look at its /readyz and its logs")
-    ours = sum(pod.node is not None and pod.scheduler in facts.schedulers for pod in facts.pods)
     if not calls.calls:
+        since = (pod for pod in facts.pods if pod.node is not None and pod.created > calls.started)
+        ours = sum(pod.scheduler in facts.schedulers for pod in since)
         level: Level = PROBLEM if ours else WARNING
         text = f"{calls.source} has not been asked since it started"
-        text += f", though {many(ours, 'pod')} of our schedulerName got a node" if ours else ""
+        text += f", though {many(ours, 'pod')} of our schedulerName came and got a node" if ours else ""
         yield Finding("extender", level, text, "check urlPrefix in the KubeSchedulerConfiguration's extenders")
     elif calls.failed:
         text = f"{calls.source}: {calls.failed} of {calls.calls} filter calls failed"
@@ -55,7 +56,7 @@ def extender(facts: Facts) -> Iterator[Finding]:
 def sample(facts: Facts) -> Iterator[Finding]:
     """Say about how many nodes the extender is asked."""
     calls = facts.filter_calls
-    if isinstance(calls, str):
+    if isinstance(calls, str) or not calls.calls:
         return
     if not calls.samples:
         yield Finding("sample", OK, "only nominated nodes have been asked about, one at a time")

@@ -111,9 +111,14 @@ class TestExtender:
     def test_no_call_although_pods_of_ours_have_nodes_is_a_problem(self):
         never = replace(CALLS, calls=0, samples=0, sampled=0)
         assert found("extender", filter_calls=never)[0][0] == "warning"
-        assert found("extender", scene_of(pod("a", gates=(), node="n1")), filter_calls=never) == [
-            ("problem", "http://here has not been asked since it started, though 1 pod of our schedulerName got a node")
+        unasked = "http://here has not been asked since it started"
+        scene = scene_of(pod("a", gates=(), node="n1", created=50.0))
+        assert found("extender", scene, filter_calls=never) == [
+            ("problem", f"{unasked}, though 1 pod of our schedulerName came and got a node")
         ]
+        # Restarted after that pod had come: nobody has had a reason to ask.
+        assert found("extender", scene, filter_calls=replace(never, started=60.0)) == [("warning", unasked)]
+        assert found("sample", scene, filter_calls=never) == []
 
     def test_failed_calls_are_a_warning(self):
         assert found("extender", filter_calls=replace(CALLS, failed=2)) == [

@@ -28,6 +28,8 @@ dovetail_filter_nodes_bucket{le="1.0"} 5.0
 dovetail_filter_nodes_bucket{le="+Inf"} 9.0
 dovetail_filter_nodes_count 9.0
 dovetail_filter_nodes_sum 2005.0
+# TYPE dovetail_filter_nodes_created gauge
+dovetail_filter_nodes_created 3.0
 # TYPE dovetail_ready gauge
 dovetail_ready 1.0
 # TYPE dovetail_nodes gauge

@@ -46,7 +46,9 @@ class TestDiagnosis:
         proxy = "/api/v1/namespaces/n/pods/p:1/proxy/metrics"
         calls = self.facts(**{OUR_PODS: items(SERVES), proxy: METRICS}).filter_calls
         # 9 calls, 5 about one node; the other 4 about 2,005 - 5 = 2,000.
-        assert calls == FilterCalls("pod n/p", True, nodes=1000, calls=9, failed=2, samples=4, sampled=2000)
+        assert calls == FilterCalls(
+            "pod n/p", True, nodes=1000, calls=9, failed=2, samples=4, sampled=2000, started=3.0
+        )
 
     @pytest.mark.parametrize(
         ("more", "said"),
