@@ -6,6 +6,7 @@ import numpy as np
 
 from extender.arrays import fits
 from extender.cluster.ledger.snapshot import UNADVERTISED
+from extender.control.backlog.backlog import PodPhase
 from extender.control.pod_shapes import shape_of
 from extender.control.release.refusals import refused_pods
 from extender.explain.amounts import amount, percent
@@ -93,6 +94,12 @@ def _gang(case: Case) -> list[str]:
         more = least - pods
         return [
             f"{more} more {'pod' if more == 1 else 'pods'} of pod group {group} must be created ({pods} of {least})"
+        ]
+    if case.task_class in case.order.plan_input.short:
+        members = [pod for pod in case.order.backlog.at(PodPhase.GATED) if pod.identity.group == group]
+        gates = sorted({gate for pod in members for gate in gates_of_others(pod)})
+        return [
+            f"the gate {gate} must be removed from others of pod group {group}, by whoever set it" for gate in gates
         ]
     return [f"enough room for {least} pods of pod group {group} at once must be free", *_room(case)]
 

@@ -281,6 +281,14 @@ class TestChange:
         scene.see(pod("g0", job="g", group="default/g"))
         assert change(scene, "g0") == ["2 more pods of pod group default/g must be created (1 of 3)"]
 
+    def test_a_pod_group_of_which_others_hold_some(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("g0", job="g", group="default/g", least=2))
+        scene.see(pod("g1", job="g", group="default/g", least=2, gates=(HOLD_GATE, KUEUE)))
+        assert change(scene, "g0") == [
+            f"the gate {KUEUE} must be removed from others of pod group default/g, by whoever set it"
+        ]
+
     def test_a_pod_group_that_does_not_fit(self):
         scene = Scene(node("n1"))
         scene.see(*(pod(f"g{n}", 600, job="g", group="default/g", least=2) for n in range(2)))

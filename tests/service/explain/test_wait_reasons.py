@@ -50,6 +50,13 @@ def test_a_pod_group_some_of_which_others_hold_says_so():
     assert scene.why()["g0"] == Reason("gang", text)
 
 
+def test_a_pod_of_a_group_that_is_being_deleted_is_one_that_is_missing():
+    scene = Scene(node("n1"))
+    scene.see(pod("g0", job="g", group="default/g", least=2))
+    scene.see(pod("g1", job="g", group="default/g", least=2, gates=(), node="n1", leaving=True))
+    assert scene.why()["g0"] == Reason("gang", "its pod group has 1 of 2 pods")
+
+
 def test_a_pod_group_that_is_too_large_for_what_is_free_says_so():
     scene = busy(*(pod(f"g{n}", 150, job="g", group="default/g", least=2) for n in range(2)))
     assert scene.why()["g0"] == Reason("gang", "its gang of 2 does not fit in one plan")
