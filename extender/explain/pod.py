@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats
+from extender.cluster.ledger.snapshot import UNADVERTISED
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
 from extender.cluster.resources import PODS, Amounts
@@ -170,7 +171,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
             fits=bool(fits[row]),
             allowed=bool(case.allowed[row]),
             alignment=float(aligned[row]),
-            short={layout.axis[d]: float(short[row, d]) for d in np.flatnonzero(short[row] > 0)},
+            short=_amounts(case, short[row]),
             remote=rated[row].remote if row in rated else None,
             work=rated[row].work if row in rated else None,
             score=rated[row].score if row in rated else None,
@@ -180,6 +181,15 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
         )
         for row, strands in zip(best, more, strict=True)
     ]
+
+
+def _amounts(case: Case, short: Floats) -> Amounts:
+    """Return what a node has too little of [R], by dimension; what no node advertises by its own name."""
+    axis, demand = case.order.snapshot.layout.axis, case.pod.demand
+    amounts = {axis[d]: float(short[d]) for d in np.flatnonzero(short > 0)}
+    if amounts.pop(UNADVERTISED, 0.0):
+        amounts |= {name: demand[name] for name in case.order.snapshot.layout.unadvertised(demand)}
+    return amounts
 
 
 def use_of(order: PlannedOrder, node: str) -> dict[str, Use]:

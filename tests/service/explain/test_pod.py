@@ -127,6 +127,11 @@ class TestNodes:
     def test_where_nobody_asks_for_devices_nothing_is_said_of_them(self):
         assert [found.strands for found in explained(two_nodes(pod("a", 300)), "a").nodes] == [None, None]
 
+    def test_what_no_node_advertises_is_short_by_its_own_name(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", {"cpu": 100.0, "a.b/gpu": 2.0, "a.b/fpga": 1.0}))
+        assert dict(explained(scene, "a").nodes[0].short) == {"a.b/gpu": 2.0, "a.b/fpga": 1.0}
+
     def test_no_more_than_five_are_shown(self):
         scene = Scene(*(node(f"n{n}") for n in range(9)))
         scene.see(pod("a"))
