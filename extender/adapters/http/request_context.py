@@ -53,19 +53,21 @@ class Warner(Protocol):
 
 @dataclass(slots=True)
 class LastPassed:
-    """The nodes that the last filter call let pass, with their rows: prioritize mostly asks about the same."""
+    """The nodes that the last filter call let pass, with their rows: prioritize mostly asks about the same.
 
-    _layout: Layout | None = None
-    _names: Sequence[str] = ()
-    _rows: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    Any thread may call, so the three are replaced as one.
+    """
+
+    _last: tuple[Layout, Sequence[str], Rows] | None = None
 
     def keep(self, layout: Layout, names: Sequence[str], rows: Rows) -> None:
         """Remember the nodes that passed."""
-        self._layout, self._names, self._rows = layout, names, rows
+        self._last = layout, names, rows
 
     def rows(self, layout: Layout, names: Sequence[str]) -> Rows | None:
         """Return the rows of these nodes; None where they are others, or the layout is another."""
-        return self._rows if self._layout is layout and self._names == names else None
+        last = self._last
+        return last[2] if last is not None and last[0] is layout and last[1] == names else None
 
 
 @dataclass(frozen=True, slots=True)
