@@ -350,12 +350,9 @@ def _print_json(sections: "Sequence[Section]") -> None:
 
 
 def _print_tables(about: str, sections: "Sequence[Section]") -> None:
-    from rich.console import Console
-
     from lab.experiments import tables
+    from lab.report.terminal import console
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(width=_PLAIN_WIDTH, highlight=False)
-    console.print(about)
-    tables.show(console, sections)
+    printed = console(_PLAIN_WIDTH)
+    printed.print(about)
+    tables.show(printed, sections)

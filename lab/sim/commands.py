@@ -281,18 +281,15 @@ def _about(workload: str, machines: str, heartbeat: float, loss: float) -> str:
 
 
 def _print_table(about: str, runs: "Sequence[Outcome]") -> None:
-    from rich.console import Console
-
+    from lab.report.terminal import console
     from lab.sim.report import tables
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(width=_PLAIN_WIDTH, highlight=False)
-    console.print(about)
-    console.print(tables.table(runs, console.width))
+    printed = console(_PLAIN_WIDTH)
+    printed.print(about)
+    printed.print(tables.table(runs, printed.width))
     for note in tables.NOTES:
-        console.print(note)
-        console.print()
+        printed.print(note)
+        printed.print()
 
 
 def _print_json(runs: "Sequence[Outcome]") -> None:

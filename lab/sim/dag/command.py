@@ -9,6 +9,7 @@ from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
 _TRACES = Path("../shared/traces")
+_PLAIN_WIDTH = 100
 
 
 @click.command()
@@ -48,9 +49,8 @@ def graph(
     are troublesome, and when each stage runs. Node selectors, taints and gangs do not count here.
     """
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
-    from rich.console import Console
-
     from extender.graph import build
+    from lab.report.terminal import console
     from lab.sim.dag import jobs, showing, tpch
     from lab.sim.runs import Run, inputs_of
     from lab.sim.workloads.parameters import Parameters
@@ -75,5 +75,4 @@ def graph(
     if as_json:
         click.echo(json.dumps(showing.as_json(title, dag, shared, order)))
         return
-    console = Console()
-    (console if console.is_terminal else Console(width=100)).print(showing.text(title, dag, shared, order))
+    console(_PLAIN_WIDTH).print(showing.text(title, dag, shared, order))

@@ -101,3 +101,8 @@ def test_a_tpch_query_runs_on_executors():
     told = json.loads(CliRunner().invoke(cli, command, catch_exceptions=False).output)
     assert told["machines"] == 10
     assert told["bounds"]["tightest"] <= told["seconds"] <= told["tried"]["breadth-first"]
+
+
+def test_a_stage_with_brackets_in_its_name_is_shown(graph):
+    stages = [{"name": "save [/data/out]", "tasks": 4, "seconds": 2, "demand": {"cpu": 1}}]
+    assert "save [/data/out]" in graph(jobs=({"job": "etl", "stages": stages},))
