@@ -25,6 +25,7 @@ STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "svg.fonttype": "path",
+    "text.parse_math": False,  # a queue may be named $a$
 }
 OURS, THEIRS = "#1f6fb2", "#c8553d"
 COLOURS = (OURS, THEIRS, "#5b8c5a", "#8a6fae", "#d9a441", "#4a4a4a", "#59a5a5", "#b5648e", "#8c6d46", "#9a9a9a")
