@@ -8,8 +8,9 @@ from extender.arrays import Floats, Rows
 def usual_delay(created: Floats, bound: Floats, ended: Floats, node: Rows) -> float:
     """Return the median of the seconds between the moment at which a pod could start, and its binding; all are [T].
 
-    It could start once it was created, and the pod that ended last on its `node` before the binding had ended. It is a
-    median because some pods wait for other reasons too.
+    Times are seconds since the recording began. It could start once it was created, and the pod that ended last on its
+    `node` before the binding had ended. It is a median because some pods wait for other reasons too. Who was bound at 0
+    was bound before, nobody knows after how long, and does not count; 0 where that is all.
     """
     count = len(bound)
     # 1. All ends and bindings of each node by time; an end comes before a binding at the same moment.
@@ -23,4 +24,5 @@ def usual_delay(created: Floats, bound: Floats, ended: Floats, node: Rows) -> fl
     free_at = np.where(there, times[order[last]], -np.inf)[is_bind[order]]
     # 3. From then on, or from its creation, each pod waited for the scheduler alone.
     pods = order[is_bind[order]] - count
-    return float(np.median(bound[pods] - np.maximum(created[pods], free_at)))
+    seen = bound[pods] > 0
+    return float(np.median((bound[pods] - np.maximum(created[pods], free_at))[seen])) if seen.any() else 0.0

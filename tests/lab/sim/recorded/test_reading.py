@@ -63,6 +63,14 @@ def test_a_simulated_start_takes_as_long_as_was_usual_where_there_was_room():
     assert usual_delay(created, bound, np.array([8.0, 20.0, 11.0]), np.array([0, 0, 1])) == 2.0
 
 
+def test_pods_that_ran_when_the_recording_began_do_not_say_how_long_a_start_takes(tmp_path):
+    before = [pod(f"o{row}", "old", 20, 21, 150, "n0") for row in range(3)]
+    notes = replay_of(recording(tmp_path, *before, pod("a", "j", 110, 114, 150, "n1"))).notes
+    assert notes == ["Simulated starts take 4.000 s, as was usual."]
+    notes = replay_of(recording(tmp_path, *before)).notes
+    assert notes == ["Simulated starts take 0.000 s, as was usual."]
+
+
 def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
     # Both want 100 MB/s of a disk of 100 MB/s: from 10 to 30 each has half. b is alone from 30 to 35.
     pods = [pod("a", "j", 110, 110, 130, "n0", disk=100e6), pod("b", "k", 110, 110, 135, "n0", disk=100e6)]
