@@ -51,9 +51,10 @@ class Course:
         return float(self._loads_of(group).max())
 
     def mean(self, values: Floats, until: float) -> Floats:
-        """Return the mean of values [E, ...] over the time up to `until`."""
+        """Return the mean of values [E, ...] over the time up to `until`; not a number where that is none."""
         seconds = np.diff(np.minimum(self.at, until))
-        mean: Floats = np.tensordot(seconds, values, axes=1) / seconds.sum()
+        whole = seconds.sum()
+        mean: Floats = np.tensordot(seconds, values, axes=1) / (whole if whole > 0 else np.nan)
         return mean
 
     def _loads_of(self, group: str) -> Floats:

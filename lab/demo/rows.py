@@ -1,5 +1,6 @@
 """The figures of two runs side by side, as rows: for the table, for the HTML report, and as JSON."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,10 @@ _WAITED = "mean while pods waited"
 
 @dataclass(frozen=True)
 class FigureRow:
-    """One figure: an id, what it is, its unit, both values, and how many decimals are shown."""
+    """One figure: an id, what it is, its unit, both values, and how many decimals are shown.
+
+    A value that is not a number is not there: nobody waited while it would have been measured.
+    """
 
     id: str
     label: str
@@ -28,13 +32,21 @@ class FigureRow:
     @property
     def change_percent(self) -> float | None:
         """How much Dovetail's figure differs from the stock scheduler's; none where that says nothing."""
-        return (self.dovetail / self.stock - 1) * 100 if self.compared and self.stock else None
+        known = self.compared and self.stock and not math.isnan(self.dovetail / self.stock)
+        return (self.dovetail / self.stock - 1) * 100 if known else None
 
     def shown(self) -> tuple[str, str, str, str]:
         """Return label, both values and the change as text."""
         change = self.change_percent
-        values = [f"{value:.{self.decimals}f} {self.unit}".strip() for value in (self.stock, self.dovetail)]
-        return self.label, values[0], values[1], "" if change is None else f"{change:+.0f} %"
+        return (
+            self.label,
+            self._cell(self.stock),
+            self._cell(self.dovetail),
+            "" if change is None else f"{change:+.0f} %",
+        )
+
+    def _cell(self, value: float) -> str:
+        return "" if math.isnan(value) else f"{value:.{self.decimals}f} {self.unit}".strip()
 
 
 def rows(stock: Figures, dovetail: Figures) -> list[FigureRow]:
@@ -126,4 +138,4 @@ def _entry(id_: str, value: float, row: FigureRow) -> dict[str, object]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+    return None if value is None or math.isnan(value) else round(value, 3)

@@ -14,7 +14,7 @@ from lab.demo.room import Times
 from lab.demo.rows import FigureRow, as_json
 from lab.demo.run import DOVETAIL, STOCK, RunOutcome
 from lab.demo.seeds import Seeds
-from lab.demo.workload import QUICK, generate
+from lab.demo.workload import QUICK, DemoSize, generate
 
 WORKLOAD = generate(QUICK, seed=1)
 
@@ -34,6 +34,15 @@ def found():
 def test_a_row_shows_both_values_with_their_unit_and_the_change():
     row = FigureRow("makespan_s", "makespan", "s", 50.0, 40.0)
     assert row.shown() == ("makespan", "50.0 s", "40.0 s", "-20 %")
+
+
+def test_a_demo_of_so_few_pods_that_nobody_waits_says_nothing_of_that_time():
+    few = generate(DemoSize(nodes=2, pods=2, work_seconds=(1.0, 3.0)), seed=1)
+    run = RunOutcome(STOCK, Times(np.zeros(2), few.work, np.arange(2)), "v1.36.3")
+    found = compare(few, run, run, seed=1)
+    shown = {row.id: row.shown()[1:] for row in found.rows}
+    assert shown["running_mean"] == shown["share_percent.research"] == shown["used_percent.cpu"] == ("", "", "")
+    assert "NaN" not in json.dumps(as_json(found.rows))
 
 
 def test_a_change_from_nothing_is_not_shown():
