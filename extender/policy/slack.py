@@ -98,24 +98,25 @@ def smallest_set(over: Floats, use: Floats, lost: Floats, may_go: Mask) -> Rows 
     if not short.any():
         return np.empty(0, dtype=np.intp)
     able = may_go.nonzero()[0]
-    gives = np.where(np.isnan(use), 0.0, use)[np.ix_(able, short.nonzero()[0])] / over[short]  # 1: as much as is needed
-    if not len(able) or (gives.sum(axis=0) < 1.0).any():
+    # Whole amounts add up exactly, six sixths of one do not.
+    gives, needed = np.where(np.isnan(use), 0.0, use)[np.ix_(able, short.nonzero()[0])], over[short]
+    if not len(able) or (gives.sum(axis=0) < needed).any():
         return None
     work = lost[able]
-    alone = (gives >= 1.0).all(axis=1)
+    alone = (gives >= needed).all(axis=1)
     if alone.any():
         return np.asarray(able[[int(np.where(alone, work, np.inf).argmin())]])
-    pairs = _best_pair(gives, work)
+    pairs = _best_pair(gives, needed, work)
     if pairs is not None:
         return np.asarray(able[pairs])
-    return np.asarray(able[_greedy(gives, work)])
+    return np.asarray(able[_greedy(gives, needed, work)])
 
 
-def _best_pair(gives: Floats, work: Floats) -> Rows | None:
+def _best_pair(gives: Floats, needed: Floats, work: Floats) -> Rows | None:
     """Return the two that suffice with the least work lost; None where no two do."""
     best, least = None, np.inf
     for first in range(len(gives) - 1):
-        enough = (gives[first] + gives[first + 1 :] >= 1.0).all(axis=1)
+        enough = (gives[first] + gives[first + 1 :] >= needed).all(axis=1)
         cost = np.where(enough, work[first + 1 :] + work[first], np.inf)
         second = int(cost.argmin())
         if cost[second] < least:
@@ -123,20 +124,20 @@ def _best_pair(gives: Floats, work: Floats) -> Rows | None:
     return None if best is None else np.array(best, dtype=np.intp)
 
 
-def _greedy(gives: Floats, work: Floats) -> Rows:
+def _greedy(gives: Floats, needed: Floats, work: Floats) -> Rows:
     """Return a set that suffices [k]: each brings most of what is still needed, then those not needed are left out."""
-    needed, chosen = np.ones(gives.shape[1]), []
+    lacking, chosen = needed, []
     left = np.ones(len(gives), dtype=np.bool_)
-    while (needed > 0).any():
-        brings = np.minimum(gives, np.maximum(needed, 0.0)).sum(axis=1)
+    while (lacking > 0).any() and left.any():
+        brings = (np.minimum(gives, np.maximum(lacking, 0.0)) / needed).sum(axis=1)
         order = np.lexsort((work, -brings, ~left))
         chosen.append(int(order[0]))
         left[order[0]] = False
-        needed = needed - gives[order[0]]
+        lacking = lacking - gives[order[0]]
     whole = gives[chosen].sum(axis=0)
     kept = list(chosen)
     for pod in sorted(chosen, key=lambda pod: -work[pod]):
-        if len(kept) > 1 and (whole - gives[pod] >= 1.0).all():
+        if len(kept) > 1 and (whole - gives[pod] >= needed).all():
             kept.remove(pod)
             whole = whole - gives[pod]
     return np.array(kept, dtype=np.intp)

@@ -27,6 +27,12 @@ def test_what_is_free_is_taken_before_anybody_goes():
     assert (placed, [way.victims.tolist() for way in ways]) == (3, [[0]])
 
 
+def test_a_pod_that_needs_six_places_gets_them_of_six_that_hold_one_each():
+    look = MakingWay(np.array([[9.0, 0.0]]), in_the_way([0] * 6, [1] * 6))
+    placed, (way,) = look.ways(np.array([1.0, 6.0]), np.ones(1, dtype=bool), 1, 9)
+    assert (placed, sorted(way.victims.tolist())) == (1, [0, 1, 2, 3, 4, 5])
+
+
 def test_a_checkpoint_takes_everything_back():
     look = MakingWay(np.array([[9.0, 1.0]]), in_the_way([0, 0], [1, 1]))
     before = look.checkpoint()

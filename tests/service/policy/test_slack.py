@@ -85,6 +85,13 @@ def test_nobody_goes_in_vain():
     assert choice([5], [[NAN]]) is None
 
 
+@pytest.mark.parametrize("short", range(1, 13))
+def test_as_many_go_as_are_short_whatever_part_of_that_each_is(short):
+    # Six sixths add up to less than 1: six devices that are short are six of one each all the same.
+    assert len(choice([short], [[1]] * short)) == short
+    assert len(choice([short], [[1]] * (short + 2))) == short
+
+
 amounts = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 5.0])
 
 
