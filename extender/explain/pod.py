@@ -254,7 +254,7 @@ def explain(
         reason=order.why.get(pod.uid) if state in WAITING else None,
         position=position_of(case, policy) if state in WAITING else None,
         node=node,
-        nominated=pod.promised or pod.nominated,
+        nominated=pod.awaited if state in (UNGATED, RELEASED) else pod.promised or pod.nominated,
         ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
         refusal=told.text if told else "",
         refused_seconds=max(order.now - told.since, 0.0) if told and told.since is not None else None,

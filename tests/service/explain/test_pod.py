@@ -167,6 +167,13 @@ class TestState:
         found = explained(scene, "a", refusal=Refusal("0/1 nodes are available"))
         assert (found.state, found.node, found.refusal) == ("released", "n1", "0/1 nodes are available")
 
+    @pytest.mark.parametrize("by_filter", [False, True])
+    def test_a_pod_that_lost_its_nomination_is_nominated_no_more(self, by_filter):
+        # kube-scheduler refused it, and took the nomination away; our annotation stays.
+        scene = Scene(node("n1"), by_filter=by_filter)
+        scene.see(pod("a", 2000, gates=(), promised="n1", unschedulable=True))
+        assert explained(scene, "a").nominated is None
+
     def test_a_pod_without_a_gate_has_its_reason_its_refusal_and_its_place_like_a_held_one(self):
         # 1,000 of CPU, 800 of which are taken: of two of 300 none fits; if the node were empty both would.
         scene = Scene(node("n1"), by_filter=True)
