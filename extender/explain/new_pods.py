@@ -51,5 +51,5 @@ def of_this_one(new_pods: NewPods, pod: Pod) -> str:
     if pod.held and new_pods.held is False:
         return "this one keeps its gate until its turn"
     if not pod.gates and new_pods.held:
-        return "this one came without a gate, and never gets one"
+        return "this one has no gate, and never gets one"
     return ""

@@ -82,7 +82,7 @@ def test_held_and_refused_pods_are_told_alike_and_what_frees_them_also_while_con
         assert (found["state"], found["reason"]["kind"]) == ("without a gate", "no-room")
         assert "Insufficient cpu" in found["refusal"]
         assert (found["refused_seconds"] or 0.0) <= found["waited_seconds"] + 1
-        assert found["new_pods"].endswith("somebody waits for room; this one came without a gate, and never gets one")
+        assert found["new_pods"].endswith("somebody waits for room; this one has no gate, and never gets one")
         assert found["position"]["reached"]
         late = next(it["metadata"]["name"] for it in workload.pods(client) if is_held(it, "late"))
         print(dovetail(control_plane, "explain", "pod", f"{space}/{late}"))

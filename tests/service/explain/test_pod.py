@@ -217,7 +217,7 @@ class TestState:
                 NewPods(False, "nobody waits for room"),
                 "are not held: nobody waits for room; this one keeps its gate",
             ),
-            ({"gates": ()}, NewPods(True, "x"), "are held: x; this one came without a gate, and never gets one"),
+            ({"gates": ()}, NewPods(True, "x"), "are held: x; this one has no gate, and never gets one"),
             ({"gates": ()}, NewPods(False, "x"), "are not held: x"),
             ({"group": "d/g"}, NewPods(False, "x"), "are not held: x; pods of gangs are held at any time"),
             (
