@@ -99,8 +99,8 @@ class Backlog(PodIndex):
                 case event if isinstance(event, VolumeEvent):
                     self._put_again(self._volumes.apply(event), now)
                 case event if isinstance(event, NamespaceEvent):
-                    namespaces = self._tenancy.apply(event)
-                    self._put_again([uid for uid, pod in self._pods.items() if pod.namespace in namespaces], now)
+                    if namespaces := self._tenancy.apply(event):
+                        self._put_again([uid for uid, pod in self._pods.items() if pod.namespace in namespaces], now)
                 case _:
                     self.owners.apply(event)
                     self.groups.apply(event)

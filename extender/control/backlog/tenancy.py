@@ -4,7 +4,7 @@ The queue is the one that it names if its namespace may use that, else its names
 is for the namespace of the same name alone, so a made-up name gains nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from extender.cluster.events import NamespaceEvent, NamespaceGone, NamespaceSeen, NamespacesListed
@@ -30,17 +30,22 @@ class Tenancy:
         self._chosen = chosen_by_queue(queues)
         self._labels: dict[str, Mapping[str, str]] = {}
 
-    def apply(self, event: NamespaceEvent) -> set[str]:
+    def apply(self, event: NamespaceEvent) -> Set[str]:
         """Take one event in; return the namespaces whose labels have changed."""
-        before = self._labels
         match event:
             case NamespaceSeen(name, labels):
-                self._labels = {**before, name: labels}
+                news: dict[str, Mapping[str, str] | None] = {name: labels}
             case NamespaceGone(name):
-                self._labels = {other: labels for other, labels in before.items() if other != name}
+                news = {name: None}
             case NamespacesListed(namespaces):
-                self._labels = dict(namespaces)
-        return {name for name in before.keys() | self._labels.keys() if before.get(name) != self._labels.get(name)}
+                news = {**dict.fromkeys(self._labels), **namespaces}
+        changed = {name: labels for name, labels in news.items() if self._labels.get(name) != labels}
+        for name, after in changed.items():
+            if after is None:
+                del self._labels[name]
+            else:
+                self._labels[name] = after
+        return changed.keys()
 
     def settle(self, pod: Pod) -> Pod:
         """Return the pod in the queue that it counts in; `queue_problem` says why that is not the one that it names.

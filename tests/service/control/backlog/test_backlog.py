@@ -9,6 +9,8 @@ from extender.cluster.events import (
     GroupGone,
     GroupSeen,
     GroupsListed,
+    NamespaceSeen,
+    NamespacesListed,
     OwnerGone,
     OwnerSeen,
     PodGone,
@@ -217,6 +219,25 @@ def test_a_deleted_pod_costs_the_same_however_many_groups_there_are():
         return calls_of(lambda: backlog.apply(PodGone("uid-p0"), 100.0))
 
     assert cost(range(200)) == cost(range(2))
+
+
+class Name(str):
+    """A name of which each look-up is a call."""
+
+    __slots__ = ()
+
+    def __hash__(self):
+        return super().__hash__()
+
+
+def test_news_of_a_namespace_whose_labels_stay_costs_the_same_however_many_pods_and_namespaces_there_are():
+    def cost(size):
+        backlog, names = Backlog(["dovetail"]), [Name(f"n{n}") for n in range(size)]
+        backlog.apply(NamespacesListed({name: {} for name in names}), 100.0)
+        see(backlog, *(dataclasses.replace(pod(f"p-{name}"), namespace=name) for name in names))
+        return calls_of(lambda: backlog.apply(NamespaceSeen("n0", {}), 100.0))
+
+    assert cost(200) == cost(2)
 
 
 class TestDates:
