@@ -1,6 +1,7 @@
 """The jobs that have pods: which class a pod counts in, how many pods each has, and when each job arrived."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from extender.cluster.events import Event, OwnerSeen, OwnersListed
@@ -64,14 +65,14 @@ class JobTable:
         """Note that the jobs of these owners arrived no later than the owners were created."""
         match event:
             case OwnerSeen(owner):
-                self._note_arrival(owner)
+                self._note_arrival(owner, self._jobs_of_owner.get(owner.uid, ()))
             case OwnersListed(owners):
                 for owner in owners:
-                    self._note_arrival(owner)
+                    self._note_arrival(owner, self._jobs_of_owner.get(owner.uid, ()))
 
-    def _note_arrival(self, owner: Owner) -> None:
+    def _note_arrival(self, owner: Owner, jobs: Iterable[Job]) -> None:
         if owner.created > 0:
-            for job in self._jobs_of_owner.get(owner.uid, ()):
+            for job in jobs:
                 job.arrived = min(job.arrived, owner.created)
 
     def _add_owner(self, uid: str, job: Job) -> None:
@@ -81,7 +82,7 @@ class JobTable:
         self._jobs_of_owner.setdefault(uid, Counter())[job] += 1
         owner = self._owners.by_uid.get(uid)
         if owner is not None:
-            self._note_arrival(owner)
+            self._note_arrival(owner, (job,))
 
     def _remove_owner(self, uid: str, job: Job) -> None:
         """Count one pod less; an owner's job without pods is forgotten, and an owner without jobs."""

@@ -221,6 +221,16 @@ def test_a_deleted_pod_costs_the_same_however_many_groups_there_are():
     assert cost(range(200)) == cost(range(2))
 
 
+def test_a_pod_costs_the_same_however_many_jobs_its_owner_has():
+    def cost(jobs):
+        backlog = Backlog(["dovetail"])
+        backlog.apply(OwnerSeen(Owner("o", left=1, total=1, created=40.0)), 100.0)
+        see(backlog, *(pod(f"p{n}", job=f"j{n}", owner="o") for n in range(jobs)))
+        return calls_of(lambda: see(backlog, pod("last", job="last", owner="o")))
+
+    assert cost(200) == cost(2)
+
+
 class Name(str):
     """A name of which each look-up is a call."""
 
