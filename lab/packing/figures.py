@@ -10,6 +10,8 @@ from lab.report.drawing import COLOURS, finish, svg
 
 _WIDE = 10.0
 _LIGHT = 0.45
+_MANY = 3
+"""The names of more policies than these do not fit beside each other under half a figure."""
 
 
 def plots(report: PackingReport) -> dict[str, tuple[str, str]]:
@@ -55,7 +57,7 @@ def _draw_allocated(axes: Sequence[Axes], report: PackingReport) -> None:
         after = [getattr(one.after, resource) for one in filled.values()]
         plot.bar(range(len(filled)), after, width=0.6, color=COLOURS[0], alpha=_LIGHT)
         plot.bar(range(len(filled)), before, width=0.6, color=COLOURS[0])
-        plot.set_xticks(range(len(filled)), list(filled))
+        plot.set_xticks(range(len(filled)), list(filled), rotation=20 if len(filled) > _MANY else 0)
         name = "CPU" if resource == "cpu" else "Memory"
         finish(plot, name, "% of the cluster", "", legend=False)
         plot.set_ylim(0, max(100.0, *after))

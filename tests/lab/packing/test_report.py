@@ -5,9 +5,12 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 from extender.cluster.recording.lines import Begin, Checkpoint, NodeLine, PodLine, encoded
+from lab.packing import figures
 from lab.packing.commands import packing
+from lab.packing.reporting import Filled, PackingReport, Under, Used
 
 GIB = 2.0**30
 
@@ -124,6 +127,17 @@ def test_a_report_is_one_page_with_plots_and_the_words(recording, tmp_path):
     for said in ("Nodes that are enough", "What is allocated", "How far the workload can grow"):
         assert f"<h2>{said}</h2>" in page
     assert all(html.escape(line.strip()) in page for line in result.stdout.splitlines() if line)
+
+
+@pytest.mark.parametrize(("policies", "turned"), [(1, 0.0), (6, 20.0)])
+def test_the_names_of_many_policies_are_turned_so_that_none_covers_another(policies, turned):
+    used = Used(50.0, 50.0)
+    holes = Filled({"cpu": 1.0, "memory": 1.0}, 0, used, used, [], [])
+    under = [Under(f"most-allocated-{row}", "arrival", 0, None, holes, [], []) for row in range(policies)]
+    report = PackingReport("s", 1, 1, 1, 0.0, 1, 0, {}, {}, holes, None, under, [], [])
+    axes = Figure().subplots(1, 2)
+    figures._draw_allocated(axes, report)
+    assert {label.get_rotation() for plot in axes for label in plot.get_xticklabels()} == {turned}
 
 
 def test_where_a_report_cannot_be_written_nothing_is_measured(recording):
