@@ -69,9 +69,9 @@ class Windows:
         """Return heads and finishes along these edges, stages that come before others first."""
         dag, packed, deep = self._dag, self._packed, len(rows) <= _MOST_STAGES
         head, finish = np.zeros(len(dag)), np.zeros(len(dag))
-        inside, ancestors = set(rows.tolist()), dict[int, set[int]]()
-        for row in rows.tolist():
-            edges = [edge for edge in before[row] if edge.row in inside]
+        places, ancestors = {row: place for place, row in enumerate(rows.tolist())}, dict[int, set[int]]()
+        for row in places:
+            edges = [edge for edge in before[row] if edge.row in places]
             whole = [edge.row for edge in edges if not edge.one_to_one]
             ones = [edge.row for edge in edges if edge.one_to_one]
             ancestors[row] = (
@@ -82,33 +82,25 @@ class Windows:
             head[row] = max(waits, default=0.0)
             if deep and len(whole) > 1:
                 every = set(whole).union(*(ancestors[parent] for parent in whole))
-                head[row] = max(head.item(row), self._until(every, head, before))
+                head[row] = max(head.item(row), self._until(sorted(every, key=places.__getitem__), head, before))
             ends = [head.item(row) + packed.item(row)]
             ends += [finish.item(parent) + dag.shortest.item(row) for parent in ones]
             finish[row] = max(ends)
             if deep and edges:
-                finish[row] = max(finish.item(row), self._until(ancestors[row] | {row}, head, before))
+                until = [*sorted(ancestors[row], key=places.__getitem__), row]
+                finish[row] = max(finish.item(row), self._until(until, head, before))
         return Ways(head, finish)
 
-    def _until(self, stages: set[int], head: Floats, before: Sequence[Sequence[Edge]]) -> float:
-        """Return when all of these stages can have ended at the earliest."""
+    def _until(self, stages: Sequence[int], head: Floats, before: Sequence[Sequence[Edge]]) -> float:
+        """Return when all of these stages can have ended at the earliest; those that come before others are first."""
         dag, packed = self._dag, self._packed
         tail = dict.fromkeys(stages, 0.0)
-        behind = self._places(before)
-        for row in sorted(stages, key=behind.__getitem__, reverse=True):
+        for row in reversed(stages):
             for edge in before[row]:
                 if edge.row in tail:
                     least = dag.shortest.item(row) if edge.one_to_one else packed.item(row)
                     tail[edge.row] = max(tail[edge.row], tail[row] + least)
-        rows = list(stages)
-        return _between(self._work[rows], head[rows], np.array([tail[row] for row in rows]))
-
-    def _places(self, before: Sequence[Sequence[Edge]]) -> list[int]:
-        """Return each stage's place in an order in which these edges go forwards."""
-        rows = self._dag.rows if before is self._dag.parents else self._dag.rows[::-1]
-        places = np.empty(len(rows), dtype=np.intp)
-        places[rows] = np.arange(len(rows))
-        return [int(place) for place in places]
+        return _between(self._work[stages], head[stages], np.array(list(tail.values())))
 
     def _with_moments(self, rows: Rows, head: Floats, tail: Floats, known: float) -> float:
         """Return the longest time in which they cannot be done for certain, `known` or more."""

@@ -1,6 +1,7 @@
 """Bounds: the paper's worked example, and that none exceeds what is best."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -32,6 +33,34 @@ def test_a_part_of_one_stage_of_equal_tasks_needs_no_windows(monkeypatch):
     bounds = bounds_of(dag, one_machine())
     assert bounds.tightest == pytest.approx(6 + 2 + 5)
     assert bounds.behind.tolist() == pytest.approx([2 + 2 + 5, 1 + 5, 5])
+
+
+def test_twice_as_many_parts_cost_twice_as_much():
+    assert steps_of_bounds(parts=160) < 2.2 * steps_of_bounds(parts=80)
+
+
+def steps_of_bounds(parts):
+    """Return how many lines run in `windows`, each turn of a loop by itself, for parts of two stages and a join."""
+    stages = []
+    for part in range(parts):
+        before = [f"join-{part - 1}"] if part else []
+        sides = [stage(f"{side}-{part}", 2, 1 + part % 3, [0.3], *before) for side in "ab"]
+        stages += [*sides, stage(f"join-{part}", 1, 1, [0.3], f"a-{part}", f"b-{part}")]
+    dag, steps = Dag(stages), itertools.count()
+
+    def count(frame, *_):
+        if frame.f_code.co_filename.endswith("windows.py"):
+            next(steps)
+            return count
+        return None
+
+    known = sys.gettrace()
+    sys.settrace(count)
+    try:
+        bounds_of(dag, one_machine())
+    finally:
+        sys.settrace(known)
+    return next(steps)
 
 
 def test_a_stage_counts_by_how_its_tasks_fit_on_machines():
