@@ -9,9 +9,12 @@ import yaml
 
 from docs.generate.__main__ import WRITERS
 from extender.adapters.kube.objects import PodAnnotations
+from extender.cluster.model import HOLD_GATE
 from extender.cluster.pods import identity
+from extender.control.backlog.backlog import PodPhase
 from extender.explain.wait_reasons import KINDS
 from extender.settings import parse
+from tests.service.control.scene import Scene, node, pod
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -32,6 +35,16 @@ def text_of(path):
 @pytest.mark.parametrize("path", WRITERS)
 def test_a_generated_page_is_what_the_code_would_write(path):
     assert text_of(path) == WRITERS[path](), "run `python -m docs.generate`"
+
+
+@pytest.mark.parametrize("by_filter", [False, True], ids=["gates", "auto-and-filter"])
+def test_an_alert_fires_where_kube_scheduler_refuses_pods_that_would_fit(by_filter):
+    scene = Scene(node("n1"), by_filter=by_filter)
+    scene.see(pod("refused", gates=(), unschedulable=True), pod("like-it", gates=() if by_filter else (HOLD_GATE,)))
+    ungated = {found.uid for found in scene.backlog.at(PodPhase.UNGATED)}
+    counted = {("ungated" if uid in ungated else "held", reason.kind) for uid, reason in scene.view().why.items()}
+    alerts = re.findall(r'expr: dovetail_(held|ungated)_pods\{reason="([a-z-]+)"\} > 0', text_of("guide/monitoring.md"))
+    assert counted & set(alerts)
 
 
 def test_the_readme_has_at_most_a_thousand_words():
