@@ -88,7 +88,8 @@ class Explanation:
     it last, which it has refused for `refused_seconds`. `problem` is what is wrong with its annotations, and why it
     counts in another queue than it names. `new_pods` says whether such pods are held now (`order: auto`),
     `no_idle` why a pod that may run on idle resources finds none. `rank` is where the next task of its class stands in
-    the order of its job's DAG (1: first of all), None without such an order.
+    the order of its job's DAG (1: first of all), None without such an order. A pod that is `leaving` is being deleted,
+    and holds its node until it is gone.
     """
 
     pod: str
@@ -125,6 +126,7 @@ class Explanation:
     new_pods: str = ""
     no_idle: str = ""
     rank: float | None = None
+    leaving: bool = False
 
 
 def state_of(pod: Pod, backlog: Backlog) -> str:
@@ -272,6 +274,7 @@ def explain(
         stays=stays,
         no_idle=_no_idle(case, idle) if state == HELD else "",
         new_pods=_new_pods(new_pods, pod) if new_pods and state in WAITING else "",
+        leaving=pod.leaving,
     )
 
 

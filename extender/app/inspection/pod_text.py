@@ -56,7 +56,8 @@ def _state(pod: Explanation) -> str:
     if pod.state == RELEASED:
         return f"released, waits for kube-scheduler, {waited} after its creation"
     if pod.state in (BOUND, FINISHED) and pod.node:
-        return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}"
+        leaving = ", being deleted" if pod.leaving else ""
+        return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}{leaving}"
     return f"{pod.state}: scheduler {pod.scheduler} decides" if pod.state == "not ours" else pod.state
 
 

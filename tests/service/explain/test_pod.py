@@ -156,6 +156,11 @@ class TestState:
         assert (found.state, found.node, found.ours, found.reason) == ("bound", "n1", True, None)
         assert found.use == {"cpu": Use(300.0, 1000.0), "memory": Use(0.0, 1000.0)}
 
+    def test_a_bound_pod_that_is_being_deleted_says_so(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", gates=(), node="n1", leaving=True))
+        assert (explained(scene, "a").state, explained(scene, "a").leaving) == ("bound", True)
+
     def test_a_pod_that_went_elsewhere_says_so(self):
         scene = Scene(node("n1"), node("n2"))
         scene.see(pod("a", gates=(), node="n2", promised="n1"))

@@ -39,6 +39,11 @@ def test_a_released_pod_that_was_not_tried_names_its_scheduler_which_may_not_run
     assert "Why it waits scheduler dovetial has not tried it yet; it never does where that does not run, or a " in text
 
 
+def test_a_pod_on_a_node_says_that_it_is_being_deleted():
+    text = pod_text(Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", leaving=True))
+    assert text.splitlines()[0] == "Pod d/a: bound to node n1, being deleted"
+
+
 REQUESTS = {"cpu": 2000.0, "memory": 4.0 * 2**30}
 
 
