@@ -68,6 +68,7 @@ class Backlog(PodIndex):
         self.changes = 0
         self.left = 0
         self._arrived: dict[str, float] = {}
+        self._offered: set[str] = set()
         self._job_table = JobTable(self.owners)
         self.jobs = self._job_table.jobs
         self._tenancy = Tenancy(queues)
@@ -96,6 +97,7 @@ class Backlog(PodIndex):
                 case NodesListed(nodes):
                     self.nodes = {node.name: node for node in nodes}
                     self.nodes_version += 1
+                    self._offered.update(*(node.allocatable for node in nodes))
                 case event if isinstance(event, VolumeEvent):
                     self._put_again(self._volumes.apply(event), now)
                 case event if isinstance(event, NamespaceEvent):
@@ -119,7 +121,10 @@ class Backlog(PodIndex):
             return sum(not node.unschedulable for node in self.nodes.values())
 
     def arrived(self) -> Amounts:
-        """Return what all pods that ever began to wait for their turn ask for together."""
+        """Return what all pods that ever began to wait for their turn ask for together, of what nodes offer.
+
+        Other names are users' own, and have no end.
+        """
         with self.lock:
             return dict(self._arrived)
 
@@ -195,7 +200,8 @@ class Backlog(PodIndex):
         task_class.pods[phase][pod.uid] = self._by_phase[phase][pod.uid] = pod
         if phase in WAITING and (before is None or before[1] not in WAITING):
             for name, amount in pod.demand.items():
-                self._arrived[name] = self._arrived.get(name, 0.0) + amount
+                if name in self._offered:
+                    self._arrived[name] = self._arrived.get(name, 0.0) + amount
         task_class.changes_on_nodes += phase is PodPhase.RUNNING
         task_class.refused += _is_refused(pod, phase)
         self._move(pod, after)
@@ -279,6 +285,7 @@ class Backlog(PodIndex):
         if self.nodes.get(node.name) != node:
             self.nodes[node.name] = node
             self.nodes_version += 1
+            self._offered.update(node.allocatable)
 
 
 def _is_refused(pod: Pod, phase: PodPhase) -> bool:

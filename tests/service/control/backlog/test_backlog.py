@@ -11,13 +11,15 @@ from extender.cluster.events import (
     GroupsListed,
     NamespaceSeen,
     NamespacesListed,
+    NodeSeen,
+    NodesListed,
     OwnerGone,
     OwnerSeen,
     PodGone,
     PodSeen,
     PodsListed,
 )
-from extender.cluster.model import Group, Owner
+from extender.cluster.model import Group, Node, Owner
 from extender.control.backlog.backlog import Backlog, PodPhase, phase_of
 from extender.control.backlog.task_classes import MOST_ENDED
 from tests.service.control.scene import Scene, node, pod
@@ -229,6 +231,15 @@ def test_a_pod_costs_the_same_however_many_jobs_its_owner_has():
         return calls_of(lambda: see(backlog, pod("last", job="last", owner="o")))
 
     assert cost(200) == cost(2)
+
+
+def test_of_what_pods_ask_for_only_names_that_a_node_ever_offered_are_kept(backlog):
+    see(backlog, pod("a", {"cpu": 100.0, "example.com/a": 1.0}))
+    backlog.apply(NodesListed([node("n1")]), 100.0)
+    see(backlog, pod("b", {"cpu": 300.0, "example.com/b": 1.0}))
+    backlog.apply(NodeSeen(Node("n2", {"example.com/b": 8.0})), 100.0)
+    see(backlog, pod("c", {"cpu": 500.0, "example.com/b": 2.0, "example.com/c": 1.0}))
+    assert backlog.arrived() == {"cpu": 800.0, "example.com/b": 2.0}
 
 
 class Name(str):
