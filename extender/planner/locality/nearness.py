@@ -110,12 +110,14 @@ class Nearness:
 
     def existing(self, levels: int) -> Mask:
         """Return at which of the first levels each class has a node that would have room if all were empty [C, K]."""
+        existing = np.zeros((len(self.chooses), levels), dtype=np.bool_)
+        if not levels:  # nobody waits at any: the usual settings
+            return existing
         rows, nodes = self.chooses.nonzero()[0], np.arange(self._classes.capacity.shape[1])
         able = needs_fit(self._classes.capacity.T, self._classes.demand_needs[:, rows].T[:, np.newaxis])
         if self._barred is not None:
             able &= ~self._barred[rows]
         at = np.where(able, self.levels(rows, nodes, self._sources.local_on_all(rows) > 0), _NOWHERE)
-        existing = np.zeros((len(self.chooses), levels), dtype=np.bool_)
         for level in range(levels):
             existing[rows, level] = (at == level).any(axis=1)
         return existing

@@ -12,6 +12,7 @@ from extender.errors import SettingsError
 from extender.planner import Carried, LocalityWait, Planner, Policy
 from extender.planner.board import Board
 from extender.planner.filling import match
+from extender.planner.locality.nearness import Nearness
 from extender.planner.prepared import prepared
 from tests.service.planner.scenes import cluster, left_in, load_of, once, pairs, real_scenes, reserved_nodes, tasks
 
@@ -188,6 +189,12 @@ def test_what_prefers_nodes_waits_for_them_like_what_reads_blocks():
     for seconds, free, taken in ((0.0, {1, 2}, []), (0.0, {0, 2}, [(0, 0)]), (10.0, {1, 2}, [(0, 1)])):
         carried = Carried(locality={"job0": LocalityWait(0, seconds)}, planned_at=0.0)
         assert pairs(once(nodes(3, free), waiting, RACKS, carried=carried)) == taken
+
+
+def test_without_waits_nobody_asks_at_which_levels_there_are_nodes():
+    waiting = replace(tasks((0, 1, FULL)), preferred=np.array([[1, 0, 1]]))
+    classes, sources = prepared(waiting, nodes(3, {2}).layout), None  # who looks at all nodes asks what is read there
+    assert Nearness(waiting, classes, sources, long_task=np.inf).existing(0).shape == (1, 0)
 
 
 def test_preferred_nodes_go_first_even_without_waits():
