@@ -137,7 +137,7 @@ class _Moments:
 
     def fits(self, seconds: float) -> bool:
         """Return whether it is not ruled out that all is done in so many seconds."""
-        window = np.maximum(seconds - self._outside, 1e-300)[:, np.newaxis]
+        window = np.maximum(seconds - self._outside, 1e-200)[:, np.newaxis]
         for moments in range(1, _MOST_MOMENTS + 1):
             covered = np.ceil(self._seconds * (moments + 1) / window) - 1
             load = (np.minimum(np.maximum(covered, 0.0), 1e6) * self._inside) @ self._weights

@@ -63,6 +63,14 @@ def steps_of_bounds(parts):
     return next(steps)
 
 
+def test_tasks_of_years_are_bounded_without_a_warning():
+    # Behind the head of d, 3e9 s, and before the tail of a, as long, there is no window in which anything could run.
+    chain = [stage("a", 1, 1e9, [0.5]), stage("b", 1, 1e9, [0.4], "a"), stage("c", 1, 1e9, [0.3], "b")]
+    beside = [stage("e", 2, 1e9, [0.6]), stage("f", 2, 1e9, [0.6], "e")]
+    dag = Dag([*chain, stage("d", 1, 1e9, [0.6], "c"), *beside])
+    assert 5.9e9 < bounds_of(dag, one_machine()).tightest <= 6e9  # b and c run beside e or f, a and d beside none
+
+
 def test_a_stage_counts_by_how_its_tasks_fit_on_machines():
     dag = Dag([stage("a", 10, 1, [0.6])])
     bounds = bounds_of(dag, Machines(3, np.ones(1)))
