@@ -16,7 +16,7 @@ PICKY = 0.6
 """A task is picky that demands more of the median machine, or may go to fewer of all machines (paper, III.C)."""
 
 _STEP = 0.01
-_MOST = 64.0
+MOST = 64.0
 """No workload is inflated to more than so many times itself."""
 
 
@@ -85,14 +85,17 @@ def inflate(problem: Problem, way: str, factor: float, rows: Rows, policy: Polic
 def most(problem: Problem, way: str, rows: Rows, policy: Policy, tau: float, seed: int = 0) -> Inflated | None:
     """Return the end of a binary search for the largest factor that leaves at most `tau` pending, in steps of 0.01.
 
-    None where that is so without inflation, or no class is to be inflated.
+    `MOST` where even that does: tasks that are each as large as the largest machine grow no more. None where more is
+    pending without inflation, or no class is to be inflated.
     """
     best = inflate(problem, way, 1.0, rows, policy, seed)
     if best.pending > tau or not len(rows):
         return None
     least, above = 1.0, 2.0
-    while above <= _MOST and (tried := inflate(problem, way, above, rows, policy, seed)).pending <= tau:
+    while above <= MOST and (tried := inflate(problem, way, above, rows, policy, seed)).pending <= tau:
         least, best, above = above, tried, 2 * above
+    if above > MOST:
+        return best
     while above - least > _STEP * (1 + 1e-9):
         middle = round((least + above) / 2, 2)
         if middle in (least, above):
@@ -120,7 +123,7 @@ def by_chance(problem: Problem, rows: Rows, policy: Policy, tau: float, seed: in
     for row in rows.tolist():
         jobs[classes.job[row]].append(row)
     choices, clone = list(jobs.values()), 0
-    while choices and pending <= tau * tasks and tasks < _MOST * classes.tasks:
+    while choices and pending <= tau * tasks and tasks < MOST * classes.tasks:
         clone += 1
         for row in choices[int(draw.integers(len(choices)))]:
             count = int(classes.count[row])

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from extender.cluster.resources import CPU, MEMORY
 from lab.packing.draining import Drained
+from lab.packing.inflation import MOST
 from lab.packing.reporting import Compacted, Filled, Grown, PackingReport, Under
 
 _NAMED = 5
@@ -54,7 +55,8 @@ def _under(report: PackingReport, under: Under) -> Iterator[str]:
         yield f"  On all {report.machines} nodes {under.pending} tasks find no place."
     yield from _holes(under.holes)
     for grown in under.inflated:
-        yield f"  {_way(grown)}: the workload can grow to {grown.factor:.2f} times itself{_at(grown)}."
+        more = "" if grown.factor < MOST else " and more"
+        yield f"  {_way(grown)}: the workload can grow to {grown.factor:.2f} times itself{more}{_at(grown)}."
     if under.by_chance:
         least, highest = (pick(grown.factor for grown in under.by_chance) for pick in (min, max))
         yield f"  Jobs cloned at random, {len(under.by_chance)} times: to {least:.2f} to {highest:.2f} times itself."

@@ -5,7 +5,7 @@ import pytest
 
 from extender.cluster.eligibility import Constraints
 from lab.packing.compaction import Policy
-from lab.packing.inflation import by_chance, horizontal, inflate, most, picky, vertical
+from lab.packing.inflation import MOST, by_chance, horizontal, inflate, most, picky, vertical
 from lab.packing.model import problem_of
 from lab.packing.rules import RULES as EVERY_RULE
 from tests.lab.packing.small import GIB, node, task
@@ -53,6 +53,13 @@ def test_horizontal_inflation_clones_jobs_and_keeps_their_groups_apart():
 def test_vertical_inflation_ends_at_the_largest_machine():
     problem = problem_of([node("a"), node("b", cpu=8000)], [task(3000, 1)])
     assert vertical(problem, 10.0, ALL).classes.demand[0, :2].tolist() == [8000, 8 * GIB]
+
+
+def test_tasks_that_all_may_be_as_large_as_a_machine_grow_no_more_than_is_tried():
+    # One task on each machine: none is larger than the machine, so all factors fit.
+    found = most(four_machines([task(1000, 1)] * 4), "vertical", ALL, Policy(), tau=0.0)
+    assert found is not None
+    assert found.factor == MOST == 64.0
 
 
 def test_a_workload_that_does_not_fit_as_it_is_cannot_be_inflated():
