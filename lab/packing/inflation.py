@@ -111,7 +111,8 @@ def most(problem: Problem, way: str, rows: Rows, policy: Policy, tau: float, see
 def by_chance(problem: Problem, rows: Rows, policy: Policy, tau: float, seed: int = 0) -> Inflated:
     """Return what is reached by cloning jobs drawn at random until more than `tau` is pending (algorithm 2).
 
-    `rows` [K] are the classes whose jobs may be drawn. The factor is tasks with clones by tasks without.
+    `rows` [K] are the classes whose jobs may be drawn. The factor is the tasks that have a place, by tasks without
+    clones: the last clone has none, or not for all of its tasks.
     """
     classes, draw = problem.classes, np.random.default_rng(seed)
     filling = Filling(problem, np.arange(problem.machines), policy.rule, draw)
@@ -129,4 +130,4 @@ def by_chance(problem: Problem, rows: Rows, policy: Policy, tau: float, seed: in
             count = int(classes.count[row])
             pending += count - int(filling.place(row, clone=clone).count.sum())
             tasks += count
-    return Inflated(tasks / max(classes.tasks, 1), pending / max(tasks, 1), utilisation(problem, filling.allocated))
+    return Inflated((tasks - pending) / max(classes.tasks, 1), pending / max(tasks, 1), utilisation(problem, filling.allocated))
