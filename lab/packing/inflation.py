@@ -130,4 +130,6 @@ def by_chance(problem: Problem, rows: Rows, policy: Policy, tau: float, seed: in
             count = int(classes.count[row])
             pending += count - int(filling.place(row, clone=clone).count.sum())
             tasks += count
-    return Inflated((tasks - pending) / max(classes.tasks, 1), pending / max(tasks, 1), utilisation(problem, filling.allocated))
+    return Inflated(
+        (tasks - pending) / max(classes.tasks, 1), pending / max(tasks, 1), utilisation(problem, filling.allocated)
+    )

@@ -20,6 +20,7 @@ from extender.cluster.recording.lines import (
 )
 from extender.cluster.resources import CPU, MEMORY
 from extender.errors import TraceError
+from extender.words import many
 from lab.packing.devices import PARTS
 from lab.packing.draining import Resident
 from lab.packing.model import Problem, problem_of
@@ -85,10 +86,11 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
     if not tasks:
         raise TraceError("; ".join([f"{source}: no pod that can be packed", *left_out.words(), *more]))
     problem = problem_of(nodes, tasks, leaving)
+    note = f"{many(len(leaving), 'pod')} of DaemonSets, or static; percents are of what such pods leave of their nodes"
     return ClusterMoment(
         source,
         problem,
-        [*left_out.words(), *more],
+        [*([note] if leaving else []), *left_out.words(), *more],
         [*_not_modelled(checkpoint.pods), *NEVER_MODELLED],
         machines=sorted(nodes, key=lambda node: problem.layout.rows[node.name]),
         residents=residents,
