@@ -200,9 +200,11 @@ def _anywhere(job: Job) -> Job:
 
 def _of_the_rest(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:
     unknown, begun = len(read.ended) - len(pods), len(read.living) - len(services)
+    ran = sum(pod.bound is not None and pod.bound <= read.begun for pod in pods)
     changes = sum(at > read.begun for versions in read.nodes.values() for at, _ in versions)
     return [
         (len(services), f"{len(services)} pods lived all the time: what they take is taken from their nodes."),
+        (ran, f"{ran} pods ran when the recording began: they come then, and take what was left of their time."),
         (unknown, f"{unknown} pods are left out: they got no node, or nobody knows when they ended."),
         (begun, f"{begun} pods are left out: they came, and had not ended at the last checkpoint."),
         (

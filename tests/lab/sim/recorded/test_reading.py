@@ -65,10 +65,11 @@ def test_a_simulated_start_takes_as_long_as_was_usual_where_there_was_room():
 
 def test_pods_that_ran_when_the_recording_began_do_not_say_how_long_a_start_takes(tmp_path):
     before = [pod(f"o{row}", "old", 20, 21, 150, "n0") for row in range(3)]
+    ran = "3 pods ran when the recording began: they come then, and take what was left of their time."
     notes = replay_of(recording(tmp_path, *before, pod("a", "j", 110, 114, 150, "n1"))).notes
-    assert notes == ["Simulated starts take 4.000 s, as was usual."]
+    assert notes == [ran, "Simulated starts take 4.000 s, as was usual."]
     notes = replay_of(recording(tmp_path, *before)).notes
-    assert notes == ["Simulated starts take 0.000 s, as was usual."]
+    assert notes == [ran, "Simulated starts take 0.000 s, as was usual."]
 
 
 def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
