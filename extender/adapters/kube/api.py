@@ -202,13 +202,19 @@ def _not_connected(kubeconfig: Path | None, error: Exception) -> ClusterError:
         text = str(error).rstrip(".")
         return ClusterError(f"this is not a pod of a cluster ({text}); give a file by --kubeconfig")
     why = error if isinstance(error, (ConfigException, OSError)) else "it does not read as one"
+    if not any(map(os.path.exists, _files(kubeconfig))):
+        why = "there is no such file"
     return ClusterError(f"{kubeconfig} is not a kubeconfig: {why}; give another by --kubeconfig")
 
 
 def _with_content(kubeconfig: Path) -> str:
     """Return the files that say something; all of them where none does, so that an error can name them."""
-    files = [os.path.expanduser(path) for path in str(kubeconfig).split(os.pathsep)]
-    return os.pathsep.join(path for path in files if os.path.isfile(path) and os.path.getsize(path)) or str(kubeconfig)
+    files = (path for path in _files(kubeconfig) if os.path.isfile(path) and os.path.getsize(path))
+    return os.pathsep.join(files) or str(kubeconfig)
+
+
+def _files(kubeconfig: Path) -> list[str]:
+    return [os.path.expanduser(path) for path in str(kubeconfig).split(os.pathsep)]
 
 
 def _first_context(files: str) -> str | None:

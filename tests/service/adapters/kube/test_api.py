@@ -653,8 +653,11 @@ class TestSeveralKubeconfigs:
         assert reached(tmp_path / "missing", empty, a, Path("/dev/null")) == ("http://a", "Bearer a")
 
     def test_where_none_is_there_all_are_named(self, tmp_path):
-        with pytest.raises(ClusterError, match=f"{tmp_path}/a:{tmp_path}/b is not a kubeconfig"):
-            reached(tmp_path / "a", tmp_path / "b")
+        for ask in (connect, default_namespace):
+            with pytest.raises(
+                ClusterError, match=f"{tmp_path}/a:{tmp_path}/b is not a kubeconfig: there is no such file"
+            ):
+                ask(Path(f"{tmp_path}/a:{tmp_path}/b"))
 
 
 class TestContexts:
