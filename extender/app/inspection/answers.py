@@ -1,5 +1,6 @@
 """`dovetail explain`, `queues` and `doctor`: read the cluster, ask `control`'s own functions, return what to print."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +32,8 @@ from extender.explain.running_as import PROMOTION_REFUSED, STAYS_REGULAR
 from extender.settings import Settings
 
 _MOST_NODES_WIDE = 20
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+"""What Kubernetes lets pods and namespaces be called; anything else would make another path of it."""
 
 
 class NoSuchPod(DovetailError):
@@ -113,9 +116,12 @@ def _begin(query: Query) -> tuple[Reader, Settings, str]:
 def _split(query: Query, name: str, namespace: str) -> tuple[str, str]:
     """Return the namespace and the name of a pod. Raises NoSuchPod where they can be none."""
     named, slash, pod_name = name.rpartition("/")
-    if not pod_name or "/" in named or (slash and not named):
+    if not slash:
+        named = namespace or default_namespace(query.kubeconfig, query.context)
+        name = f"{named}/{pod_name}"
+    if not _NAME.fullmatch(pod_name) or not _NAME.fullmatch(named):
         raise NoSuchPod(f"{name!r} is not the name of a pod; accepted: NAME with --namespace, or NAMESPACE/NAME")
-    return named or namespace or default_namespace(query.kubeconfig, query.context), pod_name
+    return named, pod_name
 
 
 def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:

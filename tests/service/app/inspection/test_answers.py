@@ -134,12 +134,21 @@ def test_two_namespaces_for_one_pod_are_a_wrong_command_line(tmp_path):
     assert asked(tmp_path, "explain pod d/a -n e")[0] == 2
 
 
-@pytest.mark.parametrize("name", ["d/", "/a", "a/b/c"])
+@pytest.mark.parametrize("name", ["d/", "/a", "a/b/c", "d/.", "d/..", "d/a?x", "d/a#x", "d/A", "d/a%2fb", "d/a\n"])
 def test_what_is_no_name_of_a_pod_is_an_error(tmp_path, name):
     with cluster() as url:
         done = CliRunner().invoke(cli, ["explain", "pod", name, f"--kubeconfig={kubeconfig(tmp_path, url)}"])
     assert done.exit_code == 1
     assert f"{name!r} is not the name of a pod" in str(done.exception)
+
+
+@pytest.mark.parametrize("namespace", ["?", ".", "d/pods"])
+def test_what_is_no_name_of_a_namespace_is_an_error(tmp_path, namespace):
+    with cluster() as url:
+        given = ["a", f"--namespace={namespace}", f"--kubeconfig={kubeconfig(tmp_path, url)}"]
+        done = CliRunner().invoke(cli, ["explain", "pod", *given])
+    assert done.exit_code == 1
+    assert f"'{namespace}/a' is not the name of a pod" in str(done.exception)
 
 
 def contexts(folder, url):
