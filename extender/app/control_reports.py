@@ -96,7 +96,7 @@ class ControlReports:
         return ControlGauges(
             leads=leads,
             ready=self.caches.problem() is None,
-            in_flight=self.releaser.unbound,
+            in_flight=self.releaser.unbound if leads else 0,
             refused=sum(map(len, refused_pods(self.backlog).values())),
             cache_age_seconds=self.caches.ages(),
             held=seen.held,
@@ -112,5 +112,5 @@ class ControlReports:
             ungated=seen.ungated if self.releaser.waker is not None else None,
             holding=self.keeper.shown if self.keeper is not None else None,
             hold_changes=self.keeper.flips if self.keeper is not None else None,
-            passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self.releaser.passed_over.seconds()),
+            passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self.releaser.passed_over.seconds()) if leads else {},
         )

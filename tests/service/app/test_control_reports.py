@@ -8,6 +8,7 @@ import pytest
 from extender.adapters.http.wait_report import read
 from extender.adapters.metrics.control import ControlMetrics
 from extender.app.control_reports import ControlListener, ControlReports
+from extender.control.queues.passed_over import PassedOverNow
 from extender.control.release.sending import COMPLETED, NOMINATED, OPPORTUNISTIC, Release
 from extender.explain.events import Teller
 from extender.explain.wait_reasons import Reason
@@ -64,3 +65,18 @@ def test_why_pods_find_no_idle_room_is_told_while_that_is_news(seconds, said):
     told = read("here", reports.waits().decode()).idle
     assert len(told) == said
     assert all(why.startswith("no node has enough: mostly cpu is short") for why in told.values())
+
+
+@pytest.mark.parametrize(("leads", "shown"), [(True, ({"q": 70.0}, 1)), (False, ({}, 0))])
+def test_who_leads_no_more_does_not_go_on_showing_what_its_last_steps_left(leads, shown):
+    scene = Scene(node("n1"))
+    for now in (0.0, 30.0, 70.0):
+        scene.releaser.passed_over.note(PassedOverNow(passed={"q"}, below={"q"}), now)
+    scene.releaser.unbound = 1
+    seen = SimpleNamespace(held={}, ungated={}, shares={}, oldest={})
+    load = SimpleNamespace(freed=0, seconds=0.0, typical=None)
+    observer = SimpleNamespace(seen=seen, load=load, waits_by_level=dict)
+    caches = SimpleNamespace(problem=lambda: None, ages=dict)
+    leader = SimpleNamespace(leads=lambda: leads)
+    gauges = ControlReports(leader, caches, scene.backlog, scene.releaser, observer, now=lambda: 100.0).gauges()
+    assert (gauges.passed_over, gauges.in_flight) == shown
