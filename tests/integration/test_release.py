@@ -120,6 +120,21 @@ def test_a_held_pod_that_outranks_running_pods_preempts(control_plane, client, o
 
 
 @BY_ORDER
+@pytest.mark.parametrize("cpu", [32, 1], ids=["of network only", "of cpu too"])
+@pytest.mark.usefixtures("priorities")
+def test_a_held_pod_short_of_network_goes_before_those_that_it_outranks(control_plane, client, order, cpu):
+    with dovetail_on(control_plane, settings={"order": order}), control_on(control_plane, order=order):
+        workload.create_nodes(client, [builders.node("node", cpu=cpu, capacity={"network-in": 1000})])
+        half = {"cpu": "500m", "demand": {"network-in": 500}}
+        workload.create_pods(client, [held(f"low-{n:02d}", **half, duration=2 if n else 1) for n in range(16)])
+        bound(client, 3)
+        workload.create_pods(client, [held("high", cpu="100m", demand={"network-in": 1000}, priority="high")])
+
+        workload.wait_until(lambda: "high" in workload.bound_pods(client), 30, "the pod of high priority to be bound")
+        assert len(workload.bound_pods(client)) <= 8  # two at a time: who ran, and who was on the way
+
+
+@BY_ORDER
 def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_while(control_plane, client, order):
     settings = {"order": order, "queues": [{"name": name} for name in ("other", "mine", "l")]}
     with (

@@ -1,13 +1,15 @@
 """Pods that are released to no node, so that others see that they wait: kube-scheduler's preemption, autoscalers."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from extender.arrays import Floats, fits
+from extender.arrays import Floats, Mask, fits
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
+from extender.cluster.resources import IO_DIMENSIONS
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.backlog.pods import holds_room
 from extender.control.plan_input.builder import PlanInputBuilder
@@ -15,6 +17,9 @@ from extender.control.queues.usage import QueueUsage
 from extender.control.release.refusals import is_refused
 from extender.policy.shares import dominant_shares
 from extender.verdict import demand_on
+
+_NODES_TRIED = 16
+"""On so many nodes it is looked at whom kube-scheduler would evict there for a pod."""
 
 
 class WithoutNode:
@@ -24,10 +29,10 @@ class WithoutNode:
         self._ledger, self._backlog, self._input_builder = ledger, backlog, input_builder
 
     def preempting(self, snapshot: Snapshot, left: Sequence[TaskClass]) -> list[TaskClass]:
-        """Return the class of highest priority that fits nowhere now, but would if pods of lower priority were gone.
+        """Return the class of highest priority that fits nowhere now, but would once kube-scheduler has evicted for it.
 
         At most one, and none while another preempts: until that is nominated or refused, nobody knows whose room it
-        takes.
+        takes. Who is short of disk or network only has nobody evicted: released, it would see its room go to others.
         """
         least = self._ledger.least_priority()
         if least is None or self._ledger.preempting() > 0:
@@ -38,9 +43,9 @@ class WithoutNode:
                 for task_class in left
                 if task_class.template.priority > least and task_class.template.may_preempt and not _stuck(task_class)
             ]
-        now, once_gone = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
+        now, evicting = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, self._ledger)
         for task_class in sorted(eligible, key=lambda task_class: -task_class.template.priority):
-            if not now.has(task_class.template) and once_gone.has(task_class.template):
+            if not now.has(task_class.template) and evicting.has(task_class.template):
                 return [task_class]
         return []
 
@@ -85,7 +90,7 @@ class WithoutNode:
 
 
 class _Room:
-    """Where pods fit: now, once the pods of lower priority in a ledger are gone, or on `empty` nodes.
+    """Where pods fit: now, once kube-scheduler has evicted pods of a ledger for them, or on `empty` nodes.
 
     What is free is computed once for all pods of a priority, and the answer once for all pods that ask for the same.
     """
@@ -111,7 +116,25 @@ class _Room:
         if free is None:
             return False
         demand = demand_on(layout, pod)
-        return bool((fits(free, demand) & self._input_builder.allowed_nodes.allowed(pod, layout)).any())
+        fitting = fits(free, demand) & self._input_builder.allowed_nodes.allowed(pod, layout)
+        return bool(fitting.any()) if self._below is None else self._is_cured(pod, demand, fitting, self._below)
+
+    def _is_cured(self, pod: Pod, demand: Floats, nodes: Mask, ledger: Ledger) -> bool:
+        """Say whether a pod with this demand [R] or [N, R] fits on one of these nodes [N] once others are evicted.
+
+        kube-scheduler does so where it sees no room itself. Some such nodes are tried, those first that lack least of
+        what it does not count.
+        """
+        layout, free = self._snapshot.layout, self._snapshot.free(pod.priority)
+        counted, demands = _counted(layout), np.broadcast_to(demand, free.shape)
+        rows = (nodes & ~fits(free[:, counted], demands[:, counted])).nonzero()[0]
+        lacks = np.maximum(demands[rows] - free[rows], 0.0)[:, ~counted].sum(axis=1)
+        for row in rows[np.argsort(lacks, kind="stable")][:_NODES_TRIED].tolist():
+            lower = sorted(ledger.holding(layout.names[row], below=pod.priority), key=_importance)
+            takes = layout.vectors(other.counted for other in lower)
+            if _fits_without_least(takes, free[row], demands[row], counted):
+                return True
+        return False
 
     def _free_for(self, priority: int) -> Floats | None:
         """Return what is free for pods of a priority [N, R]; None where the nodes have changed meanwhile."""
@@ -123,6 +146,28 @@ class _Room:
             return free
         gone = self._below.below(priority)
         return free + gone if gone.shape == free.shape else None
+
+
+def _fits_without_least(takes: Floats, free: Floats, demand: Floats, counted: Mask) -> bool:
+    """Say whether a demand [R] fits beside what is `free` [R] once kube-scheduler has evicted pods that take [P, R].
+
+    It lets as few go as the demand needs by what it has `counted` [R]: it keeps all that it can, in their order.
+    """
+    left, needed = free + takes.sum(axis=0) - demand, demand > 0
+    for kept in takes:
+        if (kept <= left)[needed & counted].all():
+            left = left - kept
+    return bool((left >= 0)[needed].all())
+
+
+def _counted(layout: Layout) -> Mask:
+    """Say which dimensions kube-scheduler counts itself [R]."""
+    return np.array([name not in IO_DIMENSIONS for name in layout.axis], dtype=np.bool_)
+
+
+def _importance(pod: Pod) -> tuple[int, float]:
+    """Return by what kube-scheduler orders pods that it may evict, the most important first."""
+    return -pod.priority, math.inf if pod.started is None else pod.started
 
 
 def _stuck(task_class: TaskClass) -> bool:

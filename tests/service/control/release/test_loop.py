@@ -7,7 +7,7 @@ import pytest
 from extender.cluster.eligibility import Constraints, Taint
 from extender.cluster.events import GroupSeen, NodeGone, NodeSeen, NodesListed, OwnerSeen
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.model import Group, Owner
+from extender.cluster.model import Group, Node, Owner
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.control.release.without_node import WithoutNode
@@ -340,6 +340,45 @@ class TestOutlets:
         scene.see(pod("low", 800, gates=(), node="n1", **low), pod("high", **{"cpu": 500, **high}))
         scene.step()
         assert scene.written == []
+
+    def rates(self, network, *low):
+        """Return a scene of one node of 1000 cpu and 100 network-in, with these pods on it, and one that outranks."""
+        scene = Scene(Node("n1", {"cpu": 1000.0, "memory": 1000.0, "network-in": 100.0}))
+        for number, (cpu, rate, more) in enumerate(low):
+            demand = {"cpu": float(cpu), "network-in": float(rate)}
+            scene.see(pod(f"low{number}", demand, gates=(), node="n1", **more))
+        scene.see(pod("high", {"cpu": 400.0, "network-in": float(network)}, priority=100))
+        return scene
+
+    def test_who_is_short_of_network_only_stays_held_as_kube_scheduler_evicts_nobody_for_it(self):
+        scene = self.rates(50, (200, 80, {}))
+        scene.step()
+        assert scene.written == []
+
+    @pytest.mark.parametrize(
+        ("first", "second", "released"),
+        [
+            ({"priority": 1}, {}, False),  # kube-scheduler evicts the second: 10 of network are free then, not 50
+            ({}, {"priority": 1}, True),  # it evicts the first: 90 are
+            ({"started": 1.0}, {"started": 2.0}, False),
+            ({"started": 2.0}, {"started": 1.0}, True),
+        ],
+    )
+    def test_who_is_short_of_cpu_is_released_where_those_that_kube_scheduler_evicts_for_it_leave_enough_network(
+        self, first, second, released
+    ):
+        scene = self.rates(50, (500, 90, first), (500, 10, second))
+        scene.step()
+        assert scene.written == ([("release", "high")] if released else [])
+
+    def test_who_is_short_of_network_gets_what_comes_free_before_those_of_lower_priority(self):
+        scene = self.rates(100, (200, 50, {"started": 90.0}), (200, 50, {"started": 95.0}))
+        scene.see(*(pod(f"wait{n}", {"cpu": 200.0, "network-in": 50.0}, job="w") for n in range(5)))
+        scene.step()
+        for name in ("low0", "low1"):
+            scene.end(name)
+            scene.step(1)
+        assert scene.released() == ["high"]
 
     def test_one_preempts_at_a_time(self):
         scene = Scene(node("n1"), node("n2"))
