@@ -15,6 +15,7 @@ from extender.cluster.ledger.snapshot import (
     Nominations,
     OpportunisticPods,
     Snapshot,
+    laid_out,
     layout_of,
     nominations_of,
     read_only,
@@ -76,10 +77,15 @@ class Books:
 
     def put_node(self, node: Node) -> None:
         """Take a node as it is now."""
-        if self.nodes.get(node.name) != node:
-            self.nodes[node.name] = node
+        known = self.nodes.get(node.name)
+        if known == node:
+            return
+        self.nodes[node.name] = node
+        if known is None or laid_out(known) != laid_out(node):
             self._layout_is_old = True
-            self._change()
+        else:  # its labels, a hard taint or a cordon: of nodes that are not ready, say
+            self._askers.forget_nodes()
+        self._change()
 
     def remove_node(self, name: str) -> None:
         """Take note that a node is gone."""

@@ -77,6 +77,10 @@ class DeviceAskers:
             self._pods += sign
             self._changes += 1
 
+    def forget_nodes(self) -> None:
+        """Take note that a node has other labels or taints: where pods may go is to be looked up anew."""
+        self._last, self._labels = ((), (), NO_MIX), ((), NodeLabels([]))
+
     def mix(self, axis: tuple[str, ...], names: tuple[str, ...], nodes: Mapping[str, Node]) -> Mix:
         """Return it by this axis and the nodes of these names: the same object until much of it has changed.
 

@@ -322,6 +322,11 @@ def layout_of(nodes: Mapping[str, Node]) -> Layout:
     return replace(layout, soft_taints=_soft_taints(rows))
 
 
+def laid_out(node: Node) -> tuple[object, ...]:
+    """Return all of a node that a layout says: while it stays as it is, so does the layout."""
+    return (node.allocatable, node.terms, _soft_taints_of(node))
+
+
 def _layout(
     names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats, system: Floats, threshold: Floats
 ) -> Layout:
@@ -339,9 +344,13 @@ def _layout(
 def _soft_taints(nodes: Sequence[Node]) -> dict[tuple[Taint, ...], Rows]:
     rows: defaultdict[tuple[Taint, ...], list[int]] = defaultdict(list)
     for row, node in enumerate(nodes):
-        if soft := tuple(taint for taint in node.taints if taint.effect == "PreferNoSchedule"):
+        if soft := _soft_taints_of(node):
             rows[soft].append(row)
     return {taints: np.array(there, dtype=np.intp) for taints, there in rows.items()}
+
+
+def _soft_taints_of(node: Node) -> tuple[Taint, ...]:
+    return tuple(taint for taint in node.taints if taint.effect == "PreferNoSchedule")
 
 
 def _capacities(nodes: Sequence[Node], axis: Sequence[str]) -> Floats:

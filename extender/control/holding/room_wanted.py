@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from extender.arrays import times_fits
+from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
@@ -28,7 +29,7 @@ class RoomWanted:
     ) -> None:
         """Take what is called when `holding` has changed."""
         self._allowed_nodes, self._holding, self._changed = allowed_nodes, holding, changed
-        self._layout: Layout | None = None
+        self._labels: NodeLabels | None = None
         self._places: dict[Shape, float] = {}
 
     def note(self, planned: Planned | None, now: float) -> None:
@@ -44,8 +45,9 @@ class RoomWanted:
 
     def _left_waiting(self, planned: Planned) -> bool:
         layout, classes = planned.snapshot.layout, planned.plan_input.classes
-        if self._layout is not layout:
-            self._layout, self._places = layout, {}
+        labels = self._allowed_nodes.labels(layout)  # another object once a node has changed
+        if self._labels is not labels:
+            self._labels, self._places = labels, {}
         hopeless = self._hopeless_gangs(planned, layout)
         left = planned.left().nonzero()[0].tolist()
         wanting = (row for row in left if planned.gang_of(row) not in hopeless and classes[row].template.choice != ONLY)

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.cluster.eligibility import Taint
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
+from extender.cluster.node_terms import OpportunisticTerms
 
 NODES = ("a", "b", "c")
 UIDS = ("p", "q", "r")
@@ -57,6 +59,29 @@ def contents(snapshot):
         snapshot.in_flight.tolist(),
         sorted(zip(nominated.uids, nominated.rows.tolist(), nominated.priorities.tolist(), strict=True)),
     )
+
+
+# -- nodes
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({"labels": {"disk": "ssd"}}, True),
+        ({"taints": (Taint("node.kubernetes.io/not-ready", "", "NoSchedule"),)}, True),
+        ({"unschedulable": True}, True),
+        ({"taints": (Taint("old", "", "PreferNoSchedule"),)}, False),
+        ({"allocatable": {"cpu": 1000.0}}, False),
+        ({"terms": OpportunisticTerms(0.5)}, False),
+    ],
+)
+def test_the_layout_stays_as_it_is_while_nodes_offer_the_same(changes, stays):
+    filled = ledger(NodesListed([node("a"), node("b")]))
+    before = filled.snapshot(0)
+    filled.apply(NodeSeen(replace(node("a"), **changes)))
+    after = filled.snapshot(0)
+    assert (after.layout is before.layout) == stays
+    assert after.version > before.version
 
 
 # -- allocation

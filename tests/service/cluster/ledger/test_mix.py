@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints
-from extender.cluster.events import NodesListed, PodGone, PodSeen, PodsListed
+from extender.cluster.events import NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.mix import MOST_CLASSES, NO_MIX, DeviceAskers
 from extender.cluster.model import Node, Pod
@@ -131,3 +131,13 @@ def test_a_pod_is_ranked_on_a_node_that_kube_scheduler_knows_and_we_do_not_yet()
     wider = known.snapshot(0.0).with_nodes([Node("new", gpu)])
     for demand in ({"cpu": 100.0, "pods": 1.0}, {"cpu": 100.0, "pods": 1.0, "nvidia.com/gpu": 1.0}):
         assert len(Ranker(Placement()).rank(wider, Pod("v", "d", "q", demand), np.array([0, 1]))) == 2
+
+
+def test_where_pods_may_go_follows_the_labels_of_nodes():
+    ledger = Ledger(in_flight_seconds=15)
+    ledger.apply(NodesListed([Node(name, {"cpu": 64.0, GPU: 8.0}) for name in "ab"]))
+    on_y = Constraints(selector=(("model", "y"),))
+    ledger.apply(PodsListed([gpus("u", 1, node="a"), replace(gpus("v", 2, node="a"), constraints=on_y)]))
+    assert ledger.snapshot(0.0).mix.may.tolist() == [[True, True], [False, False]]
+    ledger.apply(NodeSeen(Node("b", {"cpu": 64.0, GPU: 8.0}, labels={"model": "y"})))
+    assert ledger.snapshot(0.0).mix.may.tolist() == [[True, True], [False, True]]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.cluster.eligibility import Constraints
 from extender.cluster.events import NodeSeen
 from extender.control.holding.decision import Holding
 from extender.control.holding.room_wanted import RoomWanted
@@ -82,6 +83,17 @@ def test_who_was_hopeless_counts_once_a_node_is_large_enough():
     assert not scene.held()
 
     scene.apply(NodeSeen(node("n2", cpu=200)))
+
+    assert scene.held(seconds=1.0)
+
+
+def test_who_was_hopeless_counts_once_a_nodes_label_lets_it_in():
+    scene = Held(node("n1", cpu=100))
+    scene.see(pod("ssd", constraints=Constraints(selector=(("disk", "ssd"),))))
+    scene.see(pod("runs", cpu=100, node="n1", gates=FREE))
+    assert not scene.held()
+
+    scene.apply(NodeSeen(node("n1", cpu=100, labels={"disk": "ssd"})))
 
     assert scene.held(seconds=1.0)
 
