@@ -58,12 +58,12 @@ class Reckoning:
             case NodeSeen(node):
                 if self._nodes.get(node.name) == node.allocatable:  # most news of nodes: a heartbeat, a label
                     return [event]
-                return [event, *self._change_nodes({**self._nodes, node.name: node.allocatable})]
+                return [event, *self._change_nodes({node.name: node.allocatable})]
             case NodeGone(gone):
-                left = {name: offered for name, offered in self._nodes.items() if name != gone}
-                return [event, *self._change_nodes(left)]
+                return [event, *self._change_nodes({gone: None})]
             case NodesListed(nodes):
-                return [event, *self._change_nodes({node.name: node.allocatable for node in nodes})]
+                listed = {node.name: node.allocatable for node in nodes}
+                return [event, *self._change_nodes({**dict.fromkeys(self._nodes), **listed})]
             case PodSeen(pod):
                 known = self._pods.get(pod.uid)
                 return [
@@ -108,23 +108,34 @@ class Reckoning:
             if pod.inputs:
                 self._inputs[uid] = len(pod.inputs)
 
-    def _change_nodes(self, nodes: dict[str, Amounts]) -> Iterable[Event]:
-        """Take other nodes, and return news of the pods that count as something else by it."""
-        before, self._nodes = self._nodes, nodes
-        changed = {name for name in before.keys() | nodes.keys() if before.get(name) != nodes.get(name)}
+    def _change_nodes(self, news: Mapping[str, Amounts | None]) -> Iterable[Event]:
+        """Take what nodes offer now, None of one that is gone; return news of the pods that count as something else."""
+        changed = {name: offered for name, offered in news.items() if self._nodes.get(name) != offered}
         if not changed:
             return []
-        then = (self._most, self._link)
-        self._most, self._link = _most_offered(nodes.values()), _fastest_link(nodes.values())
+        count, then = len(self._nodes), (self._most, self._link)
+        same_rates = all(_same_rates(self._nodes.get(name), offered) for name, offered in changed.items())
+        for name, offered in changed.items():
+            if offered is None:
+                del self._nodes[name]
+            else:
+                self._nodes[name] = offered
+        if not same_rates:
+            self._most, self._link = _most_offered(self._nodes.values()), _fastest_link(self._nodes.values())
         uids = {uid for name in changed for uid in self._held.on(name)}
         if then != (self._most, self._link):
             uids |= self._declaring
-        elif len(before) != len(nodes):
-            fewer = min(len(before), len(nodes))
+        elif count != len(self._nodes):
+            fewer = min(count, len(self._nodes))
             uids |= {uid for uid, holding in self._inputs.items() if holding > fewer}
         there = [(uid, self._pods[uid]) for uid in sorted(uids) if uid in self._pods]
         seen = [(pod, self._see(self._as_seen.get(uid, pod))) for uid, pod in there]
         return [news for pod, news in seen if news.pod != pod]
+
+
+def _same_rates(before: Amounts | None, after: Amounts | None) -> bool:
+    """Say whether a node is there as before and offers the same rates: then these are the same of all nodes, too."""
+    return before is not None and after is not None and _rates(before) == _rates(after)
 
 
 def _declares(pod: Pod) -> bool:

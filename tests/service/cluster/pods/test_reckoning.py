@@ -1,6 +1,7 @@
 """What pods declare counts no more than nodes offer, and as it was when they got their node."""
 
 import random
+import sys
 from dataclasses import replace
 
 import pytest
@@ -297,3 +298,16 @@ def test_whatever_comes_a_ledger_holds_what_one_that_is_told_the_pods_as_they_co
     assert made.snapshot(0).allocated.tolist() == anew.snapshot(0).allocated.tolist()
     most = max((found.allocatable[DISK] for found in nodes.values()), default=float("inf"))
     assert all(it.demand.get(DISK, 0) <= most for it in pods)
+
+
+def test_a_node_whose_devices_change_costs_the_same_however_many_nodes_there_are():
+    def cost(count):
+        made, calls = ledger(*(node(f"n{number}") for number in range(count))), []
+        sys.setprofile(lambda _frame, event, _of: calls.append(event) if event.endswith("call") else None)
+        try:
+            made.reckon(NodeSeen(node("n0", **{"a.b/gpu": 8.0})))
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    assert cost(200) == cost(2)
