@@ -115,6 +115,6 @@ def of_watch(rounds: Sequence[Round], name: str, figure: Callable[[WatchFigures]
 
 
 def largest(figures: Sequence[Seeds]) -> Seeds:
-    """Return the largest absolute mean over the rounds; NaN if a value of any figure is NaN."""
-    means = [math.nan if any(map(math.isnan, seeds.values)) else abs(seeds.mean) for seeds in figures]
+    """Return the largest mean of absolute values over the rounds; NaN if a value of any figure is NaN."""
+    means = [sum(map(abs, seeds.values)) / len(seeds.values) for seeds in figures]
     return Seeds((math.nan if any(map(math.isnan, means)) else max(means),))

@@ -72,8 +72,8 @@ ABOUT = (
 )
 _BASELINE = "less than the default scheduler's, whose maps prefer the nodes of their block (weight 100)"
 _GAP = (
-    "the larger of makespan's and mean job time's, each over all rounds: Dovetail on the cluster beside the same in "
-    "the simulator, told by pods as there"
+    "the larger of makespan's and mean job time's, each the mean over all rounds without signs: Dovetail on the "
+    "cluster beside the same in the simulator, told by pods as there"
 )
 _ALL_GAP = "likewise, beside the planner if it knew, and chose, where everything is read"
 _MORE = "how much more on the cluster than simulated"

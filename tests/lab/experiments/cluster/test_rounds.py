@@ -114,7 +114,7 @@ def test_delays_are_medians_and_p99_of_what_was_seen():
 
 def test_the_largest_gap_is_the_one_farthest_from_nothing_over_all_rounds():
     assert largest([Seeds((1.0, 2.0)), Seeds((-3.0, -2.0))]).values == (2.5,)
-    assert largest([Seeds((1.0, 2.0)), Seeds((-3.0, 3.0))]).values == (1.5,)
+    assert largest([Seeds((1.0, 2.0)), Seeds((-3.0, 3.0))]).values == (3.0,)
     assert math.isnan(largest([Seeds((1.0,)), Seeds((math.nan,))]).values[0])
 
 
