@@ -32,6 +32,11 @@ class Allocated:
         charge(self._by_priority[pod.priority], self._layout, pod, pod.holds or "", sign)
         charge_given(self.given, self._layout, pod, pod.holds or "", sign)
 
+    def forget_unheld(self, priority: int) -> None:
+        """Forget a priority where no pod that holds a node has it any more: its book is as large as the cluster."""
+        if priority not in self._holders.priorities():
+            self._by_priority.pop(priority, None)
+
     def below(self, priority: int) -> Floats:
         """Return what pods of a lower priority hold [N, R]."""
         books = (book for held, book in self._by_priority.items() if held < priority)
@@ -61,8 +66,7 @@ class Allocated:
 
         self._layout = layout
         self.amounts, self.given = carried(self.amounts), carried(self.given)
-        held = self._holders.priorities()
-        self._by_priority = {it: carried(book) for it, book in self._by_priority.items() if it in held}
+        self._by_priority = {priority: carried(book) for priority, book in self._by_priority.items()}
         # 3. Count what pods hold of new nodes (of all, on another axis), and then the readers again.
         for name in set(layout.names).difference(stayed if same_axis else ()):
             for uid in set(self._holders.on(name)) - self._holders.readers:

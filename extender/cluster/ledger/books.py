@@ -149,6 +149,7 @@ class Books:
         if pod is not None and pod.holds is not None:
             self._charge(pod, -1.0)
             self.held.remove(pod, pod.holds)
+            self.allocated.forget_unheld(pod.priority)
             self._askers.add(pod, -1)
 
     def _charge(self, pod: Pod, sign: float) -> None:

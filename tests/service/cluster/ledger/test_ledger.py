@@ -101,6 +101,16 @@ def test_a_waiting_pod_holds_nothing():
     assert filled.counts() == (0, 1, 0)
 
 
+def test_a_priority_that_no_pod_on_a_node_has_any_more_holds_no_memory():
+    filled = ledger(NodeSeen(node("a")))
+    for number in range(3):
+        filled.apply(PodSeen(pod("p", node="a", priority=number, version=number)))
+    assert cpu_of(filled.below(3)) == [100]
+    filled.apply(PodGone("p"))
+    assert cpu_of(filled.below(3)) == [0]
+    assert not filled._books.allocated._by_priority  # what no caller asks for must not be kept either
+
+
 def test_a_pod_frees_its_node_when_it_finishes_or_goes():
     filled = ledger(NodeSeen(node("a")), PodSeen(pod("p", node="a")), PodSeen(pod("q", 50, node="a")))
     filled.apply(PodSeen(pod("p", version=2, node="a", finished=True)))
