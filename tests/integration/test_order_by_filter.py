@@ -12,7 +12,6 @@ from tests.integration.dovetail import control_on, dovetail_on, offers, over_all
 from tests.integration.history import HOLD, History
 from tests.integration.test_placement import refusal
 
-BY_FILTER = {"order": "filter"}
 TURN = "dovetail.dev/turn"
 where_nothing_gates_pods = pytest.mark.parametrize("order", ["filter", "auto"])
 

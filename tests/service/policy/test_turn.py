@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from extender.policy.shares import parts_as_wanted
 from extender.policy.turn import leaf_ranks, sibling_keys
 
-TOP = np.full(3, -1)
-
 
 def keys(share, weight, minimum, held=None):
     share = np.array(share, float)

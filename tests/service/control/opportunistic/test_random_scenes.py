@@ -28,7 +28,6 @@ class RandomScene(IdleScene):
 
     def __init__(self, waiting):
         self.blind = False
-        self.sent_to = {}
         super().__init__(*(node(name, CPU) for name in NODES))
         self.late = True
         self.see(*(runs(f"full-{name}", 900, on=name) for name in NODES))
