@@ -19,6 +19,12 @@ MOST_SHOWN = 5
 """Of many findings of one check so many are shown, and how many more there are."""
 
 
+class Silent(str):
+    """Why a process that should answer does not. Where none was to be asked, it is a plain string that says why."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What one check found; `advice` is what to do, empty where there is nothing."""
@@ -56,7 +62,7 @@ class FilterCalls:
     """What the metrics of `dovetail serve` count: filter calls, those that failed, nodes that it knows.
 
     `samples` are the calls that asked about more than one node, `sampled` the nodes of all these. `started` is since
-    when all of it counts, in seconds since the epoch; 0: not known.
+    when all of it counts, in seconds since the epoch; 0: not known. `silent` says which other replicas do not answer.
     """
 
     source: str
@@ -67,6 +73,7 @@ class FilterCalls:
     samples: int
     sampled: int
     started: float = 0.0
+    silent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What could be read. Where a value is a string, it says why it could not; `unread` does so for lists.
+    """What could be read. Where a value is a string, it says why it could not (`Silent`); `unread` does so for lists.
 
     `later` is the order a few seconds after `order`: by the two one sees whether pods are released. `deadlines` are by
     the owner's UID, `leases` are the names of all Leases. `passed_over` says for how many seconds queues below their

@@ -219,14 +219,14 @@ def test_doctor_finds_what_was_broken_on_purpose(control_plane, client):
         control_plane.kill("dovetail-control")
         time.sleep(lease["seconds"] + 1)
         found = asked(control_plane, "doctor", f"--extender={extender}", f"--control={control}", status=1)["findings"]
-        assert [it["check"] for it in found if it["level"] == "problem"] == ["leader"]
+        assert [it["check"] for it in found if it["level"] == "problem"] == ["leader", "shares"]
 
         for name in list(workload.bound_pods(client))[:4]:
             request(client, "DELETE", f"/api/v1/namespaces/default/pods/{name}", gracePeriodSeconds=0)
         print(dovetail(control_plane, "doctor", f"--extender={extender}", f"--control={control}", status=1))
         found = asked(control_plane, "doctor", f"--extender={extender}", f"--control={control}", status=1)["findings"]
         said = {it["check"]: it["text"] for it in found if it["level"] == "problem"}
-        assert said.keys() == {"leader", "gates"}
+        assert said.keys() == {"leader", "gates", "shares"}
         assert said["gates"].startswith("4 pods would fit in their turn, and none was released in")
         due = [some_pod(client, queue, bound=False) for queue in ("training", "reports", "notebooks")]
         told = {it: asked(control_plane, "explain", "pod", f"default/{it}") for it in due}

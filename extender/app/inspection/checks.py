@@ -2,24 +2,25 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
 from extender.adapters.kube.api import Refused
-from extender.adapters.metrics.scraping import NAME_LABEL, Scrape, by_address, of_pods, our_pods
+from extender.adapters.metrics.scraping import EXTENDER_PORT, NAME_LABEL, Scrape, by_address, scraped
 from extender.app.holding import always_held
 from extender.app.inspection.eligible import eligible_pods
 from extender.app.inspection.known_holding import LEASES, has_policy, lease_of, new_pods
 from extender.app.inspection.known_usage import usage_of
 from extender.app.inspection.known_waits import waits_of
+from extender.app.inspection.our_pods import said_by_ours
 from extender.app.inspection.reading import ClusterLook, Reader, in_short, look
 from extender.cluster.model import Pod
 from extender.control.holding.decision import OFF_AFTER_SECONDS
 from extender.errors import ClusterError
 from extender.explain.doctor import due_now, is_doubtful
-from extender.explain.findings import Deadline, Facts, FilterCalls, SchedulerConfiguration, Stated
+from extender.explain.findings import Deadline, Facts, FilterCalls, SchedulerConfiguration, Silent, Stated
 from extender.explain.new_pods import NewPods
 
 _CONFIGURATION_KEY = "kube-scheduler.yaml"
@@ -90,18 +91,18 @@ class Diagnosis:
 
     def _filter_calls(self) -> FilterCalls | str:
         try:
-            scrapes = [by_address(self.extender)] if self.extender else self._of_pods()
+            if self.extender:
+                return _summed([by_address(self.extender)])
+            texts, silent = said_by_ours(self.reader, EXTENDER_PORT, "metrics")
+            scrapes = [scraped(source, text) for source, text in texts]
         except Refused as refusal:
             self.reader.note_barred("pods of serve", refusal)
             return f"its pods cannot be asked through the API server: {in_short(refusal)}"
         except ClusterError as error:
-            return str(error)
+            return Silent(error) if self.extender else str(error)
         if not scrapes:
-            return f"there is no running pod of it in {self.reader.namespace} labelled {NAME_LABEL}"
-        return _summed(scrapes)
-
-    def _of_pods(self) -> list[Scrape]:
-        return of_pods(self.reader.api, our_pods(self.reader.api, self.reader.namespace))
+            return silent or f"there is no running pod of it in {self.reader.namespace} labelled {NAME_LABEL}"
+        return replace(_summed(scrapes), silent=silent)
 
     def _configuration(self) -> SchedulerConfiguration | str:
         """Return what the chart's KubeSchedulerConfiguration says, where it can be read."""

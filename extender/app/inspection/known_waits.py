@@ -5,9 +5,11 @@ from typing import TypeVar
 
 from extender.adapters.http.wait_report import PATH, WaitReport, read
 from extender.adapters.kube.api import Refused
-from extender.adapters.metrics.scraping import CONTROL_PORT, NAME_LABEL, our_pods, said_at, said_by_pods
+from extender.adapters.metrics.scraping import CONTROL_PORT, NAME_LABEL, said_at
+from extender.app.inspection.our_pods import said_by_ours
 from extender.app.inspection.reading import Reader, in_short
 from extender.errors import ClusterError
+from extender.explain.findings import Silent
 
 _Report = TypeVar("_Report")
 
@@ -21,22 +23,16 @@ def waits_of(reader: Reader, address: str = "") -> WaitReport | str:
 
 
 def reports_of(reader: Reader, address: str, path: str, read: Callable[[str, str], _Report]) -> list[_Report] | str:
-    """Return what each replica of `control` reports at a path, at least one; or why none can be asked."""
+    """Return what each replica of `control` reports at a path, at least one; or why none can be asked (`Silent`)."""
     try:
-        texts = [said_at(address, path)] if address else _of_pods(reader, path)
+        texts, silent = ([said_at(address, path)], "") if address else said_by_ours(reader, CONTROL_PORT, path)
         reports = [read(source, text) for source, text in texts]
     except Refused as refusal:
-        barred = reader.note_barred("pods of control", refusal)
-        why = in_short(refusal) if barred else f"answer {refusal.status}; a NetworkPolicy may forbid it"
-        return f"its pods cannot be asked through the API server: {why}; try --control"
+        reader.note_barred("pods of control", refusal)
+        return f"its pods cannot be asked through the API server: {in_short(refusal)}; try --control"
     except ClusterError as error:
-        return str(error)
+        return Silent(error) if address else str(error)
     if not reports:
-        return (
-            f"no pod of it runs in {reader.namespace}, labelled {NAME_LABEL} with a port {CONTROL_PORT}; try --control"
-        )
+        none = f"no pod of it runs in {reader.namespace}, labelled {NAME_LABEL} with a port {CONTROL_PORT}"
+        return silent if isinstance(silent, Silent) else f"{silent or none}; try --control"
     return reports
-
-
-def _of_pods(reader: Reader, path: str) -> list[tuple[str, str]]:
-    return said_by_pods(reader.api, our_pods(reader.api, reader.namespace), CONTROL_PORT, path)

@@ -35,7 +35,7 @@ from extender.settings.sections import ControlSettings, LeaseSettings
 
 SETTINGS_KEY = "dovetail.yaml"
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-_BARRED = (401, 403)
+BARRED = (401, 403)
 _Value = TypeVar("_Value")
 
 
@@ -68,7 +68,7 @@ class Reader:
         try:
             bindings = self.api.read(_BINDINGS, [("labelSelector", NAME_LABEL)])["items"]
         except Refused as refusal:
-            bindings, self._unsure = [], in_short(refusal) if refusal.status in _BARRED else ""
+            bindings, self._unsure = [], in_short(refusal) if refusal.status in BARRED else ""
         subjects = [subject for binding in bindings for subject in binding.get("subjects") or ()]
         names = sorted({subject["namespace"] for subject in subjects if subject.get("kind") == "ServiceAccount"})
         if len(names) > 1:
@@ -77,7 +77,7 @@ class Reader:
 
     def note_barred(self, name: str, refusal: Refused) -> bool:
         """Note what the caller has no right to read; False where it was refused for another reason."""
-        barred = refusal.status in _BARRED
+        barred = refusal.status in BARRED
         if barred:
             self.unread[name] = in_short(refusal)
         return barred

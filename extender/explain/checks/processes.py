@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from extender.explain.amounts import seconds
-from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, why_unled
+from extender.explain.findings import OK, PROBLEM, WARNING, Facts, Finding, Level, Silent, why_unled
 from extender.words import many
 
 _ALL_NODES_BELOW = 100
@@ -33,10 +33,16 @@ def leader(facts: Facts) -> Iterator[Finding]:
 def extender(facts: Facts) -> Iterator[Finding]:
     """Say whether kube-scheduler asks the extender."""
     calls = facts.filter_calls
+    if isinstance(calls, Silent):
+        find = "look at whether it runs, and at its logs; or correct --extender, where that was given"
+        yield Finding("extender", PROBLEM, f"`dovetail serve` does not answer: {calls}", find)
+        return
     if isinstance(calls, str):
         ask = "give its address by --extender, after `kubectl port-forward` if need be"
         yield Finding("extender", WARNING, f"cannot tell whether kube-scheduler asks `dovetail serve`: {calls}", ask)
         return
+    if calls.silent:
+        yield Finding("extender", WARNING, f"some replicas do not answer: {calls.silent}", "look at their logs")
     if not calls.ready:
         yield Finding("extender", PROBLEM, f"{calls.source} is not ready", "look at its /readyz and its logs")
     if not calls.calls:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from extender.control.backlog.backlog import PodPhase
 from extender.explain.amounts import percent, seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, Silent
 from extender.explain.job_names import job_name
 from extender.explain.planned_order import PlannedOrder
 from extender.words import many
@@ -40,7 +40,11 @@ def shares(facts: Facts) -> Iterator[Finding]:
         yield Finding("shares", PROBLEM, f"{text} went to queues above theirs", advice)
     if isinstance(facts.passed_over, str):
         text = f"cannot tell whether queues are passed over: {facts.passed_over}"
-        yield Finding("shares", WARNING, text, "look at dovetail_queue_passed_over_seconds of `dovetail control`")
+        advice = "look at dovetail_queue_passed_over_seconds of `dovetail control`"
+        if isinstance(facts.passed_over, Silent):
+            text = f"`dovetail control` does not answer: {facts.passed_over}"
+            advice = "look at whether it runs, and at its logs; or correct --control, where that was given"
+        yield Finding("shares", PROBLEM if isinstance(facts.passed_over, Silent) else WARNING, text, advice)
     elif not wrong:
         notes = "; ".join(_below_share(facts.order))
         yield Finding("shares", OK, "no queue is passed over" + (f"; below their share: {notes}" if notes else ""))

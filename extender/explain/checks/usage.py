@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from extender.adapters.usage.report import AutoReport, UsageReport
 from extender.cluster.resources import CPU, MEMORY
 from extender.explain.amounts import amount, seconds
-from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
+from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding, Silent
 from extender.words import many
 
 _CHECK = "usage"
@@ -16,7 +16,9 @@ def usage(facts: Facts) -> Iterator[Finding]:
     report = facts.usage
     if report is None:
         return
-    if isinstance(report, str):
+    if isinstance(report, Silent):
+        yield Finding(_CHECK, WARNING, f"cannot tell whether the use of nodes is read: {report}", "see shares")
+    elif isinstance(report, str):
         ask = "give its address by --control, after `kubectl port-forward` if need be"
         yield Finding(_CHECK, WARNING, f"cannot tell whether the use of nodes is read: {report}", ask)
     elif not report.on:

@@ -20,6 +20,7 @@ from extender.explain.findings import (
     FilterCalls,
     LeaseState,
     SchedulerConfiguration,
+    Silent,
     Stated,
 )
 from tests.service.control.scene import Scene, node, pod
@@ -127,6 +128,20 @@ class TestExtender:
 
     def test_one_that_is_not_ready_is_a_problem(self):
         assert found("extender", filter_calls=replace(CALLS, ready=False))[0] == ("problem", "http://here is not ready")
+
+    def test_one_that_should_answer_and_does_not_is_a_problem_whoever_it_is(self):
+        silent = Silent("http://here: timed out")
+        assert found("extender", filter_calls=silent) == [
+            ("problem", "`dovetail serve` does not answer: http://here: timed out")
+        ]
+        assert found("sample", filter_calls=silent) == []
+        assert found("shares", passed_over=silent) == [
+            ("problem", "`dovetail control` does not answer: http://here: timed out")
+        ]
+
+    def test_one_of_several_that_does_not_answer_is_a_warning(self):
+        told = found("extender", filter_calls=replace(CALLS, silent="pod n/p: answer 503"))
+        assert told[0] == ("warning", "some replicas do not answer: pod n/p: answer 503")
 
     def test_where_nobody_could_be_asked_it_says_why(self):
         assert found("extender", filter_calls="no such pod") == [

@@ -4,7 +4,7 @@ import pytest
 
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.reading import Reader, look
-from extender.explain.findings import Deadline, FilterCalls, SchedulerConfiguration
+from extender.explain.findings import Deadline, FilterCalls, SchedulerConfiguration, Silent
 from extender.explain.new_pods import NewPods
 from extender.settings import Settings
 from tests.service.app.inspection.api_server import (
@@ -64,8 +64,28 @@ class TestDiagnosis:
     def test_where_nobody_can_be_asked_it_says_why(self, more, said):
         assert self.facts(**more).filter_calls == said
 
-    def test_an_address_that_does_not_answer_is_no_crash(self):
-        assert "http://127.0.0.1:9" in self.facts("http://127.0.0.1:9").filter_calls
+    def test_an_address_that_does_not_answer_is_silent(self):
+        calls = self.facts("http://127.0.0.1:9").filter_calls
+        assert "http://127.0.0.1:9" in calls
+        assert isinstance(calls, Silent)
+
+    @pytest.mark.parametrize(
+        ("ready", "kind", "said"),
+        [
+            ("True", str, "its pods cannot be asked through the API server: {why}; a NetworkPolicy may forbid it"),
+            ("False", Silent, "none of its pods is ready, nor answers through the API server: {why}"),
+        ],
+    )
+    def test_pods_that_do_not_answer_are_silent_where_the_kubelet_too_finds_none_of_them_ready(self, ready, kind, said):
+        pod = {**SERVES, "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}}
+        calls = self.facts(**{OUR_PODS: items(pod)}).filter_calls
+        assert (type(calls), calls) == (kind, said.format(why="pod n/p: answer 404"))
+
+    def test_a_replica_that_does_not_answer_is_named_beside_those_that_do(self):
+        other = {**SERVES, "metadata": {"namespace": "n", "name": "other"}}
+        proxy = "/api/v1/namespaces/n/pods/p:1/proxy/metrics"
+        calls = self.facts(**{OUR_PODS: items(other, SERVES), proxy: METRICS}).filter_calls
+        assert (calls.source, calls.calls, calls.silent) == ("pod n/p", 9, "pod n/other: answer 404")
 
     def test_the_weight_is_that_of_the_config_map(self):
         text = "extenders: [{weight: 3}]\n"

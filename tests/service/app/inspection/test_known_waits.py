@@ -5,6 +5,7 @@ import pytest
 from extender.adapters.http.wait_report import WaitReport, written
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.reading import Reader, look
+from extender.explain.findings import Silent
 from extender.planner import LocalityWait
 from extender.settings import Settings
 from extender.settings.sections import LocalitySettings, QueueSetting
@@ -41,7 +42,8 @@ def test_the_replica_that_leads_is_believed():
         ({"one": 403}, "its pods cannot be asked through the API server: you may not (403); try --control"),
         (
             {"one": 503},
-            "its pods cannot be asked through the API server: answer 503; a NetworkPolicy may forbid it; try --control",
+            "its pods cannot be asked through the API server: pod ours/one: answer 503; a NetworkPolicy may forbid it; "
+            "try --control",
         ),
     ],
 )
@@ -63,7 +65,13 @@ def test_what_is_no_answer_is_said_as_such():
 
 
 def test_an_address_that_does_not_answer_is_said():
-    assert waits_of(Reader(Pods(), "ours"), "http://127.0.0.1:9").startswith("http://127.0.0.1:9: ")
+    told = waits_of(Reader(Pods(), "ours"), "http://127.0.0.1:9")
+    assert told.startswith("http://127.0.0.1:9: ")
+    assert isinstance(told, Silent)
+
+
+def test_replicas_that_do_not_answer_leave_the_others_to_be_asked():
+    assert waits_of(Reader(Pods(**said(two=LEADS), one=503), "ours")) == LEADS
 
 
 def test_the_order_goes_on_from_what_control_told():
