@@ -6,6 +6,7 @@ import numpy as np
 
 from extender.arrays import fits
 from extender.cluster.ledger.snapshot import UNADVERTISED
+from extender.cluster.model import Pod
 from extender.control.backlog.backlog import PodPhase
 from extender.control.pod_shapes import shape_of
 from extender.control.release.refusals import refused_pods
@@ -118,11 +119,17 @@ def _trying(case: Case) -> list[str]:
 
 
 def _refused(case: Case) -> list[str]:
-    like = refused_pods(case.order.backlog).get(shape_of(case.pod), ())
+    like = refused_pods(case.order.backlog).get(shape_of(case.pod)) or _refused_first(case)
     pods, their = (
         (f"pod {like[0].namespace}/{like[0].name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
     )
     return [f"{pods} must be bound, or deleted: see {their} events; one more is released now and then, to try"]
+
+
+def _refused_first(case: Case) -> list[Pod]:
+    """Return the refused pods without a gate that go before the held ones of their class."""
+    ungated = case.task_class.pods[PodPhase.UNGATED] if case.task_class is not None else {}
+    return [pod for pod in ungated.values() if pod.unschedulable]
 
 
 def _turn(case: Case) -> list[str]:

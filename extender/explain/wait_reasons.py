@@ -17,7 +17,7 @@ GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace"
 REFUSED, TRYING = "refused", "trying"
 KINDS = (*HELD_KINDS, GATES, RELEASING, PACE, TURN, SHARE, REFUSED, TRYING)
 """All kinds: the planner's own; gates of others; being released; paced; others go first; queues below their share go
-first; kube-scheduler refuses a released pod that asks for the same; of a pod without a gate, its turn has come."""
+first; kube-scheduler refuses a pod before it that asks for the same; of a pod without a gate, its turn has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,14 @@ def reasons(
         if (like := refused.get(shape_of(task_class.template))) is not None:
             why.update((uid, _refused(like)) for uid in line)
             continue
-        # 3. Pods that the plan places wait for the pace of releases only, or for kube-scheduler; the others for what
-        #    the plan says.
+        # 3. Pods that the plan places wait for kube-scheduler, or for the pace of releases only, unless those without
+        #    a gate that go before them are refused: nobody may use their turns. The others wait for what the plan says.
         going = set(placed.get(task_class, ()))
-        why.update((uid, _going(ungated.get(uid))) for uid in line if uid in going)
+        tried = [ungated[uid] for uid in line if uid in going and uid in ungated]
+        refused_first = [pod for pod in tried if pod.unschedulable]
+        held_going = _refused(refused_first) if refused_first else IS_PACED
+        why.update((pod.uid, IS_TRIED_AGAIN if pod.unschedulable else IS_TRIED) for pod in tried)
+        why.update((uid, held_going) for uid in line if uid in going and uid not in ungated)
         for uid in line:
             if uid not in going and (reason := by_class.reason(task_class, uid, gangs)) is not None:
                 why[uid] = reason
@@ -186,13 +190,6 @@ def counted(reasons_of_pods: Iterable[Reason]) -> dict[str, int]:
     for reason in reasons_of_pods:
         counts[reason.kind] += 1
     return counts
-
-
-def _going(ungated: Pod | None) -> Reason:
-    """Return why a pod waits that the plan places; None: it has our gate."""
-    if ungated is None:
-        return IS_PACED
-    return IS_TRIED_AGAIN if ungated.unschedulable else IS_TRIED
 
 
 def _gated(pod: Pod) -> Reason:

@@ -11,7 +11,9 @@ from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
 from extender.control.release.loop import Pace
 from extender.explain import wait_reasons as reasons
-from extender.explain.wait_reasons import KINDS, Reason, counted, line_of
+from extender.explain.advice import changes_for
+from extender.explain.pod_in_plan import case_of
+from extender.explain.wait_reasons import IS_PACED, KINDS, Reason, counted, line_of
 from tests.service.control.scene import Scene, node, pod
 
 classes_of = Backlog.classes
@@ -187,6 +189,19 @@ def test_of_one_class_pods_without_a_gate_go_first():
     scene = Scene(node("n1", cpu=500), by_filter=True)
     scene.see(pod("held", 400, job="j", created=1.0), pod("ungated", 400, job="j", gates=(), created=2.0))
     assert scene.why() == {"ungated": reasons.IS_TRIED, "held": reasons.OTHERS_FIRST}
+
+
+def test_held_pods_do_not_wait_for_the_pace_while_pods_without_a_gate_that_go_before_them_are_refused():
+    # There is room for all. Their turns come to nothing, so in the end the release loop leaves their class out.
+    scene = Scene(node("n1"), by_filter=True)
+    scene.see(*(pod(f"p{n}", job="j", gates=(), created=float(n), unschedulable=True) for n in range(2)))
+    scene.see(pod("held", job="j", created=2.0), pod("other", job="k"))
+    why = scene.why()
+    refused = Reason("refused", "kube-scheduler refuses pod default/p0, which asks for the same")
+    assert why == {"p0": reasons.IS_TRIED_AGAIN, "p1": reasons.IS_TRIED_AGAIN, "held": refused, "other": IS_PACED}
+    case = case_of(scene.view(), scene.pods["held"])
+    (change,) = changes_for(case, refused)
+    assert change.startswith("these 2 pods must be bound, or deleted: see their events")
 
 
 def test_pods_are_counted_by_kind_and_every_kind_is_there():
