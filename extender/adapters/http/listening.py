@@ -48,21 +48,29 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress has no types
     is_kept = False
 
     def service(self) -> None:
-        """Answer a request, and those that follow soon: nobody else reads the connection meanwhile."""
-        self.is_kept = self.server.has_idle_threads()
+        """Answer a request, and those that follow soon: nobody else reads the connection meanwhile.
+
+        A thread that does not keep the connection lets go of it with its answer: `is_kept` may then be another's.
+        """
+        keeps = self.is_kept = self.server.has_idle_threads()
+        if not keeps:
+            super().service()
+            return
         self.server.keeping.channel = self
         try:
             super().service()
-            while self.is_kept and (self.requests or self._receive_next()):
+            while self.requests or self._receive_next():
                 super().service()
         finally:
-            was_kept, self.is_kept, self.server.keeping.channel = self.is_kept, False, None
-        if was_kept:
-            self.server.pull_trigger()
+            self.is_kept, self.server.keeping.channel = False, None
+        self.server.pull_trigger()
 
     def readable(self) -> bool:
-        """Say whether the thread that listens is to read it."""
-        return not self.is_kept and bool(super().readable())
+        """Say whether the thread that listens is to read it.
+
+        `is_kept` is looked at last: a thread keeps a connection from before its request is answered and gone.
+        """
+        return bool(super().readable()) and not self.is_kept
 
     @property
     def is_at_rest(self) -> bool:

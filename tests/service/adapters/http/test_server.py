@@ -280,3 +280,65 @@ def test_stop_does_not_wait_longer_than_it_may():
 def test_a_port_that_is_taken_is_named_with_what_to_set():
     with running() as server, pytest.raises(DovetailError, match=rf"127.0.0.1:{server.port}: .*set server.address"):
         Server(app(), Settings(port=server.port))
+
+
+class Threads:
+    """Stands for the server: says in turn whether it has idle threads, and notes which connections were handed over."""
+
+    def __init__(self, *idle):
+        self.keeping, self.idle, self.woken = threading.local(), iter(idle), 0
+
+    def has_idle_threads(self):
+        return next(self.idle)
+
+    def pull_trigger(self):
+        self.woken += 1
+
+
+def channel_of(server, *requests):
+    channel = listening.Channel.__new__(listening.Channel)
+    channel.server, channel.requests = server, [*requests]
+    return channel
+
+
+def test_a_request_is_answered_by_one_thread_though_another_has_just_answered_the_one_before(monkeypatch):
+    channel, answered = channel_of(Threads(False, True), "first"), []
+    taken, go_on = threading.Event(), threading.Event()
+
+    def answer(self):
+        answered.append(self.requests[0])
+        if self.requests == ["second"]:
+            taken.set()
+            assert go_on.wait(5)
+        self.requests.pop(0)
+        if answered == ["first"]:  # its answer is out, and the next request comes and is taken by another thread
+            self.requests.append("second")
+            other.start()
+            assert taken.wait(5)
+
+    monkeypatch.setattr(listening.HTTPChannel, "service", answer)
+    monkeypatch.setattr(listening.Channel, "_receive_next", lambda _: False)
+    other = threading.Thread(target=channel.service)
+    first = threading.Thread(target=channel.service)
+    first.start()
+    first.join(1)
+    still_kept = channel.is_kept
+    go_on.set()
+    first.join(5)
+    other.join(5)
+
+    assert answered == ["first", "second"]
+    assert still_kept, "the thread that listens must not read it meanwhile"
+    assert not channel.is_kept
+
+
+def test_a_connection_that_a_thread_comes_to_keep_while_we_look_is_not_read_by_another(monkeypatch):
+    channel = channel_of(Threads())
+
+    def answered_meanwhile(self):
+        self.is_kept = True
+        return True
+
+    monkeypatch.setattr(listening.HTTPChannel, "readable", answered_meanwhile)
+
+    assert not channel.readable()
