@@ -30,6 +30,8 @@ class _OneWriteTask(WSGITask):  # type: ignore[misc] # waitress has no types
     wrote_header: bool
 
     def write(self, data: bytes) -> None:
+        if self.channel.server.draining:  # says `Connection: close`: the next request goes to another replica
+            self.set_close_on_finish()
         if self.wrote_header or not self.complete or self.content_length != len(data):
             super().write(data)
             return
@@ -136,6 +138,7 @@ class ConnectionListener(TcpWSGIServer):  # type: ignore[misc] # waitress has no
     """Takes every connection; where there are too many, the least wanted one is closed."""
 
     connections, request_seconds, unfinished_bytes = CONNECTIONS, REQUEST_SECONDS, 2**26
+    draining = False
     channel_class = Channel
 
     def __init__(self, *given: Any, **more: Any) -> None:  # noqa: ANN401 - waitress' own

@@ -25,6 +25,9 @@ from extender.settings import ServerSettings
 _UNFINISHED = 8
 """So many bodies of the largest size may be under way at a time, all together."""
 
+_LULL_SECONDS = 1.0
+"""At the end a connection that has been used within this time is kept open: the next request may be on its way."""
+
 _HEADER_BYTES = 2**14
 
 _IN_MEMORY_BYTES = 2**24
@@ -85,13 +88,17 @@ class Server:
         return int(self._server.effective_port)
 
     def run(self) -> None:
-        """Serve until `stop`; then take no new connection, answer what has been asked, and return."""
+        """Serve until `stop`; then take no new connection, answer what has been asked, and return.
+
+        Each of the last answers closes its connection, and says so. Who asks one question after the other would else
+        always have one on its way when the connections are closed, and see it fail.
+        """
         while not self._stopping.is_set():
             self._turn(1.0)
-        self._server.accepting = False
+        self._server.draining, self._server.accepting = True, False
         wasyncore.dispatcher.close(self._server)
         deadline = time.monotonic() + self._drain_seconds
-        while self._busy() and time.monotonic() < deadline:
+        while (self._busy() or self._in_use()) and time.monotonic() < deadline:
             self._turn(0.05)
         if self._busy():
             log.warning("requests dropped at the end of the drain", drain_seconds=self._drain_seconds)
@@ -114,6 +121,11 @@ class Server:
     def _busy(self) -> bool:
         """Say whether a request is being read, answered or sent."""
         return any(channel.busy for channel in self._server.active_channels.values())
+
+    def _in_use(self) -> bool:
+        """Say whether a connection may be asked the next question at any moment."""
+        since = time.time() - _LULL_SECONDS
+        return any(channel.has_asked and channel.last_activity > since for channel in self._server.channels())
 
 
 def _listen(address: str, port: int) -> socket.socket:

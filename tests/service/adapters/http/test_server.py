@@ -270,6 +270,22 @@ def test_stop_answers_what_was_asked_and_takes_nothing_new():
             connect(server)
 
 
+@pytest.mark.parametrize("pause_seconds", [0, 0.1])
+def test_who_asks_one_question_after_the_other_is_told_at_the_end_that_the_connection_closes(pause_seconds):
+    with running() as server, connect(server) as connection:
+        for number in range(1000):
+            if number == 10:
+                server.stop()
+            post(connection, "/echo", b"hello")
+            head, body = read_reply(connection)
+            assert body == b"hello"
+            if b"connection: close" in head.lower():
+                break
+            time.sleep(pause_seconds)
+        assert number >= 10
+        assert connection.recv(1) == b""
+
+
 def test_stop_does_not_wait_longer_than_it_may():
     with running(drain_seconds=0.1) as server, connect(server) as connection:
         post(connection, "/slow", b"")
