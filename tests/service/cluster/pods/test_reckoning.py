@@ -1,7 +1,6 @@
 """What pods declare counts no more than nodes offer, and as it was when they got their node."""
 
 import random
-import sys
 from dataclasses import replace
 
 import pytest
@@ -14,6 +13,7 @@ from extender.cluster.model import Node, Pod
 from extender.cluster.pods import reckoning
 from extender.cluster.pods.opportunistic import RegularRequests
 from extender.cluster.pods.reckoning import CHANGED, CHANGED_REQUESTS
+from tests.service.costs import calls_of
 
 CPU, DISK, IN, OUT = "cpu", "disk-read", "network-in", "network-out"
 
@@ -302,12 +302,7 @@ def test_whatever_comes_a_ledger_holds_what_one_that_is_told_the_pods_as_they_co
 
 def test_a_node_whose_devices_change_costs_the_same_however_many_nodes_there_are():
     def cost(count):
-        made, calls = ledger(*(node(f"n{number}") for number in range(count))), []
-        sys.setprofile(lambda _frame, event, _of: calls.append(event) if event.endswith("call") else None)
-        try:
-            made.reckon(NodeSeen(node("n0", **{"a.b/gpu": 8.0})))
-        finally:
-            sys.setprofile(None)
-        return len(calls)
+        made = ledger(*(node(f"n{number}") for number in range(count)))
+        return calls_of(lambda: made.reckon(NodeSeen(node("n0", **{"a.b/gpu": 8.0}))))
 
     assert cost(200) == cost(2)

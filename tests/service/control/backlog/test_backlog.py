@@ -1,8 +1,6 @@
 """What the watches say, by class and job."""
 
 import dataclasses
-import gc
-import sys
 
 import pytest
 
@@ -24,6 +22,7 @@ from extender.cluster.model import Group, Node, Owner
 from extender.control.backlog.backlog import Backlog, PodPhase, phase_of
 from extender.control.backlog.task_classes import MOST_ENDED
 from tests.service.control.scene import Scene, node, pod
+from tests.service.costs import calls_of
 
 
 @pytest.fixture
@@ -202,19 +201,6 @@ def test_an_owner_without_pods_is_forgotten(backlog):
         it = pod(f"p{number}", job="ci", gates=(), node="n1", owner=f"o{number}")
         see(backlog, it, later(it, finished=True))
     assert backlog._job_table._jobs_of_owner == {}  # what no caller asks for must not be kept either
-
-
-def calls_of(action):
-    """Return how many functions are called, ours and Python's own."""
-    calls = []
-    gc.disable()  # what it frees of others may call, too
-    sys.setprofile(lambda _frame, event, _of: calls.append(event) if event.endswith("call") else None)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return len(calls)
 
 
 def test_a_deleted_pod_costs_the_same_however_many_groups_there_are():
