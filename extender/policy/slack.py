@@ -100,7 +100,7 @@ def smallest_set(over: Floats, use: Floats, lost: Floats, may_go: Mask) -> Rows 
     able = may_go.nonzero()[0]
     # Whole amounts add up exactly, six sixths of one do not.
     gives, needed = np.where(np.isnan(use), 0.0, use)[np.ix_(able, short.nonzero()[0])], over[short]
-    if not len(able) or (gives.sum(axis=0) < needed).any():
+    if (gives.sum(axis=0) < needed).any():
         return None
     work = lost[able]
     alone = (gives >= needed).all(axis=1)
@@ -137,7 +137,7 @@ def _greedy(gives: Floats, needed: Floats, work: Floats) -> Rows:
     whole = gives[chosen].sum(axis=0)
     kept = list(chosen)
     for pod in sorted(chosen, key=lambda pod: -work[pod]):
-        if len(kept) > 1 and (whole - gives[pod] >= needed).all():
+        if (whole - gives[pod] >= needed).all():
             kept.remove(pod)
             whole = whole - gives[pod]
     return np.array(kept, dtype=np.intp)

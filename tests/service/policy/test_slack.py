@@ -92,6 +92,18 @@ def test_as_many_go_as_are_short_whatever_part_of_that_each_is(short):
     assert len(choice([short], [[1]] * (short + 2))) == short
 
 
+def test_beyond_two_those_that_others_make_needless_stay_first_who_would_lose_most():
+    # The first brings most, 6 of 10 three times, and not one of the other three can be left out for it.
+    assert choice([10, 10, 10], [[6, 6, 6], [10, 0, 0], [0, 10, 0], [0, 0, 10]]) == [1, 2, 3]
+    # All four bring (6, 6). The first or the second may stay, but not both: (3, 3) would be left.
+    assert choice([4, 4], [[2, 1], [1, 2], [0, 3], [3, 0]], lost=[2, 1, 1, 2]) == [1, 2, 3]
+
+
+def test_all_go_once_where_what_all_bring_is_enough_but_for_rounding():
+    # 0.4 - 0.1 - 0.1 - 0.1 - 0.1 leaves 3e-17.
+    assert choice([0.4], [[0.1]] * 4, lost=[1, 2, 2, 2]) == [0, 1, 2, 3]
+
+
 amounts = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 5.0])
 
 
