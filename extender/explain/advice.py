@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from extender.arrays import fits
+from extender.arrays import fits, times_fits
 from extender.cluster.ledger.snapshot import UNADVERTISED
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import PodPhase
@@ -175,8 +175,10 @@ def _more(name: str, value: float) -> str:
 
 
 def _too_large(case: Case) -> list[str]:
-    """Return what no node that allows it offers, and the most that one does."""
+    """Return what no node that allows it offers, and the most that one does; where it fits, what its gang lacks."""
     layout = case.order.snapshot.layout
+    if (case.allowed & case.large_enough).any():
+        return _too_large_gang(case)
     offered, demand = layout.capacity[case.allowed].max(axis=0, initial=0.0), layout.vector(case.pod.demand)
     missing = layout.unadvertised(case.pod.demand)
     changes = [f"a node that advertises {name} must be added (none does now)" for name in missing]
@@ -186,6 +188,17 @@ def _too_large(case: Case) -> list[str]:
         if demand[d] > offered[d] and name != UNADVERTISED
     ]
     return changes or ["a node that is large enough in all dimensions at once must be added"]
+
+
+def _too_large_gang(case: Case) -> list[str]:
+    """Return how many like this one all nodes that allow it hold, and that more are needed or fewer must suffice."""
+    group, layout = case.pod.identity.group, case.order.snapshot.layout
+    _, least = group_sizes(case.order.backlog, [group])[group]
+    like = int(times_fits(layout.capacity[case.allowed], case.demand).sum())
+    return [
+        f"nodes must be added until {least} pods of pod group {group} fit at once (empty, those that allow this pod "
+        f"hold {like} like it), or the group must need fewer"
+    ]
 
 
 def _barred(case: Case) -> list[str]:

@@ -28,7 +28,8 @@ class Position:
 def position_of(case: Case, policy: Policy) -> Position | None:
     """Return a waiting pod's place in the order; None where the plan does not know it, or it can never be placed."""
     order, task_class, uid = case.order, case.task_class, case.pod.uid
-    if task_class is None or case.row < 0 or not (case.allowed & case.large_enough).any():
+    reason = order.why.get(uid)
+    if task_class is None or case.row < 0 or (reason is not None and reason.kind in ("barred", "too-large")):
         return None
     if uid not in line_of(order.backlog, task_class):
         return None

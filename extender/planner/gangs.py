@@ -5,6 +5,7 @@ got too little: what they had goes to others within the same plan. What nobody c
 """
 
 import itertools
+from collections import Counter
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Gangs:
         many = np.append(self.least, 0) > 1  # the last place is for those without a gang
         self.of: Rows = np.where(many[gang], gang, -1)
         self._count, self._behind = waiting.count, waiting.behind
+        self._most_if_empty: dict[int, int] = {}
 
     def rows(self, classes: Mask) -> Rows:
         """Return the gangs that have tasks waiting among these classes [C]."""
@@ -47,6 +49,22 @@ class Gangs:
     def waits(self, gang: int) -> int:
         """Return how many tasks of the gang wait."""
         return int(self._total(self._count)[gang])
+
+    def most_if_empty(self, board: Board, gang: int) -> int:
+        """Return how many tasks of the gang could start if those of each shape had all nodes, empty, to themselves."""
+        if gang not in self._most_if_empty:
+            rows = self.members(np.array([gang])).nonzero()[0]
+            every = np.arange(board.free.shape[1])
+            tasks: Counter[tuple[bytes, bytes]] = Counter()
+            places: dict[tuple[bytes, bytes], float] = {}
+            for row, allowed in zip(rows.tolist(), board.room.allowed(rows, every), strict=True):
+                demand = board.waiting.demand[row]
+                shape = allowed.tobytes(), demand.tobytes()
+                tasks[shape] += int(self._count[row])
+                if shape not in places:
+                    places[shape] = times_fits(board.snapshot.layout.capacity[allowed], demand).sum()
+            self._most_if_empty[gang] = int(sum(min(count, places[shape]) for shape, count in tasks.items()))
+        return self._most_if_empty[gang]
 
     def in_line(self, gangs: list[int]) -> list[int]:
         """Return the gangs, those further to the front of their FIFO queue first, otherwise as they are."""

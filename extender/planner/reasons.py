@@ -48,7 +48,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
         return WaitReason("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
     gang = int(gangs.of[index])
     if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
-        return WaitReason("gang", _gang(int(gangs.least[gang]), gangs.waits(gang)))
+        return _gang(board, gangs, gang)
     if board.locality is not None and board.locality.waits.passed_over(index):
         return _locality(board, board.locality, index, demand)
     free = board.free.T
@@ -72,10 +72,13 @@ def _too_large(board: Board, short: Mask, *, everywhere: bool) -> str:
     return f"no node that allows it is large enough: too little {_most(board, short)} on each"
 
 
-def _gang(least: int, waits: int) -> str:
+def _gang(board: Board, gangs: Gangs, gang: int) -> WaitReason:
+    least, waits = int(gangs.least[gang]), gangs.waits(gang)
     if waits < least:
-        return f"its gang of {least} is not complete: only {waits} wait"
-    return f"its gang of {least} does not fit in one plan"
+        return WaitReason("gang", f"its gang of {least} is not complete: only {waits} wait")
+    if (most := gangs.most_if_empty(board, gang)) < least:
+        return WaitReason("too-large", f"its gang of {least} is too large: empty, the nodes that allow it hold {most}")
+    return WaitReason("gang", f"its gang of {least} does not fit in one plan")
 
 
 def _locality(board: Board, locality: Locality, index: int, demand: Floats) -> WaitReason:

@@ -307,7 +307,8 @@ class TestChange:
         ]
 
     def test_a_pod_group_that_does_not_fit(self):
-        scene = Scene(node("n1"))
+        scene = Scene(node("n1"), node("n2"))
+        scene.see(pod("runs", 500, gates=(), node="n1"))
         scene.see(*(pod(f"g{n}", 600, job="g", group="default/g", least=2) for n in range(2)))
         assert change(scene, "g0") == ["enough room for 2 pods of pod group default/g at once must be free"]
 
@@ -343,6 +344,17 @@ class TestChange:
         scene = Scene(node("n1"))
         scene.see(pod("a", 1500))
         assert change(scene, "a") == ["a node with cpu 1.5 cores must be added (the most is 1 core now)"]
+
+    def test_a_gang_that_is_too_large_for_all_nodes_together(self):
+        # Each of the two nodes holds one pod of 700.
+        scene = Scene(node("n1"), node("n2"))
+        scene.see(*(pod(f"g{n}", 700, job="g", group="default/g", least=3) for n in range(3)))
+        assert scene.why()["g0"].kind == "too-large"
+        assert explained(scene, "g0").position is None
+        assert change(scene, "g0") == [
+            "nodes must be added until 3 pods of pod group default/g fit at once (empty, those that allow this pod "
+            "hold 2 like it), or the group must need fewer"
+        ]
 
     @pytest.mark.parametrize(
         ("more", "constraints", "said"),

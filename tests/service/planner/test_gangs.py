@@ -77,10 +77,19 @@ def test_gangs_whose_tasks_do_not_all_wait_yet_hold_up_nobody():
     assert plan.held[0].text == "its gang of 3 is not complete: only 2 wait"
 
 
-def test_a_gang_that_does_not_fit_says_so():
-    plan = once(cluster((2,)), with_gangs(tasks((0, 3, (1,))), [0], [3]), explain=True)
+def test_a_gang_that_does_not_fit_now_says_so():
+    plan = once(cluster((3,), allocated=[(1,)]), with_gangs(tasks((0, 3, (1,))), [0], [3]), explain=True)
     assert plan.held[0].kind == "gang"
     assert plan.held[0].text == "its gang of 3 does not fit in one plan"
+
+
+@pytest.mark.parametrize("classes", [[(0, 3, (2,))], [(0, 1, (2,)), (0, 2, (2,))]])
+def test_a_gang_that_would_not_fit_if_all_nodes_were_empty_is_too_large(classes):
+    # Each node of 3 holds one task of 2, whatever classes the tasks are of.
+    gangs = with_gangs(tasks(*classes), [0] * len(classes), [3])
+    plan = once(cluster((3,), (3,)), gangs, explain=True)
+    said = "its gang of 3 is too large: empty, the nodes that allow it hold 2"
+    assert {(held.kind, held.text) for held in plan.held.values()} == {("too-large", said)}
 
 
 def test_a_starved_gang_goes_before_singles_but_takes_no_more_than_its_least():
