@@ -121,10 +121,17 @@ class TestExtender:
         assert found("extender", scene, filter_calls=replace(never, started=60.0)) == [("warning", unasked)]
         assert found("sample", scene, filter_calls=never) == []
 
-    def test_failed_calls_are_a_warning(self):
-        assert found("extender", filter_calls=replace(CALLS, failed=2)) == [
-            ("warning", "http://here: 2 of 5 filter calls failed")
-        ]
+    @pytest.mark.parametrize(
+        ("calls", "failed", "level", "said"),
+        [
+            (5, 2, "warning", "2 of 5 filter calls failed"),
+            (199, 2, "warning", "2 of 199 filter calls failed"),
+            (200, 2, "ok", "2 of 200 filter calls failed"),
+        ],
+    )
+    def test_failed_calls_are_a_warning_while_they_are_more_than_one_in_a_hundred(self, calls, failed, level, said):
+        counts = replace(CALLS, calls=calls, failed=failed)
+        assert found("extender", filter_calls=counts) == [(level, f"http://here: {said} since it started")]
 
     def test_one_that_is_not_ready_is_a_problem(self):
         assert found("extender", filter_calls=replace(CALLS, ready=False))[0] == ("problem", "http://here is not ready")
