@@ -296,7 +296,7 @@ def test_room_that_is_reserved_for_a_job_without_labels_is_said_by_its_owner():
     scene = scene_of(pod("a", job="3f2b", queue="poor", owner="3f2b", owner_kind="Job", owner_name="nightly"))
     (task_class,) = scene.backlog.classes()
     ((_, text),) = found("reserved room", scene, reserved={task_class.name: ("n2",)}, kept_idle=0.5)
-    assert text == "50.0 % of the cluster is free and reserved: for Job/nightly of queue poor on n2"
+    assert text == "50.0 % of the cluster is free and reserved: for Job default/nightly of queue poor on n2"
 
 
 def test_pods_that_name_a_queue_in_vain_are_a_warning_by_namespace():

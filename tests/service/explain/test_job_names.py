@@ -13,12 +13,12 @@ OWNER = {"uid": "3f2b", "kind": "Job", "name": "nightly", "controller": True}
 @pytest.mark.parametrize(
     ("more", "name"),
     [
-        ({}, "Pod/p"),
-        ({"ownerReferences": [OWNER]}, "Job/nightly"),
-        ({"ownerReferences": [{**OWNER, "controller": False}]}, "Pod/p"),
+        ({}, "Pod team/p"),
+        ({"ownerReferences": [OWNER]}, "Job team/nightly"),
+        ({"ownerReferences": [{**OWNER, "controller": False}]}, "Pod team/p"),
         ({"ownerReferences": [OWNER], "labels": {"dovetail.dev/job": "mine"}}, "team/mine"),
         ({"labels": {"batch.kubernetes.io/job-name": "nightly"}}, "team/nightly"),
-        ({"ownerReferences": [{**OWNER, "name": ""}]}, "Pod/p"),
+        ({"ownerReferences": [{**OWNER, "name": ""}]}, "Pod team/p"),
     ],
 )
 def test_a_job_is_shown_by_its_label_else_its_owner_else_its_pod(more, name):

@@ -223,7 +223,7 @@ def test_a_job_without_labels_is_shown_by_its_owner_and_never_by_a_uid(tmp_path,
     owner = {"uid": "3f2b", "kind": "Job", "name": "nightly", "controller": True}
     pod = known["/api/v1/pods"]["items"][0]
     owned = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
-    for kind, name in ((pod, "Pod/a"), (owned, "Job/nightly")):
+    for kind, name in ((pod, "Pod d/a"), (owned, "Job d/nightly")):
         there = {**known, "/api/v1/pods": items(kind), "/api/v1/namespaces/d/pods/a": kind}
         monkeypatch.setattr(f"{__name__}.everything", lambda there=there: there)
         assert json.loads(asked(tmp_path, "explain pod d/a --json")[1])["job"] == name
