@@ -15,7 +15,7 @@ from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.known_holding import lease_of, new_pods
 from extender.app.inspection.known_preemptions import preemption_of, said_of
 from extender.app.inspection.known_waits import waits_of
-from extender.app.inspection.page import NARROW, WIDE, Page
+from extender.app.inspection.page import WIDE, Page, page_of_terminal
 from extender.app.inspection.pod_text import pod_text
 from extender.app.inspection.query import Query
 from extender.app.inspection.reading import NotAllowed, Reader, in_short, look, policy_in_force, settings_of
@@ -173,7 +173,7 @@ def _refusal(raw: dict[str, Any]) -> Refusal | None:
 
 
 def _page(query: Query) -> Page:
-    return WIDE if query.wide else NARROW
+    return WIDE if query.wide else page_of_terminal()
 
 
 def _printed(query: Query, reader: Reader, source: str, document: dict[str, Any], text: str) -> str:

@@ -1,11 +1,17 @@
 """Lays out plain text for a terminal: tables, wrapped lines, cut names. The service's image has no library for it."""
 
+import shutil
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _LEAST_LAST = 20
 """So wide the last column of a table stays, whatever is cut in the first."""
+_LEAST_FIRST = 10
+"""So wide the first column stays, even where the table is too wide then."""
+_LEAST_WIDTH = 60
+"""On a terminal that is narrower still, lines are as long as this: less is left of a text than stands before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,8 @@ class Page:
         widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
         excess = max(sum(widths) + 2 * (len(widths) - 1) - self.width, 0)
         from_last = min(excess, max(widths[-1] - _LEAST_LAST, 0))
-        widths[-1], widths[0] = widths[-1] - from_last, widths[0] - (excess - from_last)
+        widths[-1] -= from_last
+        widths[0] = max(widths[0] - (excess - from_last), min(widths[0], _LEAST_FIRST))
         lines = []
         for first, *others, last in (heads, *rows):
             cells = [_cut(first, widths[0]), *others]
@@ -49,6 +56,14 @@ class Page:
             return []
         reasons = (f"{name}: {why}" for name, why in sorted(unread.items()))
         return [*self.wrapped(f"INCOMPLETE, as this could not be read: {'; '.join(reasons)}", "", "  "), ""]
+
+
+def page_of_terminal() -> Page:
+    """Return a page as wide as the terminal that is written to, where it is one and narrower than others."""
+    if not sys.stdout.isatty():
+        return NARROW
+    columns = shutil.get_terminal_size((NARROW.width, 0)).columns
+    return Page(width=min(max(columns, _LEAST_WIDTH), NARROW.width))
 
 
 NARROW = Page()
