@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from extender.errors import TraceError
 from lab.bench.showing import progress, show
 from lab.controlplane.commands import kubernetes_option, paths, provide
 from lab.errors import ControlPlaneError, MissingExtra
+from lab.group_options import refuse_before
 
 if TYPE_CHECKING:
     from lab.report.rows import Report
@@ -71,7 +71,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
     Without a command, all of it; what cannot run is named with its reason.
     """
     if context.invoked_subcommand is not None:
-        _refuse_before(context, given)
+        refuse_before(context)
         return
     options = Options(**given)
     MissingExtra.unless_installed("rich")
@@ -83,15 +83,6 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
     else:
         click.echo(f"placement: skipped: no workload traces at {_DEFAULT_TRACES}; say where with --traces", err=True)
     show(reports, as_json=options.as_json)
-
-
-def _refuse_before(context: click.Context, given: Collection[str]) -> None:
-    """Raise click.UsageError for an option that stands before a benchmark's name: nobody would read it."""
-    for name in given:
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = next(one.opts[0] for one in context.command.params if one.name == name)
-            benchmark = context.invoked_subcommand
-            raise click.UsageError(f"{option} stands before {benchmark}; accepted: behind it, if {benchmark} takes it")
 
 
 @bench.command()

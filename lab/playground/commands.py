@@ -15,6 +15,7 @@ import yaml
 from extender.errors import ClusterError
 from lab.controlplane.commands import kubernetes_option, paths, provide
 from lab.errors import MissingExtra
+from lab.group_options import refuse_before
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -54,6 +55,7 @@ def playground(context: click.Context, kubernetes: str, node_count: int, kubecon
     held pods, and three queues are declared. The nodes are simulated and declare disk and network.
     """
     if context.invoked_subcommand is not None:
+        refuse_before(context)
         return
     programs = provide(kubernetes)
     MissingExtra.unless_installed("rich", "trustme")
