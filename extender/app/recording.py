@@ -34,7 +34,7 @@ _KEY_BYTES = 32
 
 
 def go_on(file: Path) -> Past:
-    """Return where the recording in a file stopped, and cut off a last line that is not whole.
+    """Return where the recording in a file stopped, and cut off a last line that is not whole, or blank.
 
     A file that is not there, or is empty, has no past. Raises DovetailError for one that is no recording.
     """
@@ -42,9 +42,10 @@ def go_on(file: Path) -> Past:
         if not file.exists() or not file.stat().st_size:
             return NOTHING
         with file.open("rb+") as stream:
-            whole = 0
+            whole = end = 0
             for line in stream:
-                whole += len(line) if line.endswith(b"\n") else 0
+                end += len(line)
+                whole = end if line.endswith(b"\n") and line.strip() else whole
             stream.seek(0)
             past = past_of((line for line in stream if line.endswith(b"\n")), str(file))
             stream.truncate(whole)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from extender.cluster.recording.lines import Begin, Checkpoint, decoded
+from extender.cluster.recording.lines import Begin, Checkpoint, decoded, placed
 from extender.errors import TraceError
 from lab.packing.moment import ClusterMoment, moment_of
 
@@ -15,15 +15,16 @@ def read_recording(file: Path) -> ClusterMoment:
     """
     last: Checkpoint | None = None
     cut: list[str] = []
+    begun = False
     try:
         with file.open("rb") as stream:
-            for number, text in enumerate(stream, 1):
-                where = f"{file}, line {number}"
-                if number > 1 and not text.endswith(b"\n"):
-                    cut = [f"the last line ({number}): the file ends in the middle of it"]
+            for where, text in placed(stream, str(file)):
+                if begun and not text.endswith(b"\n"):
+                    cut = [f"the last line ({where.rpartition(' ')[2]}): the file ends in the middle of it"]
                     break
                 line = decoded(text, where)
-                if number == 1 and not isinstance(line, Begin):
+                begun = begun or isinstance(line, Begin)
+                if not begun:
                     raise TraceError(f"{where}: a recording begins with a line of the kind begin")
                 last = line if isinstance(line, Checkpoint) else last
     except OSError as error:

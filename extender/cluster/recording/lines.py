@@ -1,6 +1,6 @@
 """The lines of a recording: JSON, one a line, told apart by `kind`. Times are seconds since the epoch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -131,12 +131,28 @@ class Checkpoint(msgspec.Struct, frozen=True, tag_field="kind", tag="checkpoint"
 Line = Begin | Gap | Quiet | End | NodeLine | NodeGoneLine | PodLine | Checkpoint
 
 _decoder = msgspec.json.Decoder(Line)
+_GZIP = b"\x1f\x8b"
 _KINDS = "begin, gap, quiet, end, node, node-gone, pod, checkpoint"
 
 
 def encoded(line: Line) -> bytes:
     """Return the line with its end."""
     return msgspec.json.encode(line) + b"\n"
+
+
+def placed(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, bytes]]:
+    """Yield where each line is, and the line; blank ones at the end are left out. Raises TraceError for gzip."""
+    blank: list[tuple[str, bytes]] = []
+    for number, text in enumerate(lines, 1):
+        where = f"{file}, line {number}"
+        if number == 1 and text.startswith(_GZIP):
+            raise TraceError(f"{where}: this is gzip; accepted: the file that gunzip makes of it")
+        if text.strip():
+            yield from blank
+            yield where, text
+            blank = []
+        else:
+            blank.append((where, text))
 
 
 def decoded(text: bytes, where: str) -> Line:

@@ -12,6 +12,7 @@ from extender.cluster.recording.lines import (
     NodeLine,
     PodLine,
     decoded,
+    placed,
 )
 from extender.errors import TraceError
 
@@ -42,10 +43,11 @@ def past_of(lines: Iterable[bytes], file: str) -> Past:
     nodes: dict[str, NodeLine] = {}
     pods: dict[str, PodLine] = {}
     ends: deque[tuple[float, str]] = deque()
-    for number, text in enumerate(lines, 1):
-        where = f"{file}, line {number}"
+    begun = False
+    for where, text in placed(lines, file):
         line = decoded(text, where)
-        if number == 1 and not isinstance(line, Begin):
+        begun = begun or isinstance(line, Begin)
+        if not begun:
             raise TraceError(f"{where}: a recording begins with a line of the kind begin")
         match line:
             case Begin(anonymous=True):

@@ -20,6 +20,7 @@ from extender.cluster.recording.lines import (
     PodLine,
     Quiet,
     decoded,
+    placed,
 )
 from extender.errors import TraceError
 from lab.errors import SpecError
@@ -90,8 +91,7 @@ def replay_of(file: Path) -> Replay:
 
 def _read(lines: Iterable[bytes], file: str) -> _Read:
     read: _Read | None = None
-    for number, text in enumerate(lines, 1):
-        where = f"{file}, line {number}"
+    for where, text in placed(lines, file):
         if not text.endswith(b"\n"):
             raise TraceError(f"{where}: the file ends in the middle of it; dovetail record --append goes on after it")
         line = decoded(text, where)

@@ -1,5 +1,6 @@
 """A checkpoint becomes a problem; what is wrong in it is named, counted and left out."""
 
+import gzip
 import math
 
 import numpy as np
@@ -146,6 +147,7 @@ def test_the_last_checkpoint_of_a_recording_counts_and_a_cut_end_is_named(tmp_pa
     ("content", "message"),
     [
         (b"PK\x03\x04 something else\n", r"recording, line 1: .*accepted: one JSON object with a kind of begin"),
+        (gzip.compress(encoded(Begin(1.0)), mtime=0), "recording, line 1: this is gzip"),
         (encoded(End(1.0)), "line 1: a recording begins with a line of the kind begin"),
         (encoded(Begin(1.0)) + b'{"kind":"checkpoint"\n', "recording, line 2: "),
         (encoded(Begin(1.0)), "there is no checkpoint in it; record until one is written"),
@@ -157,6 +159,13 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(tmp_path, content, m
     file.write_bytes(content)
     with pytest.raises(TraceError, match=message):
         read_recording(file)
+
+
+def test_a_recording_may_end_in_blank_lines(tmp_path):
+    file = tmp_path / "recording"
+    lines = [Begin(1.0), Checkpoint(1.0, [node_line("n0")], [pod_line("a")])]
+    file.write_bytes(b"".join(map(encoded, lines)) + b"\n\n")
+    assert read_recording(file).left_out == []
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

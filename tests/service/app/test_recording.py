@@ -23,6 +23,14 @@ def test_a_last_line_that_was_cut_off_is_taken_away(tmp_path):
     assert file.read_bytes() == whole
 
 
+def test_blank_lines_at_the_end_are_taken_away_so_that_none_stands_before_others(tmp_path):
+    file = tmp_path / "recording"
+    whole = encoded(Begin(1.0)) + encoded(Quiet(5.0))
+    file.write_bytes(whole + b"\n \n")
+    assert go_on(file).until == 5.0
+    assert file.read_bytes() == whole
+
+
 def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path):
     file = tmp_path / "letter"
     file.write_bytes(b"dear\nfriend")

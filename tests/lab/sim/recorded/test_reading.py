@@ -1,5 +1,6 @@
 """A recording is replayed as it was; what cannot be is said; contention is counted once."""
 
+import gzip
 import json
 
 import msgspec
@@ -161,8 +162,17 @@ def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
         replay_of(tmp_path / "nothing")
     with pytest.raises(TraceError, match="line 6: the file ends in the middle"):
         replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b'{"kind"'))
+    zipped = tmp_path / "zipped"
+    zipped.write_bytes(gzip.compress(recording(tmp_path).read_bytes(), mtime=0))
+    with pytest.raises(TraceError, match="zipped, line 1: this is gzip; accepted: the file that gunzip makes of it"):
+        replay_of(zipped)
     with pytest.raises(TraceError, match="no pod in it was bound and ended"):
         replay_of(recording(tmp_path))
+
+
+def test_a_recording_may_end_in_blank_lines(tmp_path):
+    file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b"\n  ")
+    assert len(replay_of(file).workload.jobs) == 1
 
 
 def test_no_tail_is_drawn_for_a_recording(tmp_path):

@@ -1,5 +1,7 @@
 """Where a recording stopped is read from its own lines."""
 
+import gzip
+
 import pytest
 
 from extender.cluster.recording.lines import (
@@ -47,6 +49,7 @@ def test_every_line_is_read_as_it_was_written():
         (b'{"kind":"pod"', "file, line 1: .*accepted: one JSON object"),
         (b'{"kind":"cow","at":1}', "file, line 1: .*cow.*accepted: .*checkpoint"),
         (b'{"kind":"quiet","at":1}', "file, line 1: a recording begins with a line of the kind begin"),
+        (gzip.compress(encoded(Begin(1.0)), mtime=0), "file, line 1: this is gzip; accepted: the file that gunzip makes of it"),
         (b'{"kind":"begin","at":1,"format":9}', "file, line 1: format 9; accepted: 1"),
         (b'{"kind":"begin","at":1,"anonymous":true}', "its names are pseudonyms, whose key was not kept"),
     ],
@@ -54,3 +57,10 @@ def test_every_line_is_read_as_it_was_written():
 def test_what_cannot_be_gone_on_with_is_said_with_its_line(text, said):
     with pytest.raises(TraceError, match=said):
         past_of([text], "file")
+
+
+def test_blank_lines_at_the_end_are_left_out_and_others_are_none_of_a_recording():
+    begin, quiet = encoded(Begin(1.0)), encoded(Quiet(5.0))
+    assert past_of([begin, quiet, b"\n", b" \n"], "file").until == 5.0
+    with pytest.raises(TraceError, match="file, line 2: "):
+        past_of([begin, b"\n", quiet], "file")
