@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cluster.model import Node
+from extender.cluster.model import Constraints, Node
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.task_classes import name_of
 from extender.control.eviction_requests import EvictionRequests
@@ -63,10 +63,15 @@ class FullScene(IdleScene):
         self.counted.append((victim.name, resource, dry_run))
 
 
+def with_gpu(it, count=1):
+    """Return a pod that needs so many GPUs besides."""
+    return replace(it, demand={**it.demand, "gpu": float(count)})
+
+
 def on_idle(name, *, on="n1", started=0.0, gpus=0, **more):
     """Return a running opportunistic pod, perhaps with GPUs."""
     it = opportunistic(runs(name, 100, on=on, started=started, **more))
-    return replace(it, demand={**it.demand, "gpu": float(gpus)}) if gpus else it
+    return with_gpu(it, gpus) if gpus else it
 
 
 def full(*waiting, **more):
@@ -122,6 +127,23 @@ def test_nobody_goes_for_a_pod_that_fits_elsewhere():
     assert (scene.evicted, scene.nominated()) == ([], {"a": "n2"})
 
 
+def test_room_that_the_plan_gives_to_one_pod_keeps_nobody_from_going_for_another():
+    scene = FullScene(node("n1", slots=4))
+    scene.see(runs("regular", 100), on_idle("old"), on_idle("young", started=90.0), needs("a", 400), needs("b", 300))
+    scene.step()
+    assert (len(scene.nominated()), scene.evicted) == (1, ["young"])
+
+
+def test_nobody_goes_where_the_pod_may_not_run():
+    scene = FullScene(node("n1"), replace(node("n2"), labels={"disk": "ssd"}))
+    for name in ("n1", "n2"):
+        scene.see(*(runs(f"{name}-{n}", 100, on=name) for n in range(2)))
+    scene.see(on_idle("young", on="n1", started=90.0), on_idle("old", on="n2"))
+    scene.see(needs("a", 400, constraints=Constraints(selector=(("disk", "ssd"),))))
+    scene.step()
+    assert scene.evicted == ["old"]
+
+
 def test_nobody_goes_for_a_pod_that_never_is_regular():
     scene = full(replace(needs("a", 400), choice=ONLY, opportunistic=True))
     scene.step()
@@ -151,6 +173,26 @@ def test_whoever_a_budget_protects_stays_and_the_next_one_goes():
     assert scene.evicted == ["old"]
 
 
+def test_the_place_of_a_pod_that_is_deleted_counts_once():
+    scene = full(needs("a", 400))
+    scene.change("young", leaving=True)
+    scene.step()
+    assert scene.evicted == []
+    scene.see(needs("b", 400))
+    scene.step()
+    assert scene.evicted == ["old"]
+
+
+def test_the_place_of_a_pod_that_was_asked_to_go_counts_once():
+    scene = full(needs("a", 400))
+    scene.slow = scene.late = True
+    scene.step()
+    scene.see(needs("b", 400))
+    scene.step()
+    scene.write_all()
+    assert scene.evicted == ["young", "old"]
+
+
 def test_nobody_goes_who_was_asked_by_others_or_is_being_promoted():
     scene = full(needs("a", 400))
     scene.promoting = {"uid-young"}
@@ -168,8 +210,7 @@ def test_no_more_go_than_the_rates_allow(rates, evicted):
 def test_where_gpus_are_short_the_fewest_go_on_the_node_where_that_is_one():
     scene = FullScene(node("n1", slots=9, gpu=2.0), node("n2", slots=9, gpu=2.0))
     scene.see(*(on_idle(f"one{n}", gpus=1) for n in range(2)), on_idle("two", on="n2", gpus=2))
-    waiting = needs("a", 400)
-    scene.see(replace(waiting, demand={**waiting.demand, "gpu": 2.0}))
+    scene.see(with_gpu(needs("a", 400), 2))
     scene.step()
     assert scene.evicted == ["two"]
     assert scene.counted == [("two", "gpu", False)]
@@ -188,12 +229,41 @@ def test_a_gang_makes_room_for_all_that_it_lacks_or_nobody_goes():
     assert scene.evicted == []
 
 
+def test_a_gang_takes_what_is_free_before_anybody_goes():
+    scene = FullScene(node("n1", slots=4))
+    scene.see(runs("regular", 100), on_idle("old"), on_idle("young", started=90.0))
+    scene.see(*(needs(f"g{n}", 300, group="g", least=2, job="g") for n in range(2)))
+    scene.step()
+    assert scene.evicted == ["young"]
+
+
+def test_for_a_gang_no_more_go_than_it_lacks_to_begin():
+    scene = full(*(needs(f"g{n}", 300, group="g", least=1, job="g") for n in range(2)))
+    scene.slow = True
+    scene.step()
+    assert scene.evicted == ["young"]
+
+
+def test_a_gang_that_cannot_begin_leaves_what_would_make_way_to_others():
+    gang = [needs(f"g{n}", 300, group="g", least=3, job="g", priority=5) for n in range(3)]
+    scene = full(*gang, needs("a", 400))
+    scene.step()
+    assert scene.evicted == ["young"]
+
+
+def test_nobody_goes_for_a_gang_where_the_rates_do_not_allow_all_at_once():
+    scene = full(*(needs(f"g{n}", 300, group="g", least=2, job="g") for n in range(2)), rates=Rates(1, 600))
+    scene.step()
+    assert scene.evicted == []
+
+
 def test_of_higher_priority_goes_first_where_not_all_get_room():
     scene = FullScene(node("n1", slots=2))
-    scene.see(runs("regular", 100), on_idle("x"), needs("low", 400), needs("high", 500, priority=5))
+    scene.see(runs("regular", 100), on_idle("x"), needs("a-low", 400), needs("b-high", 500, priority=5))
     scene.step()
+    assert scene.events == [("x", "Preempted", "it kept a regular pod such as b-high out: too little pods on node n1")]
     scene.step(1)
-    assert (scene.evicted, scene.nominated()) == (["x"], {"high": "n1"})
+    assert (scene.evicted, scene.nominated()) == (["x"], {"b-high": "n1"})
 
 
 def test_a_dry_run_tells_once_of_each_and_asks_nobody():
@@ -225,7 +295,8 @@ def test_nobody_goes_while_the_plan_was_cut_short_or_we_do_not_lead():
 
 def test_nobody_goes_for_a_shape_that_kube_scheduler_refuses():
     scene = full(needs("refused", 400, gates=(), unschedulable=True, job="a"), needs("a", 400, job="a"))
-    scene.step()
+    for _ in range(9):
+        scene.step(1)
     assert scene.evicted == []
 
 
