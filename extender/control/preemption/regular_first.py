@@ -80,7 +80,7 @@ class RegularFirst:
         return served
 
     def _ask(self, choices: Sequence[PreemptionChoice], now: float) -> None:
-        if choices and self._evicts.make_way(choices, now) and self._dry_run:
+        if self._evicts.make_way(choices, now) and self._dry_run:
             self._told |= {victim.uid for choice in choices for victim in choice.victims}
 
 
@@ -93,8 +93,15 @@ class _Look:
     making_way: MakingWay
 
     def may_be_kept_out(self) -> Mask:
-        """Return of which rows a pod might fit where opportunistic ones are, were they gone [C]; some do not."""
-        return needs_fit(self.making_way.most(), needs(self.planned.plan_input.waiting.demand))
+        """Return of which rows a pod might fit where opportunistic ones are, were they gone [C]; some do not.
+
+        With them are the other rows of their gangs, which may fit elsewhere.
+        """
+        waiting = self.planned.plan_input.waiting
+        kept_out = needs_fit(self.making_way.most(), needs(waiting.demand))
+        if waiting.gang is None:
+            return kept_out
+        return kept_out | ((waiting.gang >= 0) & np.isin(waiting.gang, waiting.gang[kept_out]))
 
     def ways(self, left: Mapping[int, int], least: int) -> list[tuple[int, Way]] | None:
         """Return how room is made for so many pods of these rows, or for `least` of them all; None where it is not.
@@ -107,7 +114,7 @@ class _Look:
             demand, allowed = self._needs(row)
             if not least and (fits(self.free, demand) & allowed).any():  # it has room, and waits for something else
                 continue
-            if count <= 0 or not self.making_way.possible(demand, allowed):
+            if not least and not self.making_way.possible(demand, allowed):  # a gang's pod may still fit elsewhere
                 continue
             wanted = min(count, least - placed) if least else count
             more, found = self.making_way.ways(demand, allowed, wanted, wanted if least else _MOST_AT_ONCE)

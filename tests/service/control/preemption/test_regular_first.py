@@ -244,6 +244,16 @@ def test_for_a_gang_no_more_go_than_it_lacks_to_begin():
     assert scene.evicted == ["young"]
 
 
+def test_a_gang_of_two_shapes_gets_room_where_one_of_them_fits_on_another_node():
+    scene = FullScene(node("n1"), node("n2", gpu=1.0))
+    scene.see(runs("regular", 100), on_idle("old"), on_idle("young", started=90.0), runs("other", 600, on="n2"))
+    scene.see(with_gpu(needs("driver", 300, group="g", least=2, job="g")))
+    scene.see(needs("worker", 500, group="g", least=2, job="g"))
+    scene.step()
+    scene.step(1)
+    assert (scene.evicted, scene.nominated()) == (["young"], {"driver": "n2", "worker": "n1"})
+
+
 def test_a_gang_that_cannot_begin_leaves_what_would_make_way_to_others():
     gang = [needs(f"g{n}", 300, group="g", least=3, job="g", priority=5) for n in range(3)]
     scene = full(*gang, needs("a", 400))
