@@ -62,7 +62,7 @@ class MakingWay:
         room = self._free[self._nodes] + self._held()
         return bool((fits(room, self._on(demand)) & allowed[self._nodes]).any())
 
-    def ways(self, demand: Floats, allowed: Mask, count: int, most: int) -> tuple[int, Sequence[Way]]:
+    def ways(self, demand: Floats, allowed: Mask, count: int, most: float) -> tuple[int, Sequence[Way]]:
         """Return how many of `count` pods get a node, and how it is cleared for those that take evictions.
 
         Room that is free, or comes free, is taken first. Once `most` pods have been chosen to go nobody else is.

@@ -4,6 +4,7 @@ No resize gives up places for pods, devices or scratch space. Where a regular po
 opportunistic pods were gone, the fewest of them are evicted. It gets the room by plan: regular pods come first there.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,7 +23,7 @@ from extender.planner.making_way import InTheWay, MakingWay, Way
 from extender.verdict import demand_on
 
 _MOST_AT_ONCE = 64
-"""Once so many are to go for one class, the next step sees who else has to."""
+"""Once so many are to go for one class that is no gang's, the next step sees who else has to."""
 
 
 class EvictsVictims(Protocol):
@@ -117,7 +118,7 @@ class _Look:
             if not least and not self.making_way.possible(demand, allowed):  # a gang's pod may still fit elsewhere
                 continue
             wanted = min(count, least - placed) if least else count
-            more, found = self.making_way.ways(demand, allowed, wanted, wanted if least else _MOST_AT_ONCE)
+            more, found = self.making_way.ways(demand, allowed, wanted, math.inf if least else _MOST_AT_ONCE)
             placed += more
             ways += [(row, way) for way in found]
         if placed >= max(least, 1):

@@ -254,6 +254,15 @@ def test_a_gang_of_two_shapes_gets_room_where_one_of_them_fits_on_another_node()
     assert (scene.evicted, scene.nominated()) == (["young"], {"driver": "n2", "worker": "n1"})
 
 
+def test_a_gang_gets_room_where_more_than_one_goes_for_each_of_its_pods():
+    scene = FullScene(node("n1", slots=9, gpu=4.0))
+    scene.see(*(on_idle(f"x{n}", gpus=1) for n in range(4)))
+    scene.see(*(with_gpu(needs(f"g{n}", 300, group="g", least=2, job="g"), 2) for n in range(2)))
+    scene.step()
+    scene.step(1)
+    assert (len(scene.evicted), scene.nominated()) == (4, {"g0": "n1", "g1": "n1"})
+
+
 def test_a_gang_that_cannot_begin_leaves_what_would_make_way_to_others():
     gang = [needs(f"g{n}", 300, group="g", least=3, job="g", priority=5) for n in range(3)]
     scene = full(*gang, needs("a", 400))
