@@ -17,11 +17,11 @@ from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.observed import observed_pods
 from extender.adapters.kube.watching import Resource, Watch
 from extender.cluster.events import Event
-from extender.cluster.recording.lines import Begin, End, Line, Quiet, encoded
+from extender.cluster.recording.lines import BEGINNING, Begin, End, Line, Quiet, encoded
 from extender.cluster.recording.past import NOTHING, Past, past_of
 from extender.cluster.recording.pseudonyms import Pseudonyms
 from extender.cluster.recording.recorder import ClusterRecorder, as_they_are
-from extender.errors import ClusterError, DovetailError
+from extender.errors import ClusterError, DovetailError, TraceError
 from extender.settings import Settings
 
 CHECKPOINT_SECONDS = 3600.0
@@ -46,6 +46,9 @@ def go_on(file: Path) -> Past:
             for line in stream:
                 end += len(line)
                 whole = end if line.endswith(b"\n") and line.strip() else whole
+            stream.seek(0)
+            if not whole and not BEGINNING.startswith(stream.read(len(BEGINNING))):
+                raise TraceError(f"{file}, line 1: this begins no recording; give one, or a file that is not there yet")
             stream.seek(0)
             past = past_of((line for line in stream if line.endswith(b"\n")), str(file))
             stream.truncate(whole)

@@ -132,6 +132,8 @@ Line = Begin | Gap | Quiet | End | NodeLine | NodeGoneLine | PodLine | Checkpoin
 
 _decoder = msgspec.json.Decoder(Line)
 _GZIP = b"\x1f\x8b"
+BEGINNING = b'{"kind":"begin"'
+"""What every recording begins with."""
 _KINDS = "begin, gap, quiet, end, node, node-gone, pod, checkpoint"
 
 

@@ -1,5 +1,7 @@
 """A recording goes on in its file, behind its last whole line."""
 
+import gzip
+
 import pytest
 
 from extender.app.recording import go_on
@@ -31,12 +33,22 @@ def test_blank_lines_at_the_end_are_taken_away_so_that_none_stands_before_others
     assert file.read_bytes() == whole
 
 
-def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path):
+def test_a_recording_that_was_cut_off_in_its_first_line_begins_again(tmp_path):
+    file = tmp_path / "recording"
+    file.write_bytes(encoded(Begin(1.0))[:-9])
+    assert go_on(file) == NOTHING
+    assert file.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "content", [b"dear\nfriend", b"dear friend", gzip.compress(encoded(Begin(1.0)), mtime=0), b'{"a": 1}']
+)
+def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path, content):
     file = tmp_path / "letter"
-    file.write_bytes(b"dear\nfriend")
+    file.write_bytes(content)
     with pytest.raises(TraceError, match="letter, line 1"):
         go_on(file)
-    assert file.read_bytes() == b"dear\nfriend"
+    assert file.read_bytes() == content
 
 
 def test_a_folder_cannot_be_gone_on_with(tmp_path):

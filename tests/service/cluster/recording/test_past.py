@@ -49,7 +49,10 @@ def test_every_line_is_read_as_it_was_written():
         (b'{"kind":"pod"', "file, line 1: .*accepted: one JSON object"),
         (b'{"kind":"cow","at":1}', "file, line 1: .*cow.*accepted: .*checkpoint"),
         (b'{"kind":"quiet","at":1}', "file, line 1: a recording begins with a line of the kind begin"),
-        (gzip.compress(encoded(Begin(1.0)), mtime=0), "file, line 1: this is gzip; accepted: the file that gunzip makes of it"),
+        (
+            gzip.compress(encoded(Begin(1.0)), mtime=0),
+            "file, line 1: this is gzip; accepted: the file that gunzip makes of it",
+        ),
         (b'{"kind":"begin","at":1,"format":9}', "file, line 1: format 9; accepted: 1"),
         (b'{"kind":"begin","at":1,"anonymous":true}', "its names are pseudonyms, whose key was not kept"),
     ],
