@@ -232,7 +232,7 @@ def explain(
     pod, state = case.pod, state_of(pod, order.backlog)
     share, fair = order.plan_input.usage.by_queue().get(pod.identity.queue, (None, None))
     rated = state in (*WAITING, RELEASED) and not pod.opportunistic  # that would fit by what it counts, so anywhere
-    told = refusal if state in (UNGATED, RELEASED) else None
+    told = refusal if state in (UNGATED, RELEASED, OTHERS) else None
     placed = order.places(pod)
     node, level = pod.node or (placed[1] if placed else pod.nominated), _levels(case)
     layout, waiting = order.snapshot.layout, order.plan_input.waiting

@@ -12,6 +12,7 @@ from extender.explain.pod import (
     GATED,
     HELD,
     MOST_NODES,
+    OTHERS,
     RELEASED,
     UNGATED,
     WAITING,
@@ -51,14 +52,21 @@ def _state(pod: Explanation) -> str:
     if pod.state == GATED:
         return f"{pod.state}, for {waited}"
     if pod.state == UNGATED:
-        since = "" if pod.refused_seconds is None else f" for {seconds(pod.refused_seconds)}"
-        return f"waits without a gate, for {waited}{f', refused{since}' if pod.refusal else ''}"
+        return f"waits without a gate, for {waited}{_refused_for(pod)}"
     if pod.state == RELEASED:
         return f"released, waits for kube-scheduler, {waited} after its creation"
     if pod.state in (BOUND, FINISHED) and pod.node:
         leaving = ", being deleted" if pod.leaving else ""
         return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}{leaving}"
-    return f"{pod.state}: scheduler {pod.scheduler} decides" if pod.state == "not ours" else pod.state
+    if pod.state == OTHERS:
+        return f"{pod.state}: scheduler {pod.scheduler} decides{_refused_for(pod)}"
+    return pod.state
+
+
+def _refused_for(pod: Explanation) -> str:
+    if not pod.refusal:
+        return ""
+    return ", refused" + ("" if pod.refused_seconds is None else f" for {seconds(pod.refused_seconds)}")
 
 
 def _facts(pod: Explanation) -> list[tuple[str, str]]:
@@ -87,9 +95,9 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
 
 
 def _refusal(pod: Explanation) -> str:
-    """Return why a released pod waits: what kube-scheduler said."""
+    """Return why a released pod waits, or one that is not ours: what its scheduler said."""
     if pod.state != RELEASED:
-        return ""
+        return pod.refusal if pod.state == OTHERS else ""
     return pod.refusal or (
         f"scheduler {pod.scheduler} has not tried it yet; it never does where that does not run, or a ResourceClaim or "
         "PodGroup of the pod is not there"

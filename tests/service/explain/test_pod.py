@@ -179,6 +179,12 @@ class TestState:
         scene.see(pod("a", 2000, gates=(), promised="n1", unschedulable=True))
         assert explained(scene, "a").nominated is None
 
+    def test_a_pod_that_is_not_ours_has_its_refusal(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("a", gates=(), owner_kind="DaemonSet"))
+        found = explained(scene, "a", refusal=Refusal("0/1 nodes are available", since=70.0))
+        assert (found.state, found.refusal, found.refused_seconds) == ("not ours", "0/1 nodes are available", 30.0)
+
     def test_a_pod_without_a_gate_has_its_reason_its_refusal_and_its_place_like_a_held_one(self):
         # 1,000 of CPU, 800 of which are taken: of two of 300 none fits; if the node were empty both would.
         scene = Scene(node("n1"), by_filter=True)

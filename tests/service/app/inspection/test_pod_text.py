@@ -39,6 +39,14 @@ def test_a_released_pod_that_was_not_tried_names_its_scheduler_which_may_not_run
     assert "Why it waits scheduler dovetial has not tried it yet; it never does where that does not run, or a " in text
 
 
+def test_a_pod_that_is_not_ours_is_told_by_whom_and_for_what_it_was_refused():
+    refused = Explanation("d/a", "not ours", 3.0, {}, 0, "other", refusal="0/1 nodes", refused_seconds=2.0)
+    lines = pod_text(refused).splitlines()
+    assert lines[0] == "Pod d/a: not ours: scheduler other decides, refused for 2 s"
+    assert "Why it waits  0/1 nodes" in lines
+    assert "Why it waits" not in pod_text(dataclasses.replace(refused, refusal=""))
+
+
 def test_a_pod_on_a_node_says_that_it_is_being_deleted():
     text = pod_text(Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", leaving=True))
     assert text.splitlines()[0] == "Pod d/a: bound to node n1, being deleted"
