@@ -1,12 +1,13 @@
 """Whether pods wait for something that will never come: gates, schedulers that nobody runs, deadlines that run out."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from extender.control.backlog.backlog import PodPhase
 from extender.explain.amounts import seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
 from extender.explain.planned_order import PlannedOrder
-from extender.explain.wait_reasons import PACE, RELEASING, TRYING
+from extender.explain.wait_reasons import PACE, REFUSED, RELEASING, TRYING
 from extender.words import many
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -18,9 +19,15 @@ def gates(facts: Facts) -> Iterator[Finding]:
     if now is None:
         return
     due = _due(now)
+    refused = Counter(why.text for pod in facts.held if (why := now.why.get(pod.uid)) and why.kind == REFUSED)
+    for why_refused, count in refused.most_common(MOST_SHOWN):
+        advice = "`dovetail explain pod` says what that one was refused for; correct or delete it, and those like it"
+        yield Finding("gates", WARNING, f"{many(count, 'pod')} held: {why_refused}", advice)
     if not due:
-        text = f"{many(len(facts.held), 'pod')} held, none of which fits now in its turn"
-        yield Finding("gates", OK, text if facts.held else "no pod is held")
+        others = len(facts.held) - refused.total()
+        text = f"{many(others, 'pod')} held, none of which fits now in its turn" if others else "no pod is held"
+        if others or not refused:
+            yield Finding("gates", OK, text)
         return
     if later is None:
         return

@@ -191,6 +191,14 @@ def test_the_weight():
 
 
 class TestGates:
+    @pytest.mark.parametrize("others", [0, 2])
+    def test_pods_behind_one_that_kube_scheduler_refuses_are_a_warning_that_names_it(self, others):
+        scene = scene_of(pod("a", gates=(), unschedulable=True), pod("b"), pod("c"))
+        scene.see(*(pod(f"large{n}", 2000) for n in range(others)))
+        said = ("warning", "2 pods held: kube-scheduler refuses pod default/a, which asks for the same")
+        rest = [("ok", "2 pods held, none of which fits now in its turn")] if others else []
+        assert found("gates", scene) == [said, *rest]
+
     def test_pods_that_would_fit_and_do_not_move_are_a_problem(self):
         scene = scene_of(pod("a"), pod("b"))
         now = scene.view()
