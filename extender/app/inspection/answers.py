@@ -131,7 +131,7 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
     except Refused as refusal:
         if refusal.is_not_found:
             if why := preemption_of(reader, namespace, name):
-                raise NoSuchPod(f"pod {namespace}/{name} is gone: it was preempted, as {why}") from None
+                raise NoSuchPod(f"pod {namespace}/{name} is gone, preempted: {why}") from None
             hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"
             raise NoSuchPod(f"there is no pod {namespace}/{name}; {hint}") from None
         raise NotAllowed(f"pod {namespace}/{name} cannot be read: {in_short(refusal)}") from None

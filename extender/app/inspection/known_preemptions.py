@@ -5,15 +5,17 @@ from typing import Any
 from extender.adapters.kube.api import Refused
 from extender.app.inspection.reading import Reader
 
-_PREEMPTED, _COMPONENT = "Preempted", "dovetail"
+_PREEMPTED, _RECLAIMED, _COMPONENT = "Preempted", "Reclaimed", "dovetail"
 
 
 def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> str:
     """Return why a pod was preempted, last of several; empty where it was not, or nobody knows or may say.
 
-    Without `uid` it is any pod that had this name.
+    For those who use what it ran on, or for a queue below its share (reclaim). Without `uid` it is any pod that had
+    this name.
     """
-    return said_of(reader, namespace, name, _PREEMPTED, uid)
+    said = (said_of(reader, namespace, name, reason, uid) for reason in (_PREEMPTED, _RECLAIMED))
+    return next(filter(None, said), "")
 
 
 def said_of(reader: Reader, namespace: str, name: str, reason: str, uid: str = "") -> str:

@@ -240,7 +240,7 @@ def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
     with cluster(**{"/api/v1/namespaces/d/events": items(preempted)}) as url:
         done = CliRunner().invoke(cli, ["explain", "pod", "d/gone", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
     assert done.exit_code == 1
-    assert str(done.exception) == "pod d/gone is gone: it was preempted, as it ran on what others had reserved"
+    assert str(done.exception) == "pod d/gone is gone, preempted: it ran on what others had reserved"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,10 @@ def test_the_last_event_of_a_preemption_says_why():
     assert known(event("too little cpu"), later, event("too little cpu")) == "too little memory"
 
 
+def test_what_was_reclaimed_for_another_queue_is_a_preemption_too():
+    assert known(event("evicted so that queue b gets its fair share", reason="Reclaimed")).startswith("evicted so that")
+
+
 @pytest.mark.parametrize(
     "other", [{"name": "b"}, {"reason": "Held"}, {"component": "default-scheduler"}, {"uid": "another"}]
 )
