@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, fits
+from extender.arrays import Floats, Mask, Rows, fits
 from extender.control.opportunistic.left_over import LeftOver
 from extender.explain.amounts import amount
 
@@ -33,12 +33,23 @@ def _reason(left: LeftOver, room: Floats, demand: Floats, barred: Mask) -> str:
     allowed = (~barred).nonzero()[0]
     if not len(allowed):
         return BARRED
-    idle = room[allowed]
+    known = allowed[~left.unmeasured[allowed].any(axis=1)]
+    if not len(known):
+        return _unknown(left, allowed)
+    idle = room[known]
     if fits(idle, demand).any():
         return ENOUGH
     short = ((demand > 0) & (demand > idle)).sum(axis=0)
     worst = int(short.argmax())
     best = int(idle[:, worst].argmax())
-    name, node = left.layout.axis[worst], left.layout.names[int(allowed[best])]
+    name, node = left.layout.axis[worst], left.layout.names[int(known[best])]
     most = amount(name, max(float(np.floor(idle[best, worst])), 0.0))
     return f"no node has enough: mostly {name} is short, the most is {most} on {node}"
+
+
+def _unknown(left: LeftOver, rows: Rows) -> str:
+    """Return what is not measured of most of these nodes, so that they are taken to have no idle room."""
+    missing = left.unmeasured[rows]
+    worst = int(missing.sum(axis=0).argmax())
+    node = left.layout.names[int(rows[missing[:, worst]][0])]
+    return f"of no node all is measured that limits pods there: mostly {left.layout.axis[worst]} is not, as of {node}"

@@ -105,10 +105,15 @@ def idle_room(
     return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot, coming))
 
 
+def unmeasured(measured: MeasuredUse, layout: Layout) -> Mask:
+    """Return what was not measured of each node and keeps it from having idle room [N, D], of the shared dimensions."""
+    missing: Mask = np.isnan(measured.used) & np.isfinite(layout.capacity)
+    return missing[:, : len(DIMENSIONS)]
+
+
 def _known_only(room: Floats, measured: MeasuredUse, layout: Layout) -> Floats:
     """Return no room at all where CPU or memory was not measured, or a rate that the node limits [N, R]."""
-    missing: Mask = np.isnan(measured.used) & np.isfinite(layout.capacity)
-    unknown = np.count_nonzero(missing[:, : len(DIMENSIONS)], axis=1) > 0
+    unknown = np.count_nonzero(unmeasured(measured, layout), axis=1) > 0
     return np.where(unknown[:, np.newaxis], 0.0, room)
 
 

@@ -16,7 +16,7 @@ class LeftOver:
     """The classes that wait and may be opportunistic, by name, `at` seconds since the epoch.
 
     A pod of each needs `demand` [C, R], and may not use nodes that are `barred` [C, N]. `room` is the idle room before
-    the pass [N, R], None: nothing is measured.
+    the pass [N, R], None: nothing is measured. A node has none while something of it is `unmeasured` [N, D].
     """
 
     layout: Layout
@@ -25,10 +25,18 @@ class LeftOver:
     barred: Mask
     room: Floats | None
     at: float
+    unmeasured: Mask
 
 
 def left_over(
-    waiting: Waiting, assignments: Assignments, may: Mask, layout: Layout, room: Floats | None, now: float
+    waiting: Waiting,
+    assignments: Assignments,
+    may: Mask,
+    layout: Layout,
+    room: Floats | None,
+    now: float,
+    *,
+    unmeasured: Mask,
 ) -> LeftOver:
     """Return what the `assignments` of a second pass leave of what it was given; only classes that `may` [C]."""
     count = waiting.count - np.bincount(assignments.task_class, minlength=len(waiting.count))
@@ -39,4 +47,5 @@ def left_over(
     barred = (
         np.zeros((len(rows), len(layout.names)), dtype=np.bool_) if waiting.barred is None else waiting.barred[rows]
     )
-    return LeftOver(layout, [waiting.names[row] for row in rows.tolist()], waiting.demand[rows], barred, room, now)
+    names = [waiting.names[row] for row in rows.tolist()]
+    return LeftOver(layout, names, waiting.demand[rows], barred, room, now, unmeasured)

@@ -22,7 +22,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.idle_room.learned_use import LearnedUse
 from extender.control.idle_room.measured_use import MeasuredRows
 from extender.control.idle_room.predicted import PredictedPeaks
-from extender.control.idle_room.room import Thresholds, idle_room
+from extender.control.idle_room.room import Thresholds, idle_room, unmeasured
 from extender.control.idle_room.starting import starting
 from extender.control.opportunistic.left_over import LeftOver, left_over
 from extender.control.opportunistic.promises import PromiseCheck, Promises
@@ -89,23 +89,25 @@ class SecondPass:
             return []
         waiting, layout, snapshot = planned.plan_input.waiting, planned.snapshot.layout, _as_planned(planned)
         room = self.room(snapshot)
+        unknown = unmeasured(self._measured.of(layout, self._usage()), layout)
         # 2. Who is left, and may be opportunistic where.
         left = planned.left()
         may = self._may(planned, now)
-        self.left_over = left_over(replace(waiting, count=left), Taken().assignments(), may, layout, room, now)
+        waiting = replace(waiting, count=left)
+        self.left_over = left_over(waiting, Taken().assignments(), may, layout, room, now, unmeasured=unknown)
         if room is None or not (may & (left > 0)).any():
             return []
         barred = self._stays_off.barred(waiting.names, snapshot.layout.names, now)
         if waiting.barred is not None:
             barred |= waiting.barred
-        waiting = replace(waiting, count=left, barred=barred if barred.any() else None)
+        waiting = replace(waiting, barred=barred if barred.any() else None)
         # 3. Plan once more, and take the pods.
         evicted = self._history.evicted(waiting.names)
         waiting = replace(waiting, jobs=self._with_unseen(waiting.jobs, layout))
         caps = self._terms.caps
         plan = second_pass(self._planner, snapshot, room, waiting, now, may=may, evicted=evicted, caps=caps, most=slots)
         assignments = plan.assignments
-        self.left_over = left_over(waiting, assignments, may, layout, room, now)
+        self.left_over = left_over(waiting, assignments, may, layout, room, now, unmeasured=unknown)
         releases: list[Release] = []
         for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
             if len(releases) >= slots:

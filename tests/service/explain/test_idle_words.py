@@ -41,6 +41,15 @@ def test_without_measurements_there_is_none():
     assert told(scene_of(needs("a", 400), use={"n1": None})) == [UNMEASURED]
 
 
+def test_a_node_with_a_limit_of_what_is_not_measured_has_none_and_does_not_look_full():
+    # 500 of the CPU are idle, and nobody knows of the disk.
+    scene = IdleScene(replace(node("n1"), allocatable={**node("n1").allocatable, "disk-read": 1e6}), use={"n1": 300})
+    scene.see(runs("full", 1000, on="n1"), needs("a", 400))
+    scene.step()
+    said = "of no node all is measured that limits pods there: mostly disk-read is not, as of n1"
+    assert told(scene) == [said]
+
+
 def test_who_is_left_though_there_was_room_comes_after_others():
     # 500 are idle: one of 400 starts, of two.
     scene = scene_of(needs("a", 400, job="j"), needs("b", 400, job="j"), use={"n1": 300})
