@@ -468,8 +468,9 @@ def test_control_in_serves_container_is_run_and_reached_there(with_serve):
             "networkPolicy.usage has entries",
         ),
         ("scheduler", {"config__server__port": 65535}, "config.server.port is 65535"),
+        ("scheduler", {"config__server__port": 10258}, "config.server.port is 10258"),
     ],
-    ids=["existing", "usage", "port"],
+    ids=["existing", "usage", "no-next-port", "kube-schedulers-port"],
 )
 def test_control_in_serves_container_is_refused_where_it_cannot_be(helm, mode, more, complaint):
     with pytest.raises(subprocess.CalledProcessError) as refused:

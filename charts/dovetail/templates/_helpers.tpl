@@ -162,6 +162,9 @@ profiles:
 {{- if eq (int .Values.config.server.port) 65535 }}
 {{- fail "control.withServe is true and config.server.port is 65535: control's health and metrics are at the next port, and there is none. Accepted: a lower port." }}
 {{- end }}
+{{- if eq (int .Values.config.server.port) 10258 }}
+{{- fail "control.withServe is true and config.server.port is 10258: control's health and metrics are at the next port, on which kube-scheduler listens in the same pod. Set it to another one, such as 10351." }}
+{{- end }}
 {{- "true" }}
 {{- end }}
 {{- end }}
