@@ -23,8 +23,9 @@ ALERTS = {
     "dovetail_leader",
     "dovetail_queue_passed_over_seconds",
     "dovetail_held_pods",
+    "dovetail_ungated_pods",
 }
-STATE = ALERTS | {"dovetail_ungated_pods", "dovetail_new_pods_held"}
+STATE = ALERTS | {"dovetail_new_pods_held"}
 """Read at each scrape, from a running service; the others are there from the start."""
 
 
