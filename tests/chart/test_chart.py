@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from charts.render import CHART, NAMESPACE, SERVICE_ADDRESS, VALUES, manifests, template
+from extender.cluster.resources import parse_quantity
 from extender.settings import parse
 from tests.chart.rbac import HOLD_RULE, ORDER_RULES, rendered_rbac
 
@@ -289,6 +290,12 @@ def test_every_container_is_locked_down_and_probed(objects):
         assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
         assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
         assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+def test_memory_is_enough_for_all_pods_that_kubernetes_supports_where_one_process_does_it_all(objects):
+    for container in (containers(objects)["extender"], containers(objects, "dovetail-control")["control"]):
+        limit = parse_quantity(container["resources"]["limits"]["memory"])
+        assert limit >= 100 * 2**20 + 150_000 * 8 * 2**10  # 1.24 GiB; docs/reference/helm-values.md
 
 
 def test_replicas_keep_apart_and_one_stays_up(objects):
