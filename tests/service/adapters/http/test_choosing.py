@@ -207,6 +207,16 @@ def test_a_node_that_would_not_have_the_pod_is_chosen_last_for_a_growing_while()
     assert chosen("five") == "a"
 
 
+def test_a_request_that_names_another_pod_by_a_uid_is_answered_and_tells_nothing_of_the_node_that_was_chosen():
+    extender = Choosing("a", "b")
+    extender.fill("a")
+    assert extender.filter(owned(even("one"), "Job"), "a", "b")["NodeNames"] == ["a"]
+    wrong = owned(even("one"), "Job")
+    wrong["metadata"]["name"] = "other"
+    assert extender.filter(wrong, "a", "b")["NodeNames"] == ["a", "b"]
+    assert extender.filter(owned(even("two"), "Job"), "a", "b")["NodeNames"] == ["a"]
+
+
 def test_a_node_of_the_plan_that_would_not_have_the_pod_is_left_for_a_while_like_one_of_our_own_choice():
     extender = Choosing("a", "b")
     extender.verbs.order = Order(Standing(node="a"))

@@ -40,6 +40,13 @@ def test_a_pod_whose_turn_it_is_not_is_refused_everywhere_with_one_constant_reas
     assert extender.sample("dovetail_refusals_total", reason="others go first") == 6
 
 
+def test_a_nominated_node_that_nobody_leaves_is_unresolvable_to_a_pod_that_waits_for_its_turn():
+    extender = ordered(Standing(waits="others go first"))
+    reply = extender.filter({**pod(), "status": {"nominatedNodeName": "a"}}, "a")
+    assert reply["FailedNodes"] == {}
+    assert reply["FailedAndUnresolvableNodes"] == {"a": "others go first"}
+
+
 def test_a_pod_that_waits_for_its_turn_is_not_in_flight():
     extender = ordered(Standing(waits="others go first"))
     extender.filter(pod(), "a", "b")

@@ -484,6 +484,29 @@ def test_a_nominated_node_without_such_pods_is_unresolvable(low, network):
     assert reply["FailedAndUnresolvableNodes"] == {"a": "insufficient network-in"}
 
 
+def test_a_nominated_node_with_room_is_no_refusal_though_others_are_leaving_it():
+    extender = Extender("a")
+    extender.ledger.apply(landed("low", "a", network=20.0, leaving=True, priority=-1))
+    reply = extender.filter({**pod(network=50), "status": {"nominatedNodeName": "a"}}, "a", "gone")
+    assert (reply["NodeNames"], reply["FailedNodes"]) == (["a"], {})
+
+
+def test_a_nominated_node_that_is_gone_is_unresolvable_though_its_pods_are_still_leaving():
+    extender = Extender("a", "b")
+    extender.ledger.apply(landed("low", "a", network=80.0, leaving=True, priority=-1))
+    extender.ledger.apply(NodesListed([Node("b", {"cpu": 1.0})]))
+    reply = extender.filter({**pod(), "status": {"nominatedNodeName": "a"}}, "a", "b")
+    assert reply["FailedNodes"] == {}
+    assert reply["FailedAndUnresolvableNodes"] == {"a": "node unknown to Dovetail", "b": "insufficient cpu"}
+
+
+def test_a_bad_request_about_a_pod_in_flight_leaves_it_there():
+    extender = Extender("a", "b")
+    extender.filter(pod(), "a")
+    assert extender.post("filter", {"Pod": pod(), "Nodes": None, "NodeNames": ["a", "a"]}).status_code == 400
+    assert extender.ledger.flies("uid-pod")
+
+
 def test_a_pod_far_from_its_input_is_refused_for_the_network_that_it_does_not_declare():
     extender = Extender("a", "b")
     asked = pod(annotation=json.dumps({"disk-read": 101}))
