@@ -109,7 +109,7 @@ class ControlReports:
             replicas=load.typical.replicas if load.typical else None,
             waits=observer.waits_by_level() if leads else {},
             kept_idle=self.releaser.kept_idle if leads else 0.0,
-            ungated=seen.ungated if self.releaser.waker is not None else None,
+            ungated=seen.ungated,
             holding=self.keeper.shown if self.keeper is not None else None,
             hold_changes=self.keeper.flips if self.keeper is not None else None,
             passed_over=dict.fromkeys(seen.shares, 0.0) | dict(self.releaser.passed_over.seconds()) if leads else {},

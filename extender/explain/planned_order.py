@@ -47,10 +47,10 @@ def planned_order(
     carried = planner.carried
     with backlog.lock:
         refused = refused_pods(backlog)
-        left_out = [
-            task_class.name for task_class in backlog.classes() if refused and shape_of(task_class.template) in refused
-        ]
-        plan_input = input_builder.build(snapshot.layout, now, left_out)
+        like_these = {
+            task_class for task_class in backlog.classes() if refused and shape_of(task_class.template) in refused
+        }
+        plan_input = input_builder.build(snapshot.layout, now, refused=like_these)
     plan = planner.plan(snapshot, plan_input.waiting, now)
     why = reasons(backlog, input_builder, snapshot, plan_input, plan)
     return PlannedOrder(backlog, input_builder, snapshot, plan_input, plan, now, carried, why)

@@ -31,6 +31,7 @@ class Reason:
 IS_RELEASING = Reason(RELEASING, "its turn has come: it is being released")
 IS_PACED = Reason(PACE, "its turn has come; few may be on their way to their nodes at once")
 IS_TRIED = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it")
+IS_RESTING = Reason(TRYING, "kube-scheduler refused it on the node that the plan chose: its next turn comes later")
 IS_TRIED_AGAIN = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it again")
 OTHERS_FIRST = Reason(TURN, "it would fit, but others go first")
 HIGHER_FIRST = Reason(TURN, "it would fit, but pods of higher priority go first")
@@ -59,12 +60,15 @@ def reasons(
         groups = {task_class.template.identity.group for task_class in plan_input.short}
         gangs = {group: _gang(*size) for group, size in group_sizes(backlog, groups).items()}
         ungated = {pod.uid: pod for pod in backlog.at(PodPhase.UNGATED)}
+        if not backlog.by_filter:
+            why.update((uid, IS_RESTING) for uid in ungated if backlog.writes.busy(uid))
     refused = refused_pods(backlog)
     for task_class, line in lines:
-        # 2. A class like pods that kube-scheduler refuses waits for these.
+        # 2. A class like pods that kube-scheduler refuses waits for these; they themselves wait for their turn.
         if (like := refused.get(shape_of(task_class.template))) is not None:
-            why.update((uid, _refused(like)) for uid in line)
-            continue
+            again = set() if backlog.by_filter or task_class.template.inputs else ungated.keys() & set(line)
+            why.update((uid, _refused(like)) for uid in line if uid not in again)
+            line = [uid for uid in line if uid in again]
         # 3. Pods that the plan places wait for kube-scheduler, or for the pace of releases only, unless those without
         #    a gate that go before them are refused: nobody may use their turns. The others wait for what the plan says.
         going = set(placed.get(task_class, ()))

@@ -160,6 +160,29 @@ def test_a_pod_that_needs_a_new_node_becomes_visible_to_an_autoscaler_after_a_wh
 
 
 @BY_ORDER
+def test_a_pod_that_no_autoscaler_makes_a_node_for_gets_its_turn_among_held_ones(control_plane, client, order):
+    # Small pods end one at a time, so that 8 of 16 cores come free only where the next of them have to wait.
+    queues = {"queues": [{"name": "big"}, {"name": "small"}], "policy": {"starvedAfterSeconds": 3}}
+    with (
+        dovetail_on(control_plane, settings={"order": order, **queues}),
+        control_on(control_plane, order=order, control={"scaleUpAfterSeconds": 1}, **queues),
+    ):
+        workload.create_nodes(client, equal_nodes(builders, 1))
+        small = [held(f"small-{n:02d}", cpu=5, queue="small", duration=2 + n % 3) for n in range(60)]
+        workload.create_pods(client, small)
+        bound(client, 3)
+        workload.create_pods(client, [held("big", cpu=8, queue="big")])
+
+        def released():
+            return "schedulingGates" not in workload.pod(client, "big")["spec"]
+
+        workload.wait_until(released, 20, "the pod to be released, for an autoscaler")
+        workload.wait_until(lambda: "big" in workload.bound_pods(client), 40, "the pod to be bound")
+        assert len(workload.bound_pods(client)) < 1 + 50
+        assert not over_allocated(client)
+
+
+@BY_ORDER
 def test_a_gang_is_released_whole_or_not_at_all(control_plane, client, order):
     with dovetail_on(control_plane, settings={"order": order}), control_on(control_plane, order=order):
         workload.create_nodes(client, equal_nodes(builders, 2))

@@ -21,7 +21,7 @@ class ControlGauges:
 
     `freed` pods left their nodes in `loaded_seconds`; `job_tasks` and `replicas` are medians, None: not known. `waits`
     for locality are in seconds, by level; `passed_over` are seconds, by queue; `kept_idle` is a part of the cluster.
-    `ungated` are pods without a gate that wait for their turn, by reason; None: with this order none does.
+    `ungated` are pods without a gate that wait for their turn, by reason.
     `holding` says whether new pods are held, `hold_changes` how often we changed that; None: not known, or not asked.
     """
 
@@ -43,7 +43,7 @@ class ControlGauges:
     kept_idle: float = 0.0
     holding: bool | None = None
     hold_changes: int | None = None
-    ungated: Mapping[str, int] | None = None
+    ungated: Mapping[str, int] = field(default_factory=dict)
 
 
 class ControlMetrics:
@@ -131,8 +131,10 @@ class _State(Collector):
         yield labelled(
             "dovetail_held_pods", "Pods that our gate holds, or gates of others (gates), by reason.", "reason", now.held
         )
-        if now.ungated is not None:
-            text = "Pods without a gate that wait for their turn, by reason (order: auto, filter)."
+        if now.ungated:
+            text = (
+                "Pods without a gate that wait for their turn, by reason; with order: gates, those that were refused."
+            )
             yield labelled("dovetail_ungated_pods", text, "reason", now.ungated)
         yield labelled(
             "dovetail_queue_share",

@@ -13,7 +13,7 @@ def queues(states: Sequence[QueueState], page: Page = NARROW, *, ungated: bool =
     """Return where the queues stand; on a wide page with their parent and policy, and whether they are declared.
 
     Where pods run on idle resources, their shares stand beside those of regular pods. With `ungated`, pods without a
-    gate wait, too.
+    gate wait, too; else those do that were refused.
     """
     if not states:
         return "no queue is declared, and no pod has a place in the order"
@@ -26,7 +26,7 @@ def queues(states: Sequence[QueueState], page: Page = NARROW, *, ungated: bool =
         numbers += 1
         for row, state in zip(rows, states, strict=True):
             row.insert(after, percent(state.opportunistic_share) if state.opportunistic_share else "-")
-    if ungated:
+    if ungated or any(state.ungated for state in states):
         after = heads.index("HELD") + 1
         heads.insert(after, "UNGATED")
         numbers += 1

@@ -48,6 +48,9 @@ DEFAULT_SECONDS = 60.0
 _LATEST_NEWS_SECONDS = 600.0
 """A pod that a watch brings for the first time was created at most so long ago; if it says more, a clock was set."""
 
+_FIRST_REST_SECONDS, _LONGEST_REST_SECONDS = 5.0, 300.0
+"""How long a pod rests that is refused on the node that a plan chose: at first, doubled each time, and at most."""
+
 _BOUND_TO_NODES = ("DaemonSet", "Node")
 """Owners whose pods take no part: each of their pods has its node already."""
 
@@ -55,7 +58,8 @@ _BOUND_TO_NODES = ("DaemonSet", "Node")
 class Backlog(PodIndex):
     """Takes events in any thread.
 
-    The declared `queues` say which namespaces may use them. With `by_filter`, pods without a gate wait too (UNGATED).
+    The declared `queues` say which namespaces may use them. With `by_filter`, all pods without a gate wait too
+    (UNGATED); else those that kube-scheduler refused do.
     `changes` grows with each change that may change a plan, `nodes_version` with each change of `nodes`. `left` counts
     the pods that were on a node and have ended or were deleted.
     """
@@ -74,7 +78,7 @@ class Backlog(PodIndex):
         self._tenancy = Tenancy(queues)
         self._volumes = Volumes()
         self._schedulers = frozenset(schedulers)
-        self._by_filter = by_filter
+        self.by_filter = by_filter
         self._declared_phase = phase_by_filter if by_filter else phase_of
         self._ran_seconds, self._timed = 0.0, 0
 
@@ -182,7 +186,7 @@ class Backlog(PodIndex):
         if pod.claims:
             pod = self._with_volumes(pod, known)
         # 3. See which writes have arrived.
-        self._end_writes(pod, known)
+        self._end_writes(pod, known, now)
         # 4. A pod that has ended, or is deleted before it had a node, leaves.
         self.groups.see(pod)
         if pod.finished or (pod.leaving and pod.node is None):
@@ -217,7 +221,7 @@ class Backlog(PodIndex):
         else:
             self._job_table.add(pod, task_class)
             self.changes += 1
-            if self._by_filter and phase is PodPhase.RUNNING:
+            if self.by_filter and phase is PodPhase.RUNNING:
                 task_class.released_at = max(task_class.released_at, now)
             self._leave(known, *before)
 
@@ -243,14 +247,19 @@ class Backlog(PodIndex):
             self._by_phase[phase].pop(pod.uid, None)
         self._job_table.remove(pod, task_class)
 
-    def _end_writes(self, pod: Pod, known: Pod | None) -> None:
-        """Take note of writes that have arrived: a gate that went, a node, or our nomination that was cleared."""
+    def _end_writes(self, pod: Pod, known: Pod | None, now: float) -> None:
+        """Take note of writes that have arrived: a gate that went, a node, or our nomination that was cleared.
+
+        Where that shows that the room of its turn was of no use to a pod, it rests, longer each time.
+        """
         if known is None:
             return
         if (known.gates, known.node) != (pod.gates, pod.node):
             self.writes.forget(pod.uid)
         elif known.promised is not None and pod.promised is None:
             self.writes.in_progress.pop(pod.uid, None)
+        if not self.by_filter and _is_in_vain(pod, known):
+            self.writes.back_off(pod.uid, now, _FIRST_REST_SECONDS, _LONGEST_REST_SECONDS)
 
     def _phase_of(self, pod: Pod) -> PodPhase:
         """Return the phase of a pod; filter keeps no order of pods that other schedulers try."""
@@ -290,6 +299,12 @@ class Backlog(PodIndex):
 
 def _is_refused(pod: Pod, phase: PodPhase) -> bool:
     return phase is PodPhase.UNGATED and pod.unschedulable
+
+
+def _is_in_vain(pod: Pod, known: Pod) -> bool:
+    """Say whether a released pod lost our nomination because kube-scheduler refuses it."""
+    ours = known.promised is not None and known.nominated == known.promised
+    return ours and phase_of(pod) is PodPhase.UNGATED
 
 
 def _came(pod: Pod) -> float:

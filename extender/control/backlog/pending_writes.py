@@ -28,14 +28,14 @@ class PendingWrites:
         self._lock = lock
         self._queue_lock = threading.Lock()
 
-    def back_off(self, uid: str, now: float) -> None:
+    def back_off(self, uid: str, now: float, first: float = 1.0, longest: float = LONGEST_BACKOFF_SECONDS) -> None:
         """Leave a pod alone for a while after a write to it failed, longer each time; it is not on its way."""
         with self._lock:
             self.in_progress.pop(uid, None)
             self._failed_clears.discard(uid)
             self._failures[uid] += 1
             doublings = min(self._failures[uid] - 1, _MOST_DOUBLINGS)
-            self.backoff[uid] = now + min(2.0**doublings, LONGEST_BACKOFF_SECONDS)
+            self.backoff[uid] = now + min(first * 2.0**doublings, longest)
 
     def note_failed_clear(self, uid: str) -> None:
         """Note that what failed last was to clear a pod's nomination: that has to wait as well."""
@@ -74,7 +74,11 @@ class PendingWrites:
 
     def busy(self, uid: str) -> bool:
         """Say whether a pod is being written to, or is about to be, or is left alone after a failure."""
-        return uid in self.in_progress or uid in self.backoff or uid in self.queued
+        return uid in self.backoff or self.under_way(uid)
+
+    def under_way(self, uid: str) -> bool:
+        """Say whether a pod is being written to, or is about to be."""
+        return uid in self.in_progress or uid in self.queued
 
     def any(self) -> bool:
         """Say whether any pod is busy."""

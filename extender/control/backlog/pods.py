@@ -68,9 +68,13 @@ class PodIndex:
         return self._by_phase[phase].keys()
 
     def is_idle(self, uid: str) -> bool:
-        """Say whether a pod waits for its turn and nothing is being written to it."""
+        """Say whether a pod waits for its turn and nothing is being written to it; a refused one may rest."""
         where = self._where.get(uid)
-        return where is not None and where[1] is PodPhase.READY and not self.writes.busy(uid)
+        if where is None or where[1] not in WAITING:
+            return False
+        if where[1] is PodPhase.READY:
+            return not self.writes.busy(uid)
+        return self._pods[uid].unschedulable and not self.writes.under_way(uid)
 
     # -- the pods of a task class
 
@@ -133,13 +137,21 @@ class PodIndex:
 
     # -- writes to pods
 
-    def take(self, task_class: TaskClass, now: float, until: float, uid: str | None = None) -> Pod | None:
+    def take(
+        self,
+        task_class: TaskClass,
+        now: float,
+        until: float,
+        uid: str | None = None,
+        *,
+        phase: PodPhase = PodPhase.READY,
+    ) -> Pod | None:
         """Take the oldest ready pod of a class for release, or the one of this UID if it is ready.
 
-        It is not ready again before `until`, or before news of it.
+        It is not ready again before `until`, or before news of it. UNGATED ones are taken to be nominated anew.
         """
         with self.lock:
-            ready = task_class.pods[PodPhase.READY]
+            ready = task_class.pods[phase]
             candidates = ready if uid is None else [uid] if uid in ready else []
             pod = next((ready[uid] for uid in candidates if not self.writes.busy(uid)), None)
             if pod is not None:

@@ -19,7 +19,7 @@ class PodPhase(Enum):
     GATED = "held by gates of others too"
     NOMINATED = "held, with our nomination"
     PENDING = "without a gate and without a node"
-    UNGATED = "without a gate, a node or a nomination, where filter says whose turn it is"
+    UNGATED = "without a gate, a node or a nomination, and refused, or where filter says whose turn it is"
     RUNNING = "on a node"
 
     __hash__ = object.__hash__  # each phase is one object; Enum's own hash is a call in Python for every look-up
@@ -146,21 +146,22 @@ def _telling(pod: Pod) -> tuple[object, ...]:
 
 
 def phase_of(pod: Pod) -> PodPhase:
-    """Return the phase of a pod."""
+    """Return the phase of a pod. One that was released and refused waits for its turn again.
+
+    An opportunistic pod has had its turn: it goes to the node that it was promised, if to any.
+    """
     if pod.node is not None:
         return PodPhase.RUNNING
     if not pod.held:
-        return PodPhase.GATED if pod.gates else PodPhase.PENDING
+        refused = pod.unschedulable and pod.nominated is None and not pod.opportunistic
+        return PodPhase.GATED if pod.gates else PodPhase.UNGATED if refused else PodPhase.PENDING
     if len(pod.gates) > 1:
         return PodPhase.GATED
     return PodPhase.NOMINATED if pod.promised is not None else PodPhase.READY
 
 
 def phase_by_filter(pod: Pod) -> PodPhase:
-    """Return the phase of a pod where filter keeps the order of those without our gate.
-
-    An opportunistic pod has had its turn: it goes to the node that it was promised, if to any.
-    """
+    """Return the phase of a pod where filter keeps the order of those without our gate."""
     phase = phase_of(pod)
     if phase is not PodPhase.PENDING:
         return phase

@@ -14,7 +14,7 @@ from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.waiting import Blocks, Jobs, Waiting
-from extender.control.backlog.backlog import Backlog, TaskClass
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.backlog.gangs import Gang, gangs_of, group_of
 from extender.control.backlog.task_classes import waits_as
 from extender.control.plan_input.allowed_nodes import AllowedNodes
@@ -101,8 +101,13 @@ class PlanInputBuilder:
         self._long_tasks = long_tasks
         self._starved_after = starved_after
 
-    def build(self, layout: Layout, now: float, without: Collection[str] = ()) -> PlanInput:
-        """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names."""
+    def build(
+        self, layout: Layout, now: float, without: Collection[str] = (), refused: Collection[TaskClass] = ()
+    ) -> PlanInput:
+        """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names.
+
+        Of those that are `refused` no held pod may; where filter keeps the order, or the pods have inputs, none at all.
+        """
         backlog = self._backlog
         with backlog.lock:
             # 1. The classes of active queues, how many pods of each may be released, and what each queue has.
@@ -118,7 +123,8 @@ class PlanInputBuilder:
             # 3. Leave out the classes that the caller names, and gangs of which pods are missing.
             gangs = gangs_of(backlog, classes)
             counts = [
-                0 if task_class.name in without else count for task_class, count in zip(classes, ready, strict=True)
+                0 if task_class.name in without else self._again(task_class) if task_class in refused else count
+                for task_class, count in zip(classes, ready, strict=True)
             ]
             short = _short_of_pods(classes, counts, gangs)
             # 4. A row for each class that is left, or several for one whose pods declare inputs.
@@ -155,6 +161,12 @@ class PlanInputBuilder:
             )
             pods = [None if row.read is None else row.read.pods for row in rows]
             return PlanInput(waiting, row_classes, [classes[place] for place in sorted(short)], pods, usage)
+
+    def _again(self, task_class: TaskClass) -> int:
+        """Return how many pods of a refused class wait for their turn again."""
+        if self._backlog.by_filter or task_class.template.inputs:
+            return 0
+        return self._backlog.waiting(task_class, PodPhase.UNGATED)
 
     def usage(self, layout: Layout) -> QueueUsage:
         """Return what queues have at this moment."""

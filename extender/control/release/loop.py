@@ -193,7 +193,13 @@ class Releaser:
         released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
         being_written = writes.in_progress.keys() | writes.queued.keys()
         over = self.cluster.passed_by | writes.backoff.keys()
-        return (flights | being_written | released) - self.cluster.awaiting_evictions - over
+        on_their_way = (flights | being_written | released) - self.cluster.awaiting_evictions - over
+        return {uid for uid in on_their_way if not self._was_refused(uid)}
+
+    def _was_refused(self, uid: str) -> bool:
+        """Say whether a pod has lost its gate and was refused: it has had its part in the pace."""
+        pod = self._backlog.pod(uid)
+        return pod is not None and pod.unschedulable and not pod.held
 
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether enough slots are free for a plan, or the last one was long enough ago."""
@@ -282,9 +288,9 @@ class Releaser:
             self.again_at = now + _LANDING_LOOK_SECONDS
             return []
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        without = {*unused, *(task_class.name for task_class in (*refused, *self._in_doubt))}
+        without = {*unused, *(task_class.name for task_class in self._in_doubt)}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
-        plan_input = self.input_builder.build(snapshot.layout, now, without)
+        plan_input = self.input_builder.build(snapshot.layout, now, without, refused)
         if self._promoter is not None:
             snapshot = self._promoter.step(snapshot, plan_input, now)
         if not plan_input.classes:
@@ -301,8 +307,8 @@ class Releaser:
                 self._room_wanted.note(planned, now)
             else:
                 self._room_wanted.note_cut(now)
-        # 4. Release the gated pods of the plan, and wake those without a gate.
-        ungated = self._planned_releases.ungated_turns(planned) if self.waker is not None else UngatedTurns()
+        # 4. Release the gated pods of the plan; wake those without a gate, or nominate them anew.
+        ungated = self._planned_releases.ungated_turns(planned)
         releases = self._planned_releases.take(planned, slots, now, ungated=ungated)
         self._wake(ungated, snapshot, now)
         # 5. Where the plan has come to its end, start some of those that are left on idle room;
@@ -319,7 +325,7 @@ class Releaser:
         left = [task_class for task_class in planned.unplaced() if task_class not in served]
         for task_class in self._without_node.preempting(snapshot, left):
             releases += self._to_no_node(task_class, PREEMPTING, now)
-        return releases + self._scaling_up(snapshot, [*left, *refused], slots - len(releases), now)
+        return releases + self._scaling_up(snapshot, {*left, *refused}, slots - len(releases), now)
 
     def _by_no_plan(self, snapshot: Snapshot, refused: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
         """Return the releases where nothing may be planned: some may be refused, and nodes be missing for them."""
@@ -354,7 +360,7 @@ class Releaser:
         if self.waker is not None:
             self.waker.step(ungated.counts, now, self._changed_at, ungated.uids, ungated.choosing)
 
-    def _scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
+    def _scaling_up(self, snapshot: Snapshot, left: Collection[TaskClass], slots: int, now: float) -> list[Release]:
         """Return releases by which an autoscaler learns that nodes are missing, also for shapes that are refused.
 
         None of a pod group, which starts whole or not at all.

@@ -23,6 +23,9 @@ from extender.control.release.refusals import ShapeRefusals
 from extender.control.release.sending import NOMINATED, Release
 from extender.planner import Plan
 
+_TURN_SECONDS = 5.0
+"""A pod that was refused before is nominated for so long: kube-scheduler may refuse it again, and say nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -125,32 +128,41 @@ class PlannedReleases:
         )
 
     def take(self, planned: Planned, slots: int, now: float, *, ungated: UngatedTurns) -> list[Release]:
-        """Claim the first gated pods of a plan, and return their releases. A gang is whole, and takes one slot."""
+        """Claim the first gated pods of a plan, and return their releases. A gang is whole, and takes one slot.
+
+        Pods without a gate go before those with one of their class: by themselves where filter keeps the order, else
+        kube-scheduler refused them, and they are nominated anew.
+        """
         ungated_left = dict(ungated.counts)
         gangs_begun: set[int] = set()
         releases: list[Release] = []
         for place, (row, named_pod) in enumerate(pods_of(planned.plan_input, planned.plan)):
             # Holds at each turn: `slots` are left, and of a gang in `gangs_begun` all that the plan places will go.
             task_class = planned.plan_input.classes[row]
-            # 1. A turn of a pod without a gate: there is nothing to release.
-            if named_pod is not None and not named_pod.held:
-                continue
-            if named_pod is None and ungated_left.get(task_class, 0) > 0:
-                ungated_left[task_class] -= 1
+            # 1. A turn of a pod without a gate: where filter keeps the order there is nothing to release.
+            if named_pod is not None:
+                is_ungated = not named_pod.held
+            else:
+                is_ungated = ungated_left.get(task_class, 0) > 0
+                ungated_left[task_class] = ungated_left.get(task_class, 0) - is_ungated
+            if is_ungated and self._backlog.by_filter:
                 continue
             # 2. A pod alone, or the first of its gang, takes a slot. The others of the gang follow it.
             gang = planned.gang_of(row)
             if gang not in gangs_begun:
-                if slots <= 0 or not planned.may_go(task_class.template):
+                if slots <= 0 or not (is_ungated or planned.may_go(task_class.template)):
                     continue
                 slots -= 1
                 if gang >= 0:
                     gangs_begun.add(gang)
             # 3. Claim the pod, unless it is gone meanwhile.
             uid = named_pod.uid if named_pod is not None else None
-            pod = self._backlog.take(task_class, now, now + self._cluster.assume_seconds, uid)
+            phase = PodPhase.UNGATED if is_ungated else PodPhase.READY
+            seconds = _TURN_SECONDS if is_ungated else self._cluster.assume_seconds
+            pod = self._backlog.take(task_class, now, now + seconds, uid, phase=phase)
             if pod is not None:
-                self._refusals.note_release(pod)
+                if pod.held:
+                    self._refusals.note_release(pod)
                 releases.append(self._release(pod, planned, place))
         return releases
 

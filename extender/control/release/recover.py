@@ -64,7 +64,9 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Pr
     kube-scheduler does not clear the nomination of a refused pod that may not preempt: its room would be kept for ever.
     """
     pending = (
-        pod for pod in backlog.at(PodPhase.PENDING) if not backlog.writes.busy(pod.uid) and pod.uid not in flights
+        pod
+        for pod in backlog.at(PodPhase.PENDING)
+        if not backlog.writes.busy(pod.uid) and (pod.unschedulable or pod.uid not in flights)
     )
     return [
         pod

@@ -2,6 +2,9 @@
 
 A plan does not know all that kube-scheduler looks at (host ports, affinity between pods, other plugins), so it may be
 wrong. Shapes and not task classes are counted, as each job of one pod is a task class of its own.
+
+The refused pods themselves wait for their turn as before (UNGATED), each for itself: what it was refused for may be its
+own. In its turn a pod is nominated anew; where it is refused nevertheless it rests (`Backlog`), and no room is kept.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,11 +24,12 @@ def is_refused(pod: Pod) -> bool:
 
 
 def refused_pods(backlog: Backlog) -> dict[Shape, list[Pod]]:
-    """Return the released pods that are refused, by shape."""
+    """Return the released pods that are refused, by shape; not those that filter may have refused for the order."""
     by_shape: dict[Shape, list[Pod]] = {}
-    for pod in backlog.at(PodPhase.PENDING):
-        if is_refused(pod):
-            by_shape.setdefault(shape_of(pod), []).append(pod)
+    for phase in (PodPhase.PENDING,) if backlog.by_filter else (PodPhase.PENDING, PodPhase.UNGATED):
+        for pod in backlog.at(phase):
+            if is_refused(pod):
+                by_shape.setdefault(shape_of(pod), []).append(pod)
     return by_shape
 
 

@@ -21,7 +21,8 @@ from extender.control.filter_order.calm import is_particular
 from extender.control.filter_order.plan_slots import SPARE_PART
 from extender.control.release.sending import ROOM_FOR_ALL, Release
 
-_ON_NO_NODE = (PodPhase.READY, PodPhase.PENDING)
+_ON_NO_NODE = (PodPhase.READY, PodPhase.PENDING, PodPhase.UNGATED)
+_NEEDING_A_PLAN = (PodPhase.NOMINATED, PodPhase.UNGATED)
 
 LANDING_SECONDS = 2.0
 """A pod that was released without a node is waited for no longer: kube-scheduler may be down."""
@@ -75,7 +76,7 @@ class RoomForAll:
 
     def _is_plan_needed(self, held: Sequence[TaskClass]) -> bool:
         """Say whether it matters where a held pod starts, or with whom, or one that was released was refused."""
-        if self._cluster.awaiting_evictions or self._backlog.uids_at(PodPhase.NOMINATED):
+        if self._cluster.awaiting_evictions or any(map(self._backlog.uids_at, _NEEDING_A_PLAN)):
             return True
         for task_class in held:
             template = task_class.template

@@ -148,10 +148,14 @@ class Sender:
         self._soon(pod, lambda: self._write(pod, now, until, lambda: resizes.restore(pod), "requests brought back"))
 
     def _nominate(self, release: Release, now: float, claim: float | None) -> None:
-        """Nominate, then queue the release."""
+        """Nominate, then queue the release; one that was released before has no gate to lose."""
         pod, node = release.pod, release.node or ""
-        if self._written(release, now, claim, lambda: self._writer.nominate(pod, node)):
+        if not self._written(release, now, claim, lambda: self._writer.nominate(pod, node)):
+            return
+        if pod.held:
             self._release_soon(release, now, claim)
+        else:
+            log.info("nominated anew", pod=f"{pod.namespace}/{pod.name}", uid=pod.uid, node=node)
 
     def _written(self, release: Release, now: float, claim: float | None, write: Callable[[], None]) -> bool:
         """Write, if we still lead; say whether that went well. A pod whose write fails is left alone for a moment.

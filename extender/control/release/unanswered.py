@@ -49,14 +49,15 @@ class Unanswered:
         self.passed_by: Sequence[Pod] = ()
 
     def note(self, releases: Sequence[Release], now: float) -> None:
-        """Take note of pods that are being released.
+        """Take note of pods that are being released; of one that was refused before no answer need come.
 
         Where no pod of another shape could go to find out, the next question is for another class, and so by turns.
         """
         if self._asks and not releases:
             self._spares_shapes = not self._spares_shapes
         for release in releases:
-            self._since.setdefault(release.pod.uid, now)
+            if release.pod.held:
+                self._since.setdefault(release.pod.uid, now)
 
     def look(self, now: float) -> None:
         """Take note of who is there without a gate or an answer, and who was bound or refused since the last look."""

@@ -18,6 +18,8 @@ from extender.control.release.refusals import is_refused
 from extender.policy.shares import dominant_shares
 from extender.verdict import demand_on
 
+_RELEASED = (PodPhase.PENDING, PodPhase.UNGATED)
+
 _NODES_TRIED = 16
 """On so many nodes it is looked at whom kube-scheduler would evict there for a pod."""
 
@@ -80,7 +82,7 @@ class WithoutNode:
     def _usage(self, layout: Layout) -> QueueUsage:
         """Return what queues have, with the released pods that are refused: nodes are being made for them."""
         usage = self._input_builder.usage(layout)
-        refused = [pod for pod in self._backlog.at(PodPhase.PENDING) if not holds_room(pod)]
+        refused = [pod for phase in _RELEASED for pod in self._backlog.at(phase) if not holds_room(pod)]
         return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in refused)
 
     def _oldest(self, task_class: TaskClass) -> float:
@@ -172,4 +174,4 @@ def _importance(pod: Pod) -> tuple[int, float]:
 
 def _stuck(task_class: TaskClass) -> bool:
     """Say whether kube-scheduler refuses a pod of the class and cannot preempt for it: nor can it for the next."""
-    return any(is_refused(pod) for pod in task_class.pods[PodPhase.PENDING].values())
+    return any(is_refused(pod) for phase in _RELEASED for pod in task_class.pods[phase].values())

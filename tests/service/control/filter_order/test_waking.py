@@ -223,8 +223,10 @@ def test_a_held_pod_may_preempt_though_another_without_a_gate_outranks_it():
     assert scene.released() == ["high"]
 
 
-def test_with_gates_pods_without_one_take_no_part():
+def test_with_gates_pods_without_one_take_no_part_until_they_are_refused():
     scene = Scene(node("a", 100))
-    scene.see(free("free", unschedulable=True, priority=10))
+    scene.see(free("free", priority=10))
     assert scene.step() == 0
-    assert scene.written == []
+    scene.change("free", unschedulable=True)
+    assert scene.step(1) == 1
+    assert scene.written == [("nominate", "free", "a")]

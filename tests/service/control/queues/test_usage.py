@@ -134,9 +134,10 @@ def test_a_pod_of_another_scheduler_waits_for_no_turn_of_filter():
     assert len(scene.backlog.at(PodPhase.PENDING)) == 1
 
 
-def test_a_queue_with_nothing_but_refused_pods_takes_no_part():
+def test_a_queue_with_nothing_but_refused_pods_that_rest_takes_no_part():
     scene = Scene(node("n1", cpu=1000))
     scene.see(pod("refused", 300, gates=(), unschedulable=True), pod("held", 400, queue="r"))
+    scene.backlog.back_off("uid-refused", scene.now)
     assert fair_by_queue(scene) == {
         "queues": {"q": None, "r": 1.0},
         "explain": {"q": None, "r": 1.0},

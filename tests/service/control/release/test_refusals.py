@@ -5,7 +5,7 @@ import pytest
 from extender.control.release.loop import Pace
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
-from extender.explain.wait_reasons import Reason
+from extender.explain.wait_reasons import IS_RESTING, Reason
 from tests.service.control.scene import Scene, node, pod
 
 
@@ -129,7 +129,7 @@ def test_those_that_wait_for_it_are_told_of_it():
     scene = one_refused(pod("alike", job="k"), count=2)
     found = scene.view()
     text = "kube-scheduler refuses pod default/p0, which asks for the same"
-    assert scene.why() == {"p1": Reason("refused", text), "alike": Reason("refused", text)}
+    assert scene.why() == {"p0": IS_RESTING, "p1": Reason("refused", text), "alike": Reason("refused", text)}
     case = case_of(found, scene.pods["p1"])
     assert changes_for(case, found.why["uid-p1"]) == [
         "pod default/p0 must be bound, or deleted: see its events; one more is released now and then, to try"

@@ -1,0 +1,171 @@
+"""With gates a released pod that kube-scheduler refused waits for its turn again, and is nominated in it."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from extender.control.release.loop import Pace
+from extender.explain.wait_reasons import IS_RESTING, IS_TRIED_AGAIN
+from extender.planner import Policy
+from tests.service.control.scene import Scene, node, pod
+
+
+def refused(name, cpu=100, **more):
+    """Return a pod that was released, and that kube-scheduler refuses."""
+    return pod(name, cpu, **{"gates": (), "unschedulable": True, **more})
+
+
+def give_up(scene, name):
+    """Have kube-scheduler refuse a pod once more: it takes the nomination away, and the pod is as it was."""
+    scene.change(name, nominated=None)
+
+
+def test_in_its_turn_it_is_nominated_before_those_that_come_later():
+    scene = Scene(node("n1", 100))
+    scene.see(pod("runs", gates=(), node="n1", queue="r"), refused("first", created=1.0), pod("second", created=2.0))
+    assert scene.step() == 0
+    assert scene.why()["first"].kind == "no-room"
+    scene.remove("runs")
+    assert scene.why()["first"] == IS_TRIED_AGAIN
+    scene.step(1)
+    assert scene.written == [("nominate", "first", "n1")]
+    scene.step(4)
+    assert scene.pods["first"].nominated == "n1"
+    assert scene.releaser.unbound == 0, "it has had its part in the pace"
+    scene.bind("first")
+    scene.end("first")
+    scene.step(1)
+    assert scene.released() == ["second"]
+
+
+def test_one_that_no_autoscaler_helps_gets_the_room_that_is_kept_for_it_once_it_is_due():
+    # Pods of 300 that end one at a time leave 500 only where the next of them has to wait.
+    scene = Scene(node("n1"), pace=Pace(scale_up_after=10.0), policy=Policy(starved_after=60.0))
+    running = [pod(f"runs{n}", 300, gates=(), node="n1", queue="a", job="small", created=0.0) for n in range(3)]
+    scene.see(*running, pod("big", 500, queue="b", created=scene.now))
+    scene.step(11)
+    assert scene.told[-1][:2] == ("big", "scale-up")
+    scene.change("big", unschedulable=True)
+    scene.step(100)
+    scene.see(*(pod(f"small{n}", 300, queue="a", job="small", created=scene.now) for n in range(5)))
+    for n in range(2):
+        scene.remove(f"runs{n}")
+        scene.step(1)
+    assert scene.told_to("nominate") == [("nominate", "big", "n1")]
+
+
+@pytest.mark.parametrize("says", [True, False], ids=["that takes the nomination away", "that says nothing"])
+def test_room_is_kept_for_one_that_is_refused_again_for_five_seconds_and_then_it_rests_longer_each_time(says):
+    scene = Scene(node("n1", 100))
+    scene.see(refused("a", created=1.0))
+    nominated_at, kept, before = [], [], None
+    for _ in range(1_500):
+        scene.step(1)
+        now = scene.pods["a"].nominated
+        if now and not before:
+            nominated_at.append(scene.now)
+        if before and not now:
+            kept.append(scene.now - nominated_at[-1])
+        before = now
+        if says and now:
+            give_up(scene, "a")
+    rests = [later - earlier for earlier, later in itertools.pairwise(nominated_at)]
+    if says:
+        assert rests == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    else:
+        assert kept[:3] == [5, 5, 5]
+        assert rests == [10, 15, 25, 45, 85, 165, 305, 305, 305]
+
+
+def test_while_it_rests_its_room_is_for_others():
+    scene = Scene(node("n1", 100))
+    scene.see(refused("a", created=1.0), pod("b", 90, created=2.0))
+    scene.step()
+    give_up(scene, "a")
+    assert scene.why()["a"] == IS_RESTING
+    scene.step(0.1)
+    assert scene.released() == ["b"]
+
+
+def test_one_that_is_refused_again_and_again_does_not_take_the_tries_of_those_like_it():
+    # Each is a job of its own, and the refused one is the first of them.
+    scene = Scene(node("n1", 10_000))
+    scene.see(refused("own-fault", created=0.0), *(pod(f"p{n:02}", created=float(n + 1)) for n in range(20)))
+    for _ in range(8):
+        scene.step(1)
+        for name in scene.released():
+            scene.bind(name, "n1")
+        if scene.pods["own-fault"].nominated:
+            give_up(scene, "own-fault")
+    assert len(scene.released()) == 20
+
+
+def test_of_those_refused_in_one_class_the_next_gets_the_turn_that_one_did_not_use():
+    scene = Scene(node("n1", 100))
+    scene.see(*(refused(f"p{n}", job="j", created=float(n)) for n in range(3)))
+    for _ in range(3):
+        scene.step()
+        give_up(scene, next(name for name, it in scene.pods.items() if it.nominated))
+        scene.step(0.1)
+    assert [name for _, name, _ in scene.told_to("nominate")] == ["p0", "p1", "p2"]
+
+
+def test_many_that_are_refused_do_not_slow_down_others():
+    scene = Scene(node("n1", 100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(refused(f"r{n}", 101 + n) for n in range(20)))
+    for _ in range(6):
+        scene.step(0.5)
+    scene.see(*(pod(f"p{n}", queue="other") for n in range(4)))
+    scene.step(0.5)
+    scene.step(0.5)
+    assert len(scene.released()) == 4
+
+
+def test_that_it_is_still_refused_is_no_sign_that_kube_scheduler_runs():
+    scene = Scene(node("n1", 10_000))
+    scene.see(pod("waits"))
+    scene.step()
+    scene.see(refused("a", 200))
+    for _ in range(40):
+        scene.step(1)
+    assert scene.pods["waits"].nominated == "n1"
+    assert scene.releaser.cluster.passed_by == set()
+
+
+def test_a_gang_of_which_all_are_refused_is_nominated_whole():
+    scene = Scene(node("n1", 200), node("n2", 100))
+    gang = {"job": "g", "group": "default/g", "least": 3}
+    scene.see(pod("runs", 50, gates=(), node="n2"), *(refused(f"g{n}", **gang) for n in range(3)))
+    scene.step()
+    assert scene.written == []
+    scene.remove("runs")
+    scene.step(1)
+    assert sorted(scene.nominated()) == ["g0", "g1", "g2"]
+
+
+def test_a_nomination_that_failed_is_tried_again():
+    scene = Scene(node("n1", 100))
+    scene.see(refused("a"))
+    scene.refuse.add(("nominate", "a"))
+    scene.step()
+    scene.refuse.clear()
+    scene.step(1)
+    assert scene.nominated() == {"a": "n1"}
+
+
+def test_a_new_leader_takes_the_nomination_of_a_refused_pod_away_and_gives_it_another():
+    scene = Scene(node("n1", 100))
+    scene.see(refused("a"))
+    scene.step()
+    scene.restart()
+    for _ in range(7):
+        scene.step(1)
+    assert [verb for verb, *_ in scene.written] == ["nominate", "clear", "nominate"]
+
+
+def test_those_for_other_schedulers_wait_for_these():
+    scene = Scene(node("n1", 100))
+    scene.see(replace(refused("theirs", promised="n1"), scheduler="theirs"))
+    scene.step()
+    assert scene.written == []
