@@ -19,6 +19,9 @@ TURN_ANNOTATION = "dovetail.dev/turn"
 """Changes when a pod's turn has come that kube-scheduler has refused before: any change makes it try the pod again."""
 
 
+_BOUND_TO_NODES = ("DaemonSet", "Node")
+"""Owners each of whose pods has its node already."""
+
 EVERY_NAMESPACE = "*"
 """Stands for all namespaces; no namespace can be called so."""
 
@@ -150,6 +153,11 @@ class Pod:
     def holds(self) -> str | None:
         """The node whose resources it holds, if any."""
         return None if self.finished else self.node
+
+    @property
+    def is_of_node(self) -> bool:
+        """Whether it belongs to one node, and would be there if that were empty: of a DaemonSet, or a static pod."""
+        return self.owner_kind in _BOUND_TO_NODES
 
 
 @dataclass(frozen=True, slots=True)

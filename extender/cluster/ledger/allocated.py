@@ -14,6 +14,7 @@ from extender.cluster.model import Pod
 class Allocated:
     """The `amounts` [N, R] that `pods` hold by a layout, and what opportunistic ones are `given` beyond them [N, R].
 
+    `by_nodes_own` [N, R] is what those hold that belong to their node.
     The ledger's lock is held by who calls.
     """
 
@@ -22,6 +23,7 @@ class Allocated:
         self._pods, self._holders, self._layout = pods, holders, layout
         self.amounts: Floats = np.zeros(layout.capacity.shape)
         self.given: Floats = np.zeros(layout.capacity.shape)
+        self.by_nodes_own: Floats = np.zeros(layout.capacity.shape)
         self._by_priority: dict[int, Floats] = {}
 
     def charge(self, pod: Pod, sign: float) -> None:
@@ -30,6 +32,8 @@ class Allocated:
         if pod.priority not in self._by_priority:
             self._by_priority[pod.priority] = np.zeros(self._layout.capacity.shape)
         charge(self._by_priority[pod.priority], self._layout, pod, pod.holds or "", sign)
+        if pod.is_of_node:
+            charge(self.by_nodes_own, self._layout, pod, pod.holds or "", sign)
         charge_given(self.given, self._layout, pod, pod.holds or "", sign)
 
     def forget_unheld(self, priority: int) -> None:
@@ -66,6 +70,7 @@ class Allocated:
 
         self._layout = layout
         self.amounts, self.given = carried(self.amounts), carried(self.given)
+        self.by_nodes_own = carried(self.by_nodes_own)
         self._by_priority = {priority: carried(book) for priority, book in self._by_priority.items()}
         # 3. Count what pods hold of new nodes (of all, on another axis), and then the readers again.
         for name in set(layout.names).difference(stayed if same_axis else ()):

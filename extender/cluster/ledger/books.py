@@ -69,6 +69,7 @@ class Books:
             nominations=self._nominations,
             flights=len(self.flights),
             given=self._kept("given", lambda: self.allocated.given + self.flights.given),
+            empty=self._kept("empty", lambda: self.layout.capacity - self.allocated.by_nodes_own),
             opportunistic=self._opportunistic,
             mix=self._askers.mix(self.layout.axis, self.layout.names, self.nodes),
         )
@@ -155,6 +156,8 @@ class Books:
     def _charge(self, pod: Pod, sign: float) -> None:
         self.allocated.charge(pod, sign)
         self._change("allocated")
+        if pod.is_of_node:
+            self._change("empty")
         if pod.opportunistic:
             self._change("given")
             self._opportunistic_changed.add(pod.uid)

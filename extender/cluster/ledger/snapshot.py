@@ -253,7 +253,8 @@ class Snapshot:
     [N, R], of those on nodes and of those in flight, and `opportunistic`, those on nodes one by one. Both are empty
     where they are not said. `placed` [N, R] is the part of `in_flight` of pods whose node is known. `assumed` counts
     the pods that ever took off, `flights` those in flight, `heard` the events taken in. `mix` is what pods on nodes
-    ask for, of those that ask for devices.
+    ask for, of those that ask for devices. `empty` [N, R] is what nodes have free once all pods are gone that may go:
+    not those of DaemonSets, nor static ones. Where it is not said it is what they offer.
     """
 
     version: int
@@ -267,12 +268,15 @@ class Snapshot:
     given: Floats = field(default_factory=lambda: _NOT_SAID)
     opportunistic: OpportunisticPods = _NOBODY
     placed: Floats = field(default_factory=lambda: _NOT_SAID)
+    empty: Floats = field(default_factory=lambda: _NOT_SAID)
     mix: Mix = NO_MIX
 
     def __post_init__(self) -> None:
         for book in ("given", "placed"):
             if getattr(self, book) is _NOT_SAID:
                 object.__setattr__(self, book, np.broadcast_to(0.0, self.allocated.shape))
+        if self.empty is _NOT_SAID:
+            object.__setattr__(self, "empty", self.layout.capacity)
         if self.opportunistic is _NOBODY:
             object.__setattr__(self, "opportunistic", OpportunisticPods((), self.layout))
 
@@ -302,6 +306,7 @@ class Snapshot:
             in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
             given=read_only(np.vstack((self.given, np.zeros_like(more)))),
             placed=read_only(np.vstack((self.placed, np.zeros_like(more)))),
+            empty=read_only(np.vstack((self.empty, more))),
             mix=self.mix.with_nodes(len(nodes)),
         )
 

@@ -51,9 +51,6 @@ _LATEST_NEWS_SECONDS = 600.0
 _FIRST_REST_SECONDS, _LONGEST_REST_SECONDS = 5.0, 300.0
 """How long a pod rests that is refused on the node that a plan chose: at first, doubled each time, and at most."""
 
-_BOUND_TO_NODES = ("DaemonSet", "Node")
-"""Owners whose pods take no part: each of their pods has its node already."""
-
 
 class Backlog(PodIndex):
     """Takes events in any thread.
@@ -144,7 +141,7 @@ class Backlog(PodIndex):
         if pod.held:
             return True
         ours = pod.scheduler in self._schedulers or pod.promised is not None or pod.uid in self._pods
-        return ours and pod.owner_kind not in _BOUND_TO_NODES
+        return ours and not pod.is_of_node
 
     def is_ours(self, pod: Pod) -> bool:
         """Say whether the pod is for one of our schedulers."""

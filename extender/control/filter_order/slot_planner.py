@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
+from extender.arrays import Floats, Mask, fits
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.resources import Amounts
@@ -40,7 +40,7 @@ class SlotPlanner:
         self._ledger, self._backlog, self._input_builder, self._planner = ledger, backlog, input_builder, planner
         self._flight_time, self._clock, self._now = flight_time, clock, now
         self._most = _MOST_AT_FIRST
-        self._nodes: tuple[Layout, int] | None = None
+        self._nodes: tuple[Floats, int] | None = None
         self._hopeless: set[TaskClass] = set()
 
     def key(self) -> PlanVersion:
@@ -88,7 +88,7 @@ class SlotPlanner:
             waiting=waiting,
             without=without,
             leaves=leaves,
-            leaves_hopeful=self._hopeful(leaves, layout),
+            leaves_hopeful=self._hopeful(leaves, known.snapshot),
             is_cut=is_cut,
             spare=_by_name(spare, layout),
             arrived=known.arrived,
@@ -119,17 +119,19 @@ class SlotPlanner:
         elif planned >= self._most and seconds < _LONGEST_PLAN_SECONDS / 4:
             self._most *= 2
 
-    def _hopeful(self, classes: Collection[TaskClass], layout: Layout) -> bool:
+    def _hopeful(self, classes: Collection[TaskClass], snapshot: Snapshot) -> bool:
         """Say whether one of these classes would fit on some node if that were empty."""
-        # 1. What was found holds until a node changes.
-        nodes = (layout, self._backlog.nodes_version)
-        if self._nodes is None or self._nodes[0] is not layout or self._nodes[1] != nodes[1]:
+        # 1. What was found holds until a node changes, or what it has for its own pods.
+        nodes = (snapshot.empty, self._backlog.nodes_version)
+        if self._nodes is None or self._nodes[0] is not nodes[0] or self._nodes[1] != nodes[1]:
             self._nodes, self._hopeless = nodes, set()
         # 2. Ask about classes until one fits; those that do not are not asked about again.
         for task_class in classes:
             if task_class in self._hopeless:
                 continue
-            if self._input_builder.allowed_nodes.usable(task_class.template, layout).any():
+            demand = snapshot.layout.vector(task_class.template.demand)
+            allowed = self._input_builder.allowed_nodes.allowed(task_class.template, snapshot.layout)
+            if (allowed & fits(snapshot.empty, demand)).any():
                 return True
             self._hopeless.add(task_class)
         self._hopeless.intersection_update(classes)

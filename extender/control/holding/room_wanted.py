@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Callable
 
-from extender.arrays import times_fits
+from extender.arrays import Floats, times_fits
 from extender.cluster.labels import NodeLabels
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.holding.decision import Holding
@@ -19,9 +19,9 @@ _MOST_KEPT = 4_096
 class RoomWanted:
     """Tells `holding` after each plan whether somebody waits for room. One thread.
 
-    Not those who fit on no node even when that is empty, gangs for which the empty cluster is too small, nor those who
-    want only what others do not use. A plan has no rows for gangs of which pods are missing, nor for classes that
-    kube-scheduler refuses for reasons of its own.
+    Not those who fit on no node even when that is empty but for the pods of DaemonSets and static ones, gangs for which
+    the empty cluster is too small, nor those who want only what others do not use. A plan has no rows for gangs of
+    which pods are missing, nor for classes that kube-scheduler refuses for reasons of its own.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class RoomWanted:
         self._allowed_nodes, self._holding, self._changed = allowed_nodes, holding, changed
         self._labels: NodeLabels | None = None
         self._places: dict[Shape, float] = {}
+        self._empty: Floats | None = None
 
     def note(self, planned: Planned | None, now: float) -> None:
         """Take note of a plan that came to its end; None: there was nothing to plan, or room for all."""
@@ -44,16 +45,16 @@ class RoomWanted:
         self._holding.keep(now)
 
     def _left_waiting(self, planned: Planned) -> bool:
-        layout, classes = planned.snapshot.layout, planned.plan_input.classes
-        labels = self._allowed_nodes.labels(layout)  # another object once a node has changed
-        if self._labels is not labels:
-            self._labels, self._places = labels, {}
-        hopeless = self._hopeless_gangs(planned, layout)
+        snapshot, classes = planned.snapshot, planned.plan_input.classes
+        labels = self._allowed_nodes.labels(snapshot.layout)  # another object once a node has changed
+        if self._labels is not labels or self._empty is not snapshot.empty:
+            self._labels, self._empty, self._places = labels, snapshot.empty, {}
+        hopeless = self._hopeless_gangs(planned)
         left = planned.left().nonzero()[0].tolist()
         wanting = (row for row in left if planned.gang_of(row) not in hopeless and classes[row].template.choice != ONLY)
-        return any(self._places_for(classes[row].template, layout) > 0 for row in wanting)
+        return any(self._places_for(classes[row].template, snapshot) > 0 for row in wanting)
 
-    def _hopeless_gangs(self, planned: Planned, layout: Layout) -> set[int]:
+    def _hopeless_gangs(self, planned: Planned) -> set[int]:
         """Return the gangs that could not start even if the pods of each shape had the empty cluster alone."""
         waiting, classes = planned.plan_input.waiting, planned.plan_input.classes
         if waiting.gang is None or waiting.gang_least is None:
@@ -64,16 +65,17 @@ class RoomWanted:
             template = classes[row].template
             shape = shape_of(template)
             pods.setdefault(planned.gang_of(row), Counter())[shape] += int(waiting.count[row])
-            places[shape] = self._places_for(template, layout)
+            places[shape] = self._places_for(template, planned.snapshot)
         fitting = {gang: sum(min(n, places[shape]) for shape, n in shapes.items()) for gang, shapes in pods.items()}
         return {gang for gang, most in fitting.items() if most < waiting.gang_least[gang]}
 
-    def _places_for(self, pod: Pod, layout: Layout) -> float:
+    def _places_for(self, pod: Pod, snapshot: Snapshot) -> float:
         """Return how many such pods fit on the nodes that they may use, when these are empty."""
         shape = shape_of(pod)
         if shape not in self._places:
             if len(self._places) >= _MOST_KEPT:
                 self._places.clear()
-            room = layout.capacity[self._allowed_nodes.allowed(pod, layout)]
+            layout = snapshot.layout
+            room = snapshot.empty[self._allowed_nodes.allowed(pod, layout)]
             self._places[shape] = float(times_fits(room, layout.vector(pod.demand)).sum())
         return self._places[shape]

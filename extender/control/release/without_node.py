@@ -142,7 +142,7 @@ class _Room:
         """Return what is free for pods of a priority [N, R]; None where the nodes have changed meanwhile."""
         snapshot = self._snapshot
         if self._empty:
-            return snapshot.layout.capacity
+            return snapshot.empty
         free = snapshot.free(priority)
         if self._below is None:
             return free

@@ -131,6 +131,14 @@ def test_a_pod_that_fits_nowhere_at_all_keeps_nobody_waiting(size, plans):
     assert asked.plans == plans
 
 
+@pytest.mark.parametrize(("owner", "keeps"), [("Job", True), ("DaemonSet", False)])
+def test_nor_does_one_that_fits_only_without_the_pods_of_daemon_sets(owner, keeps):
+    asked = Asked(node("a"))
+    asked.see(pod("there", 100, gates=(), node="a", owner_kind=owner), free("large", 950))
+    asked.ask("large")
+    assert asked.planning.last.leaves_hopeful is keeps
+
+
 def test_two_bursts_of_which_half_fits_share_but_for_what_passed_before_the_first_plan():
     # 20 places, two queues with the same weight: 10 each. 6 of `one` passed before anything was planned.
     asked = unplanned(node("a", 2000), policy=FAIR)

@@ -77,6 +77,19 @@ def test_who_fits_on_no_node_even_an_empty_one_holds_nobody_else():
     assert scene.held()
 
 
+@pytest.mark.parametrize("owner", ["DaemonSet", "Node"])
+def test_who_fits_only_without_the_pods_that_a_node_has_of_its_own_holds_nobody_else_until_these_are_gone(owner):
+    scene = Held(node("n1", cpu=1000))
+    scene.see(pod("of-node", cpu=100, gates=FREE, node="n1", owner_kind=owner), pod("large", cpu=950))
+    assert not scene.held()
+    scene.see(pod("fits", cpu=900), pod("runs", cpu=500, gates=FREE, node="n1"))
+    assert scene.held(1)
+    scene.remove("fits")
+    assert not scene.held(60)
+    scene.remove("of-node")
+    assert scene.held(60)
+
+
 def test_who_was_hopeless_counts_once_a_node_is_large_enough():
     scene = Held(node("n1", cpu=100))
     scene.see(pod("huge", cpu=200), pod("runs", cpu=150, node="n2", gates=FREE))

@@ -424,6 +424,12 @@ class TestOutlets:
         scene.step(100)
         assert scene.written == []
 
+    def test_nor_is_one_released_that_fits_only_without_the_pods_of_daemon_sets(self):
+        scene = Scene(node("n1"), pace=Pace(scale_up_after=10.0))
+        scene.see(pod("agent", 100, gates=(), node="n1", owner_kind="DaemonSet"), pod("a", 950))
+        scene.step(100)
+        assert scene.written == []
+
     def test_a_queue_beyond_its_share_does_not_scale_up(self):
         scene = Scene(node("n1"), pace=Pace(scale_up_after=10.0))
         scene.see(pod("mine", 800, gates=(), node="n1"), pod("a", 500), pod("other", 2000, queue="other"))
