@@ -176,25 +176,27 @@ def _more(name: str, value: float) -> str:
 
 def _too_large(case: Case) -> list[str]:
     """Return what no node that allows it offers, and the most that one does; where it fits, what its gang lacks."""
-    layout = case.order.snapshot.layout
+    layout, empty = case.order.snapshot.layout, case.order.snapshot.empty[case.allowed]
     if (case.allowed & case.large_enough).any():
         return _too_large_gang(case)
-    offered, demand = layout.capacity[case.allowed].max(axis=0, initial=0.0), layout.vector(case.pod.demand)
+    offered, demand = empty.max(axis=0, initial=0.0), layout.vector(case.pod.demand)
+    beside = " beside its DaemonSets' and static pods" if (empty < layout.capacity[case.allowed]).any() else ""
     missing = layout.unadvertised(case.pod.demand)
     changes = [f"a node that advertises {name} must be added (none does now)" for name in missing]
+    short = [(d, name) for d, name in enumerate(layout.axis) if demand[d] > offered[d] and name != UNADVERTISED]
     changes += [
-        f"a node with {name} {amount(name, demand[d])} must be added (the most is {amount(name, offered[d])} now)"
-        for d, name in enumerate(layout.axis)
-        if demand[d] > offered[d] and name != UNADVERTISED
+        f"a node with {name} {amount(name, demand[d])}{beside} must be added "
+        f"(the most is {amount(name, offered[d])} now)"
+        for d, name in short
     ]
     return changes or ["a node that is large enough in all dimensions at once must be added"]
 
 
 def _too_large_gang(case: Case) -> list[str]:
     """Return how many like this one all nodes that allow it hold, and that more are needed or fewer must suffice."""
-    group, layout = case.pod.identity.group, case.order.snapshot.layout
+    group = case.pod.identity.group
     _, least = group_sizes(case.order.backlog, [group])[group]
-    like = int(times_fits(layout.capacity[case.allowed], case.demand).sum())
+    like = int(times_fits(case.order.snapshot.empty[case.allowed], case.demand).sum())
     return [
         f"nodes must be added until {least} pods of pod group {group} fit at once (empty, those that allow this pod "
         f"hold {like} like it), or the group must need fewer"

@@ -34,8 +34,8 @@ class Case:
 
     @property
     def large_enough(self) -> Mask:
-        """Which nodes would hold it if they were empty [N]."""
-        return fits(self.order.snapshot.layout.capacity, self.demand)
+        """Which nodes would hold it if they were empty, but for the pods of DaemonSets and static ones [N]."""
+        return fits(self.order.snapshot.empty, self.demand)
 
     @property
     def levels(self) -> Counts | None:

@@ -62,7 +62,7 @@ class Gangs:
                 shape = allowed.tobytes(), demand.tobytes()
                 tasks[shape] += int(self._count[row])
                 if shape not in places:
-                    places[shape] = times_fits(board.snapshot.layout.capacity[allowed], demand).sum()
+                    places[shape] = times_fits(board.snapshot.empty[allowed], demand).sum()
             self._most_if_empty[gang] = int(sum(min(count, places[shape]) for shape, count in tasks.items()))
         return self._most_if_empty[gang]
 

@@ -43,7 +43,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
         return WaitReason("barred", f"no node allows it: {_BARRED}")
     own = bool(board.classes.own[index])
     demand = board.classes.here[index] if own else board.waiting.demand[index]
-    short = short_of(board.snapshot.layout.capacity, demand)
+    short = short_of(board.snapshot.empty, demand)
     if short[allowed].any(axis=1).all():
         return WaitReason("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
     gang = int(gangs.of[index])

@@ -351,6 +351,15 @@ class TestChange:
         scene.see(pod("a", 1500))
         assert change(scene, "a") == ["a node with cpu 1.5 cores must be added (the most is 1 core now)"]
 
+    def test_a_pod_that_daemon_sets_keep_off_every_node_needs_a_larger_one(self):
+        scene = Scene(node("n1"))
+        scene.see(pod("agent", 100, gates=(), node="n1", owner_kind="DaemonSet"), pod("a", 950))
+        assert scene.why()["a"].kind == "too-large"
+        assert change(scene, "a") == [
+            "a node with cpu 0.95 cores beside its DaemonSets' and static pods must be added "
+            "(the most is 0.9 cores now)"
+        ]
+
     def test_a_gang_that_is_too_large_for_all_nodes_together(self):
         # Each of the two nodes holds one pod of 700.
         scene = Scene(node("n1"), node("n2"))
