@@ -117,6 +117,17 @@ def test_a_queue_gets_its_minimum_share_from_the_youngest_pods_and_no_more_than_
     assert scene.running("a") == [f"a{n}" for n in range(7)]
 
 
+def test_each_victim_is_of_the_queue_that_is_furthest_above_its_share_without_those_before():
+    # b is sure of 0.4, so a and c should have 0.3 each, and have 0.6 and 0.4. Two go of a. Then both have 0.4, and the
+    # youngest is of c.
+    scene = ReclaimScene(node("n1"), queues=(Queue("a"), Queue("b", minimum=0.4), Queue("c")))
+    scene.see(*(runs(f"a{n}", started=float(n)) for n in range(6)))
+    scene.see(*(runs(f"c{n}", queue="c", started=10.0 + n) for n in range(4)))
+    scene.see(*(waits(f"b{n}", job="b") for n in range(3)))
+    scene.run(40)
+    assert scene.evicted == ["a5", "a4", "c3"]
+
+
 def test_the_victim_is_told_why_and_the_eviction_counted():
     scene = full()
     scene.run(40)
