@@ -127,6 +127,25 @@ def test_nobody_goes_for_a_pod_that_fits_elsewhere():
     assert (scene.evicted, scene.nominated()) == ([], {"a": "n2"})
 
 
+def test_nobody_goes_in_vain_with_others_of_an_owner_whose_budget_has_refused():
+    # Two of three have to go. The budget allows no pod of `db`: after x0 it is x2 that is asked before x1.
+    scene = FullScene(node("n1", slots=9, gpu=3.0))
+    scene.see(*(on_idle(f"x{n}", gpus=1, owner=owner) for n, owner in enumerate(("db", "batch", "db"))))
+    scene.see(with_gpu(needs("a", 400), 2))
+    scene.protected = {"x0", "x2"}
+    for _ in range(20):
+        scene.step(1)
+    assert scene.evicted == []
+
+
+def test_who_was_asked_and_does_not_go_is_asked_again():
+    scene = full(needs("a", 400))
+    scene.evict = lambda victim: scene.evicted.append(victim.name) or True
+    for _ in range(2):
+        scene.step(scene.cluster.assume_seconds + 1)
+    assert scene.evicted == ["young", "young"]
+
+
 def test_room_that_the_plan_gives_to_one_pod_keeps_nobody_from_going_for_another():
     scene = FullScene(node("n1", slots=4))
     scene.see(runs("regular", 100), on_idle("old"), on_idle("young", started=90.0), needs("a", 400), needs("b", 300))
