@@ -57,7 +57,7 @@ class RoomForAll:
                 return None
             # 2. Take a pod of each class, and again, until no slot is left, or no pod.
             taken: list[Pod] = []
-            while held and len(taken) < slots:
+            while held:
                 turn, held = held[: slots - len(taken)], []
                 for task_class in turn:
                     pod = self._backlog.take(task_class, now, now + self._cluster.assume_seconds)

@@ -133,6 +133,19 @@ def test_where_it_matters_where_one_starts_or_with_whom_a_plan_is_made(particula
     assert "a" in nominated(scene)
 
 
+def test_a_plan_is_made_where_a_held_pod_has_a_node_or_one_is_being_cleared_for_another():
+    scene = scene_of(pod("promised", nominated="n0", promised="n0"))
+    scene.refuse.add(("release", "promised"))
+    scene.step()
+    scene.see(pod("a"))
+    scene.step(0.1)
+    assert nominated(scene) == ["a"]
+    cleared = scene_of(pod("a"))
+    cleared.cluster.awaiting_evictions.add("uid-b")
+    cleared.step()
+    assert nominated(cleared) == ["a"]
+
+
 def test_a_pod_of_another_scheduler_is_nominated_as_nobody_asks_filter_about_it():
     scene = scene_of(dataclasses.replace(pod("a"), scheduler="another"))
     scene.step()
