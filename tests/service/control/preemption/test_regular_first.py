@@ -13,6 +13,7 @@ from extender.control.preemption.overload import Limits
 from extender.control.preemption.rates import Rates
 from extender.control.preemption.regular_first import RegularFirst
 from extender.control.release.loop import Pace, Releaser
+from extender.errors import ClusterError
 from extender.planner import Planner
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs
 
@@ -136,6 +137,40 @@ def test_nobody_goes_in_vain_with_others_of_an_owner_whose_budget_has_refused():
     for _ in range(20):
         scene.step(1)
     assert scene.evicted == []
+
+
+def test_who_was_refused_is_asked_again_after_half_a_minute_and_then_twice_as_long_each_time():
+    scene, asked = FullScene(node("n1", slots=2)), []
+    scene.see(runs("regular", 100), on_idle("x"), needs("a", 400))
+    scene.evict = lambda _: bool(asked.append(scene.now - 100.0))
+    for _ in range(220):
+        scene.step(1)
+    assert asked == [1, 32, 93, 214]  # 30 s, 60 s and 120 s after the step that hears of the refusal
+
+
+def test_an_eviction_that_was_decided_is_not_asked_for_once_we_lead_no_more():
+    scene = full(needs("a", 400))
+    scene.late = True
+    scene.step()
+    scene.leading = False
+    scene.write_all()
+    assert (scene.evicted, scene.counted) == ([], [])
+
+
+def test_a_request_that_fails_is_no_eviction_and_another_goes():
+    scene = full(needs("a", 400))
+    evict = scene.evict
+
+    def fail_once(victim):
+        if victim.name == "young":
+            raise ClusterError("the API server is gone")
+        return evict(victim)
+
+    scene.evict = fail_once
+    scene.step()
+    assert (scene.events, scene.counted) == ([], [])
+    scene.step(1)
+    assert scene.evicted == ["old"]
 
 
 def test_who_was_asked_and_does_not_go_is_asked_again():
