@@ -102,7 +102,7 @@ class PlanInputBuilder:
         self._starved_after = starved_after
 
     def build(
-        self, layout: Layout, now: float, without: Collection[str] = (), refused: Collection[TaskClass] = ()
+        self, layout: Layout, now: float, without: Collection[str] = (), refused: Set[TaskClass] = frozenset()
     ) -> PlanInput:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names.
 

@@ -290,7 +290,7 @@ class Releaser:
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in self._in_doubt)}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
-        plan_input = self.input_builder.build(snapshot.layout, now, without, refused)
+        plan_input = self.input_builder.build(snapshot.layout, now, without, frozenset(refused))
         if self._promoter is not None:
             snapshot = self._promoter.step(snapshot, plan_input, now)
         if not plan_input.classes:
@@ -325,7 +325,7 @@ class Releaser:
         left = [task_class for task_class in planned.unplaced() if task_class not in served]
         for task_class in self._without_node.preempting(snapshot, left):
             releases += self._to_no_node(task_class, PREEMPTING, now)
-        return releases + self._scaling_up(snapshot, {*left, *refused}, slots - len(releases), now)
+        return releases + self._scaling_up(snapshot, dict.fromkeys((*left, *refused)), slots - len(releases), now)
 
     def _by_no_plan(self, snapshot: Snapshot, refused: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
         """Return the releases where nothing may be planned: some may be refused, and nodes be missing for them."""
