@@ -61,6 +61,15 @@ def test_at_most_as_many_are_started_as_there_are_slots():
     assert len(scene.on_idle_room()) == 4
 
 
+def test_of_a_shape_that_kube_scheduler_refuses_one_pod_tries_at_a_time():
+    refused = needs("refused", 50, job="j", gates=(), unschedulable=True)
+    scene = full(refused, *(needs(f"a{n}", 50, job="j") for n in range(5)))
+    scene.step()
+    assert scene.on_idle_room() == {}
+    scene.step(1.5)
+    assert len(scene.on_idle_room()) == 1
+
+
 @pytest.mark.parametrize(
     "change",
     [
