@@ -230,3 +230,10 @@ def test_with_gates_pods_without_one_take_no_part_until_they_are_refused():
     scene.change("free", unschedulable=True)
     assert scene.step(1) == 1
     assert scene.written == [("nominate", "free", "a")]
+
+
+def test_of_the_turns_of_a_class_those_without_a_gate_have_theirs_and_the_gated_ones_the_rest():
+    scene = Scene(node("n1", cpu=300), by_filter=True)
+    scene.see(free("free", job="j"), *(pod(f"held{number}", job="j") for number in range(4)))
+    scene.step()
+    assert scene.released() == ["held0", "held1"]
