@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows, fits, short_of, times_fits
+from extender.arrays import Floats, Mask, Rows, fits, short_of
 from extender.policy.slack import smallest_set
 
 _NODES_TRIED = 8
@@ -128,7 +128,5 @@ class MakingWay:
 
 def _times(free: Floats, demand: Floats) -> Floats:
     """Return how often a pod fits on each node [N]; `demand` [R] or [N, R]."""
-    if demand.ndim == 1:
-        return times_fits(free, demand)
     ratio = np.where(demand > 0, np.floor(free / np.where(demand > 0, demand, 1.0)), np.inf)
-    return np.asarray(ratio.min(axis=1, initial=np.inf))
+    return np.asarray(ratio.min(axis=-1, initial=np.inf))

@@ -33,6 +33,26 @@ def test_a_pod_that_needs_six_places_gets_them_of_six_that_hold_one_each():
     assert (placed, sorted(way.victims.tolist())) == (1, [0, 1, 2, 3, 4, 5])
 
 
+def test_of_many_nodes_the_one_where_fewest_go_is_found():
+    pairs = [(node, 1) for node in range(20) for _ in range(2)]
+    look = MakingWay(np.tile([9.0, 0.0], (21, 1)), in_the_way(*zip(*pairs, (20, 2), strict=True)))
+    placed, (way,) = look.ways(np.array([1.0, 2.0]), np.ones(21, dtype=bool), 1, 9)
+    assert (placed, way.node, way.victims.tolist()) == (1, 20, [40])
+
+
+def test_nobody_else_goes_once_as_many_are_to_go_as_may_at_once():
+    look = MakingWay(np.array([[9.0, 0.0]]), in_the_way([0] * 4, [1] * 4))
+    placed, ways = look.ways(np.array([1.0, 1.0]), np.ones(1, dtype=bool), 4, 2)
+    assert (placed, [way.victims.tolist() for way in ways]) == (2, [[0], [1]])
+
+
+def test_a_pod_that_needs_more_on_some_nodes_takes_there_what_it_needs():
+    # It needs 2 of CPU on the first node, and 5 on the second. The first has CPU for two, the second a place for one.
+    look = MakingWay(np.array([[5.0, 0.0], [9.0, 1.0]]), in_the_way([0, 0, 0], [1, 1, 1]))
+    placed, ways = look.ways(np.array([[2.0, 1.0], [5.0, 1.0]]), np.ones(2, dtype=bool), 9, 9)
+    assert (placed, [(way.node, way.victims.tolist()) for way in ways]) == (3, [(0, [0]), (0, [1])])
+
+
 def test_a_checkpoint_takes_everything_back():
     look = MakingWay(np.array([[9.0, 1.0]]), in_the_way([0, 0], [1, 1]))
     before = look.checkpoint()
