@@ -34,6 +34,18 @@ def test_a_gang_goes_with_more_than_its_least_where_there_is_room():
     assert started(once(cluster((3,)), waiting), 1) == [3]
 
 
+def test_a_gang_whose_turn_it_is_goes_whole_also_where_a_plan_is_asked_for_fewer_tasks():
+    # Little work of the gang is left, so it goes first; then there is no room for the other.
+    waiting = with_gangs(tasks((0, 3, (1,)), (1, 1, (2,)), work=[1, 100]), [0, -1], [3])
+    assert started(Planner(KEEN).plan(cluster((4,)), waiting, 0.0, most=1), 2) == [3, 0]
+
+
+def test_a_gang_that_starts_in_its_turn_does_not_end_the_limit_of_a_plan_for_others():
+    # The gang is due and goes first. One task more is asked for at most, and seven would fit.
+    waiting = with_gangs(tasks((0, 3, (1,)), (1, 9, (1,))), [0, -1], [3], since=np.array([0.0, 900.0]))
+    assert started(Planner(KEEN).plan(cluster((10,)), waiting, 1000.0, most=4), 2) == [3, 1]
+
+
 def test_a_gang_counts_over_its_classes():
     # One leader of 2 and three workers of 1.
     waiting = with_gangs(tasks((0, 1, (2,)), (0, 3, (1,))), [0, 0], [4])
