@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from extender.cluster.pods.opportunistic import ONLY
+from extender.cluster.queues import Queue
 from extender.control.opportunistic.promotion import RESTS_SECONDS, SHOWS_SECONDS
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs
 from tests.service.control.scene import node
@@ -61,6 +62,14 @@ def test_not_before_a_pod_of_higher_priority_that_fits_there():
 
 def test_not_before_a_queue_that_has_less_of_its_share():
     scene = scene_of(runs("mine", 100), given("a", 600), needs("b", 600, queue="other"))
+    scene.step()
+    assert promoted(scene) == []
+    assert scene.nominated() == {"b": "n1"}
+
+
+def test_a_queue_without_a_share_comes_after_any_that_has_one():
+    queues = (Queue("spare", weight=0.0), Queue("other"))
+    scene = scene_of(given("a", 600, queue="spare"), needs("b", 600, queue="other"), queues=queues)
     scene.step()
     assert promoted(scene) == []
     assert scene.nominated() == {"b": "n1"}
