@@ -48,7 +48,7 @@ def test_pods_that_are_not_bound_in_time_end_the_run_with_how_many(programs, tmp
     # A node takes 110 pods: 3 of 113 stay.
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # after an error the logs stay
     with pytest.raises(ControlPlaneError, match=r"3 of 113 pods were not bound"):
-        list(measure(programs, ClusterSize(nodes=1, pods=113, jobs=1, runs=1, limit_seconds=4), lambda: None, [STOCK]))
+        list(measure(programs, ClusterSize(nodes=1, pods=113, jobs=1, runs=1, limit_seconds=12), lambda: None, [STOCK]))
 
 
 @pytest.mark.usefixtures("programs")

@@ -189,7 +189,8 @@ def _wait_bound(
     bindings: Bindings, contender: BenchContender, control_plane: ControlPlane, pods: int, seconds: float
 ) -> float:
     """Return when the last pod was bound. Raises ControlPlaneError where that takes too long."""
-    ended = bindings.wait(max(seconds, 0.0))
+    seconds = max(seconds, 0.0)
+    ended = bindings.wait(seconds)
     if ended is None:
         raise ControlPlaneError(
             f"{contender.name}: {bindings.missing} of {pods} pods were not bound {seconds:.0f} s after the last "
