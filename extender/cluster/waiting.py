@@ -148,8 +148,8 @@ class Waiting:
     `demand` [C, R] is what a task takes of its machine besides reading its input; `reading` [C] the bytes per second
     that it reads at its peak, from `inputs`; `duration` [C] its expected seconds; `count` [C] how many wait, 0 allowed;
     `since` [C] when the class became able to run or last had a task started, whichever is later (minus infinity: it is
-    what a gang that has begun still lacks); `finished` [C] the
-    part of its stage that is done, in [0, 1]. `left_seconds` is the least time that all that is left, waiting or
+    what a gang that has begun still lacks; infinity: no room is kept for it); `finished` [C] the part of its stage that
+    is done, in [0, 1]. `left_seconds` is the least time that all that is left, waiting or
     running, keeps the cluster busy: by the resource of which it needs most (infinite: not known). `topology` [L, N]: in
     which rack, zone, ... each node is, the smallest first, -1 for none (None: nobody knows); `level_names` are what
     these levels are called, the node itself first. `order` is that of the tasks of jobs that are DAGs (None: no job has

@@ -13,6 +13,9 @@ from extender.control.backlog.task_classes import PodPhase, TaskClass
 WAITING = (PodPhase.READY, PodPhase.UNGATED)
 """The phases of pods that wait for their turn and for nothing else."""
 
+_NOTHING_KEPT_SECONDS, _LONGEST_NOTHING_KEPT_SECONDS = 120.0, 86_400.0
+"""For so long after a turn in vain no room is kept for a pod: at first, doubled each time, and at most."""
+
 
 def holds_room(pod: Pod) -> bool:
     """Say whether a released pod without a node holds room: kube-scheduler has not refused it, or it is nominated."""
@@ -107,6 +110,19 @@ class PodIndex:
                 if pods := task_class.pods[phase]:
                     since = min(since, next(iter(pods.values())).created)
             return max(since, task_class.released_at)
+
+    def in_vain(self, task_class: TaskClass, now: float, *, held: bool) -> bool:
+        """Say whether room was kept in vain for the refused pods of a class not long ago; not where a `held` one waits.
+
+        That is for two minutes from the last turn of the class on, for twice as long with each one, at most for a day.
+        """
+        refused = task_class.pods[PodPhase.UNGATED]
+        if not refused or (held and task_class.pods[PodPhase.READY]):
+            return False
+        turns = min(map(self.writes.failures, refused))
+        return turns > 0 and now - task_class.released_at < min(
+            _NOTHING_KEPT_SECONDS * 2.0 ** (turns - 1), _LONGEST_NOTHING_KEPT_SECONDS
+        )
 
     def coming(self) -> Counter[TaskClass]:
         """Return how many pods of each class are on their way to a node: they hold room, and are on none yet.

@@ -133,7 +133,7 @@ class PlanInputBuilder:
             arrays = self._class_rows.arrays(rows, layout)
             row_classes = arrays.classes
             # 5. What changes from plan to plan: how many wait, since when, and what runs.
-            since = self._since(row_classes, {name for name, gang in gangs.items() if gang.begun})
+            since = self._since(row_classes, {name for name, gang in gangs.items() if gang.begun}, refused, now)
             gang_row, gang_least = _gang_rows(row_classes, gangs)
             asks = arrays.priority is not None or self._asks_what_runs(jobs.jobs, since, now)
             waiting = Waiting(
@@ -174,9 +174,16 @@ class PlanInputBuilder:
             committed, _ = active_classes(self._backlog, in_order(self._backlog.classes()))
             return usage_of(committed, self._vectors.of(committed.classes, layout), self.tree, layout.total)
 
-    def _since(self, classes: Sequence[TaskClass], begun: Collection[str]) -> Floats:
-        """Return since when classes have waited [C]; for ever where they are of a gang that has begun: it is due."""
-        since = np.array([self._backlog.waiting_since(task_class) for task_class in classes], dtype=np.float64)
+    def _since(
+        self, classes: Sequence[TaskClass], begun: Collection[str], refused: Set[TaskClass], now: float
+    ) -> Floats:
+        """Return since when classes have waited [C]; for ever where they are of a gang that has begun: it is due.
+
+        It is infinite, so that no room is kept, where turns were in vain; only the UNGATED ones of `refused` count.
+        """
+        backlog = self._backlog
+        since = np.array([backlog.waiting_since(task_class) for task_class in classes], dtype=np.float64)
+        since[[backlog.in_vain(task_class, now, held=task_class not in refused) for task_class in classes]] = math.inf
         if begun:
             since[[group_of(task_class) in begun for task_class in classes]] = -math.inf
         return since

@@ -198,9 +198,10 @@ class Reservations:
         return waits if board.locality is None else waits & ~board.locality.nearness.chooses
 
     def _longest_waiting(self, classes: Mask, queue: int) -> list[int]:
-        """Return the rows of those of these classes [C] of a queue that have waited longest."""
-        rows = (classes & (self._board.fairness.queue == queue)).nonzero()[0]
-        oldest: list[int] = rows[np.argsort(self._board.waiting.since[rows], kind="stable")][:_CLASSES_TRIED].tolist()
+        """Return the rows of those of these classes [C] of a queue that have waited longest, and for which to keep."""
+        since = self._board.waiting.since
+        rows = (classes & (self._board.fairness.queue == queue) & (since < np.inf)).nonzero()[0]
+        oldest: list[int] = rows[np.argsort(since[rows], kind="stable")][:_CLASSES_TRIED].tolist()
         return oldest
 
     def _still_valid(self, level: Mask) -> Iterable[tuple[str, Reservation]]:

@@ -169,3 +169,21 @@ def test_those_for_other_schedulers_wait_for_these():
     scene.see(replace(refused("theirs", promised="n1"), scheduler="theirs"))
     scene.step()
     assert scene.written == []
+
+
+def test_after_a_turn_in_vain_no_room_is_kept_for_it_for_longer_each_time():
+    # Its queue has nothing, and another queue waits: so room is kept for it at once else.
+    scene = Scene(node("n1", 100), node("n2", 100))
+    scene.see(refused("a", created=1.0), pod("runs", gates=(), node="n2", queue="r"), pod("waits", queue="r"))
+    waits = []
+    for n in range(4):
+        while not scene.pods["a"].nominated:
+            scene.step(5)
+        give_up(scene, "a")
+        turn, other = scene.now, f"other{n}"
+        scene.see(pod(other, gates=(), node="n1", queue="r", created=turn, started=turn))
+        while not any(name.startswith("q|a|") for name in scene.releaser.planner.carried.reserved):
+            scene.step(5)
+        waits.append(scene.now - turn)
+        scene.remove(other)
+    assert waits == [120, 240, 480, 960]
