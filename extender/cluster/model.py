@@ -64,7 +64,8 @@ class Pod:
     `ungranted` where its node has not given it any of them yet.
 
     One that was `rejected` was bound, and its kubelet would not have it. `near` are the namespaces of the pods that it
-    draws near, or would rather have elsewhere, by its affinity to pods.
+    draws near, or would rather have elsewhere, by its affinity to pods. It `asks_of_pods` where it depends on which
+    pods are there whether it may go to a node, by required affinity to pods or required spread.
     """
 
     uid: str
@@ -104,6 +105,7 @@ class Pod:
     ungranted: bool = False
     rejected: bool = False
     near: tuple[str, ...] = ()
+    asks_of_pods: bool = False
 
     @property
     def may_run(self) -> str | None:

@@ -58,6 +58,7 @@ def pod_of(document: PodObject, template: Template) -> Pod:
         failed=failed,
         rejected=failed and _is_rejection(status.reason or ""),
         near=template.near,
+        asks_of_pods=template.asks_of_pods,
         unschedulable=any(is_refusal(one.type, one.status, one.reason) for one in status.conditions or ()),
         resource_version=version_number(meta.resource_version),
         problem=template.problem,

@@ -60,6 +60,7 @@ class Template:
     constraints: Constraints
     prefers: Preferences
     near: tuple[str, ...]
+    asks_of_pods: bool
     owner: OwnerReference
     identity: Identity
     duration: float | None
@@ -82,6 +83,7 @@ def template_of(document: PodObject) -> Template:
         constraints=_constraints(spec),
         prefers=_preferences(spec),
         near=_near(meta.namespace, spec),
+        asks_of_pods=_asks_of_pods(spec),
         owner=owner,
         identity=_identity(meta, spec, owner.uid or None),
         duration=_read(seconds, annotations.duration, problems),
@@ -171,6 +173,15 @@ def _near(namespace: str, spec: PodSpec) -> tuple[str, ...]:
         return (EVERY_NAMESPACE,)
     named = {name for term in terms for name in term.namespaces or (namespace,)}
     return tuple(sorted(named)) if len(named) <= _MOST_NAMESPACES else (EVERY_NAMESPACE,)
+
+
+def _asks_of_pods(spec: PodSpec) -> bool:
+    """Say whether a pod's nodes depend on which pods are there: by required affinity to pods, or required spread."""
+    affinities = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if spec.affinity else ()
+    spreads = spec.topology_spread_constraints or ()
+    return any(one is not None and one.required for one in affinities) or any(
+        one.when_unsatisfiable == "DoNotSchedule" for one in spreads
+    )
 
 
 def _constraints(spec: PodSpec) -> Constraints:

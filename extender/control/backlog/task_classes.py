@@ -130,7 +130,8 @@ def key_of(pod: Pod) -> Key:
     demand = tuple(sorted(pod.demand.items()))
     near = () if pod.inputs else pod.prefers
     chosen = (pod.choice, pod.tenant_choice)
-    rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, chosen, bool(pod.inputs), near)
+    where = (pod.constraints, pod.asks_of_pods)
+    rules = (pod.priority, where, pod.duration, pod.may_preempt, chosen, bool(pod.inputs), near)
     return (identity.stage, identity.group, identity.least, demand, *rules)
 
 
@@ -142,7 +143,7 @@ def same_class(pod: Pod, other: Pod) -> bool:
 def _telling(pod: Pod) -> tuple[object, ...]:
     """Return what tells a pod's job and class, as it is: mostly it is the same objects in pods that were made alike."""
     rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, pod.choice, pod.tenant_choice)
-    return (pod.identity, pod.demand, *rules, pod.inputs, pod.prefers)
+    return (pod.identity, pod.demand, *rules, pod.inputs, pod.prefers, pod.asks_of_pods)
 
 
 def phase_of(pod: Pod) -> PodPhase:

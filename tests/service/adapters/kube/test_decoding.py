@@ -318,6 +318,29 @@ def test_a_pod_says_where_its_input_is_and_which_nodes_it_prefers():
     assert found.prefers == ((7, (Requirement("zone", "In", ("a",)),)),)
 
 
+_TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "asks"),
+    [
+        ({}, False),
+        ({"affinity": {"podAffinity": {_REQUIRED: [_TERM]}}}, True),
+        ({"affinity": {"podAntiAffinity": {_REQUIRED: [_TERM]}}}, True),
+        ({"affinity": {"podAntiAffinity": {_PREFERRED: [{"weight": 1, "podAffinityTerm": _TERM}]}}}, False),
+        ({"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": []}}}}, False),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}]}, True),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1}]}, False),
+    ],
+)
+def test_a_pod_asks_of_others_what_it_requires_of_them(spec, asks):
+    assert read_pod({"spec": spec}).asks_of_pods is asks
+
+
 def test_a_broken_input_leaves_the_pod_without_one_and_says_so():
     raw = {"metadata": {"annotations": {"dovetail.dev/input": "node-a"}}}
     found = read_pod(raw)

@@ -46,6 +46,16 @@ def test_nor_of_those_that_ask_for_the_same_in_other_jobs_of_its_queue_and_all_o
     assert set(scene.released()) == {"p0", "larger", "neighbour"}
 
 
+def test_those_that_ask_nothing_of_other_pods_go_beside_refused_ones_that_do():
+    scene = Scene(node("n1", cpu=10_000))
+    scene.see(*(pod(f"apart{n}", job="service", created=float(n), asks_of_pods=True) for n in range(3)))
+    scene.step()
+    refuse_all(scene)
+    scene.see(*(pod(f"p{n}") for n in range(3)), pod("apart3", asks_of_pods=True))
+    scene.step()
+    assert scene.released()[3:] == ["p0", "p1", "p2"]
+
+
 def test_room_is_not_kept_for_them():
     scene = Scene(node("n1", cpu=100))
     scene.see(pod("a", 100, created=0.0), pod("b", 100, created=1.0), pod("c", 50, created=2.0))
