@@ -10,7 +10,7 @@ from extender.cluster.model import Pod
 from extender.control.backlog.backlog import PodPhase
 from extender.control.pod_shapes import shape_of
 from extender.control.release.refusals import refused_pods
-from extender.explain.amounts import amount, percent
+from extender.explain.amounts import amount, percent, seconds
 from extender.explain.pod_in_plan import Case
 from extender.explain.wait_reasons import (
     GANG,
@@ -110,6 +110,13 @@ def _pace(_case: Case) -> list[str]:
 
 
 def _trying(case: Case) -> list[str]:
+    rests_until = case.order.backlog.rests().get(case.pod.uid)
+    if rests_until is not None:
+        rest = seconds(max(rests_until - case.order.now, 1.0))
+        return [
+            "what kube-scheduler refused it for must change, unless that was room",
+            f"its next turn comes in {rest} at the earliest; before that it starts where kube-scheduler finds room",
+        ]
     if case.pod.unschedulable:
         return [
             "what kube-scheduler refused it for must change, unless that was room or its turn",

@@ -25,7 +25,8 @@ class WaitReport:
     class, and `kept_idle` which part of the cluster is free there. With `order: auto`, `held` says whether new pods are
     held, None where that is not known, and `held_why` why they are to be or not. `load` is what nodes, by name, use
     besides their pods, where the plan leaves room for that. `idle` says by class why pods that may run on idle
-    resources find none, None: settings have no such pods.
+    resources find none, None: settings have no such pods. `rests` says for how many seconds more refused pods have no
+    turn, by UID.
     """
 
     leads: bool
@@ -39,6 +40,7 @@ class WaitReport:
     held_why: str = ""
     load: Mapping[str, Amounts] = field(default_factory=dict)
     idle: Mapping[str, str] | None = None
+    rests: Mapping[str, float] = field(default_factory=dict)
 
 
 class _Job(msgspec.Struct):
@@ -61,6 +63,7 @@ class _Report(msgspec.Struct):
     held_why: str = ""
     load: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
     idle: dict[str, str] | None = None
+    rests: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 def written(report: WaitReport) -> bytes:
@@ -90,4 +93,5 @@ def read(source: str, text: str) -> WaitReport:
         held_why=report.held_why,
         load=report.load,
         idle=report.idle,
+        rests=report.rests,
     )

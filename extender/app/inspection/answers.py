@@ -50,9 +50,11 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
     namespace, pod_name = _split(query, name, namespace)
     reader, settings, source = _begin(query)
     raw = _read_pod(reader, namespace, pod_name)
-    # 2. Ask `control` how long jobs have waited for locality, and who found no idle room, where settings have that.
-    idle = settings.opportunistic.enabled
-    waits = waits_of(reader, query.control) if settings.locality.wait_seconds or idle else None
+    # 2. Ask `control` how long jobs have waited for locality, and who found no idle room, where settings have that;
+    #    and whether the pod rests, where it may.
+    idle, refusal = settings.opportunistic.enabled, _refusal(raw)
+    may_rest = refusal is not None and not settings.asks_filter
+    waits = waits_of(reader, query.control) if settings.locality.wait_seconds or idle or may_rest else None
     report = waits if isinstance(waits, WaitReport) else None
     # 3. Read the cluster and plan.
     cluster = look(reader, settings, source, report)
@@ -70,7 +72,7 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         pod,
         policy_in_force(settings, report),
         _changes(order, pod, settings, waits if isinstance(waits, str) else "", unled) if waiting else (),
-        _refusal(raw),
+        refusal,
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
         preempted=preemption_of(reader, namespace, pod_name, pod.uid) if pod.leaving or pod.failed else "",

@@ -111,6 +111,12 @@ class PodIndex:
                     since = min(since, next(iter(pods.values())).created)
             return max(since, task_class.released_at)
 
+    def rests(self) -> dict[str, float]:
+        """Return until when refused pods have no turn, by UID, in seconds since the epoch."""
+        with self.lock:
+            ungated = self._by_phase[PodPhase.UNGATED]
+            return {uid: until for uid, until in self.writes.backoff.items() if uid in ungated}
+
     def in_vain(self, task_class: TaskClass, now: float, *, held: bool) -> bool:
         """Say whether room was kept in vain for the refused pods of a class not long ago; not where a `held` one waits.
 

@@ -19,6 +19,7 @@ TOLD = WaitReport(
     held=True,
     held_why="somebody waits for room",
     idle={"q|a||cpu=8": "no node has enough"},
+    rests={"uid-a": 4.5},
 )
 
 

@@ -6,10 +6,12 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
 
+from extender.adapters.http.wait_report import WaitReport
 from extender.cli import cli
 from tests.service.app.inspection.api_server import CONFIG_MAPS, HELD, OUR_PODS, SETTINGS, config_map, items, server
 from tests.service.app.inspection.test_locality_command import kubeconfig
@@ -266,3 +268,24 @@ def test_how_long_a_pod_is_refused_is_told_where_no_gate_of_it_can_have_begun_th
     first, *others = asked(tmp_path, "explain pod d/a")[1].splitlines()
     assert re.fullmatch(said, first)
     assert "Refused       no claim" in others
+
+
+def test_a_refused_pod_that_rests_is_told_until_when(tmp_path, monkeypatch):
+    known = everything()
+    held = known["/api/v1/pods"]["items"][0]
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no claim"}
+    spec = {**held["spec"], "schedulingGates": [], "schedulerName": "dovetail"}
+    pod = {**held, "spec": spec, "status": {"conditions": [condition]}}
+    there = {
+        **known,
+        CONFIG_MAPS: items(config_map("dovetail", **{"dovetail.yaml": f"{SETTINGS}order: gates\n"})),
+        "/api/v1/pods": items(pod),
+        "/api/v1/namespaces/d/pods/a": pod,
+        "/locality": msgspec.to_builtins(WaitReport(True, rests={"u": 200.0})),
+    }
+    monkeypatch.setattr(f"{__name__}.everything", lambda: there)
+    with cluster() as url:
+        command = ["explain", "pod", "d/a", f"--kubeconfig={kubeconfig(tmp_path, url)}", f"--control={url}"]
+        text = " ".join(CliRunner().invoke(cli, command).stdout.split())
+    assert "kube-scheduler refused it on the node that the plan chose: its next turn comes later (trying)" in text
+    assert "its next turn comes in 3 min 20 s at the earliest" in text

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from extender.control.release.loop import Pace
+from extender.explain.advice import changes_for
+from extender.explain.pod_in_plan import case_of
 from extender.explain.wait_reasons import IS_RESTING, IS_TRIED_AGAIN
 from extender.planner import Policy
 from tests.service.control.scene import Scene, node, pod
@@ -86,6 +88,19 @@ def test_while_it_rests_its_room_is_for_others():
     assert scene.why()["a"] == IS_RESTING
     scene.step(0.1)
     assert scene.released() == ["b"]
+
+
+def test_one_that_rests_is_told_until_when():
+    scene = Scene(node("n1", 100))
+    scene.see(refused("a", created=1.0))
+    for _ in range(2):
+        scene.step(5)
+        give_up(scene, "a")
+    scene.step(2)
+    found = scene.view()
+    assert changes_for(case_of(found, scene.pods["a"]), found.why["uid-a"])[1] == (
+        "its next turn comes in 8 s at the earliest; before that it starts where kube-scheduler finds room"
+    )
 
 
 def test_one_that_is_refused_again_and_again_does_not_take_the_tries_of_those_like_it():
