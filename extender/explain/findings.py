@@ -124,7 +124,8 @@ class Facts:
     share have waited while room that they could have used went to others. `reserved` says on which nodes room is
     reserved, by class; `kept_idle` is the part of the cluster that is free there. `usage` is what `control`
     measures, None: settings have nothing measured. `eligible` is None where settings have no opportunistic pods.
-    `new_pods` says whether the cluster holds them, None: the order is not auto. `policy` says whether an admission
+    `new_pods` says whether the cluster holds them, None: the order is not auto. `held_why` is why they are to be or not
+    as the `control` that leads has decided, empty: not known. `policy` says whether an admission
     policy goes by that, None: not known. `autoscalers` are what adds nodes for pods that look unschedulable.
     """
 
@@ -146,6 +147,7 @@ class Facts:
     eligible: Eligible | None = None
     new_pods: NewPods | None = None
     new_pods_later: NewPods | None = None
+    held_why: str = ""
     policy: bool | None = None
     autoscalers: Sequence[str] = ()
     stated: Stated = Stated()

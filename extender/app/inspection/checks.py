@@ -70,6 +70,7 @@ class Diagnosis:
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
             new_pods=told,
             new_pods_later=told_later,
+            held_why="" if isinstance(waits, str) else waits.held_why,
             policy=has_policy(self.reader, cluster.settings) if told is not None and told.held is not None else None,
             autoscalers=_autoscalers(deployments),
             stated=Stated(

@@ -90,7 +90,12 @@ def _without_policy(facts: Facts, told: NewPods) -> tuple[Level, str, str] | Non
 
 
 def _against_plan(facts: Facts, told: NewPods) -> tuple[Level, str, str] | None:
-    """Return what is wrong where the Hold says twice what the plan does not."""
+    """Return what is wrong where the Hold says twice what the plan does not.
+
+    Nothing is where `control` has decided as the Hold says: it knows which classes leave their turns unused.
+    """
+    if told.why and told.why == facts.held_why:
+        return None
     now, later, always = facts.order, facts.later, facts.stated.always_held
     if now is None or later is None or not is_doubtful(now, told, always):
         return None
