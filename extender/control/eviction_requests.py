@@ -32,14 +32,14 @@ class Evictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvictionBatch:
-    """Evictions of `victims` that are asked for one after the other, until one is refused; `fields` are logged.
+    """Evictions of `victims` that are asked for one after the other, until one is refused; its `fields` are logged.
 
     `note_evicted` notes that a victim was asked to go, in a writer's thread. It returns the reason and the words of the
     event that the victim gets.
     """
 
     victims: Sequence[Pod]
-    fields: Mapping[str, object]
+    fields: Callable[[Pod], Mapping[str, object]]
     note_evicted: Callable[[Pod], tuple[str, str]]
 
 
@@ -128,7 +128,7 @@ class EvictionRequests:
         return len(batch.victims)
 
     def _evict(self, victim: Pod, batch: EvictionBatch) -> bool:
-        fields = {"pod": f"{victim.namespace}/{victim.name}", **batch.fields}
+        fields = {"pod": f"{victim.namespace}/{victim.name}", **batch.fields(victim)}
         try:
             if not self._cluster.leads():
                 raise ClusterError("the Lease is no longer ours")

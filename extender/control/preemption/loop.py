@@ -5,9 +5,10 @@ kubelet's own eviction is the last resort. What it remembers (counts of samples,
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 import structlog
@@ -110,26 +111,33 @@ class Preemptor:
             counts[choice.node] += len(choice.victims)
         if not self._rates.allow(counts, now):
             return False
-        for choice in choices:
-            self._send(choice, now)
+        self._send(choices, now)
         return True
 
     def _ask(self, choice: PreemptionChoice, now: float) -> int:
         most = self._rates.most(choice.node, now)
-        return self._send(replace(choice, victims=choice.victims[:most]), now) if most else 0
+        return self._send([replace(choice, victims=choice.victims[:most])], now) if most else 0
 
-    def _send(self, choice: PreemptionChoice, now: float) -> int:
-        """Ask the victims to go, unless that is a dry run; return how many were asked."""
-        choice = replace(choice, victims=self._requests.in_order(choice.victims))
-        self._rates.take(choice.node, len(choice.victims), now)
+    def _send(self, choices: Sequence[PreemptionChoice], now: float) -> int:
+        """Ask the victims of all nodes to go, unless that is a dry run; return how many were asked.
+
+        One is asked after the other, until one is refused: without it the others would go in vain.
+        """
+        for choice in choices:
+            self._rates.take(choice.node, len(choice.victims), now)
+            if self._terms.dry_run:
+                self._tell_only(choice, now)
         if self._terms.dry_run:
-            self._tell_only(choice, now)
             return 0
-        self._evicted |= {victim.uid: choice.node for victim in choice.victims}
-        classes = [name_of(self._cluster.backlog.pod(victim.uid) or victim) for victim in choice.victims]
-        done = partial(_Outcome, choice, classes)  # by their names as the plan knows them, while they are there
-        self._requests.send(_batch_of(choice, self._listener), lambda asked: self._outcomes.append(done(asked)))
-        return len(choice.victims)
+        choice_of = {victim.uid: choice for choice in choices for victim in choice.victims}
+        victims = self._requests.in_order([victim for choice in choices for victim in choice.victims])
+        nodes = [choice_of[victim.uid].node for victim in victims]
+        self._evicted |= {victim.uid: node for victim, node in zip(victims, nodes, strict=True)}
+        classes = [name_of(self._cluster.backlog.pod(victim.uid) or victim) for victim in victims]
+        done = partial(_Outcome, victims, nodes, classes)  # by their names as the plan knows them, while they are there
+        batch = _batch_of(victims, choice_of, self._listener)
+        self._requests.send(batch, lambda asked: self._outcomes.append(done(asked)))
+        return len(victims)
 
     def _take_outcomes(self, now: float) -> None:
         """Keep the classes of those that go off their node; leave alone for a while who was refused: others are found.
@@ -138,11 +146,10 @@ class Preemptor:
         """
         while self._outcomes:
             outcome = self._outcomes.popleft()
-            choice = outcome.choice
-            for task_class in outcome.classes[: outcome.asked]:
-                self.stays_off.note(task_class, choice.node, now)
+            for task_class, node in islice(zip(outcome.classes, outcome.nodes, strict=True), outcome.asked):
+                self.stays_off.note(task_class, node, now)
                 self._history.note_eviction(task_class)
-            if staying := choice.victims[outcome.asked :]:
+            if staying := outcome.victims[outcome.asked :]:
                 self._requests.refuse(staying)
                 for victim in staying:
                     self._evicted.pop(victim.uid, None)
@@ -157,18 +164,22 @@ class Preemptor:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How many victims of a choice were asked to go before one was refused; `classes` are the names of theirs."""
+    """How many `victims` were asked to go before one was refused; `nodes` and `classes` are the names of theirs."""
 
-    choice: PreemptionChoice
+    victims: Sequence[Pod]
+    nodes: Sequence[str]
     classes: Sequence[str]
     asked: int
 
 
-def _batch_of(choice: PreemptionChoice, listener: PreemptionListener) -> EvictionBatch:
-    """Return the requests for one node's victims; the listener is told of each."""
-    short = sorted(choice.over)
+def _batch_of(
+    victims: Sequence[Pod], choice_of: Mapping[str, PreemptionChoice], listener: PreemptionListener
+) -> EvictionBatch:
+    """Return the requests for victims, by whose UIDs it is said why they were chosen; the listener is told of each."""
 
     def note_evicted(victim: Pod) -> tuple[str, str]:
+        choice = choice_of[victim.uid]
+        short = sorted(choice.over)
         listener.note_preemption(victim, _worst(choice), dry_run=False)
         too_little = f"too little {' and '.join(short)} on node {choice.node}"
         if choice.starved:
@@ -177,8 +188,12 @@ def _batch_of(choice: PreemptionChoice, listener: PreemptionListener) -> Evictio
             return "Preempted", f"it kept a regular pod such as {choice.room_for.name} out: {too_little}"
         return "Preempted", f"it ran on what others had reserved; these use it now: {too_little}"
 
-    why = "starved" if choice.starved else "use" if choice.room_for is None else "regular pods"
-    return EvictionBatch(choice.victims, {"node": choice.node, "why": why, "short": short}, note_evicted)
+    def fields(victim: Pod) -> Mapping[str, object]:
+        choice = choice_of[victim.uid]
+        why = "starved" if choice.starved else "use" if choice.room_for is None else "regular pods"
+        return {"node": choice.node, "why": why, "short": sorted(choice.over)}
+
+    return EvictionBatch(victims, fields, note_evicted)
 
 
 def _worst(choice: PreemptionChoice) -> str:

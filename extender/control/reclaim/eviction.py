@@ -50,4 +50,4 @@ def batch_of(eviction: Eviction, listener: EvictionListener) -> EvictionBatch:
         return "Reclaimed", f"{message}; queue {victim.identity.queue} is above its fair share"
 
     fields = {"queue": queue, "why": why, "node": eviction.node, "room_for": eviction.pod.name}
-    return EvictionBatch(eviction.victims, fields, note_evicted)
+    return EvictionBatch(eviction.victims, lambda _: fields, note_evicted)

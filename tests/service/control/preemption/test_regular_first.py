@@ -139,6 +139,19 @@ def test_nobody_goes_in_vain_with_others_of_an_owner_whose_budget_has_refused():
     assert scene.evicted == []
 
 
+def test_for_a_gang_nobody_goes_in_vain_on_another_node_than_that_of_whom_a_budget_has_refused():
+    scene = FullScene(node("n1", slots=1), node("n2", slots=1))
+    scene.see(on_idle("first", owner="batch"), on_idle("second", on="n2", owner="db"))
+    scene.protected = {"second"}
+    scene.see(*(needs(f"g{n}", 300, group="g", least=2, job="g") for n in range(2)))
+    scene.step()
+    assert scene.evicted == ["first"], "nobody knew of the budget"
+    scene.see(on_idle("third", owner="batch"))
+    for _ in range(70):
+        scene.step(1)
+    assert scene.evicted == ["first"]
+
+
 def test_who_was_refused_is_asked_again_after_half_a_minute_and_then_twice_as_long_each_time():
     scene, asked = FullScene(node("n1", slots=2)), []
     scene.see(runs("regular", 100), on_idle("x"), needs("a", 400))
