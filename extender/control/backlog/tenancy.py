@@ -12,6 +12,9 @@ from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER, OPPORTUNISTIC_ANNOTATION, TENANT_CHOICES
 from extender.cluster.queues import Queue, chosen_by_queue
 
+_OF_NAMESPACE = " (namespace)"
+"""Follows the name of a namespace that is called like a queue which it may not use."""
+
 
 def problem_of(labels: Mapping[str, str]) -> str | None:
     """Return what is wrong with the label of a namespace that is about opportunistic pods; None: nothing."""
@@ -53,10 +56,10 @@ class Tenancy:
         `tenant_choice` is what its namespace says of opportunistic pods, or else that queue.
         """
         identity = pod.identity
-        own = pod.namespace if identity.named else identity.queue
+        own = pod.namespace if identity.named else identity.queue.removesuffix(_OF_NAMESPACE)  # settled before, perhaps
         named = identity.named or own
         choices = (name for name in (named, own) if self._may_use(pod.namespace, name, own))
-        queue = next(choices, f"{own} (namespace)")
+        queue = next(choices, own + _OF_NAMESPACE)
         refused = bool(identity.named) and queue != named
         problem = f"{self._refusal(identity.named)}; it counts in {queue}" if refused else None
         choice = self._choice(pod.namespace) or self._chosen.get(queue)

@@ -146,6 +146,15 @@ def test_pods_change_queues_with_the_labels_of_their_namespace():
     assert len(scene.backlog.jobs) == 2
 
 
+def test_a_pod_that_names_no_queue_gets_into_that_of_its_namespace_once_the_label_is_known():
+    # So it is at each start where pods are listed before namespaces.
+    scene = Scene(node("n1"), queues=QUEUES)
+    scene.see(of("sales", name="a"))
+    assert [it.job.queue for it in scene.backlog.classes()] == ["sales (namespace)"]
+    scene.apply(NamespacesListed({"sales": {"team": "sales"}}))
+    assert [it.job.queue for it in scene.backlog.classes()] == ["sales"]
+
+
 def test_made_up_names_of_queues_get_no_more_than_their_namespace_would():
     """Ten pods of one namespace in nine made-up queues and ten of another: five each of the ten that fit."""
     scene = Scene(node("n1"))
